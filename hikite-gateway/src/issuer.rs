@@ -1,5 +1,5 @@
-//! Tokens of other issuers: who bears one, if the owner lets that issuer's people in. Every issuer has an audience that a
-//! token must be for; what its people are called begins with the issuer, so that nobody is taken for somebody of ours.
+//! Verification of JWTs from external issuers. Every configured issuer has an audience that its tokens must name; the
+//! subjects it vouches for are prefixed with the issuer, so that none is mistaken for a local user.
 
 mod claims;
 mod discovery;
@@ -24,38 +24,38 @@ pub(crate) use claims::{Times, holds, text};
 pub(crate) use discovery::Discovery;
 pub(crate) use keys::Keys;
 
-/// What a signed token begins with.
+/// First characters of every JWT: base64url of `{"`.
 const SIGNED: &str = "ey";
-/// So many verified tokens are remembered.
+/// Maximum number of verified tokens in memory.
 const REMEMBERED: usize = 10_000;
-/// What a token may say to be: kinds that are made for other ends are not for coming in.
+/// Accepted `typ` headers. Tokens made for other purposes, such as logout tokens, do not authenticate requests.
 const KINDS: [&str; 2] = ["jwt", "at+jwt"];
 const SUBJECT_BYTES: usize = 512;
 
-/// What the owner says of an issuer.
+/// Configuration of a trusted issuer.
 #[derive(Clone, Debug)]
 pub struct IssuerRule {
-    /// As its tokens name it, exactly.
+    /// Exact value of the `iss` claim.
     pub issuer: String,
-    /// Whom its tokens must be for.
+    /// Required value of the `aud` claim.
     pub audience: String,
-    /// Where its keys lie; without it the issuer is asked.
+    /// URL of the key set; `None` finds it by discovery.
     pub jwks_url: Option<String>,
-    /// Which claim says who somebody is.
+    /// Name of the claim that identifies the user.
     pub subject_claim: String,
-    /// The most that its people may do.
+    /// Upper bound of the scopes that this issuer's users get.
     pub scopes: Scopes,
-    /// The claim that says which of it; all without.
+    /// Name of the claim that lists the granted scopes; `None` grants all of `scopes`.
     pub scope_claim: Option<String>,
-    /// Whom it may send us, by subject or address; everybody where there is none.
+    /// Patterns of accepted subjects or email addresses; empty accepts every user.
     pub allow: Vec<Pattern>,
-    /// Whether an `email` counts of which the token does not say that it was verified.
+    /// Accepts an `email` claim although the token has no `email_verified`.
     pub trust_email: bool,
-    /// The project in which they work.
+    /// Project of this issuer's users.
     pub project: Option<Arc<str>>,
 }
 
-/// All of them, with the keys they had last.
+/// All trusted issuers, with their cached keys and recently verified tokens.
 #[derive(Debug)]
 pub struct Issuers {
     fetch: Arc<dyn Fetch>,
@@ -69,7 +69,7 @@ struct Issuer {
     keys: Keys,
 }
 
-/// A token that was verified once.
+/// A verified token: its caller and its validity period.
 #[derive(Debug)]
 struct Verified {
     caller: Caller,
@@ -81,7 +81,7 @@ impl Issuers {
         Self { fetch, all: ArcSwap::default(), seen: RwLock::default() }
     }
 
-    /// From now on these, and nobody that came through others.
+    /// Replaces the trusted issuers and forgets all verified tokens.
     pub fn follow(&self, rules: Vec<IssuerRule>) {
         let all = rules.into_iter().map(|rule| {
             let keys = Keys::new(&rule.issuer, rule.jwks_url.as_deref());
@@ -91,13 +91,13 @@ impl Issuers {
         self.seen.write().clear();
     }
 
-    /// Who bears this token, by the keys at hand. Never waits.
+    /// Returns the caller that a token authenticates, using cached keys only. Never waits.
     pub fn bearer(&self, token: &str) -> Option<Caller> {
         self.bearer_at(token, now_ms())
     }
 
-    /// Gets the keys that a token needs, if its issuer is one of ours and they are not at hand. Rarely, however many
-    /// tokens name keys that do not exist.
+    /// Fetches the keys that a token needs, if its issuer is trusted and they are not cached. Fetches are rate
+    /// limited, however many tokens name unknown keys.
     pub async fn look(&self, token: &str) {
         self.look_at(token, now_ms()).await;
     }
@@ -176,7 +176,7 @@ impl IssuerRule {
         Some(Verified { caller, times })
     }
 
-    /// What its people are called by it.
+    /// Returns the value of the configured subject claim.
     fn name(&self, claims: &Value) -> Option<String> {
         let name = if self.subject_claim == "email" {
             self.email(claims)?
@@ -193,7 +193,7 @@ impl IssuerRule {
         matches(name) || email.is_some_and(|email| matches(&email))
     }
 
-    /// An address that somebody has shown to be theirs.
+    /// Returns the verified email address in lower case.
     fn email(&self, claims: &Value) -> Option<String> {
         let is_verified = match &claims["email_verified"] {
             Value::Null => self.trust_email,

@@ -1,5 +1,5 @@
-//! Decides and runs: what a client is shown, what its requests mean, whether they may run, and the one path
-//! every call takes. Knows no HTTP, no SQL and no upstream; it sees the outside through `core::source`.
+//! The gateway core: translates client requests into commands, decides whether they may run, and executes every call
+//! on one path. Knows no HTTP, no SQL and no upstream protocol; it reaches sources through `core::source`.
 
 pub mod aside;
 mod audit;
@@ -106,5 +106,5 @@ pub use ticket::{Purpose, Ticket};
 pub use viewer::Viewer;
 pub use workshop::{Put, Workshop};
 
-/// The drawers of what belongs to accounts.
+/// Store kinds of account documents.
 pub const ACCOUNT_KINDS: [&str; 2] = [exchange::ACCOUNT, exchange::PROVIDER];

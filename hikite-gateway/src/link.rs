@@ -1,5 +1,5 @@
-//! Addresses of resources that answers carried. A server need not list what its tools point at; whoever was given such
-//! an address may read it, and it goes back to the module that it came from.
+//! Resource URIs found in results. A server need not list the resources its tools point at; a caller who received
+//! such a URI may read it, and the read goes to the module that returned it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use hikite_core::json::Raw;
 use memchr::memmem;
 use parking_lot::Mutex;
 
-/// Addresses that are remembered in all, of one caller, and of one answer.
+/// Maximum number of URIs in all, per caller, and per result.
 const ALL: usize = 20_000;
 const EACH: usize = 1000;
 const OF_ONE_ANSWER: usize = 200;
-/// A longer address is not remembered.
+/// Maximum length of a URI; longer ones are ignored.
 const BYTES: usize = 2 * 1024;
-/// A larger answer is not looked through for addresses.
+/// Maximum size of a result that is scanned for URIs.
 const ANSWER_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Default)]
@@ -27,7 +27,7 @@ struct Table {
     count: usize,
 }
 
-/// Of one subject in one project: what was given to one is no way in for another.
+/// Subject and project that a URI belongs to: a URI given to one caller opens nothing for another.
 type Whose = (Arc<str>, Option<Arc<str>>);
 
 struct Link {
@@ -36,9 +36,9 @@ struct Link {
 }
 
 impl Links {
-    /// Remembers what an answer of a module points at.
+    /// Records the URIs in a module's result.
     pub(crate) fn note(&self, caller: &Caller, module: &Arc<str>, answer: &Raw) {
-        // The quick look spares every other answer the closer one.
+        // The substring search spares most results the parse.
         let bytes = answer.bytes();
         if bytes.len() > ANSWER_BYTES || memmem::find(bytes, b"\"uri\"").is_none() {
             return;
@@ -65,7 +65,7 @@ impl Links {
         }
     }
 
-    /// The module that gave this address to the caller last.
+    /// Returns the module that most recently returned this URI to the caller.
     pub(crate) fn module_of(&self, caller: &Caller, uri: &str) -> Option<Arc<str>> {
         let table = self.0.lock();
         let whose: Whose = (Arc::clone(&caller.subject), caller.project.clone());
@@ -75,7 +75,7 @@ impl Links {
 }
 
 impl Table {
-    /// Who has most gives way.
+    /// Evicts the older half of the largest caller's URIs until the total fits.
     fn shrink(&mut self) {
         while self.count > ALL {
             let Some(most) = self.callers.values_mut().max_by_key(|own| own.len()) else { return };
@@ -87,7 +87,7 @@ impl Table {
     }
 }
 
-/// What the content of an answer points at: links, and what is embedded. Of a tool's result, or of a prompt's messages.
+/// Returns the URIs of resource links and embedded resources in a tool result or in prompt messages.
 fn addresses(answer: &Raw) -> Vec<String> {
     let Some(members) = answer.object() else { return Vec::new() };
     let content = members.get("content").and_then(Raw::items).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The lists a client can ask for: what its surfaces show as tools, and the resources, templates and prompts of
-//! all modules together.
+//! The MCP list methods: tools as the client's surfaces show them, and the resources, templates and prompts of all
+//! modules.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::gateway::Gateway;
 use crate::surface::{Surface, Surfaces};
 use crate::viewer::Viewer;
 
-/// Which part of a list is asked for.
+/// The requested page of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     pub cursor: Option<String>,
 }
 
 impl Gateway {
-    /// One page of a list, as the result of the MCP method.
+    /// Returns one page of a list, as the result of the MCP method.
     pub async fn list<'a>(
         &self,
         viewer: impl Into<Viewer<'a>>,
@@ -37,7 +37,7 @@ impl Gateway {
             self.settle_for_list(caller).await;
         }
         if kind == ListKind::Tools && surfaces.contains(Surface::Search) {
-            // Whoever sees that it can search will.
+            // A client that sees the search tool will probably use it: load the index now.
             self.search.wake();
         }
         let snapshot = self.snapshot_for(viewer);
@@ -56,13 +56,13 @@ impl Gateway {
         Ok(result.raw())
     }
 
-    /// What these surfaces show as tools of what is known now. It waits for nothing and wakes nothing: for whoever weighs
-    /// the list, not for clients.
+    /// Returns the tools that these surfaces show right now, without waiting for listings. Used to measure the list,
+    /// not to serve clients.
     pub fn menu(&self, caller: &Caller, surfaces: Surfaces) -> Arc<Vec<Raw>> {
         self.snapshot().list(caller, surfaces, ListKind::Tools, &self.limits)
     }
 
-    /// How to use what these surfaces show, for callers who may look.
+    /// Returns usage instructions for these surfaces, if the caller has the read scope.
     pub fn instructions(&self, caller: &Caller, surfaces: Surfaces) -> Option<String> {
         let may_look = caller.scopes.contains(Scopes::READ);
         may_look.then(|| surfaces.instructions(&self.snapshot().view_of(caller))).flatten()
@@ -85,7 +85,7 @@ pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind, limits: &Li
             ready.map(|prompt| prompt.direct_definition(surfaces.name_length())).collect()
         }
         ListKind::Resources | ListKind::Templates | ListKind::Skills => {
-            // Two modules may offer one address; reads go to the first, so it alone is listed.
+            // Two modules may offer one URI; reads go to the first, so only that one is listed.
             let mut seen: HashSet<Arc<str>> = HashSet::new();
             let listings = view.ready_modules().filter_map(|module| module.listing.as_ref());
             let all = listings.flat_map(|listing| listing.of(kind));

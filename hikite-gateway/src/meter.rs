@@ -1,5 +1,5 @@
-//! What is counted while requests pass: durations by outcome, and a few totals. Everything on the path of a call is
-//! an addition to an atomic number; every set of labels is bounded; values of arguments are never among them.
+//! Metrics: histograms of durations by outcome, and counters. Recording on the path of a call is an atomic addition;
+//! every label set is bounded, and labels never contain argument values.
 
 mod histogram;
 mod reading;
@@ -25,14 +25,14 @@ pub use reading::{Data, Labels, Metric, Point};
 pub(crate) use recent::Calls;
 use recent::Recent;
 
-/// Kinds of requests of clients that are told apart.
+/// Maximum number of label sets of MCP operations.
 const OPERATIONS: usize = 256;
-/// Kinds of HTTP exchanges with clients that are told apart.
+/// Maximum number of label sets of HTTP requests.
 const EXCHANGES: usize = 512;
-/// Kinds of calls of one module that are told apart.
+/// Maximum number of label sets of one module's calls.
 const CALLS: usize = 64;
 
-/// A tool that says of its own accord that it failed.
+/// Error type of a result that has `isError` set.
 pub const TOOL_ERROR: &str = "tool_error";
 
 #[derive(Debug)]
@@ -41,15 +41,15 @@ pub struct Meter {
     operations: Family<Operation>,
     exchanges: Family<Exchange>,
     rate_limited: AtomicU64,
-    /// Changed configs that were wrong.
+    /// Config reloads rejected because of an error.
     reloads_failed: AtomicU64,
-    /// Calls and failed calls that were not asked for yet.
+    /// Calls and failed calls since `take_counted`.
     counted: [AtomicU64; 2],
-    /// Looked up when the catalog is built; on the path of a call its gate has the module's own.
+    /// Consulted when the catalog is built; on the path of a call the gate holds the module's own meter.
     modules: RwLock<HashMap<Arc<str>, Arc<ModuleMeter>>>,
 }
 
-/// One kind of request of an MCP client.
+/// Labels of an MCP operation.
 #[derive(Debug, PartialEq)]
 struct Operation {
     method: &'static str,
@@ -57,7 +57,7 @@ struct Operation {
     error: Option<&'static str>,
 }
 
-/// One kind of HTTP exchange with a client.
+/// Labels of an HTTP request.
 #[derive(Debug, PartialEq)]
 struct Exchange {
     method: &'static str,
@@ -65,21 +65,21 @@ struct Exchange {
     status: u16,
 }
 
-/// What is counted of one module.
+/// Counters of one module.
 #[derive(Debug)]
 pub struct ModuleMeter {
     tracer: Arc<OnceLock<Arc<Tracer>>>,
-    /// Whole calls, from the decision to the answer.
+    /// Complete calls, from authorization to result.
     calls: Family<(Method, &'static str)>,
     /// Single requests to the source.
     requests: Family<(Method, Option<&'static str>)>,
-    /// The same once more, in finer steps: how it has been doing lately.
+    /// Complete calls of the recent past, in finer buckets.
     pub(crate) recent: Recent,
     in_flight: AtomicUsize,
     cache_hits: AtomicU64,
     retries: AtomicU64,
     rate_limited: AtomicU64,
-    /// Bytes of results that were asked for in another form: as they came, and as they went out.
+    /// Bytes of compacted results: before and after.
     presented: [AtomicU64; 2],
 }
 
@@ -98,7 +98,7 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// From now on spans are made; once, before the first request.
+    /// Sets the tracer. Call once, before the first request.
     pub fn trace(&self, tracer: Arc<Tracer>) {
         let _ = self.tracer.set(tracer);
     }
@@ -107,12 +107,11 @@ impl Meter {
         self.tracer.get()
     }
 
-    /// A changed config was wrong.
     pub(crate) fn reload_failed(&self) {
         self.reloads_failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One request of an MCP client is over. `method` and `error` are words of bounded sets.
+    /// Records a finished MCP request. `method` and `error` come from bounded sets.
     pub fn operation(
         &self,
         method: &'static str,
@@ -126,19 +125,19 @@ impl Meter {
         self.operations.record(elapsed, is, || Operation { method, transport, error });
     }
 
-    /// One HTTP exchange is over, as far as its head goes. `route` is the pattern, not the path.
+    /// Records an HTTP request whose response head was sent. `route` is the pattern, not the path.
     pub fn exchange(&self, method: &'static str, route: &str, status: u16, elapsed: Duration) {
         let is =
             |known: &Exchange| known.status == status && known.method == method && &*known.route == route;
         self.exchanges.record(elapsed, is, || Exchange { method, route: route.into(), status });
     }
 
-    /// A caller was over the rate of requests that is granted.
+    /// Counts a request rejected by a caller's rate limit.
     pub fn rate_limited(&self) {
         self.rate_limited.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The counters of a module; the same ones as long as it is there.
+    /// Returns the counters of a module, creating them on first use.
     pub fn module(&self, name: &Arc<str>) -> Arc<ModuleMeter> {
         if let Some(known) = self.modules.read().get(name) {
             return Arc::clone(known);
@@ -147,20 +146,20 @@ impl Meter {
         Arc::clone(self.modules.write().entry(Arc::clone(name)).or_insert_with(new))
     }
 
-    /// Keeps a reading of every module, by which it is told how they have been doing lately.
+    /// Stores a sample of every module's counters, from which recent rates are computed.
     pub(crate) fn take_stock(&self, now: Instant) {
         for module in self.modules.read().values() {
             module.recent.keep(now);
         }
     }
 
-    /// Calls and failed calls since the last time this was asked.
+    /// Returns the calls and failed calls since the previous `take_counted`.
     pub(crate) fn take_counted(&self) -> (u64, u64) {
         self.count(self.modules.read().values());
         (self.counted[0].swap(0, Ordering::Relaxed), self.counted[1].swap(0, Ordering::Relaxed))
     }
 
-    /// They could not be written down.
+    /// Returns counts that could not be persisted, for the next `take_counted`.
     pub(crate) fn give_back(&self, calls: u64, errors: u64) {
         self.counted[0].fetch_add(calls, Ordering::Relaxed);
         self.counted[1].fetch_add(errors, Ordering::Relaxed);
@@ -173,7 +172,7 @@ impl Meter {
         }
     }
 
-    /// Forgets modules that are gone.
+    /// Drops the meters of removed modules.
     pub(crate) fn keep(&self, is_there: impl Fn(&Arc<str>) -> bool) {
         let mut modules = self.modules.write();
         self.count(modules.iter().filter(|(name, _)| !is_there(name)).map(|(_, module)| module));
@@ -208,7 +207,7 @@ impl ModuleMeter {
         self.rate_limited.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A result went out in another form than it came in.
+    /// Counts a result that was compacted.
     pub(crate) fn presented(&self, before: usize, after: usize) {
         for (total, bytes) in self.presented.iter().zip([before, after]) {
             total.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -236,7 +235,7 @@ impl ModuleMeter {
     }
 }
 
-/// In one word why an outcome is no success: the code of the error, or that the tool says so itself.
+/// Returns the error type of an outcome: the error's code, or `tool_error` for a result with `isError`.
 pub fn error_type(outcome: &Result<Raw, Error>) -> Option<&'static str> {
     match outcome {
         Ok(result) => says_error(result).then_some(TOOL_ERROR),
@@ -244,16 +243,16 @@ pub fn error_type(outcome: &Result<Raw, Error>) -> Option<&'static str> {
     }
 }
 
-/// Whether a result says `isError`.
+/// Returns `true` if a result has `isError: true`.
 pub fn says_error(result: &Raw) -> bool {
-    // The quick look spares nearly every result the closer one.
+    // The substring search spares nearly every result the parse.
     may_say_error(result.bytes())
         && result
             .object()
             .is_some_and(|result| result.get("isError").is_some_and(|flag| flag.as_str() == "true"))
 }
 
-/// Whether the name stands anywhere with something else behind it than `false`.
+/// Returns `true` if the bytes contain `"isError"` followed by anything but `false`.
 fn may_say_error(bytes: &[u8]) -> bool {
     static NAME: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(b"\"isError\""));
     NAME.find_iter(bytes).any(|at| {

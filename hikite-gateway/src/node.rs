@@ -1,6 +1,6 @@
-//! The processes on one store, as one of them sees the others: who is there, and who holds a session. Each says every
-//! second that it is there; whoever does not for a while is declared gone in the store, once and for all, before anybody
-//! takes over what it held. Who was declared gone goes on under a new name, with nothing in its hands.
+//! Cluster membership of the processes that share one store, and session ownership among them. Every node sends a
+//! heartbeat each second; one that misses several is declared gone in the store, irrevocably, before another node
+//! takes over its sessions. A node that was declared gone continues under a new id and without sessions.
 
 mod owner;
 #[cfg(test)]
@@ -21,25 +21,25 @@ use tokio_util::sync::CancellationToken;
 
 pub use owner::Owner;
 
-/// How often a process says that it is there.
+/// Heartbeat interval.
 const BEAT: Duration = Duration::from_secs(1);
-/// For how long that is believed.
+/// Time that a heartbeat stays valid.
 const LIFE: Duration = Duration::from_secs(4);
-/// Each looks around in every beat: after so long all have seen that one is gone.
+/// Time after which all nodes have noticed a departure: each reads the node list once per heartbeat.
 const HEARD: Duration = BEAT.saturating_mul(2);
-/// How often what is remembered of sessions is looked after, in beats.
+/// Heartbeats between two cleanups of session leases.
 const TEND: u32 = 600;
-/// A process that cannot reach the store tries again so often, however many ask, and for so long.
+/// Minimum time between lease renewals forced by requests while the store is unreachable, and the timeout of each.
 const TRY_AGAIN: Duration = Duration::from_secs(2);
 const TRIED: Duration = Duration::from_millis(500);
 
-/// Another process.
+/// Another node.
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub id: Arc<str>,
-    /// Where it is reached; no slash at its end.
+    /// Base URL without a trailing slash.
     pub url: Arc<str>,
-    /// Fires when it is gone: whoever waits for it waits in vain.
+    /// Cancelled when the node is gone.
     pub gone: CancellationToken,
 }
 
@@ -48,17 +48,17 @@ pub struct Nodes {
     url: Arc<str>,
     own: ArcSwap<Own>,
     peers: ArcSwap<HashMap<Arc<str>, Peer>>,
-    /// Sessions that others have taken over, as far as we have asked.
+    /// Cached holders of sessions that other nodes took over.
     held: Mutex<HashMap<String, Arc<str>>>,
     held_max: usize,
     left: AtomicBool,
     renewing: tokio::sync::Mutex<()>,
-    /// Whose turn it is to find out whether we are still believed.
+    /// Serializes the lease renewals forced by `holds`.
     asking: tokio::sync::Mutex<()>,
     lost: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-/// Our own name, and until when the others believe that we are there.
+/// This node's id, and the time until which the other nodes consider it alive.
 #[derive(Debug)]
 struct Own {
     id: Arc<str>,
@@ -79,7 +79,8 @@ impl std::fmt::Debug for Nodes {
 }
 
 impl Nodes {
-    /// Says that we are there, under a name that nobody had before; at most so many sessions of others are remembered.
+    /// Joins the cluster under an id that was never used before. At most `held_max` sessions of other nodes are
+    /// cached.
     pub async fn join(store: Store, url: &str, id: &str, held_max: usize) -> Result<Arc<Self>, Error> {
         let now = Instant::now();
         store.announce_node(id, url, LIFE).await?;
@@ -99,12 +100,12 @@ impl Nodes {
         Ok(nodes)
     }
 
-    /// What is done when the others took us for gone: what we held is theirs.
+    /// Sets the callback for being declared gone: this node's sessions belong to others then.
     pub fn when_lost(&self, act: impl Fn() + Send + Sync + 'static) {
         let _ = self.lost.set(Box::new(act));
     }
 
-    /// Our name. It changes when the others took us for gone.
+    /// Returns this node's id. It changes after the node was declared gone.
     pub fn id(&self) -> Arc<str> {
         Arc::clone(&self.own.load().id)
     }
@@ -113,7 +114,7 @@ impl Nodes {
         self.left.load(Ordering::Acquire)
     }
 
-    /// Says that we are there, and sees who else is, until `stopping` fires.
+    /// Sends heartbeats and reads the node list until `stopping` fires.
     pub async fn run(self: Arc<Self>, stopping: CancellationToken) {
         let mut well = true;
         let mut beats = 0_u32;
@@ -121,7 +122,7 @@ impl Nodes {
             if self.has_left() {
                 return;
             }
-            // One that hangs is no reason to be silent for ever.
+            // A store request that hangs must not stop the heartbeats for good.
             let done = tokio::time::timeout(LIFE, self.beat(beats == 0)).await;
             let done =
                 done.unwrap_or_else(|_| Err(Error::new(Kind::Overloaded, "the store does not answer")));
@@ -146,7 +147,8 @@ impl Nodes {
         Ok(())
     }
 
-    /// Whether what was held under this name is still ours. While our time is not over, this is one look at a clock.
+    /// Returns `true` if sessions held under this id are still ours. While the lease is valid this only reads the
+    /// clock.
     pub async fn holds(&self, name: &str) -> bool {
         let own = self.own.load_full();
         if self.has_left() || *own.id != *name {
@@ -155,7 +157,8 @@ impl Nodes {
         if Instant::now() < *own.until.lock() {
             return true;
         }
-        // We were asleep, or the store is away. Where it is, nobody else can take anything over by it.
+        // The process was suspended, or the store is unreachable. In the latter case no other node can take over
+        // either.
         let _turn = self.asking.lock().await;
         let is_over = Instant::now() >= *own.until.lock();
         if is_over && Instant::now() > *own.tried.lock() + TRY_AGAIN {
@@ -188,7 +191,7 @@ impl Nodes {
         Ok(self.store.announce_node(&id, &self.url, LIFE).await?)
     }
 
-    /// Takes in who is there now.
+    /// Reads the node list from the store.
     async fn look(&self) -> Result<(), Error> {
         let rows = self.store.nodes().await?;
         let (own, before) = (self.id(), self.peers.load_full());
@@ -210,18 +213,18 @@ impl Nodes {
         Ok(())
     }
 
-    /// How many are there, this one included.
+    /// Returns the number of nodes, this one included.
     pub fn count(&self) -> usize {
         self.peers.load().len() + 1
     }
 
-    /// One whose name begins so, as far as we know.
+    /// Returns the known peer whose id starts with `beginning`.
     pub fn peer_like(&self, beginning: &str) -> Option<Peer> {
         let peers = self.peers.load();
         peers.iter().find(|(id, _)| id.starts_with(beginning)).map(|(_, peer)| peer.clone())
     }
 
-    /// One by its name. Where it is not known yet, the store is asked.
+    /// Returns a peer by id. Asks the store if the peer is not known yet.
     pub async fn peer(&self, id: &str) -> Result<Option<Peer>, Error> {
         if let Some(peer) = self.peers.load().get(id) {
             return Ok(Some(peer.clone()));
@@ -230,13 +233,13 @@ impl Nodes {
         Ok(self.peers.load().get(id).cloned())
     }
 
-    /// It did not answer: is it there at all?
+    /// Reads the node list again after a peer did not answer.
     pub async fn doubt(&self) -> Result<(), Error> {
         self.look().await
     }
 
-    /// Gives everything up, so that the others need not wait for it, and returns when they have heard of it: until then
-    /// they hand requests on to us, and one that meets a closing door may or may not have come in.
+    /// Leaves the cluster and returns when the other nodes have noticed: until then they forward requests here, and
+    /// one that arrives during shutdown may or may not have been processed.
     pub async fn leave(&self) {
         self.left.store(true, Ordering::Release);
         {
@@ -257,7 +260,7 @@ impl Nodes {
     }
 }
 
-/// 128 random bits.
+/// Returns 128 random bits in hex.
 pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)

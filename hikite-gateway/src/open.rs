@@ -1,5 +1,5 @@
-//! Modules opened on demand: what they offer, and what a conversation has been shown of it already. Resources and prompts
-//! of modules as the results of tools.
+//! Module descriptions on demand (`get_module_schema`), with what each conversation has received already. Also
+//! exposes prompts and resources of modules as tool results.
 
 mod prompt;
 mod sent;
@@ -24,14 +24,14 @@ use sent::Asked;
 pub(crate) use sent::Sent;
 pub(crate) use sheet::Sheet;
 
-/// One element of the answer, or why there is none.
+/// One element of the result array, with its error if it failed.
 struct Element {
     raw: Raw,
     failed: Option<Error>,
 }
 
 impl Gateway {
-    /// `get_module_schema`: an array with an element for each module that is named.
+    /// Runs `get_module_schema`: returns an array with an element for each named module.
     pub(crate) async fn open(&self, mut opening: Opening, context: CallContext) -> Result<Raw, Error> {
         let caller = &context.session.caller;
         let conversation = conversation(&mut opening.params, &context);
@@ -75,7 +75,7 @@ impl Gateway {
         answer(elements)
     }
 
-    /// What is sent of a module; `None` if none of its tools is among those that are wanted.
+    /// Returns a module's description; `None` if it has none of the requested tools.
     fn sheet(
         &self,
         snapshot: &Snapshot,
@@ -93,7 +93,7 @@ impl Gateway {
     }
 }
 
-/// By the name that it is shown under, by its source's, or by its key.
+/// Returns `true` if `name` is the tool's displayed name, its source's name or its key.
 fn is_called(tool: &Tool, name: &str) -> bool {
     let key = || name.strip_prefix(&*tool.key.module)?.strip_prefix(':').map(|own| *own == *tool.key.tool);
     *tool.name == *name || *tool.key.tool == *name || key() == Some(true)
@@ -114,7 +114,7 @@ fn failed(what: &str, name: &str, error: Error) -> Element {
     Element { raw, failed: Some(error) }
 }
 
-/// The array as text. It fails only if nothing of it is right.
+/// Builds the result with the array as text. Fails if the only element failed; if several all failed, sets `isError`.
 fn answer(mut elements: Vec<Element>) -> Result<Raw, Error> {
     let all_failed = elements.iter().all(|element| element.failed.is_some());
     if let [Element { failed, .. }] = elements.as_mut_slice()

@@ -1,6 +1,6 @@
-//! Sessions that are offered something of their own: a server that lets a session log in and then shows it more tools.
-//! Such a session has a catalog apart, made of the shared one with its own lists in it, under the same pins, permissions
-//! and switches. Equal lists have one catalog. All other sessions see the shared snapshot and pay nothing for this.
+//! Catalogs for sessions whose upstream session is offered different tools, for example after a login. Such a session
+//! gets a catalog built from the shared one plus its own listings, under the same pins, permissions and switches.
+//! Sessions with equal listings share one catalog. All other sessions use the shared snapshot and pay nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ type BySession = HashMap<SessionId, Arc<Overlay>>;
 #[derive(Default)]
 pub(crate) struct Overlays(ArcSwap<BySession>);
 
-/// The lists of one or more sessions that are offered the same, and what comes of them.
+/// The listings of one or more sessions that are offered the same, and the resulting snapshot.
 struct Overlay {
     base: Arc<Snapshot>,
     lists: Vec<(Arc<str>, Arc<Listing>)>,
@@ -42,7 +42,7 @@ impl Overlay {
 }
 
 impl Gateway {
-    /// Everything that a request needs to see, for who looks.
+    /// Returns the snapshot that a viewer's request uses.
     pub(crate) fn snapshot_for<'a>(&self, viewer: impl Into<Viewer<'a>>) -> Arc<Snapshot> {
         let viewer = viewer.into();
         self.own_snapshot(viewer).unwrap_or_else(|| self.snapshot())
@@ -55,17 +55,17 @@ impl Gateway {
         if Arc::ptr_eq(&overlay.base, &current) {
             return Some(Arc::clone(&overlay.snapshot));
         }
-        // It is about to be made anew. What was taken from its caller meanwhile is not there any more.
+        // A rebuild is due. Until then, apply the current permissions to the old catalog.
         Some(Arc::new(overlay.snapshot.with_bounds(current.bounds().clone())))
     }
 
-    /// Whether a session is told of its lists here, and not with everybody.
+    /// Returns `true` if a session has its own catalog and is notified of list changes separately.
     pub(crate) fn is_apart(&self, session: SessionId) -> bool {
         self.overlays.0.load().contains_key(&session)
     }
 
     pub(crate) fn forget_overlay(&self, session: SessionId) {
-        // Not under the lock of those who make catalogs: they may be the ones who let go of a session last.
+        // Not under the catalog builders' lock: a builder may be the one that drops a session last.
         if self.is_apart(session) {
             self.overlays.0.rcu(|overlays| {
                 let mut after = BySession::clone(overlays);
@@ -75,7 +75,7 @@ impl Gateway {
         }
     }
 
-    /// Something changed for everybody: what single sessions see is made anew from it.
+    /// Rebuilds all overlays after the shared snapshot changed.
     pub(crate) fn overlay_anew(&self) {
         let sessions: Vec<SessionId> = self.overlays.0.load().keys().copied().collect();
         if !sessions.is_empty() {
@@ -83,13 +83,13 @@ impl Gateway {
         }
     }
 
-    /// Looks at what these sessions are offered, and tells them what is new of it.
+    /// Rebuilds the overlays of these sessions and notifies them of changed lists.
     pub(crate) fn overlay(&self, sessions: &[SessionId]) {
         let look = |state: &mut State| {
             let base = self.snapshot();
             let before = self.overlays.0.load_full();
             let mut after = BySession::clone(&before);
-            // All of them first: what was made of an older base is in nobody's way.
+            // Remove all of them first: overlays of an older base must not count against the limit.
             after.retain(|session, _| !sessions.contains(session));
             let known = |session: &SessionId| self.sessions.get(*session);
             for session in sessions.iter().filter_map(known) {
@@ -98,7 +98,7 @@ impl Gateway {
                 }
             }
             self.overlays.0.store(Arc::new(after.clone()));
-            // Those that ended meanwhile.
+            // Sessions that ended meanwhile.
             for gone in after.keys().filter(|session| self.sessions.get(**session).is_none()) {
                 self.forget_overlay(*gone);
             }
@@ -115,7 +115,7 @@ impl Gateway {
         aside(|| self.current.with(look));
     }
 
-    /// What a session sees; nothing if that is what everybody sees, or if there are too many such already.
+    /// Returns the overlay of a session; `None` if it sees the shared catalog, or if the limit is reached.
     fn overlay_of(
         &self,
         state: &mut State,
@@ -148,7 +148,7 @@ impl Gateway {
         Some(Arc::new(Overlay { base: Arc::clone(base), lists, snapshot: Arc::new(snapshot) }))
     }
 
-    /// Whether there may be one more, in all and of this caller.
+    /// Returns `true` if one more overlay fits the total limit and the caller's share.
     fn has_room(&self, caller: &Caller, now: &BySession) -> bool {
         let most = Allowance::of(self.limits.own_lists, self.limits.caller_share);
         let distinct = |of: &dyn Fn(SessionId) -> bool| {

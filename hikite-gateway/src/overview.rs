@@ -1,5 +1,5 @@
-//! Modules and categories as people look at them, and the switch of a whole module. An admin is told more: how a module
-//! has been doing, how it is reached, and which are switched off.
+//! Module and category objects for the REST API and the UI, and enabling or disabling whole modules. Administrators
+//! also see call figures, connection details and disabled modules.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use tokio::time::Instant;
 use crate::gateway::Gateway;
 use crate::health::Health;
 
-/// A module that is there and in nobody's view.
+/// A configured module that is disabled and in no view.
 #[derive(Clone, Debug)]
 pub(crate) enum Resting {
-    /// By somebody, while we ran.
+    /// Disabled by an administrator at run time.
     Switched(ModuleRule),
-    /// By the config file, which says no more of it.
+    /// Disabled in the config file, which says no more of it.
     File(Arc<str>),
 }
 
@@ -59,7 +59,7 @@ impl Resting {
 }
 
 impl Gateway {
-    /// An object for each module that the caller sees; an admin sees those that are off as well.
+    /// Returns an object for each module that the caller sees, for administrators including disabled ones.
     pub async fn module_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
         caller.must_have(Scopes::READ)?;
         self.settle(caller).await;
@@ -69,7 +69,7 @@ impl Gateway {
         Ok(shown.chain(resting.iter().map(|module| module.object().raw())).collect())
     }
 
-    /// One of them; an admin is told how it is reached and what it wrote to stderr.
+    /// Returns the object of one module, for administrators including connection details and recent stderr output.
     pub async fn module_object(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
         caller.must_have(Scopes::READ)?;
         self.settle(caller).await;
@@ -90,7 +90,7 @@ impl Gateway {
         .raw())
     }
 
-    /// Switches a whole module on or off, for everybody and for good. One that is off is in nobody's view.
+    /// Enables or disables a module for all callers, persistently. A disabled module is in no view.
     pub async fn switch_module(&self, name: &str, enabled: bool) -> Result<Raw, Error> {
         {
             let _turn = self.registry.turn.lock().await;
@@ -107,7 +107,7 @@ impl Gateway {
         self.module_object(&Caller::owner(), name).await
     }
 
-    /// Ends its connections and processes and begins anew; what it failed at before is forgotten.
+    /// Restarts the connections and processes of a module and resets its circuit breaker.
     pub async fn restart_module(&self, name: &str) -> Result<Raw, Error> {
         let view = self.owner_view();
         let Some(module) = view.module(name) else {
@@ -122,7 +122,7 @@ impl Gateway {
         self.module_object(&Caller::owner(), name).await
     }
 
-    /// An object for each category that the caller sees, `tools` being their keys.
+    /// Returns an object for each category that the caller sees, with the keys of its tools.
     pub async fn category_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
         caller.must_have(Scopes::READ)?;
         self.settle(caller).await;
@@ -130,7 +130,7 @@ impl Gateway {
         Ok(view.categories().iter().map(|category| about_category(category).raw()).collect())
     }
 
-    /// One of them; an admin is given the form of one that is kept in the store.
+    /// Returns the object of one category, for administrators including the stored document.
     pub async fn category_object(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
         caller.must_have(Scopes::READ)?;
         self.settle(caller).await;
@@ -152,7 +152,7 @@ impl Gateway {
         Ok(object.raw())
     }
 
-    /// The source of a module that can be switched, on or off.
+    /// Returns the source of an enabled module, or of one disabled at run time.
     fn source_of(&self, name: &str) -> Result<Arc<dyn Source>, Error> {
         let view = self.owner_view();
         if let Some(module) = view.module(name) {
@@ -168,7 +168,7 @@ impl Gateway {
         }
     }
 
-    /// The accounts of a module whose calls are not let through at present, as far as the caller may know of them.
+    /// Returns the module's accounts whose circuit breaker is not closed, as far as the caller may know of them.
     pub(crate) fn paused_accounts(
         &self,
         caller: &Caller,
@@ -219,14 +219,15 @@ impl Gateway {
         }
         let object = object.with("tools", Raw::of(&module.tools.len()));
         let mut object = offered(object, module.listing.as_deref());
-        // How much others use it is not for everybody: calls of tools that a caller does not see are among them.
+        // Call figures are for administrators only: they include calls of tools that the caller does not see.
         if caller.is_admin() {
             object.set("calls", self.meter.module(&module.name).recent.calls(Instant::now()).object());
         }
         object
     }
 
-    /// Registered tools of one module may be kept by several; what was made while we ran can be changed here.
+    /// Returns the origin of a module. Registered tools of one module may have several; the store wins, because its
+    /// tools can be changed here.
     fn keeper_of(&self, module: &Module) -> Keeper {
         if !module.registered {
             return module.keeper;
@@ -251,7 +252,7 @@ fn about_category(category: &Category) -> Object {
         .with("tools", Raw::of(&tools))
 }
 
-/// One word, as machines like it.
+/// Returns the state as a single word.
 fn word(state: &State) -> &'static str {
     match state {
         State::NeedsLogin { .. } => "needs_login",

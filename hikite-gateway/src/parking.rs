@@ -1,6 +1,6 @@
-//! Calls that wait for their client. A client without a session cannot be asked while its call runs; so the call
-//! is parked, the client gets the questions and a ticket, and its next request, with the answers and the ticket,
-//! takes the call up again, once.
+//! Suspended calls. A client without a session cannot be asked while its call runs; instead the call is suspended and
+//! the client receives an `input_required` result with the questions and a continuation token. Its next request, with
+//! answers and token, resumes the call once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::clock::now_ms;
 use crate::share::{Place, PlaceKind, Places, Usage};
 use crate::ticket::{Purpose, Ticket, Tickets, refused};
 
-/// A call under way: what becomes of it, and what it asks meanwhile. Dropping it cancels the call.
+/// A running call with its outcome and its open questions. Dropping it cancels the call.
 pub struct Running<B> {
-    /// The call's way back, which is turned to each request that takes the call up.
+    /// The call's backchannel, redirected to each request that resumes the call.
     pub back: B,
     outcome: BoxFuture<'static, Result<Raw, Error>>,
     questions: mpsc::Receiver<Asked>,
     open: Vec<Open>,
-    /// Answers that came with the request, before anything was asked.
+    /// Answers that arrived before their question was asked.
     prepared: HashMap<String, Raw>,
     asked: usize,
 }
 
-/// A question on its way from the call.
+/// A question from the call to its client, with the channel for the answer.
 #[derive(Debug)]
 pub struct Asked {
     pub question: Question,
@@ -50,19 +50,19 @@ impl<B> std::fmt::Debug for Running<B> {
     }
 }
 
-/// What a call came to.
+/// Result of running a call until it ends or needs input.
 #[derive(Debug)]
 pub enum Step {
     Done(Result<Raw, Error>),
-    /// It waits: the body of an `input_required` result.
+    /// The call is suspended; holds the body of an `input_required` result.
     Parked(Object),
 }
 
-/// Members of a question's `_meta` that mean something only in the session of its server: for progress that a client
-/// without a session has no way to tell, the task that it belongs to, and the name that stands beside it here.
+/// `_meta` members of a question that only make sense within the server's session: the progress token, the related
+/// task, and our own key.
 const META_TIES: [&str; 3] = ["progressToken", "io.modelcontextprotocol/related-task", "hikite/key"];
 
-/// For questions that are asked at the same time.
+/// Time to wait for further questions asked at the same moment.
 const TOGETHER: Duration = Duration::from_millis(20);
 
 impl<B> Running<B> {
@@ -74,7 +74,7 @@ impl<B> Running<B> {
         Self { back, outcome, questions, open: Vec::new(), prepared: HashMap::new(), asked: 0 }
     }
 
-    /// Gives the answers of a request to the questions they belong to; the rest is kept for later ones.
+    /// Delivers the answers of a request to their questions; the rest is kept for later questions.
     pub fn answer(&mut self, responses: Option<&Raw>) {
         let responses = responses.and_then(Raw::object).unwrap_or_default();
         // An answer is an object; anything else leaves the question open.
@@ -88,10 +88,11 @@ impl<B> Running<B> {
         }
     }
 
-    /// Goes on until the call is done or nothing but the client can help.
+    /// Runs the call until it ends or cannot continue without the client's answers. Returns the outcome, or `None`
+    /// while questions are open.
     async fn advance(&mut self) -> Option<Result<Raw, Error>> {
         loop {
-            // The server may have thought better of a question.
+            // The server may have cancelled a question.
             self.open.retain(|open| !open.asked.answer.is_closed());
             let wait_for_more = !self.open.is_empty();
             tokio::select! {
@@ -134,8 +135,7 @@ impl<B> Running<B> {
     }
 }
 
-/// The params of a question as a client without a session reads them: whatever its server says in `_meta` stays, and what
-/// ties the question to a session goes.
+/// Returns a question's params without the members that refer to the server's session. Other `_meta` members stay.
 fn without_ties(params: &Raw) -> Object {
     let mut params = params.object().unwrap_or_default();
     for tie in ["task", "elicitationId"] {
@@ -151,7 +151,8 @@ fn without_ties(params: &Raw) -> Object {
     params
 }
 
-/// The name of a question: its server's, else that of the one thing it asks for, else its kind and number.
+/// Returns the key of a question: the server's own, else the name of the only requested property, else kind and
+/// number.
 fn key(question: &Question, number: usize) -> String {
     if let Some(key) = &question.key {
         return key.to_string();
@@ -171,14 +172,14 @@ fn key(question: &Question, number: usize) -> String {
     format!("{word}-{number}")
 }
 
-/// The parked calls. `B` is the way back of each.
+/// The suspended calls of this process. `B` is the backchannel of each call.
 pub struct Parking<B> {
     calls: Mutex<HashMap<u64, Parked<B>>>,
     tickets: Tickets,
-    /// Where the calls wait that this one holds.
+    /// Name of this process, part of each continuation token.
     process: Arc<str>,
     next: AtomicU64,
-    /// A call has been parked.
+    /// Signals that a call was suspended.
     parked: Notify,
     places: Places<Since>,
     patience: Duration,
@@ -190,7 +191,7 @@ struct Parked<B> {
     _place: Place<Since>,
 }
 
-/// Which call waits in a place, and since when.
+/// The call that occupies a slot, and when it was suspended.
 #[derive(Debug)]
 struct Since {
     id: u64,
@@ -210,7 +211,8 @@ impl<B> std::fmt::Debug for Parking<B> {
 }
 
 impl<B: Send + 'static> Parking<B> {
-    /// As many calls wait as the allowance says, each `patience` at most. `process` is a name that no other has.
+    /// Creates the store. The allowance bounds the number of suspended calls, and `patience` the time of each.
+    /// `process` is a name that no other process uses.
     pub fn new(seal: Seal, process: Arc<str>, allowance: Allowance, patience: Duration) -> Arc<Self> {
         let tickets = Tickets::new(seal, patience);
         let (next, parked) = (AtomicU64::new(1), Notify::new());
@@ -218,7 +220,7 @@ impl<B: Send + 'static> Parking<B> {
         Arc::new(Self { calls: Mutex::default(), tickets, process, next, parked, places, patience })
     }
 
-    /// Runs the call on; parks it if it asks.
+    /// Runs a call, and suspends it if it asks a question.
     pub async fn drive(&self, mut running: Running<B>, purpose: Purpose<'_>) -> Step {
         if let Some(outcome) = running.advance().await {
             return Step::Done(outcome);
@@ -235,8 +237,8 @@ impl<B: Send + 'static> Parking<B> {
         Step::Parked(body.with("requestState", ticket.as_str()))
     }
 
-    /// Lets a call wait. Nobody's own call gives way, since a person may be at its question; where all places are taken,
-    /// the oldest call of whoever has most of them is cancelled.
+    /// Suspends a call. A caller's own calls are never evicted, since a person may be answering; when all slots are
+    /// taken, the oldest call of the holder with the most slots is cancelled.
     fn park(&self, running: Running<B>, purpose: Purpose<'_>) -> Result<u64, Error> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (now, holder) = (Instant::now(), ShareHolder::from(purpose.caller));
@@ -247,7 +249,7 @@ impl<B: Send + 'static> Parking<B> {
             calls.insert(id, Parked { running, until: now + self.patience, _place: place });
             out.and_then(|out| calls.remove(&out.id))
         };
-        // Outside the lock: what is dropped is cancelled, at its server too.
+        // Outside the lock: dropping a call cancels it, also at its server.
         drop(gone);
         Ok(id)
     }
@@ -256,17 +258,17 @@ impl<B: Send + 'static> Parking<B> {
         self.places.usage()
     }
 
-    /// A ticket for what a server wants to see again.
+    /// Issues a continuation token for an upstream server's `requestState`.
     pub fn ticket(&self, state: String, purpose: Purpose<'_>) -> String {
         self.tickets.issue(&Ticket::Server(state), purpose, now_ms())
     }
 
-    /// What the client's ticket stands for.
+    /// Verifies and decodes a client's continuation token.
     pub fn read(&self, ticket: &str, purpose: Purpose<'_>) -> Result<Ticket, Error> {
         self.tickets.read(ticket, purpose, now_ms())
     }
 
-    /// Takes a parked call out again, if it waits here.
+    /// Removes and returns a suspended call, if this process holds it.
     pub fn resume(&self, process: &str, id: u64) -> Result<Running<B>, Error> {
         if *self.process != *process {
             return Err(refused());
@@ -274,13 +276,13 @@ impl<B: Send + 'static> Parking<B> {
         self.calls.lock().remove(&id).map(|parked| parked.running).ok_or_else(refused)
     }
 
-    /// Cancels every call that waits.
+    /// Cancels all suspended calls.
     pub fn clear(&self) {
         let waiting = std::mem::take(&mut *self.calls.lock());
         drop(waiting);
     }
 
-    /// Cancels calls that nobody comes back for, each at its time; ends never.
+    /// Cancels each call when it expires. Never returns.
     pub async fn expire(&self) {
         loop {
             let next = self.calls.lock().values().map(|parked| parked.until).min();
@@ -291,7 +293,7 @@ impl<B: Send + 'static> Parking<B> {
             let now = Instant::now();
             let late: Vec<Parked<B>> =
                 self.calls.lock().extract_if(|_, parked| parked.until <= now).map(|(_, late)| late).collect();
-            // Outside the lock: what is dropped is cancelled, at its server too.
+            // Outside the lock: dropping a call cancels it, also at its server.
             drop(late);
         }
     }
@@ -316,7 +318,7 @@ mod tests {
         assert_eq!(shown(r#"{"_meta":null}"#).as_str(), "{}");
     }
 
-    /// A call that asks one thing and answers with what it was told.
+    /// Returns a call that asks one question and returns the answer.
     fn asking() -> Running<()> {
         let (sender, questions) = mpsc::channel(4);
         let outcome = async move {

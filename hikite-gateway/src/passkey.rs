@@ -1,5 +1,5 @@
-//! The passkeys of users, and the questions that browsers answer with them. A question is answered once, within minutes,
-//! by the browser that it was put to and for what it was put for. Whether the answer is right is for the vault to say.
+//! Passkeys of users, and the WebAuthn challenges for them. A challenge is valid once, for a few minutes, for one
+//! browser and one purpose. The signature checks are in `hikite-vault`.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::now_ms;
 
-/// The drawers: keys by their ids, and questions by themselves.
+/// Store kinds: passkeys by credential id, and challenges by value.
 const PASSKEY: &str = "passkey";
 const CHALLENGE: &str = "challenge";
 
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// Keys of one user.
+/// Maximum number of passkeys per user.
 const KEYS: usize = 20;
 const NAME_CHARS: usize = 64;
 
@@ -30,20 +30,20 @@ pub struct Passkeys {
     store: Store,
 }
 
-/// A key as it lies in the drawer.
+/// A passkey as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Kept {
     #[serde(flatten)]
     passkey: Passkey,
-    /// What its user calls it.
+    /// Name given by the user.
     name: String,
 }
 
-/// A question as it lies in the drawer.
+/// A challenge as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Question {
     purpose: Purpose,
-    /// Who was asked: a hash of what its browser alone knows.
+    /// Hash of the browser's secret cookie value.
     browser: String,
 }
 
@@ -65,8 +65,8 @@ impl Passkeys {
         Self { store }
     }
 
-    /// What the browser of somebody who is logged in is to be asked, so that it makes a key. `browser` is a secret that
-    /// this browser alone knows: that of its cookie.
+    /// Returns the WebAuthn creation options for a logged-in user. `browser` is a secret that only this browser
+    /// knows: the value of its cookie.
     pub async fn ask_to_register(
         &self,
         site: &RelyingParty,
@@ -83,7 +83,7 @@ impl Passkeys {
         Ok(site.creation_options(&challenge, (&handle(subject), name), &known))
     }
 
-    /// Keeps the key that the browser made. `called` is what its user calls it.
+    /// Verifies and stores a new passkey. `called` is the name given by the user.
     pub async fn register(
         &self,
         site: &RelyingParty,
@@ -117,14 +117,14 @@ impl Passkeys {
         Ok(shown(&entry, &kept))
     }
 
-    /// What a browser is to be asked, so that it proves who sits at it. Any key will do: which ones somebody has is not
-    /// told to whoever knows a name.
+    /// Returns the WebAuthn request options for a login. They list no credentials, so that knowing a user name
+    /// reveals nothing about the user's passkeys.
     pub async fn ask_to_log_in(&self, site: &RelyingParty, browser: &str) -> Result<Value, Error> {
         let challenge = self.question(Purpose::Login, "", browser).await?;
         Ok(site.request_options(&challenge, &[]))
     }
 
-    /// The subject that the browser proved to be.
+    /// Verifies a login and returns the subject.
     pub async fn log_in(&self, site: &RelyingParty, browser: &str, answer: &Value) -> Result<String, Error> {
         let answer = Assertion::read(answer).map_err(refused)?;
         let challenge = answer.challenge().ok_or_else(|| refused(PasskeyFault::Malformed))?;
@@ -142,7 +142,7 @@ impl Passkeys {
         if counter != kept.passkey.counter {
             kept.passkey.counter = counter;
             entry.form = Raw::of(&kept);
-            // Of two who bring the same count one comes from a copy.
+            // Two logins with the same counter: one comes from a cloned authenticator.
             if !self.store.change_entry(&entry).await? {
                 return Err(refused(PasskeyFault::Counter));
             }
@@ -150,12 +150,12 @@ impl Passkeys {
         Ok(entry.owner)
     }
 
-    /// Those of somebody, the oldest first, as they may be seen.
+    /// Returns a user's passkeys for display, oldest first.
     pub async fn list(&self, subject: &str) -> Result<Vec<Value>, Error> {
         Ok(self.of(subject).await?.iter().map(|(entry, kept)| shown(entry, kept)).collect())
     }
 
-    /// Takes one away; nothing happens to one of somebody else.
+    /// Removes a passkey, if it belongs to the subject.
     pub async fn remove(&self, subject: &str, id: &str) -> Result<(), Error> {
         let mine = self.of(subject).await?.into_iter().any(|(entry, _)| entry.id == id);
         if mine && self.store.take_entry(PASSKEY, id, now_ms()).await?.is_some() {
@@ -187,7 +187,7 @@ impl Passkeys {
         Ok(challenge)
     }
 
-    /// Whom the question was put to. It is used up, whatever comes of the answer.
+    /// Consumes a challenge, whether or not the answer is valid, and returns the subject it was issued to.
     async fn taken(&self, challenge: &Challenge, purpose: Purpose, browser: &str) -> Result<String, Error> {
         let taken = self.store.take_entry(CHALLENGE, &challenge.text(), now_ms()).await?;
         let expected = Question { purpose, browser: hashed(browser) };
@@ -201,7 +201,7 @@ fn shown(entry: &Entry, kept: &Kept) -> Value {
     json!({ "id": entry.id, "name": kept.name, "createdAt": rfc3339(entry.created_at) })
 }
 
-/// What stands for a user in its authenticator: says nothing of it.
+/// Returns the user handle for the authenticator: a hash that reveals nothing about the user.
 fn handle(subject: &str) -> [u8; 32] {
     Sha256::digest(subject.as_bytes()).into()
 }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use crate::probe;
 
-    /// Answers of authenticators that are not ours, with the questions they answer.
+    /// Responses of third-party authenticators, with their challenges.
     const VECTORS: &str = include_str!("../../hikite-vault/src/passkey/tests/vectors.json");
     const BROWSER: &str = "what the cookie holds";
 
@@ -235,7 +235,7 @@ mod tests {
         found.expect("a vector").clone()
     }
 
-    /// As if this question had been put.
+    /// Stores a challenge with a known value.
     async fn put(passkeys: &Passkeys, question: &Value, purpose: Purpose, subject: &str) {
         let entry = Entry {
             kind: CHALLENGE,

@@ -1,5 +1,6 @@
-//! Who may come in and where: the projects and the personal tokens. Both are kept in memory, so that a request costs
-//! one hash and one look; the store is followed as the registry follows it. What the file names comes first.
+//! Projects and personal access tokens: who may call, and in which project. Both are held in memory, so that
+//! authenticating a request costs one hash and one lookup; changes in the store are followed by revision. Projects of
+//! the config file override those of the store.
 
 mod change;
 mod directory;
@@ -29,32 +30,32 @@ use directory::{Directory, Person};
 pub(crate) use token::OF_TOKEN;
 pub use token::Token;
 
-/// What changes here may end what somebody has open, also where nothing of it is kept in this directory.
+/// Store changes that may end open sessions although nothing of them is held here.
 const ENDING: [&str; 3] = [change_kind::USER, GRANT, REMOVED];
 
 pub struct People {
     store: Store,
-    /// Changes are made one at a time, so that memory follows the store in order.
+    /// Serializes changes, so that memory follows the store in order.
     turn: tokio::sync::Mutex<()>,
-    /// The store's revision that memory shows.
+    /// Store revision that memory reflects.
     revision: AtomicI64,
-    /// The users that are shown, as whoever knows them has them.
+    /// User table that the directory was built from.
     users: Mutex<Option<Arc<Users>>>,
     learning: Mutex<()>,
     shown: Arc<ArcSwap<Directory>>,
     changes: watch::Sender<u64>,
-    /// Who people are that log in, where they can.
+    /// Local users, if logins are enabled.
     identity: OnceLock<Arc<Identity>>,
-    /// The other ways in.
+    /// External identity providers.
     entrances: OnceLock<Arc<Entrances>>,
 }
 
-/// The names of subjects, for records.
+/// Names of subjects, for audit records.
 #[derive(Clone, Debug)]
 pub(crate) struct Names(Arc<ArcSwap<Directory>>);
 
 impl Names {
-    /// Id and name of the user, if it is one.
+    /// Returns the id and name of the user behind a subject.
     pub(crate) fn of(&self, subject: &str) -> Option<(Arc<str>, Arc<str>)> {
         let shown = self.0.load();
         shown.user(subject).map(|user| (Arc::clone(&user.id), Arc::clone(&user.name)))
@@ -82,9 +83,9 @@ impl People {
         }
     }
 
-    /// From now on people can log in.
+    /// Enables logins.
     pub fn identify_with(&self, identity: Arc<Identity>) {
-        // There is one of them for as long as we run.
+        // Set once per process.
         let _ = self.identity.set(identity);
     }
 
@@ -92,7 +93,7 @@ impl People {
         self.identity.get()
     }
 
-    /// From now on there are other ways in.
+    /// Sets the external identity providers.
     pub fn enter_through(&self, entrances: Arc<Entrances>) {
         let _ = self.entrances.set(entrances);
     }
@@ -101,12 +102,12 @@ impl People {
         self.entrances.get()
     }
 
-    /// Takes the projects of the file, in place of those it had before.
+    /// Replaces the projects of the config file.
     pub fn take(&self, file: Vec<Arc<Project>>) {
         self.learn(|directory| directory.set_file(file));
     }
 
-    /// Takes in what the store holds; whether that changed anything about projects.
+    /// Reads users, projects and tokens from the store. Returns `true` if projects changed.
     pub async fn read_store(&self) -> Result<bool, Error> {
         if let Some(identity) = self.identity() {
             identity.read_store().await?;
@@ -114,14 +115,13 @@ impl People {
         self.read_tokens().await
     }
 
-    /// Takes in projects and tokens, with the users that are known; whether that changed anything about projects.
+    /// Reads projects and tokens from the store, with the users already known. Returns `true` if projects changed.
     pub(crate) async fn read_tokens(&self) -> Result<bool, Error> {
         let _turn = self.turn.lock().await;
         self.read().await
     }
 
-    /// Takes in what changed in the store, as far as it concerns projects, tokens and users; whether that changed anything
-    /// about projects.
+    /// Applies store changes of projects, tokens and users. Returns `true` if projects changed.
     pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<bool, Error> {
         let _turn = self.turn.lock().await;
         if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
@@ -135,10 +135,10 @@ impl People {
         self.take_in(&changes).await
     }
 
-    /// Reads what changed and nothing else, and shows it as one step.
+    /// Reads only the changed rows and publishes them in one step.
     async fn take_in(&self, changes: &Changes) -> Result<bool, Error> {
         let news = news::read(&self.store, changes).await?;
-        // Those that are known where people log in: a token is not let in before the mask of its user is.
+        // Users as `Identity` has them: no token may authenticate before its user's permissions apply.
         let users = match self.identity() {
             Some(identity) => Some(identity.user_table()),
             None if changes.concern(&[change_kind::USER]) => {
@@ -184,12 +184,12 @@ impl People {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Tells of every moment at which somebody may have lost what they had.
+    /// Returns a channel that signals whenever somebody may have lost access.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// The caller for the local token, and for whoever sits at the machine: the present owner.
+    /// Returns the caller of the local token: the current owner.
     pub fn owner(&self) -> Caller {
         match self.shown.load().owner() {
             Some(owner) => Caller { subject: Arc::clone(&owner.subject), ..Caller::owner() },
@@ -197,9 +197,10 @@ impl People {
         }
     }
 
-    /// With which right a caller changes users and what is theirs. Whether it may at all is for others to say. A token or a
-    /// client that acts for the owner is not the owner: what it may do, a program may do that has it. `is_in_person` says
-    /// that the caller holds the local token or sits at a browser that is logged in.
+    /// Returns the right with which a caller changes users and their data; whether the caller may do so at all is
+    /// checked elsewhere. A token or client that acts for the owner does not have the owner's right, since any
+    /// program that holds it could use it. `is_in_person` means that the caller holds the local token or a logged-in
+    /// browser session.
     pub fn right_of(&self, caller: &Caller, is_in_person: bool) -> Right {
         if is_in_person && caller.is_admin() && caller.subject == self.owner().subject {
             Right::Owner
@@ -208,13 +209,13 @@ impl People {
         }
     }
 
-    /// Only the owner changes what is the owner's.
+    /// Fails if the subject is the owner and the right is not the owner's.
     pub fn check_right(&self, subject: &str, right: Right) -> Result<(), Error> {
         let is_owner = self.shown.load().user(subject).is_some_and(Person::is_owner);
         if is_owner && right != Right::Owner { Err(only_the_owner()) } else { Ok(()) }
     }
 
-    /// The id and name of the user behind a subject, if it is one.
+    /// Returns the id and name of the user behind a subject.
     pub fn name_of(&self, subject: &str) -> Option<(Arc<str>, Arc<str>)> {
         self.names().of(subject)
     }
@@ -223,7 +224,8 @@ impl People {
         Names(Arc::clone(&self.shown))
     }
 
-    /// Who bears this secret; nobody if it is unknown, expired or taken back, or its project is gone.
+    /// Returns the caller that a secret authenticates; `None` if it is unknown, expired or revoked, or its project is
+    /// gone.
     pub fn bearer(&self, secret: &str) -> Option<Caller> {
         if !secret.starts_with(token::PREFIX) {
             return None;
@@ -231,13 +233,13 @@ impl People {
         self.shown.load().bearer(&token::hash(secret), now_ms)
     }
 
-    /// The caller in this project, if there is such a one that it may enter.
+    /// Returns the caller within a project, if it exists and the caller may enter it.
     pub fn enter(&self, caller: &Caller, project: &str) -> Option<Caller> {
         self.shown.load().enter(caller, project)
     }
 
-    /// The caller of a token that is for one project, in that project, if its person may enter it. The right to enter is
-    /// the person's; what may be done there is what the token allows.
+    /// Returns the caller of a project-bound token within its project, if the user may enter it. The right to enter
+    /// is the user's; the scopes are those of the token.
     pub fn enter_bound(&self, caller: Caller) -> Option<Caller> {
         let Some(project) = caller.project.clone() else { return Some(caller) };
         let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
@@ -246,7 +248,7 @@ impl People {
         Some(Caller { scopes: caller.scopes.both(inside.scopes), ..inside })
     }
 
-    /// True if a user may work in a project: their own alone, where they are bound to one.
+    /// Returns `true` if a user may work in a project. A user who is bound to a project may work only there.
     pub fn person_may_enter(&self, user: &User, project: &str) -> bool {
         if let Some(own) = &user.project {
             return **own == *project && self.shown.load().project(project).is_some();
@@ -255,8 +257,8 @@ impl People {
         self.enter(&caller, project).is_some()
     }
 
-    /// The caller in the project that its person is bound to, if it is bound to one. Nobody, where that project is gone or
-    /// the caller came for another.
+    /// Returns the caller within the project that its user is bound to. Returns `None` if that project is gone or the
+    /// caller asked for another one.
     pub fn confine(&self, caller: Caller) -> Option<Caller> {
         let Some(own) = self.bound_to(&caller) else { return Some(caller) };
         match &caller.project {
@@ -269,12 +271,13 @@ impl People {
         }
     }
 
-    /// The project that a caller's person may not leave.
+    /// Returns the project that the caller's user is bound to.
     fn bound_to(&self, caller: &Caller) -> Option<Arc<str>> {
         self.identity()?.user_of(&caller.subject)?.project.clone()
     }
 
-    /// True if a user may go on where the caller works: in the project that they are bound to, or in one that they belong to.
+    /// Returns `true` if a user may continue in the caller's project: the one they are bound to, or one they belong
+    /// to.
     fn may_stay(&self, user: &User, caller: &Caller) -> bool {
         if user.project.is_some() && user.project != caller.project {
             return false;
@@ -285,8 +288,8 @@ impl People {
         shown.project(name).is_some_and(is_open) || self.person_may_enter(user, name)
     }
 
-    /// True if what a caller came with is still good: its user may come in and belongs where it works, and its token or
-    /// grant lives. A caller without a token is not in question.
+    /// Returns `true` if a caller's authentication is still valid: the user is active and may work in the project,
+    /// and the token or grant is alive. A caller without a token has none to check.
     pub fn still_knows(&self, caller: &Caller) -> bool {
         let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
         if !self.lets_in(&caller.subject) || user.is_some_and(|user| !self.may_stay(&user, caller)) {
@@ -297,13 +300,13 @@ impl People {
         granted.unwrap_or_else(|| self.shown.load().is_good(id, now_ms()))
     }
 
-    /// Whether a subject may come in at all: not a user who is locked out or gone, nor one from elsewhere who was removed.
+    /// Returns `false` for users who are disabled or deleted, and for removed external users.
     pub fn lets_in(&self, subject: &str) -> bool {
         self.shown.load().lets_in(subject)
             && !self.identity().is_some_and(|identity| identity.is_removed(subject))
     }
 
-    /// When a token or a grant expires; nothing if it never does or there is none.
+    /// Returns the expiry of a token or grant; `None` if it never expires or does not exist.
     pub fn expires_at(&self, id: &str) -> Option<u64> {
         let shown = self.shown.load();
         let Some(token) = shown.token(id) else {
@@ -312,17 +315,17 @@ impl People {
         Some(token.expires_at).filter(|at| *at > 0)
     }
 
-    /// All of them by name.
+    /// Returns all projects by name.
     pub fn projects(&self) -> Vec<Arc<Project>> {
         self.shown.load().projects().values().cloned().collect()
     }
 
-    /// All of them, the oldest first, whether they are good or not.
+    /// Returns all tokens, oldest first, valid or not.
     pub fn tokens(&self) -> Vec<Arc<Token>> {
         self.shown.load().tokens()
     }
 
-    /// The project as people and programs see it.
+    /// Returns the REST object of a project.
     pub fn project_object(&self, name: &str) -> Result<Raw, Error> {
         self.shown.load().project_object(name).ok_or_else(|| change::no_project(name))
     }
@@ -332,7 +335,7 @@ impl People {
         shown.projects().keys().filter_map(|name| shown.project_object(name)).collect()
     }
 
-    /// Refuses a form of a user that names a project that is not there.
+    /// Fails if a user document names a project that does not exist.
     pub fn check_project_of(&self, form: &Object) -> Result<(), Error> {
         let Some(name) = form.text("project") else { return Ok(()) };
         if self.shown.load().project(&name).is_some() {
@@ -341,7 +344,7 @@ impl People {
         Err(fault::error(&[Fault::new(fault::step("project"), format!("there is no project `{name}`"))]))
     }
 
-    /// The tokens as people and programs see them; nothing there opens anything.
+    /// Returns the REST objects of all tokens, without secrets.
     pub fn token_objects(&self) -> Vec<Raw> {
         let (shown, now) = (self.shown.load(), now_ms());
         shown.tokens().iter().map(|token| shown.token_object(token, now)).collect()
@@ -353,11 +356,11 @@ impl Gateway {
         &self.people
     }
 
-    /// Everyone sees what their user is allowed now.
+    /// Publishes the users' permissions and the owner to all requests.
     pub fn show_users(&self) {
         let users = self.people.identity().map(|identity| identity.users()).unwrap_or_default();
         let mask = |user: &Arc<User>| Some((Arc::clone(&user.subject), user.permissions.clone()?));
-        // What still runs for somebody who is gone sees no more than they did.
+        // Calls that still run for a deleted user keep that user's permissions.
         let known: HashSet<&Arc<str>> = users.iter().map(|user| &user.subject).collect();
         let mut masks = UserMasks::clone(&self.masks());
         masks.retain(|subject, _| !known.contains(subject));
@@ -367,7 +370,7 @@ impl Gateway {
         self.set_owner(owner.map(|owner| Arc::clone(&owner.subject)));
     }
 
-    /// Requests meet users as they are now: their masks first, then their tokens, projects and accounts.
+    /// Publishes users to all requests: permissions first, then tokens, projects and accounts.
     pub async fn follow_users(&self) -> Result<(), Error> {
         self.show_users();
         if self.people.read_tokens().await? {
@@ -382,13 +385,13 @@ impl Gateway {
         Ok(())
     }
 
-    /// The same for what changed in the store.
+    /// Applies store changes of users, projects, tokens and accounts.
     pub(crate) async fn follow_people(&self, changes: &Changes) -> Result<(), Error> {
         if changes.concern(&[change_kind::USER]) {
             self.show_users();
         }
         let differs = self.people.follow_store(changes).await?;
-        // Somebody may have read them in passing, and shown nobody.
+        // Another reader may have loaded the projects without publishing them.
         if differs || !Arc::ptr_eq(self.people.shown.load().projects(), &self.snapshot().bounds().projects) {
             self.show_projects();
         }
@@ -401,12 +404,12 @@ impl Gateway {
         Ok(())
     }
 
-    /// Refuses a form of a user that names a project that is not there.
+    /// Fails if a user document names a project that does not exist.
     pub fn check_project_of(&self, form: &Object) -> Result<(), Error> {
         self.people.check_project_of(form)
     }
 
-    /// Everyone sees the projects as they are now.
+    /// Publishes the current projects to all requests.
     pub fn show_projects(&self) {
         self.replace_projects(Arc::clone(self.people.shown.load().projects()));
     }

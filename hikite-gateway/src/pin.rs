@@ -1,6 +1,6 @@
-//! Pins: which definitions of tools were approved, and what is held back because it is not among them. It is decided when
-//! a catalog is made, never on the path of a call. Module files and registered tools are the owner's own words and are
-//! not pinned.
+//! Tool pinning: which tool definitions were approved, and which tools are held back because theirs was not. Decided
+//! when a catalog is built, never on the path of a call. Service modules and registered tools are the administrator's
+//! own and are not pinned.
 
 mod book;
 mod change;
@@ -10,9 +10,9 @@ mod object;
 pub(crate) use book::Book;
 pub use object::{PinFilter, PinState, Waiting};
 
-/// The drawer of pins; an id is a tool's key.
+/// Store kind of pins; the id is a tool's key.
 pub(crate) const PIN: &str = "pin";
-/// The drawer of definitions that were approved at some time; an id is a hash.
+/// Store kind of approved definitions; the id is a hash.
 const DEFINITION: &str = "definition";
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A result in the form that is wanted: as the tool gave it, a part of it, or compact. What does not fit is kept under a
-//! handle. A result of which nothing is wanted is not even looked at.
+//! Rendering of results: as the tool returned them, a selected part, or compact. A result that does not fit is stored
+//! under a handle. A result that needs no rendering is not parsed.
 
 mod line;
 #[cfg(test)]
@@ -24,24 +24,24 @@ use crate::handle::{Holder, is_on_first_page};
 use crate::surface::executed;
 use line::{READ_ON_BYTES, read_on, read_on_instead};
 
-/// What is told of a compact answer in its `_meta`.
+/// `_meta` member that describes a compact result.
 pub(crate) const META: &str = "hikite/answer";
 
-/// Names of members that are told where a part is not there.
+/// Maximum number of member names in an error hint.
 const KEYS: usize = 20;
 
-/// The cost of a byte to be put into its shape, and into its compact form, against only being read.
+/// Cost of shaping and of compacting a byte, relative to reading it.
 const SHAPE_COST: usize = 4;
 const COMPACT_COST: usize = 2;
 
-/// What a caller wants of a result; what it does not say is decided by its project and by where the tool comes from.
+/// Output options of a call. Unset options are decided by the project and by the tool's source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub format: Option<Format>,
     pub select: Option<Selector>,
 }
 
-/// A value in its compact form, and what is told of it.
+/// A compact value and its description.
 #[derive(Debug)]
 pub(crate) struct Presented {
     pub(crate) text: String,
@@ -59,18 +59,18 @@ impl Presented {
 }
 
 impl Gateway {
-    /// Runs programs in jq from now on; once.
+    /// Sets the jq runner. Call once.
     pub fn sieve_with(&self, sieve: Arc<dyn Sieve>) {
         let _ = self.sieve.set(sieve);
     }
 
-    /// Whether results are relayed as they are: nothing was asked for, and the project says nothing of it.
+    /// Returns `true` if results are relayed unchanged: neither the call nor the project asks for another form.
     pub(crate) fn relays(&self, wanted: &Wanted, caller: &Caller) -> bool {
         wanted.select.is_none() && self.format_for(wanted, caller) == Format::Raw
     }
 
-    /// What the author of a tool holds to be worth reading of its result, unless the caller or its project wants the result
-    /// itself, or chooses a part of it.
+    /// Returns the shape that the tool's author defined for the result; `None` if the caller or project wants the raw
+    /// result, or the caller selects a part.
     pub(crate) async fn shape_of(
         &self,
         key: Option<&ToolKey>,
@@ -90,7 +90,7 @@ impl Gateway {
         Some(Shape::Made(Arc::new(made)))
     }
 
-    /// The result of a `tools/call` as it is wanted. What is no result yet and what says that it failed is not touched.
+    /// Renders the result of a `tools/call`. Intermediate results and errors stay unchanged.
     pub(crate) async fn present(
         &self,
         result: Raw,
@@ -127,12 +127,12 @@ impl Gateway {
         let budget = self.limits.compact_bytes;
         let mut presented = Presented::of(self.shortened(dialect, &value, shape, budget, holder).await);
         presented.about.set("bytes", Raw::of(&[before, presented.text.len()]));
-        // Where there are pictures alone there is no text to give.
+        // A result with images only has no text.
         let text = (!value.is_null() || answer.others.is_empty()).then_some(presented.text.as_str());
         Ok(compacted(&members, text, presented.about, dialect, &answer.others))
     }
 
-    /// A part of a value.
+    /// Applies a selector to a value.
     pub(crate) async fn select(
         &self,
         selector: &Selector,
@@ -163,8 +163,8 @@ impl Gateway {
         }
     }
 
-    /// A value in its compact form, and the address under which the whole was kept if it did not fit. What was left out,
-    /// and how to read on, is said at the end of the text.
+    /// Compacts a value, and stores the whole under a handle if it does not fit. The end of the text says what is
+    /// missing and how to read on.
     pub(crate) async fn compact(
         &self,
         value: &Raw,
@@ -195,38 +195,39 @@ impl Gateway {
         budget: usize,
         holder: &Holder,
     ) -> (Compacted, Option<String>) {
-        // What has its shape already is not taken apart a second time.
+        // A value with a finished shape is not parsed again.
         let parsed = if matches!(shape, Some(Shape::Made(_))) { Value::Null } else { parse(value) };
         let whole = compact(&parsed, shape, budget);
         if whole.left_out.is_none() {
             return (whole, None);
         }
-        // What is said at the end needs room, too.
+        // The closing line needs room within the budget.
         let mut short = compact(&parsed, shape, budget.saturating_sub(READ_ON_BYTES));
         let left_out = short.left_out.clone().unwrap_or_default();
         let Some(id) = self.keep(value, shape, holder) else {
             short.text.push_str(&read_on_instead(&left_out));
             return (short, None);
         };
-        // The first page need not be read by who has seen all of it.
+        // Page 1 can be skipped if all of it is in the text.
         let seen = is_on_first_page(&parsed, shape, &short, self.limits.compact_bytes);
         short.text.push_str(&read_on(&left_out, &id, if seen { 2 } else { 1 }, dialect));
         (short, Some(crate::handle::address_of(&id)))
     }
 
-    /// The call's own word, else what selecting means, else the project's word.
+    /// Returns the format of the call, else compact if it selects, else the project's format.
     fn format_for(&self, wanted: &Wanted, caller: &Caller) -> Format {
         let meant = wanted.select.as_ref().map(|_| Format::Compact);
         wanted.format.or(meant).or_else(|| self.said_format(wanted, caller)).unwrap_or(Format::Raw)
     }
 
-    /// What the call or its project says outright.
+    /// Returns the format that the call or its project sets explicitly.
     fn said_format(&self, wanted: &Wanted, caller: &Caller) -> Option<Format> {
         let own = || caller.project.is_some().then(|| self.project_of(caller)?.format).flatten();
         wanted.format.or_else(own)
     }
 
-    /// Says that the tool has run, and where its answer is: nobody shall call it again only to see it.
+    /// Adds to an error that the tool has run, and where its result is stored, so that nobody calls it again just to
+    /// see the result.
     fn with_the_whole(&self, error: Error, value: &Raw, dialect: Dialect, holder: &Holder) -> Error {
         let hint = error.hint.clone().unwrap_or_default();
         let ran = match self.keep(value, None, holder) {
@@ -237,7 +238,7 @@ impl Gateway {
     }
 }
 
-/// A result that is relayed, in the words of the tool that was used.
+/// Converts a relayed result to the dialect of the tool that was used.
 pub(crate) fn in_words(result: Raw, dialect: Dialect) -> Raw {
     match dialect {
         Dialect::Result => result,
@@ -245,7 +246,7 @@ pub(crate) fn in_words(result: Raw, dialect: Dialect) -> Raw {
     }
 }
 
-/// The result around a part of its value.
+/// Builds a result around the selected part of its value.
 fn selected(members: &Object, value: &Raw, others: &[Raw]) -> Raw {
     let mut result = result_of(value).object().unwrap_or_default();
     let mut content = result.get("content").and_then(Raw::items).unwrap_or_default();
@@ -267,13 +268,13 @@ fn compacted(members: &Object, text: Option<&str>, about: Object, dialect: Diale
     result.raw()
 }
 
-/// What else a result says stays.
+/// Copies the other members of the original result.
 pub(crate) fn with_the_rest(result: &Object, members: &Object) -> Object {
     let rest = members.iter().filter(|(name, _)| !matches!(*name, "content" | "structuredContent"));
     result.iter().chain(rest).map(|(name, value)| (name.into(), value.clone())).collect()
 }
 
-/// What a program could have found, in words for a model.
+/// Describes the available members for a model.
 fn what_there_is(value: &Raw) -> String {
     let keys = |members: &serde_json::Map<String, Value>| {
         let names: Vec<String> = members.keys().take(KEYS).map(|name| format!("`{name}`")).collect();

@@ -1,5 +1,4 @@
-//! Looking through the eyes of others, for admins: the menu that a model is given somewhere, and what permissions would
-//! leave of the tools.
+//! Previews for administrators: the tool list that a model receives in a project, and the effect of permissions.
 
 use std::sync::Arc;
 
@@ -15,12 +14,12 @@ use crate::aside::aside;
 use crate::gateway::Gateway;
 use crate::surface::Surfaces;
 
-/// What tokens were guessed with, where nobody counts them.
+/// Counter name for estimated token counts.
 const GUESS: &str = "estimate";
 
 impl Gateway {
-    /// Exactly what a model is shown in a project, or outside any, and what it costs. `asked` are the surfaces that its
-    /// client asks for, `default` those of the settings.
+    /// Returns exactly the tools that a model is shown in a project, or outside any, and their token count. `asked`
+    /// are the surfaces that the client asks for, `default` those of the config.
     pub async fn menu_object(
         self: &Arc<Self>,
         project: Option<&str>,
@@ -53,7 +52,7 @@ impl Gateway {
             .with("counter", counter))
     }
 
-    /// Which tools these permissions would show, and which they would hide.
+    /// Returns the keys of the tools that these permissions would show and hide.
     pub async fn preview_permissions(&self, form: &Raw) -> Result<Object, Error> {
         let permissions = aside(|| Permissions::read(form)).map_err(|faults| fault::error(&faults))?;
         self.settle(&Caller::owner()).await;
@@ -80,7 +79,7 @@ impl Gateway {
     }
 }
 
-/// What a view costs as a menu of these items, and as a flat list of its tools.
+/// Returns the token counts of a menu and of a flat list of the view's tools.
 pub(crate) fn weigh(view: &View, menu: &[Raw], count: impl Fn(&str) -> usize) -> (usize, usize) {
     let menu = menu.iter().map(|item| count(&item.as_str())).sum();
     let ready = view.ready_modules().flat_map(|module| &module.tools);
@@ -88,7 +87,7 @@ pub(crate) fn weigh(view: &View, menu: &[Raw], count: impl Fn(&str) -> usize) ->
     (menu, tools.map(|tool| count(&tool.definition.as_str())).sum())
 }
 
-/// The guess.
+/// Returns estimated token counts.
 pub(crate) fn guess(view: &View, menu: &[Raw]) -> (usize, usize) {
     weigh(view, menu, tokens::estimate)
 }

@@ -1,4 +1,4 @@
-//! A gateway for the tests of this crate: a store in memory, and tools that are functions.
+//! A gateway for the tests of this crate, with an in-memory store and tools that are functions.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) async fn store() -> Store {
     Store::open(&StoreUrl::parse("sqlite::memory:").expect("an address")).await.expect("a store in memory")
 }
 
-/// A store that is never asked, for tests whose clock stands still: opening one takes time.
+/// Opens a store that is never queried, outside the paused clock of the test: opening one takes time.
 pub(crate) fn registry_aside() -> Registry {
     let open = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -32,7 +32,7 @@ pub(crate) async fn gateway() -> Arc<Gateway> {
     gateway_on(store().await).await
 }
 
-/// Tools answer with their `http` member and the arguments; one that names no `url` cannot be made.
+/// Builds a gateway whose tools return their `http` member and the arguments; a tool without `url` is rejected.
 pub(crate) async fn gateway_on(store: Store) -> Arc<Gateway> {
     let maker: Maker = Arc::new(|http, _| {
         let named = http.object().is_some_and(|http| http.get("url").is_some());

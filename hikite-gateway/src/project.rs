@@ -1,5 +1,5 @@
-//! A project: a boundary with members, in which some tools are allowed, some surfaces are shown and searches are made in
-//! one way. One form for the config, the store, REST and the command line.
+//! Projects: members, permissions, surfaces and search settings. The config, the store, the REST API and the CLI
+//! share one document format.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,29 +25,29 @@ const PEOPLE: usize = 1000;
 pub struct Project {
     pub name: Arc<str>,
     pub description: String,
-    /// Subjects that belong to it.
+    /// Subjects of the members.
     pub members: Vec<Arc<str>>,
     pub permissions: Arc<Permissions>,
-    /// Which account is used with a provider, where a call does not say.
+    /// Default account by provider.
     pub accounts: BTreeMap<String, String>,
-    /// The surfaces that its callers may choose among, and get if they choose none; `None` leaves it to the settings.
+    /// Surfaces that callers may choose from, and get by default; `None` uses the config's.
     pub surfaces: Option<Surfaces>,
-    /// `None`: not said.
+    /// `None` uses the config's setting.
     pub optimization: Option<Optimization>,
-    /// In which form results are given where a call does not say; `None`: as the tools give them.
+    /// Default result format; `None` returns results as the tools do.
     pub format: Option<Format>,
-    /// Whether the config file names it, and alone may change it.
+    /// Defined in the config file, and only changed there.
     pub managed_by_file: bool,
-    /// When it was made, in milliseconds since 1970; those of the file have always been there.
+    /// Creation time in milliseconds since 1970; `None` for projects of the config file.
     pub created_at: Option<u64>,
-    /// The form as the store has it, which a change has to name.
+    /// The stored document, used for compare-and-swap.
     pub written: Option<Raw>,
 }
 
-/// How tools are searched for in a project.
+/// Search strategy of a project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Optimization {
-    /// Not at all: an explicit null.
+    /// No search: an explicit `null`.
     Off,
     Bm25,
     Hybrid,
@@ -57,7 +57,7 @@ pub enum Optimization {
 impl Optimization {
     const NAMED: [Self; 3] = [Self::Bm25, Self::Hybrid, Self::Cloud];
 
-    /// `None` where nothing is searched.
+    /// Returns the name in documents; `None` for `Off`.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Off => None,
@@ -77,7 +77,7 @@ impl Optimization {
 }
 
 impl Project {
-    /// Reads a form; what is wrong is told all at once.
+    /// Reads a document and reports all faults at once.
     pub fn read(name: &str, form: &Object) -> Result<Self, Error> {
         let mut reader = Reader { form, faults: Vec::new() };
         let project = reader.project(name);
@@ -107,13 +107,13 @@ impl Project {
 }
 
 impl Gateway {
-    /// The project that a caller works in, if there is such a one.
+    /// Returns the caller's project, if it exists.
     pub fn project_of(&self, caller: &Caller) -> Option<Arc<Project>> {
         self.snapshot().project_of(caller).cloned()
     }
 
-    /// Which surfaces a caller is shown: those it asks for, if its project has them all, else its project's own, else
-    /// those of the settings.
+    /// Returns the surfaces of a caller: the requested ones if the project allows all of them, else the project's,
+    /// else the default.
     pub fn surfaces_for(
         &self,
         caller: &Caller,
@@ -134,7 +134,7 @@ impl Gateway {
     }
 }
 
-/// Whether a project may be called this: it stands in addresses.
+/// Returns `true` if the name is valid; it is part of URLs.
 fn is_name(name: &str) -> bool {
     let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     (1..=NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine) && !name.starts_with('.')
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// By provider.
+    /// Reads the default accounts by provider.
     fn accounts(&mut self) -> BTreeMap<String, String> {
         let Some(given) = self.given("accounts") else { return BTreeMap::new() };
         let accounts = given.decode::<BTreeMap<String, String>>().ok().filter(|all| all.len() <= PEOPLE);
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// One name or several.
+    /// Reads one surface name or a list.
     fn surfaces(&mut self) -> Option<Surfaces> {
         let given = self.given("surface")?;
         let names = given.text().map(|name| vec![name]).or_else(|| given.decode::<Vec<String>>().ok());
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
         parsed.map(Surfaces::of)
     }
 
-    /// The only member whose null says something.
+    /// Reads the only member where `null` has a meaning.
     fn optimization(&mut self) -> Option<Optimization> {
         let given = self.form.get("optimization")?;
         let parsed = Optimization::parse(given);

@@ -1,6 +1,6 @@
-//! The one source of jitter here: nothing secret depends on it.
+//! Random numbers for jitter. Nothing secret depends on them.
 
-/// A number between 0 and 1.
+/// Returns a number between 0 and 1.
 pub(crate) fn share() -> f64 {
     let random = getrandom::u32().unwrap_or(u32::MAX / 2);
     f64::from(random) / f64::from(u32::MAX)

@@ -1,4 +1,4 @@
-//! A module whose tools were registered: each is a function of its own, and there is nothing to start or to stop.
+//! Source of registered tools. Each tool is a function of its own; there is nothing to start or stop.
 
 use std::collections::HashMap;
 use std::sync::Arc;

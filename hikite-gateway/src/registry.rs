@@ -1,5 +1,5 @@
-//! Tools that are registered while we run, and the switches of all tools. What changes is written to the store
-//! first and shown after that; what another process wrote is taken in by `catch_up_with_store`.
+//! Tools registered at run time, and the switches that enable or disable any tool. Changes are written to the store
+//! first and published afterwards; changes of other processes are read by `catch_up_with_store`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ use crate::pin::PIN;
 use crate::roster::{Entry, Roster};
 use crate::text::TEXT;
 
-/// A tool from its form, with what backs it.
+/// Reads a tool's document and builds its implementation.
 pub fn read(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Implementation>), Error> {
-    // Schemas and patterns are compiled, and few bytes of a pattern may stand for very many.
+    // Schemas and patterns are compiled, and a few bytes of a pattern may expand to very many.
     aside(|| read_here(form, maker))
 }
 
@@ -42,13 +42,13 @@ fn read_here(form: &Object, maker: &Maker) -> Result<(Registration, Arc<dyn Impl
     Ok((registration, implementation))
 }
 
-/// The lasting side of the registry.
+/// Persistence of registered tools and switches.
 pub struct Registry {
     pub(crate) store: Store,
     maker: Maker,
-    /// Changes are made one at a time, so that memory follows the store in order.
+    /// Serializes changes, so that memory follows the store in order.
     pub(crate) turn: tokio::sync::Mutex<()>,
-    /// The store's revision that memory shows.
+    /// Store revision that memory reflects.
     revision: AtomicI64,
 }
 
@@ -67,7 +67,7 @@ impl Registry {
         &self.store
     }
 
-    /// What the file took over may be the store's again.
+    /// Forces a full read: tools that the config file overrode may be the store's again.
     pub(crate) fn look_again(&self) {
         self.revision.store(-1, Ordering::Relaxed);
     }
@@ -85,12 +85,12 @@ impl Registry {
 }
 
 impl Gateway {
-    /// Registers the tool that `form` describes; `overwrite: true` in it replaces one of the same name. Gives its
-    /// tool object.
+    /// Registers the tool that `form` describes and returns its REST object; `overwrite: true` replaces a tool of the
+    /// same name.
     pub async fn register(&self, form: &Object) -> Result<Raw, Error> {
         let (mut registration, implementation) = read(form, &self.registry.maker)?;
         let key = registration.key.clone();
-        // Only the file decides for good; here it is the first position of the switch.
+        // Only the config file disables a tool for good; here `enabled` is the initial state of the switch.
         let enabled = std::mem::replace(&mut registration.enabled, true);
         let _turn = self.registry.turn.lock().await;
         self.is_free(&registration)?;
@@ -121,7 +121,7 @@ impl Gateway {
         self.tool_object(&key)
     }
 
-    /// Registers a tool of the program that hikite is part of. It lives as long as the program; its switch is kept.
+    /// Registers a tool of the embedding program. It lives as long as the program; its switch is persistent.
     pub async fn register_own(
         &self,
         registration: Registration,
@@ -157,7 +157,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Switches a tool on or off and gives its tool object.
+    /// Enables or disables a tool and returns its REST object.
     pub async fn switch(&self, name: &str, enabled: bool) -> Result<Raw, Error> {
         self.look_up(&Caller::owner(), |view| view.any_tool(name).map(drop)).await?;
         let _turn = self.registry.turn.lock().await;
@@ -173,9 +173,9 @@ impl Gateway {
         self.tool_object(&tool.key)
     }
 
-    /// Takes in what the store holds and memory does not show yet, and writes down which tools are new.
+    /// Reads store changes into memory, and persists newly seen tools.
     pub async fn catch_up_with_store(&self) -> Result<(), Error> {
-        // A disk that takes nothing more can still be read.
+        // A full disk can still be read.
         let written = self.write_down_news().await;
         self.read_store().await?;
         written
@@ -188,7 +188,7 @@ impl Gateway {
         let changes = self.registry.store.changes_since(known).await?;
         if changes.to != known {
             self.take_in(&changes).await?;
-            // Not before: what was not read whole is read again. A token that was taken back must not stay.
+            // Not before: an incomplete read is repeated. A revoked token must not stay valid.
             let _ = self.registry.revision.compare_exchange(
                 known,
                 changes.to,
@@ -200,7 +200,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Reads what changed, and of the rest nothing.
+    /// Reads only the changed kinds.
     async fn take_in(&self, changes: &Changes) -> Result<(), Error> {
         if changes.concern(&[PIN]) {
             self.read_pins().await?;
@@ -238,7 +238,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Writes down which tools were seen for the first time, and what they looked like. What cannot be written is tried again.
+    /// Persists first-seen timestamps and new pins. A failed write is retried.
     pub async fn write_down_news(&self) -> Result<(), Error> {
         self.write_down_pins().await?;
         let fresh = self.with_roster(Roster::take_fresh);
@@ -252,14 +252,14 @@ impl Gateway {
         Ok(written?)
     }
 
-    /// Reads the store for the first time, before anything is served.
+    /// Reads the store for the first time, before any request is served.
     pub async fn open_store(&self) -> Result<(), Error> {
         let seen = self.registry.store.first_seen().await?;
         self.with_roster(|roster| roster.remember(seen));
         self.catch_up_with_store().await
     }
 
-    /// A name is free if neither the file nor another tool has it.
+    /// Fails if the config file uses the name, or another tool does and `overwrite` is not set.
     fn is_free(&self, registration: &Registration) -> Result<(), Error> {
         let key = &registration.key;
         if self.is_configured(&key.module) {
@@ -278,7 +278,8 @@ impl Gateway {
 }
 
 impl Registry {
-    /// From what memory shows to what the store holds. What the file or the program names comes before it.
+    /// Returns the tools to remove from and add to memory to match the store. Tools of the config file or the program
+    /// take precedence.
     fn differences(&self, roster: &Roster, rows: &[Registered]) -> (Vec<ToolKey>, Vec<Entry>) {
         let kept: HashMap<&ToolKey, &Registered> = rows.iter().map(|row| (&row.key, row)).collect();
         let gone = roster.of(Keeper::Store).filter(|(key, _)| !kept.contains_key(key));

@@ -1,4 +1,4 @@
-//! One request to a source, as far as it is measured and traced. Dropped before its end, it counts as cancelled.
+//! Metrics and tracing of one request to a source. A request dropped before its end counts as cancelled.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Begins the request; the context then names the span that the source is to go on from.
+    /// Starts the request and sets its span as the parent of the source's own.
     pub(crate) fn begin(
         meter: &Arc<ModuleMeter>,
         module: &Module,
@@ -41,14 +41,14 @@ impl Request {
         Self { meter: Arc::clone(meter), method: invocation.method, started: Instant::now(), error, span }
     }
 
-    /// So many attempts were made before this one.
+    /// Records the number of earlier attempts.
     pub(crate) fn is_again(&mut self, made: u32) {
         if let Some(span) = self.span.as_mut().filter(|_| made > 0) {
             span.set("hikite.resend_count", i64::from(made));
         }
     }
 
-    /// Gives the word for why it is no success.
+    /// Ends the request and returns the error type of a failure.
     pub(crate) fn end(mut self, outcome: &Result<Raw, Error>) -> Option<&'static str> {
         self.error = error_type(outcome);
         if let (Some(span), Err(error)) = (&mut self.span, outcome) {
@@ -85,7 +85,7 @@ fn describe(span: &mut Span, module: &Module, invocation: &Invocation, target: O
     }
 }
 
-/// What a span is named after besides its method: tools and prompts, of which there are few.
+/// Returns the target in the span's name: a tool or prompt, since there are few of them.
 fn target(invocation: &Invocation) -> Option<String> {
     match invocation.method {
         Method::CallTool | Method::GetPrompt => invocation.params.text("name"),
@@ -93,12 +93,12 @@ fn target(invocation: &Invocation) -> Option<String> {
     }
 }
 
-/// The name of a span as the conventions want it.
+/// Returns the span name that the OpenTelemetry conventions define.
 pub fn named(method: &str, target: Option<&str>) -> String {
     target.map_or_else(|| method.to_owned(), |target| format!("{method} {target}"))
 }
 
-/// The address of a resource as it may be told: a query may hold a key.
+/// Returns a URI without query and fragment, which may contain secrets.
 pub fn without_query(uri: &str) -> &str {
     uri.split(['?', '#']).next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Who is registered: the tools themselves, the switches of all tools, and since when each tool is known.
+//! In-memory registry: registered tools, the switches of all tools, and when each tool was first seen.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -27,12 +27,12 @@ pub(crate) struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     tools: BTreeMap<ToolKey, Entry>,
-    /// One rule for each module of `tools`, made anew when one of them changes.
+    /// One rule per module of `tools`, rebuilt when one of its tools changes.
     modules: BTreeMap<Arc<str>, ModuleRule>,
     pub(crate) switches: Switches,
     pub(crate) texts: Texts,
     seen: HashMap<ToolKey, u64>,
-    /// Seen for the first time, and not yet written down.
+    /// Newly seen tools that are not persisted yet.
     fresh: Vec<ToolKey>,
 }
 
@@ -45,8 +45,8 @@ impl Roster {
         self.tools.iter().filter(move |(_, entry)| entry.keeper == keeper)
     }
 
-    /// Whether a whole module was switched off. Its switch stands where a tool without a name would have its own, and
-    /// there is no such tool.
+    /// Returns `true` if a whole module is disabled. Its switch has the key of a tool with an empty name, which does
+    /// not exist.
     pub(crate) fn is_off(&self, module: &str) -> bool {
         self.switches.get(&ToolKey::new(module, "")) == Some(&false)
     }
@@ -64,7 +64,7 @@ impl Roster {
         self.replace(vec![key.clone()], Vec::new());
     }
 
-    /// Takes some away and adds others, as one change.
+    /// Removes and adds tools in one step.
     pub(crate) fn replace(&mut self, away: Vec<ToolKey>, more: Vec<Entry>) {
         let mut touched: Vec<Arc<str>> = Vec::new();
         for key in away {
@@ -118,12 +118,12 @@ impl Roster {
         self.modules.insert(module, rule);
     }
 
-    /// What the store knew when we opened it.
+    /// Loads the first-seen timestamps from the store.
     pub(crate) fn remember(&mut self, seen: impl IntoIterator<Item = (ToolKey, u64)>) {
         self.seen.extend(seen);
     }
 
-    /// Notes when the tools of a catalog were seen first.
+    /// Records the first-seen time of new tools in a catalog.
     pub(crate) fn look_at(&mut self, catalog: &Catalog, now: u64) {
         for tool in catalog.tools() {
             if !self.seen.contains_key(&tool.key) {

@@ -1,5 +1,6 @@
-//! The vault over the store: secrets by whose and what for. Each account's key is opened once and kept in memory; the
-//! secrets themselves are opened when they are wanted. What is older than what was seen here before is not taken.
+//! The secret store: encrypted secrets by account, provider and field. The data key of an account is unwrapped once
+//! and cached; secrets are decrypted on each read. A version older than one already seen is rejected, which detects
+//! rollbacks.
 
 mod backup;
 mod care;
@@ -22,10 +23,10 @@ pub use backup::Restored;
 pub use care::{Finding, Rotated, Standing};
 pub use retired::{RETIRED_KEYS, RetiredKey};
 
-/// The account of what is hikite's own: the keys it signs with.
+/// Account of hikite's own secrets, such as signing keys.
 pub const HOUSE: &str = "hikite";
 
-/// Where the master keys come from. They are asked for again when something is under a key that is not known.
+/// Source of the master keys. It is read again when a record uses an unknown key.
 pub trait Keys: Send + Sync + std::fmt::Debug {
     fn read(&self) -> BoxFuture<'_, Result<Ring, Error>>;
 }
@@ -37,14 +38,14 @@ pub struct Safe {
     opened: Mutex<HashMap<String, Arc<Opened>>>,
 }
 
-/// The key of an account, and which versions of its secrets were seen.
+/// The data key of an account, and the highest version seen of each secret.
 #[derive(Debug)]
 struct Opened {
     key: DataKey,
     seen: Mutex<HashMap<(String, String), u64>>,
 }
 
-/// A secret and the how many-th of its kind it is.
+/// A secret and its version.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub secret: Secret,
@@ -62,7 +63,7 @@ impl Safe {
         Self { store, ring: ArcSwap::from_pointee(ring), keys: None, opened: Mutex::default() }
     }
 
-    /// The same, and it asks for the keys again where one is missing.
+    /// Sets the source that is read again when a master key is missing.
     #[must_use]
     pub fn with_keys(self, keys: Arc<dyn Keys>) -> Self {
         Self { keys: Some(keys), ..self }
@@ -72,14 +73,14 @@ impl Safe {
         &self.store
     }
 
-    /// A key for another purpose, the same in every process that has the same master key.
+    /// Derives a key for another purpose; equal in all processes with the same master key.
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
         self.ring.load().current().derive(purpose)
     }
 
-    /// Nothing if there is none.
+    /// Returns a secret, if it exists.
     pub async fn get(&self, account: &str, provider: &str, field: &str) -> Result<Option<Kept>, Error> {
-        // What was seen before the store is asked cannot be newer than what it then says.
+        // Read the floor before the store: a version seen earlier cannot be newer than the store's answer.
         let floor = self.opened.lock().get(account).map(|opened| opened.floor(provider, field));
         let Some(row) = self.store.vault_secret(account, provider, field).await? else {
             if let Some(opened) = self.opened.lock().get(account) {
@@ -95,7 +96,7 @@ impl Safe {
                 return Err(refused(account, Refused::Sealed));
             }
             Ok(secret) => secret,
-            // The account may have been taken away and made again: then its key is another.
+            // The account may have been deleted and created again with another key.
             Err(why) => match self.other_key(account, &opened).await? {
                 Some(other) => other.key.open(place, &sealed).map_err(|why| refused(account, why))?,
                 None => return Err(refused(account, why)),
@@ -105,7 +106,7 @@ impl Safe {
         Ok(Some(Kept { secret, version: row.version }))
     }
 
-    /// Puts in the successor of version `after`; zero for the first. `false` if another was faster.
+    /// Writes the version that follows `after`, zero for the first. Returns `false` if another writer was faster.
     pub async fn put(
         &self,
         (account, provider, field): (&str, &str, &str),
@@ -130,7 +131,7 @@ impl Safe {
         Ok(put)
     }
 
-    /// Puts it in whatever was there before.
+    /// Writes a secret, whatever its current version.
     pub async fn set(&self, at: (&str, &str, &str), secret: &Secret) -> Result<(), Error> {
         loop {
             let row = self.store.vault_secret(at.0, at.1, at.2).await?;
@@ -140,7 +141,7 @@ impl Safe {
         }
     }
 
-    /// Takes away what an account has with a provider; with no provider all of it.
+    /// Removes an account's secrets with one provider, or all of them.
     pub async fn remove(&self, account: &str, provider: Option<&str>) -> Result<bool, Error> {
         let removed = self.store.remove_vault_secrets(account, provider).await?;
         match provider {
@@ -154,7 +155,7 @@ impl Safe {
         Ok(removed)
     }
 
-    /// The key of an account, made if it has none and is to have one.
+    /// Returns the data key of an account, and creates it if `make` is set.
     async fn key(&self, account: &str, make: bool) -> Result<Option<Arc<Opened>>, Error> {
         if let Some(opened) = self.opened.lock().get(account) {
             return Ok(Some(Arc::clone(opened)));
@@ -173,10 +174,10 @@ impl Safe {
         let fresh = DataKey::random().map_err(|why| refused(account, why))?;
         let row = self.wrap(account, &fresh)?;
         if !self.store.put_vault_key(&row).await? {
-            // Another process made one just now.
+            // Another process created one at the same moment.
             return Ok(self.store.vault_key(account).await?.unwrap_or(row));
         }
-        // The master key may have been changed meanwhile, and what was wrapped before that looked through.
+        // The master key may have changed meanwhile, after the rotation had passed this account.
         self.read_keys().await?;
         if self.ring.load().current().id() != row.key_id {
             let again = self.wrap(account, &fresh)?;
@@ -192,7 +193,7 @@ impl Safe {
         Ok(VaultKeyRow { account: account.into(), key_id, sealed: sealed.text().into() })
     }
 
-    /// Opens the key of an account; asks for the master keys again if none of them is the right one.
+    /// Unwraps an account's data key. Reads the master keys again if none matches.
     async fn unwrap(&self, row: &VaultKeyRow) -> Result<DataKey, Error> {
         let wrapped = Wrapped { key_id: row.key_id.clone(), sealed: Sealed::from_text(row.sealed.clone()) };
         let mut outcome = self.ring.load().unwrap(&row.account, &wrapped);
@@ -202,7 +203,7 @@ impl Safe {
         outcome.map_err(|why| refused(&row.account, why))
     }
 
-    /// Whether the master keys are others now.
+    /// Reads the master keys again. Returns `true` if they changed.
     async fn read_keys(&self) -> Result<bool, Error> {
         let Some(keys) = &self.keys else { return Ok(false) };
         let ring = keys.read().await?;
@@ -214,7 +215,7 @@ impl Safe {
         Ok(!same)
     }
 
-    /// The key that an account has now, if it is not the one that is known. What was seen of the known one stays.
+    /// Returns the account's current data key if it differs from the cached one, and caches it.
     async fn other_key(&self, account: &str, known: &Arc<Opened>) -> Result<Option<Arc<Opened>>, Error> {
         let Some(row) = self.store.vault_key(account).await? else { return Ok(None) };
         let key = self.unwrap(&row).await?;

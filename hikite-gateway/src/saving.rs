@@ -1,5 +1,5 @@
-//! What models were spared: answers that went out shorter than they came, and menus that show less than every tool. It is
-//! counted in memory and added to the day's totals in the store every few seconds, off the path of a call.
+//! Token savings: results that were compacted, and menus that show fewer tools than a flat list. Counted in memory
+//! and added to the day's totals in the store every few seconds, off the path of calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,32 +11,32 @@ use hikite_core::tokens;
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
-/// The drawer of the days.
+/// Store kind of daily totals.
 pub(crate) const DAY: &str = "day";
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-/// How many days are told.
+/// Number of days in the report.
 pub(crate) const DAYS: u64 = 30;
-/// After so many a day is forgotten.
+/// Days after which totals expire.
 const KEPT_DAYS: u64 = 400;
 
-/// Everything that is counted of a day, by the names that the store has for it.
+/// Counters of a day, by their names in the store.
 const NAMES: [&str; 6] = ["calls", "errors", "answersRaw", "answersSent", "menuFlat", "menuSent"];
 
-/// In tokens, as far as they are not written down yet.
+/// Token counts that are not persisted yet.
 #[derive(Debug, Default)]
 pub(crate) struct Saving {
-    /// Answers as their tools gave them, and as they went out.
+    /// Tokens of results: as the tools returned them, and as sent.
     answers: [AtomicU64; 2],
-    /// Menus as they would have been with every tool in them, and as they went out.
+    /// Tokens of menus: as a flat list of all tools, and as sent.
     menus: [AtomicU64; 2],
 }
 
-/// The counts of one day, in the order of `NAMES`.
+/// Counters of one day, in the order of `NAMES`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Day([u64; NAMES.len()]);
 
 impl Saving {
-    /// An answer of so many bytes, which went out as so many.
+    /// Counts a result by its bytes before and after rendering.
     pub(crate) fn answer(&self, raw: usize, sent: usize) {
         add(&self.answers, tokens::of_bytes(count(raw)), tokens::of_bytes(count(sent)));
     }
@@ -59,7 +59,7 @@ impl Saving {
 }
 
 impl Gateway {
-    /// Adds what was counted since the last time to the totals of the day. What cannot be written is tried again.
+    /// Adds the counts since the last call to the day's totals. A failed write is retried.
     pub async fn write_down_day(&self) -> Result<(), Error> {
         let (calls, errors) = self.meter.take_counted();
         let saved = self.saving.take();
@@ -79,9 +79,9 @@ impl Gateway {
         Ok(written?)
     }
 
-    /// `{today, days}`: what is in the store, and what is not written down yet.
+    /// Returns `{today, days}`, including counts that are not persisted yet.
     pub async fn saved(&self) -> Result<Object, Error> {
-        // A store that takes nothing can still be read.
+        // A store that cannot be written can still be read.
         if let Err(error) = self.write_down_day().await {
             tracing::debug!(%error, "the counts of the day are written down later");
         }
@@ -130,7 +130,7 @@ impl Day {
     }
 }
 
-/// `2026-11-16`, in UTC.
+/// Returns a UTC date such as `2026-11-16`.
 fn day_of(ms: u64) -> String {
     rfc3339(ms).chars().take(10).collect()
 }

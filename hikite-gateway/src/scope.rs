@@ -1,4 +1,4 @@
-//! The request that the running task works for, so that every line of the log that it writes can say so.
+//! Task-local origin of the current request, which log lines include.
 
 use hikite_core::source::Origin;
 
@@ -6,12 +6,12 @@ tokio::task_local! {
     static ORIGIN: Origin;
 }
 
-/// Runs the future for a request.
+/// Runs a future within a request's scope.
 pub fn within<F: Future>(origin: Origin, future: F) -> impl Future<Output = F::Output> {
     ORIGIN.scope(origin, future)
 }
 
-/// What is known of the request of this task, if it works for one.
+/// Reads the origin of the current task's request, if there is one.
 pub fn current<T>(read: impl FnOnce(&Origin) -> T) -> Option<T> {
     ORIGIN.try_with(read).ok()
 }

@@ -1,5 +1,5 @@
-//! Finding tools: the index of the catalog and how it is kept, the question and who answers it, and what is
-//! remembered of answers that were of use. Everything that takes long is made beside the requests.
+//! Tool search: the index of the catalog, queries, and the usage memory that boosts tools after successful calls.
+//! Slow work runs off the path of requests.
 
 mod ask;
 mod given;
@@ -36,17 +36,17 @@ use talk::Conversations;
 use crate::gateway::Gateway;
 use crate::project::Optimization;
 
-/// How tools are found.
+/// Search strategy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// Not at all.
+    /// Search is disabled.
     Off,
-    /// By their words.
+    /// Lexical (BM25).
     Bm25,
-    /// By their words and their meaning.
+    /// Lexical and semantic.
     #[default]
     Hybrid,
-    /// By whoever is configured, else as `Hybrid`.
+    /// An external provider, with `Hybrid` as fallback.
     Cloud,
 }
 
@@ -61,29 +61,29 @@ impl Strategy {
     }
 }
 
-/// What the config says of search, and who helps with it.
+/// Search settings of the config, with the providers they name.
 #[derive(Clone, Debug, Default)]
 pub struct SearchSettings {
-    /// Where the caller's project says nothing.
+    /// Default strategy, used where the caller's project sets none.
     pub strategy: Strategy,
     pub encoder: Option<Arc<dyn Encoder>>,
     pub cloud: Option<Arc<dyn SearchProvider>>,
-    /// In place of the encoder, as long as it answers.
+    /// External embedding model, used instead of the encoder while it is available.
     pub embedder: Option<Arc<dyn Embedder>>,
-    /// With how many of the best results it is asked.
+    /// Reranker, and the number of top hits it reorders.
     pub reranker: Option<(Arc<dyn Reranker>, usize)>,
     pub memory: MemorySettings,
 }
 
-/// What is remembered of questions.
+/// Settings of the usage memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemorySettings {
     pub enabled: bool,
-    /// Whether the questions themselves are kept, for people to read.
+    /// Stores the queries in plain text, for people to read.
     pub text: bool,
-    /// After so long a success counts half.
+    /// Time after which a success counts half.
     pub half_life: Duration,
-    /// Pairs of question and tool that a project may hold.
+    /// Maximum number of query and tool pairs per project.
     pub pairs: usize,
 }
 
@@ -93,7 +93,7 @@ impl Default for MemorySettings {
     }
 }
 
-/// Questions that are read by the encoder at the same time. One takes a few milliseconds of a whole core.
+/// Maximum number of queries that are encoded at the same time. Each takes a few milliseconds of a whole core.
 const ENCODING: usize = 4;
 
 pub(crate) struct Search {
@@ -104,7 +104,7 @@ pub(crate) struct Search {
     memory: Memory,
     conversations: Conversations,
     encoding: Arc<Semaphore>,
-    /// Tools that others sent and whose vectors are made beside.
+    /// Limits background encoding of tools that other gateways sent.
     filling: Arc<Semaphore>,
     tasks: TaskTracker,
     stopping: CancellationToken,
@@ -132,14 +132,14 @@ impl Search {
 }
 
 impl Gateway {
-    /// Replaces what the config says of search.
+    /// Replaces the search settings.
     pub fn search_with(&self, settings: SearchSettings) {
         self.search.memory.limit(settings.memory);
         self.search.settings.store(Arc::new(settings));
         self.search.look_at_catalog();
     }
 
-    /// Ends what search does beside the requests, and writes down what it remembers.
+    /// Stops background work and persists the usage memory.
     pub async fn stop_search(&self) {
         self.search.stopping.cancel();
         self.search.tasks.close();
@@ -147,7 +147,7 @@ impl Gateway {
         self.search.memory.write(&self.registry.store).await;
     }
 
-    /// The project's own word, else the config's.
+    /// Returns the strategy of the caller's project, else the config's.
     fn strategy_of(&self, caller: &Caller) -> Strategy {
         let own = self.project_of(caller).and_then(|project| project.optimization);
         match own {

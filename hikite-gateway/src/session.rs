@@ -1,4 +1,4 @@
-//! The sessions that are open, as far as news concerns them: what changes while nobody asks.
+//! Open sessions and the notifications they receive.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -13,7 +13,7 @@ use crate::gateway::Gateway;
 use crate::surface::Surfaces;
 use crate::viewer::Viewer;
 
-/// Where a session receives what it did not ask for. Must not block.
+/// Receiver of a session's notifications. Must not block.
 pub trait Inbox: Send + Sync {
     fn deliver(&self, delivery: Delivery);
 }
@@ -26,7 +26,7 @@ pub enum Delivery {
     ElicitationComplete(Raw),
 }
 
-/// Lists whose changes are told, with those that count as changes of them.
+/// Lists with change notifications, and the kinds whose changes count for each.
 const TOLD: [(ListKind, &[ListKind]); 3] = [
     (ListKind::Tools, &[ListKind::Tools]),
     (ListKind::Resources, &[ListKind::Resources, ListKind::Templates, ListKind::Skills]),
@@ -41,12 +41,12 @@ struct Member {
     session: Arc<Session>,
     surfaces: Surfaces,
     inbox: Weak<dyn Inbox>,
-    /// Of a client without a session that listens: what it can be asked in its requests, for which other sessions stand.
+    /// Capabilities that a sessionless listener sends with its requests; these requests run in other sessions.
     requests: Option<Abilities>,
 }
 
 impl Member {
-    /// The session whose lists it hears of: its own, or one of these that stands for its requests.
+    /// Returns the session whose lists this member follows: its own, or one of `among` that serves its requests.
     fn hears_of<'a>(&'a self, among: Option<&'a [Arc<Session>]>) -> Option<&'a Session> {
         let Some(among) = among else { return Some(&self.session) };
         let stands_for_it = |other: &&Arc<Session>| {
@@ -57,7 +57,7 @@ impl Member {
     }
 }
 
-/// A session's membership; dropping it ends the session for every source.
+/// A registered session; dropping it ends the session at every source.
 pub struct Joined {
     session: Arc<Session>,
     gateway: Weak<Gateway>,
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Joined {
 }
 
 impl Gateway {
-    /// Makes a session known, so that it hears of changes.
+    /// Registers a session for notifications.
     pub fn join(
         self: &Arc<Self>,
         session: Arc<Session>,
@@ -80,8 +80,7 @@ impl Gateway {
         self.join_as(Member { session, surfaces, inbox, requests: None })
     }
 
-    /// The same for the stream on which a client without a session hears of changes; its requests come with these
-    /// abilities.
+    /// Registers the notification stream of a sessionless client, whose requests carry these capabilities.
     pub fn join_listener(
         self: &Arc<Self>,
         session: Arc<Session>,
@@ -113,7 +112,7 @@ impl Drop for Joined {
 }
 
 impl Sessions {
-    /// Whether somebody listens there between its requests.
+    /// Returns `true` if the session has a live inbox.
     pub(crate) fn is_heard(&self, session: SessionId) -> bool {
         self.0.lock().get(&session).is_some_and(|member| member.inbox.strong_count() > 0)
     }
@@ -122,7 +121,7 @@ impl Sessions {
         self.0.lock().get(&session).map(|member| Arc::clone(&member.session))
     }
 
-    /// Hands an event of a source to those of the sessions it is meant for whose callers `may_hear` it.
+    /// Delivers a source's event to its target sessions whose callers pass `may_hear`.
     pub(crate) fn hand_on(&self, event: Event, may_hear: impl Fn(&Caller) -> bool) {
         match event {
             Event::ListChanged | Event::OwnListChanged { .. } | Event::ListAnnounced { .. } => {}
@@ -138,7 +137,7 @@ impl Sessions {
         }
     }
 
-    /// Tells sessions which of the lists that they see are new: these, or all of them.
+    /// Notifies all sessions, or only these, of the lists that changed for them.
     pub(crate) fn tell_changes(
         &self,
         only: Option<&[SessionId]>,
@@ -154,7 +153,7 @@ impl Sessions {
             if !session.caller.scopes.contains(Scopes::READ) {
                 continue;
             }
-            // Templates and skills are news of the resources.
+            // Templates and skills count as resources.
             for (told, kinds) in TOLD {
                 if kinds.iter().any(|kind| changed(session.into(), member.surfaces, *kind)) {
                     inbox.deliver(Delivery::ListChanged(told));

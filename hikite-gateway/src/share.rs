@@ -1,5 +1,5 @@
-//! Places that callers share, as they are held while something runs or is kept: `hikite_core::share` behind a lock. A
-//! place is free again when it is dropped; who waits for one is served by how little its caller holds.
+//! Limited slots shared fairly among callers: `hikite_core::share` behind a lock. A slot is released on drop; waiting
+//! callers are served by how few slots they hold.
 
 mod usage;
 
@@ -15,11 +15,11 @@ use tokio::time::Instant;
 
 pub use usage::{Usage, metrics};
 
-/// Callers that are told apart in what is counted; those that come later are counted together.
+/// Maximum number of callers counted by name; later ones are counted together.
 const NAMES: usize = 64;
 const OTHERS: &str = "(others)";
 
-/// The places of one kind of thing.
+/// The slots of one resource.
 #[derive(Debug)]
 pub struct Places<V>(Arc<Inner<V>>);
 
@@ -30,14 +30,14 @@ struct Inner<V> {
     state: Mutex<State<V>>,
 }
 
-/// The kind of thing that places are for.
+/// The resource that slots are for.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaceKind {
-    /// The label in metrics, which no other kind has.
+    /// Unique label in metrics.
     pub resource: &'static str,
-    /// The member of `limits`.
+    /// Name of the member of `limits`.
     pub limit: &'static str,
-    /// The plural, for errors.
+    /// Plural noun for error messages.
     pub things: &'static str,
 }
 
@@ -56,7 +56,7 @@ struct Waiter<V> {
     turn: oneshot::Sender<Place<V>>,
 }
 
-/// One place, until it is dropped.
+/// A slot, released on drop.
 #[derive(Debug)]
 pub struct Place<V> {
     inner: Arc<Inner<V>>,
@@ -64,7 +64,7 @@ pub struct Place<V> {
     number: u64,
 }
 
-/// How often something happened to whom.
+/// Event counts by caller.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(HashMap<Arc<str>, u64>);
 
@@ -93,8 +93,8 @@ impl<V> Places<V> {
         Self(Arc::new(Inner { kind, started: Instant::now(), state: Mutex::new(state) }))
     }
 
-    /// Takes a place, and gives what was kept with the one that gave way for it. `idle_since` says since when a place
-    /// has been idle, if it may give way, and is told whether it is the taker's own.
+    /// Takes a slot and returns the value of the evicted slot, if any. `idle_since` returns since when a slot has
+    /// been idle, or `None` if it must not be evicted; its second argument says whether the slot is the taker's own.
     pub fn take(
         &self,
         holder: &ShareHolder,
@@ -120,17 +120,17 @@ impl<V> Places<V> {
         }
     }
 
-    /// Takes a place where nothing gives way.
+    /// Takes a slot without evicting another.
     pub fn take_free(&self, holder: &ShareHolder, value: V) -> Result<Place<V>, Error> {
         self.take(holder, value, |_, _| None).map(|(place, _)| place)
     }
 
-    /// Shows everything that is kept with a place.
+    /// Visits the values of all slots.
     pub fn for_each(&self, look: impl FnMut(&V)) {
         self.0.state.lock().shares.values().for_each(look);
     }
 
-    /// Places that are taken.
+    /// Returns the number of taken slots.
     pub fn total(&self) -> usize {
         self.0.state.lock().shares.total()
     }
@@ -147,7 +147,7 @@ impl<V> Places<V> {
 }
 
 impl<V: Send + 'static> Places<V> {
-    /// Waits for a place: whoever holds least is served first, then whoever came first.
+    /// Waits for a slot. The caller with the fewest slots is served first, then the first to arrive.
     pub async fn wait(&self, holder: &ShareHolder, value: V, within: Duration) -> Result<Place<V>, Error> {
         let turn = {
             let mut state = self.0.state.lock();
@@ -162,7 +162,7 @@ impl<V: Send + 'static> Places<V> {
             state.waiting.push(Waiter { holder: holder.clone(), value, turn: sender });
             turn
         };
-        // Somebody may wait for a place of its own share while others are free.
+        // A waiter may be limited by its own share while other slots are free.
         self.0.serve();
         if let Ok(Ok(place)) = tokio::time::timeout(within, turn).await {
             return Ok(place);
@@ -176,10 +176,10 @@ impl<V: Send + 'static> Places<V> {
 }
 
 impl<V> Inner<V> {
-    /// Gives free places to those who wait.
+    /// Hands free slots to waiters.
     fn serve(self: &Arc<Self>) {
         while let Some((turn, place)) = self.next() {
-            // Outside the lock: one that nobody waits for any more is free again at once.
+            // Outside the lock: a slot whose waiter has gone is released at once.
             drop(turn.send(place));
         }
     }
@@ -205,7 +205,7 @@ impl<V> Drop for Place<V> {
         if somebody_waits {
             self.inner.serve();
         }
-        // Outside the lock: what was kept may be large, or tell others of its end.
+        // Outside the lock: the value may be large, or notify others on drop.
         drop(value);
     }
 }
@@ -256,7 +256,7 @@ mod tests {
         }
         assert_eq!(held.len(), 3, "two of one, one of the other, one is set aside");
         let place = places.wait(&owner(), (), MOMENT).await.expect("set aside");
-        // Whoever gives up waiting takes nothing along.
+        // A cancelled waiter leaves nothing behind.
         let given_up = tokio::time::timeout(MOMENT / 10, places.wait(&flood[0], (), MOMENT)).await;
         assert!(given_up.is_err());
         drop((held, place));

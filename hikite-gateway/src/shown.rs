@@ -1,4 +1,4 @@
-//! One view and what has been rendered from it so far: lists, what they weigh, and the sheets of its modules.
+//! A view with its rendered forms: lists, their token counts, and module descriptions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::preview;
 use crate::surface::Surfaces;
 
 type Lists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
-/// What a menu costs, and what it would with every tool in it; in tokens.
+/// Token counts of a menu, and of a flat list of all tools.
 type Weights = HashMap<Surfaces, (usize, usize)>;
 type Sheets = HashMap<(Arc<str>, Detail), Arc<Sheet>>;
 
@@ -29,9 +29,9 @@ pub(crate) struct Shown {
     weights: RwLock<Weights>,
     counted: RwLock<Weights>,
     sheets: RwLock<Sheets>,
-    /// When it was last asked for, in milliseconds since 1970.
+    /// Time of the last use, in milliseconds since 1970.
     used_at: AtomicU64,
-    /// About how much memory it takes.
+    /// Approximate memory use.
     bytes: AtomicUsize,
 }
 
@@ -60,7 +60,7 @@ impl Shown {
         self.used_at.store(now, Ordering::Relaxed);
     }
 
-    /// The items of a list as these surfaces show it, rendered once.
+    /// Returns the items of a list as these surfaces show it, rendered once.
     pub(crate) fn list(&self, surfaces: Surfaces, kind: ListKind, limits: &Limits) -> Arc<Vec<Raw>> {
         let key = (surfaces, kind);
         if let Some(list) = self.lists.read().get(&key) {
@@ -71,7 +71,7 @@ impl Shown {
         Arc::clone(self.lists.write().entry(key).or_insert(list))
     }
 
-    /// About how many tokens these surfaces cost as a menu, and how many a flat list of all tools would; weighed once.
+    /// Returns the estimated token counts of these surfaces' menu and of a flat list of all tools, computed once.
     pub(crate) fn weight(&self, surfaces: Surfaces, limits: &Limits) -> (usize, usize) {
         if let Some(weight) = self.weights.read().get(&surfaces) {
             return *weight;
@@ -80,7 +80,7 @@ impl Shown {
         *self.weights.write().entry(surfaces).or_insert(weight)
     }
 
-    /// The same, counted exactly.
+    /// Returns exact token counts of the menu and of a flat list, computed once.
     pub(crate) fn counted(
         &self,
         surfaces: Surfaces,
@@ -95,7 +95,7 @@ impl Shown {
         *self.counted.write().entry(surfaces).or_insert(counted)
     }
 
-    /// What one module of the view offers, rendered once, too.
+    /// Returns a module's description, rendered once.
     pub(crate) fn sheet(&self, module: &Module, detail: Detail, limits: &Limits) -> Arc<Sheet> {
         let key = (Arc::clone(&module.name), detail);
         if let Some(sheet) = self.sheets.read().get(&key) {
@@ -111,7 +111,8 @@ impl Shown {
     }
 }
 
-/// Menus are few items that were written for this view; long lists are the definitions that everybody shares.
+/// Returns the bytes that belong to this list alone. Menus are few items written for this view; the items of longer
+/// lists are shared definitions.
 fn written_bytes(list: &[Raw]) -> usize {
     const MENU: usize = 64;
     if list.len() > MENU { 0 } else { list.iter().map(|item| item.bytes().len()).sum() }

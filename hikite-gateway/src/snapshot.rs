@@ -1,5 +1,5 @@
-//! Everything a request needs to see of one moment: the catalog, what of it the callers of each project see, and the
-//! gates of its modules. A change of one project, user or account makes a new one that shares all the rest with the last.
+//! Immutable state of one moment: the catalog, the views of each project's callers, and the gates of its modules. A
+//! changed project, user or account creates a new snapshot that shares the rest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,33 +24,33 @@ use crate::shown::Shown;
 use crate::surface::Surfaces;
 use crate::views::{BuiltCount, ViewKey, Views};
 
-/// The projects by name.
+/// Projects by name.
 pub(crate) type Projects = BTreeMap<Arc<str>, Arc<Project>>;
-/// By subject, what its user is allowed.
+/// Permissions of users, by subject.
 pub type UserMasks = HashMap<Arc<str>, Arc<Permissions>>;
 
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
     gates: Arc<HashMap<Arc<str>, Arc<Gate>>>,
-    /// Which state of each module this is; what was kept of another is not asked for.
+    /// Generation of each module; cached results of another generation are not used.
     generations: Arc<HashMap<Arc<str>, u64>>,
-    /// For callers without a project, who see everything.
+    /// View of callers without a project.
     everything: Arc<Shown>,
-    /// For callers of a project that there is not, or not any more.
+    /// View of callers whose project does not exist.
     nothing: Arc<Shown>,
     views: Arc<Views>,
     bounds: Bounds,
 }
 
-/// What views are narrowed by.
+/// Projects, permissions and account masks that restrict views.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
     pub(crate) projects: Arc<Projects>,
     pub(crate) users: Arc<UserMasks>,
-    /// The mask of people who have none of their own.
+    /// Permissions of users who have none of their own.
     pub(crate) default: Option<Arc<Permissions>>,
-    /// The present owner, whom the default is not for.
+    /// Subject of the owner, who is exempt from `default`.
     pub(crate) owner: Arc<str>,
     pub(crate) accounts: Arc<Masks>,
 }
@@ -67,7 +67,7 @@ impl Default for Bounds {
     }
 }
 
-/// A catalog, with what belongs to its modules.
+/// A catalog with the gates and generations of its modules.
 #[derive(Debug)]
 pub(crate) struct CatalogParts {
     pub(crate) catalog: Arc<Catalog>,
@@ -76,7 +76,7 @@ pub(crate) struct CatalogParts {
 }
 
 impl Snapshot {
-    /// Before anything is known.
+    /// Creates the initial empty snapshot.
     pub(crate) fn empty(limits: &Limits, built: Arc<BuiltCount>) -> Self {
         let catalog: Arc<Catalog> = Arc::default();
         Self {
@@ -90,7 +90,7 @@ impl Snapshot {
         }
     }
 
-    /// With another catalog. `changed` says which modules differ; `None` that more does.
+    /// Returns a snapshot with another catalog. `changed` names the modules that differ; `None` means that more does.
     pub(crate) fn with_catalog(
         &self,
         parts: CatalogParts,
@@ -109,7 +109,7 @@ impl Snapshot {
         }
     }
 
-    /// The same moment with another catalog, for single sessions. `generations` are those of the modules that differ.
+    /// Returns a snapshot with a catalog of single sessions. `generations` are those of the modules that differ.
     pub(crate) fn apart(&self, catalog: Arc<Catalog>, generations: HashMap<Arc<str>, u64>) -> Self {
         let changed: Vec<Arc<str>> = generations.keys().cloned().collect();
         let known = self.generations.iter().map(|(name, generation)| (Arc::clone(name), *generation));
@@ -124,7 +124,7 @@ impl Snapshot {
         }
     }
 
-    /// With the same catalog, and other bounds within it.
+    /// Returns a snapshot with the same catalog and other bounds.
     pub(crate) fn with_bounds(&self, bounds: Bounds) -> Self {
         Self {
             catalog: Arc::clone(&self.catalog),
@@ -141,17 +141,17 @@ impl Snapshot {
         &self.bounds
     }
 
-    /// The views that somebody has looked at.
+    /// Returns the views built so far.
     pub(crate) fn views(&self) -> &Views {
         &self.views
     }
 
-    /// What whoever runs this hikite sees: everything.
+    /// Returns the unrestricted view.
     pub(crate) fn owner_view(&self) -> &View {
         &self.everything.view
     }
 
-    /// What one caller sees.
+    /// Returns the view of a caller.
     pub(crate) fn view_of(&self, caller: &Caller) -> View {
         self.shown_to(caller).view.clone()
     }
@@ -164,12 +164,12 @@ impl Snapshot {
         &self.gates
     }
 
-    /// The gate of a module; every module of the catalog has one.
+    /// Returns the gate of a module; every module of the catalog has one.
     pub(crate) fn gate(&self, module: &Module) -> &Arc<Gate> {
         &self.gates[&module.name]
     }
 
-    /// The module and which state of it this is.
+    /// Returns a module's name and generation.
     pub(crate) fn state<'a>(&self, module: &'a Module) -> (&'a Arc<str>, u64) {
         (&module.name, self.generation(&module.name).unwrap_or_default())
     }
@@ -178,7 +178,7 @@ impl Snapshot {
         self.generations.get(module).copied()
     }
 
-    /// The items of a list as these surfaces show it, rendered once per view.
+    /// Returns the items of a list as these surfaces show it, rendered once per view.
     pub(crate) fn list(
         &self,
         caller: &Caller,
@@ -189,12 +189,13 @@ impl Snapshot {
         self.shown_to(caller).list(surfaces, kind, limits)
     }
 
-    /// About how many tokens these surfaces cost as a menu, and how many a flat list of all tools would; weighed once.
+    /// Returns the estimated token counts of the caller's menu and of a flat list of all tools, computed once per
+    /// view.
     pub(crate) fn weight(&self, caller: &Caller, surfaces: Surfaces, limits: &Limits) -> (usize, usize) {
         self.shown_to(caller).weight(surfaces, limits)
     }
 
-    /// The same, counted exactly.
+    /// Returns exact token counts of the caller's menu and of a flat list, computed once per view.
     pub(crate) fn counted(
         &self,
         caller: &Caller,
@@ -205,7 +206,7 @@ impl Snapshot {
         self.shown_to(caller).counted(surfaces, limits, count)
     }
 
-    /// What one module of the caller's view offers, rendered once, too.
+    /// Returns a module's description, rendered once per view.
     pub(crate) fn sheet(
         &self,
         caller: &Caller,
@@ -216,7 +217,7 @@ impl Snapshot {
         self.shown_to(caller).sheet(module, detail, limits)
     }
 
-    /// All that a caller's view is narrowed by.
+    /// Returns all permissions that restrict the caller's view.
     pub(crate) fn permissions_of(&self, caller: &Caller) -> Vec<Arc<Permissions>> {
         let project = self.project_of(caller).map(|project| Arc::clone(&project.permissions));
         let user = self.mask_of(&caller.subject).cloned();
@@ -226,8 +227,8 @@ impl Snapshot {
         project.into_iter().chain(user).chain(accounts).collect()
     }
 
-    /// True if a caller certainly sees the same as in an earlier snapshot, which is found out without building any view.
-    /// `changed` are the modules that differ between the catalogs.
+    /// Returns `true` if a caller certainly sees the same as in an earlier snapshot, without building a view.
+    /// `changed` names the modules that differ between the catalogs.
     pub(crate) fn shows_same_as(&self, before: &Self, caller: &Caller, changed: Option<&[Arc<str>]>) -> bool {
         let (then, now) = (before.key_of(caller), self.key_of(caller));
         if then != now {
@@ -245,7 +246,7 @@ impl Snapshot {
         changed.is_empty() || self.permissions_of(caller).iter().any(apart)
     }
 
-    /// The mask of the user behind a subject: their own, else the default for people.
+    /// Returns the permissions of the user behind a subject: their own, else the default.
     fn mask_of(&self, subject: &str) -> Option<&Arc<Permissions>> {
         let Bounds { users, default, owner, .. } = &self.bounds;
         users.get(subject).or_else(|| default.as_ref().filter(|_| is_person(subject, owner)))
@@ -255,7 +256,7 @@ impl Snapshot {
         self.bounds.accounts.of(subject)
     }
 
-    /// By what a caller's view is known; `None` for one who works in a project that there is not.
+    /// Returns the key of a caller's view; `None` if the caller's project does not exist.
     fn key_of(&self, caller: &Caller) -> Option<ViewKey> {
         let of = |permissions: &Arc<Permissions>| {
             if permissions.is_everything() { Fingerprint::default() } else { permissions.fingerprint() }
@@ -283,18 +284,19 @@ impl Snapshot {
         })
     }
 
-    /// Drops views that nobody has used for a while.
+    /// Drops views that have not been used for a while.
     pub(crate) fn drop_idle_views(&self) {
         self.views.drop_idle(now_ms());
     }
 }
 
-/// True if a subject is a person whom the default mask is for: not the owner, and no program that stands for itself.
+/// Returns `true` if the default permissions apply to a subject: a user other than the owner, not a token or client
+/// that acts for itself.
 fn is_person(subject: &str, owner: &str) -> bool {
     subject != owner && !subject.starts_with(OF_TOKEN) && !subject.starts_with(OF_CLIENT)
 }
 
-/// What the accounts of a provider allow, for each module that is called with them.
+/// Returns the tools that the subject's accounts allow, for each module of their providers.
 fn by_module(catalog: &Catalog, accounts: &SubjectMask) -> permission::Accounts {
     let held_back = |module: &Module| {
         let allowed = accounts.allowed.get(module.source.provider()?)?;

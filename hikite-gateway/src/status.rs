@@ -1,4 +1,4 @@
-//! The whole at a glance, for admins: how calls are going, what was saved, and what needs somebody.
+//! The status page for administrators: call figures, token savings, and items that need attention.
 
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
@@ -13,7 +13,7 @@ use crate::gateway::Gateway;
 use crate::meter::Calls;
 use crate::pin::PinFilter;
 
-/// One thing that somebody should look at.
+/// An item that needs attention.
 struct Concern {
     kind: &'static str,
     name: String,
@@ -33,7 +33,7 @@ impl Concern {
 }
 
 impl Gateway {
-    /// `{calls, saved, audit, attention}`.
+    /// Returns `{calls, saved, audit, attention}`.
     pub async fn status(&self) -> Result<Object, Error> {
         let mut calls = Calls::default();
         let now = Instant::now();
@@ -56,7 +56,7 @@ impl Gateway {
             .with("attention", Raw::array(&concerns)))
     }
 
-    /// How sure records are, and how many are on their way.
+    /// Returns the durability setting and the number of records not written yet.
     fn audit_status(&self) -> Object {
         let Some(state) = self.audit_state() else {
             return Object::default().with("enabled", Raw::of(&false));
@@ -73,7 +73,7 @@ impl Gateway {
             .with("accepts", Raw::of(&!state.is_full))
     }
 
-    /// A store that takes no records, and records that are known to be gone.
+    /// Returns concerns about a store that accepts no records, and about lost records.
     fn troubled_audit(&self) -> Vec<Concern> {
         let concern =
             |message, hint: &str| Concern { kind: "audit", name: "audit".into(), message, hint: hint.into() };
@@ -93,7 +93,7 @@ impl Gateway {
         concerns
     }
 
-    /// What is wrong with the config file as it is now, while an older one is in force; nothing once it is right.
+    /// Sets the error of the current config file while an older config stays active; `None` once the file is valid.
     pub fn note_config(&self, wrong: Option<String>) {
         if wrong.is_some() {
             self.meter.reload_failed();
@@ -121,7 +121,7 @@ impl Gateway {
                     state.trouble()?,
                     "see its stderr, then restart it or correct how it is reached".into(),
                 ),
-                // A service that nobody connected is no trouble; a server that wants a login is.
+                // A service without an account needs no attention; a server that requires a login does.
                 State::NeedsLogin { .. } if module.source.kind() != "service" => {
                     let hint = module.source.advice().unwrap_or_else(|| "log in to it".into());
                     ("login", format!("`{}` needs a login", module.name), hint)
@@ -133,7 +133,7 @@ impl Gateway {
         view.modules().iter().filter_map(concern).collect()
     }
 
-    /// Accounts whose calls are held back for a while, by module.
+    /// Returns the accounts whose circuit breaker is not closed, by module.
     fn paused_accounts_of_all(&self) -> Vec<Concern> {
         let (snapshot, view) = (self.snapshot(), self.owner_view());
         let mut concerns = Vec::new();
@@ -214,7 +214,7 @@ impl Gateway {
     }
 }
 
-/// A clock that jumped, by which nothing is removed.
+/// Returns the concern about a clock jump, which pauses the removal of old records.
 fn of_clock(jump: ClockJump) -> Concern {
     let (found, expected) = (rfc3339(jump.found), rfc3339(jump.expected));
     Concern {

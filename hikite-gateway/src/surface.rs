@@ -1,5 +1,5 @@
-//! The fixed set of tools one client is shown. Each surface is a translator: names and JSON to commands, and
-//! outcomes back. What may be done is decided in `dispatch`.
+//! Surfaces: the fixed sets of tools that clients are shown. Each surface only translates names and JSON to commands
+//! and outcomes back; `dispatch` decides what may run.
 
 mod categories;
 mod direct;
@@ -43,26 +43,26 @@ impl Surface {
     }
 }
 
-/// The surfaces of one client, at least one, and how long the names on them may be.
+/// The surfaces of one client, at least one, and the maximum length of names on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Surfaces {
     bits: u8,
     short_names: bool,
 }
 
-/// How a failure of the command is shown to the client.
+/// Form in which a command's failure reaches the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// As a tool result that a model can read, with the names of the surface's specification.
+    /// A tool result that a model can read, with the error names of the surface's specification.
     InResult(Surface),
-    /// As a JSON-RPC error.
+    /// A JSON-RPC error.
     AsError,
 }
 
-/// How a surface reads a call: `None` if the name is not one of its tools.
+/// Translation function of a surface; returns `None` if the name is not one of its tools.
 type Translate = fn(&str, &Object) -> Option<Result<Command, Error>>;
 
-/// A `tools/call` that means nothing: its params, and what is wrong with them.
+/// A `tools/call` that could not be translated: the error and the params.
 #[derive(Debug)]
 pub(crate) struct Misread {
     pub(crate) error: Error,
@@ -76,7 +76,7 @@ impl Surfaces {
         Self { bits, short_names: false }
     }
 
-    /// The same for a client that takes no names of more than 64 characters, or for one that takes all.
+    /// Sets whether the client accepts only names of up to 64 characters.
     #[must_use]
     pub fn with_short_names(self, short_names: bool) -> Self {
         Self { short_names, ..self }
@@ -86,7 +86,7 @@ impl Surfaces {
         self.bits & 1 << surface as u8 != 0
     }
 
-    /// Whether `other` has them all.
+    /// Returns `true` if `other` contains all of these surfaces.
     pub(crate) fn is_within(self, other: Self) -> bool {
         self.bits & !other.bits == 0
     }
@@ -103,12 +103,12 @@ impl Surfaces {
         self.contains(Surface::Direct)
     }
 
-    /// Whether what is shown depends on what the servers offer.
+    /// Returns `true` if the tools shown depend on the servers' listings.
     pub(crate) fn needs_lists(self) -> bool {
         self.shows_real_tools() || self.contains(Surface::Modules) || self.contains(Surface::Search)
     }
 
-    /// What `tools/list` shows.
+    /// Returns the tools of `tools/list`.
     pub(crate) fn tools(self, view: &View, limits: &Limits) -> Vec<Raw> {
         let mut tools = Vec::new();
         if self.contains(Surface::Categories) {
@@ -119,7 +119,7 @@ impl Surfaces {
             tools.extend(modules::tools(view, limits, finder));
         }
         if self.contains(Surface::Search) {
-            // The list of modules stands once, and one tool that runs others is enough.
+            // The `modules` surface already has the module list and a tool that runs others.
             let beside = self.contains(Surface::Modules);
             tools.extend(if beside { search::tools_beside_modules() } else { search::tools(view, limits) });
         }
@@ -129,7 +129,7 @@ impl Surfaces {
         tools
     }
 
-    /// How to use these tools, in a few words for the model.
+    /// Returns usage instructions for the model.
     pub fn instructions(self, view: &View) -> Option<String> {
         if self.contains(Surface::Categories) {
             return Some(categories::INSTRUCTIONS.into());
@@ -146,7 +146,7 @@ impl Surfaces {
         direct::instructions(view)
     }
 
-    /// What a `tools/call` means: a meta tool of one of the surfaces, else the tool of that name.
+    /// Translates a `tools/call`: a meta tool of one of the surfaces, else the tool of that name.
     pub(crate) fn translate(self, params: Object) -> Result<(Command, Failure), Misread> {
         let Some(name) = params.text("name") else {
             let error = Error::new(Kind::Validation, "`name` must be the name of a tool");
@@ -170,7 +170,7 @@ impl Surfaces {
 }
 
 impl Failure {
-    /// The name of the surface that was spoken to.
+    /// Returns the name of the surface that was called.
     pub(crate) fn surface(self) -> &'static str {
         match self {
             Self::InResult(surface) => surface.name(),
@@ -178,13 +178,13 @@ impl Failure {
         }
     }
 
-    /// The answer for a failed `tools/call`: a result, or the error itself.
+    /// Returns the response to a failed `tools/call`: a result, or the error itself.
     pub(crate) fn render(self, error: Error) -> Result<Raw, Error> {
         match self {
             Self::InResult(Surface::Categories) => Ok(in_result(&error)),
             Self::InResult(Surface::Modules) => Ok(in_result(&modules::hinted(error))),
             Self::InResult(Surface::Search) => Ok(in_result(&search::hinted(error))),
-            // What the upstream itself refused, and names that do not exist, are errors of the protocol.
+            // Upstream protocol errors and unknown names stay protocol errors.
             Self::InResult(Surface::Direct)
                 if error.relayed.is_none() && error.kind != Kind::ToolNotFound =>
             {
@@ -195,7 +195,7 @@ impl Failure {
     }
 }
 
-/// A result that says what went wrong, for models (text) and programs (structured).
+/// Builds an error result, as text for models and structured for programs.
 fn in_result(error: &Error) -> Raw {
     let name = error.name.unwrap_or(error.code());
     let mut text = format!("{name}: {}", error.message);
@@ -213,24 +213,24 @@ fn in_result(error: &Error) -> Raw {
         .raw()
 }
 
-/// A result that carries a JSON document, as text and structured.
+/// Builds a result with a JSON document, as text and structured.
 pub(crate) fn document(body: &Object) -> Raw {
     let body = body.raw();
     let block = Object::default().with("type", "text").with("text", &*body.as_str()).raw();
     Object::default().with("content", Raw::array([&block])).with("structuredContent", body).raw()
 }
 
-/// What a meta tool is that shows.
+/// Returns the annotations of a read-only meta tool.
 fn looking() -> Value {
     json!({ "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false })
 }
 
-/// What a meta tool is that runs others: whatever these may be.
+/// Returns the annotations of a meta tool that executes arbitrary other tools.
 fn acting() -> Value {
     json!({ "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true })
 }
 
-/// Arguments of a meta tool: an object, or a string that holds one, as some models send it.
+/// Reads the arguments of a meta tool: an object, or a string with one, as some models send it.
 pub(crate) fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
     let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Object::default()) };
     let unwrapped = raw.text().and_then(|text| Raw::parse(text).ok());

@@ -1,5 +1,6 @@
-//! What many read and few replace: readers take the whole of one moment and never wait; replacers take turns. The
-//! code is compiled twice: over the real parts, and in tests over parts whose every interleaving can be tried.
+//! A value with many readers and few writers: readers load a consistent snapshot and never wait; writers are
+//! serialized. The code is compiled twice: with the real primitives, and in tests with ones whose interleavings can
+//! be explored.
 
 mod parts {
     pub(super) use arc_swap::ArcSwap as Shown;

@@ -1,6 +1,6 @@
-//! Calls that go on after they are answered. A task lives in its server; the id that a client is given names the
-//! tool and the server's own id, sealed for that caller: nothing is kept here, and nobody else can use it, nor its
-//! caller once the tool is hidden from it.
+//! MCP tasks: calls that continue after their response. A task lives in its server; the id given to the client
+//! contains the tool and the server's own id, sealed for that caller. Nothing is stored here, no other caller can use
+//! the id, and its caller cannot once the tool is hidden.
 
 use hikite_core::caller::{Caller, TASKS};
 use hikite_core::error::Error;
@@ -12,16 +12,16 @@ use crate::audit::Audit;
 use crate::execute::execute_aside;
 use crate::gateway::Gateway;
 
-/// What the seal covers beside the caller.
+/// Domain separator of the seal.
 const PURPOSE: &[u8] = b"task";
 
-/// Whether the answer to a call may be a task: the client knows them, or asks for one.
+/// Returns `true` if a call may be answered with a task: the client supports tasks or asks for one.
 pub(crate) fn is_taken(params: &Object, context: &CallContext) -> bool {
     params.get("task").is_some() || context.session.abilities.knows(TASKS)
 }
 
 impl Gateway {
-    /// The result with our id, if it is a task; any other as it is.
+    /// Replaces the task id of a result with a sealed one; other results stay unchanged.
     pub(crate) fn give_task_our_id(&self, result: Raw, key: &ToolKey, caller: &Caller) -> Raw {
         let Some(mut body) = result.object() else { return result };
         match body.text("taskId") {
@@ -33,7 +33,7 @@ impl Gateway {
         }
     }
 
-    /// Hands a request about a task to the server that has it.
+    /// Forwards a request about a task to its server.
     pub(crate) async fn task(
         &self,
         method: Method,

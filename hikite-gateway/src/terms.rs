@@ -1,4 +1,4 @@
-//! On which terms one call is run: what it asks for itself, else its tool, else its module, within the limits.
+//! Execution settings of one call: those of the call, else of the tool, else of the module, within the limits.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::gate::Throttle;
 #[derive(Debug)]
 pub(crate) struct Terms {
     pub(crate) timeout: Duration,
-    /// The caller gave it less time than the configuration does.
+    /// The caller set a shorter timeout than the config.
     pub(crate) hasty: bool,
-    /// Further attempts; `None` for what must not run twice.
+    /// Retry policy; `None` for calls that must not run twice.
     pub(crate) retry: Option<Retry>,
-    /// Where its result may be kept, and may have been.
+    /// Cache key and lifetime, if the result is cacheable.
     pub(crate) keep: Option<Keep>,
 }
 
@@ -38,13 +38,13 @@ impl Terms {
         Self { timeout, hasty: timeout < usual, retry, keep: None }
     }
 
-    /// The same for what changes nothing by its nature.
+    /// Returns the settings of a read-only request.
     pub(crate) fn of_reading(throttle: &Throttle, limits: &Limits, policy: Policy) -> Self {
         let promise = Promise { read_only: true, idempotent: true };
         Self::new(throttle, limits, policy, promise, CallOptions::default())
     }
 
-    /// For what is run once, with the module's own time.
+    /// Returns the settings of a request without retries, with the module's timeout.
     pub(crate) fn plain(throttle: &Throttle) -> Self {
         Self { timeout: throttle.timeout, hasty: false, retry: None, keep: None }
     }

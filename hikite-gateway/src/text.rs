@@ -1,5 +1,5 @@
-//! Texts of tools that somebody wrote in place of the server's own: titles and descriptions, shown everywhere. They are
-//! kept in the store and change nothing about how a tool is called.
+//! Overrides of tool titles and descriptions, shown instead of the server's own. They are stored and do not affect
+//! how a tool is called.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use hikite_store::Entry;
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
-/// The drawer.
+/// Store kind of overrides.
 pub(crate) const TEXT: &str = "tool_text";
 const TITLE_CHARS: usize = 200;
 const DESCRIPTION_CHARS: usize = 10_000;
@@ -48,7 +48,7 @@ impl Text {
         object
     }
 
-    /// The changes of a form: a text replaces, null takes away, what is not named stays.
+    /// Applies a document: a text replaces, `null` removes, absent members stay.
     fn changed(&self, form: &Object) -> Result<Self, Error> {
         let mut faults = Vec::new();
         let known = ["title", "description"];
@@ -78,7 +78,7 @@ impl Text {
 }
 
 impl Gateway {
-    /// Changes the texts of a tool and gives its tool object.
+    /// Changes the overrides of a tool and returns its REST object.
     pub async fn retell_tool(&self, name: &str, form: &Object) -> Result<Raw, Error> {
         self.look_up(&Caller::owner(), |view| view.any_tool(name).map(drop)).await?;
         {
@@ -121,7 +121,7 @@ impl Gateway {
         }
     }
 
-    /// All that the store has.
+    /// Reads all overrides from the store.
     pub(crate) async fn read_texts(&self) -> Result<Texts, Error> {
         let entries = self.registry.store.entries(TEXT, None, now_ms()).await?;
         let read = |entry: &Entry| {
@@ -131,7 +131,7 @@ impl Gateway {
         Ok(entries.iter().filter_map(read).collect())
     }
 
-    /// For admins: what was written in place of the server's own, and the server's own.
+    /// Adds the overrides and the server's own texts to a tool object, for administrators.
     pub(crate) fn with_texts(&self, object: Object, key: &ToolKey, original: &Raw) -> Object {
         let text = self.with_roster(|roster| roster.texts.get(key).cloned()).unwrap_or_default();
         let original = Text::read(&original.object().unwrap_or_default());
@@ -139,7 +139,7 @@ impl Gateway {
     }
 }
 
-/// The rule of a module with the texts of its tools.
+/// Returns a module's rule with the overrides of its tools.
 pub(crate) fn retold(rule: &ModuleRule, texts: &Texts) -> ModuleRule {
     let mut rule = rule.clone();
     let own = texts.iter().filter(|(key, _)| key.module == rule.name);

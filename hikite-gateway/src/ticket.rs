@@ -1,6 +1,6 @@
-//! What a client without a session brings back with its next request: which waiting call it means, or what its
-//! server wants to see again. Good for one caller, one request and a limited time; anything else is refused in
-//! the same words.
+//! Continuation tokens that sessionless clients return as `requestState`: a reference to a suspended call, or the
+//! state of the upstream server. A token is valid for one caller, one request and a limited time; all other tokens
+//! are rejected with the same message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use hikite_core::json::{Object, canonical};
 use hikite_core::seal::Seal;
 use sha2::{Digest, Sha256};
 
-/// What a ticket stands for.
+/// Content of a continuation token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ticket {
-    /// A call that waits, and in which process.
+    /// A suspended call and the process that holds it.
     Parked { process: Arc<str>, id: u64 },
-    /// The state of the server that answers this request.
+    /// State of the upstream server that handles this request.
     Server(String),
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Tickets {
     patience: Duration,
 }
 
-/// The request that a ticket is bound to.
+/// The request that a token is bound to.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose<'a> {
     pub caller: &'a Caller,
@@ -42,7 +42,7 @@ impl Tickets {
         Self { seal, patience }
     }
 
-    /// Any process may read it, so that its end is a time that all of them know.
+    /// Issues a token. Any process may read it, so its expiry is wall-clock time.
     pub(crate) fn issue(&self, ticket: &Ticket, purpose: Purpose<'_>, now: u64) -> String {
         let patience = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
         let mut payload = now.saturating_add(patience).to_be_bytes().to_vec();
@@ -84,18 +84,18 @@ impl Tickets {
     }
 }
 
-/// Every reason to refuse a ticket looks the same.
+/// Builds the error for an invalid token, the same for every reason.
 pub(crate) fn refused() -> Error {
     Error::new(Kind::Validation, "`requestState` is not valid for this request")
         .hint("make the request again without `requestState` and `inputResponses`")
 }
 
 impl Purpose<'_> {
-    /// What must be the same in the request that brings the ticket back, however it is written.
+    /// Hashes the parts of the request that must stay the same, in canonical form.
     fn digest(&self) -> [u8; 32] {
         let own = |name: &str| ["_meta", "inputResponses", "requestState"].contains(&name);
         let rest = self.params.filtered(|name| !own(name));
-        // No method has a line feed in it, so that no two pairs read the same.
+        // Method names contain no line feed, so the concatenation is unambiguous.
         Sha256::new()
             .chain_update(self.method)
             .chain_update("\n")

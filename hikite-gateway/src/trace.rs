@@ -1,5 +1,5 @@
-//! Spans of the calls that pass through, for whoever collects them. Without a tracer there are none, and nothing is
-//! paid for; with one, a span that is over is put into a bounded queue, and dropped and counted where that is full.
+//! Tracing spans of calls. Without a tracer there are none and they cost nothing; with one, finished spans go into a
+//! bounded queue, and are dropped and counted when it is full.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use hikite_core::source::Origin;
 use hikite_core::trace::TraceContext;
 use tokio::sync::mpsc;
 
-/// Makes spans and hands those that are sampled to the queue.
+/// Creates spans and queues the sampled ones for export.
 #[derive(Debug)]
 pub struct Tracer {
     sampler: Sampler,
@@ -18,12 +18,12 @@ pub struct Tracer {
     dropped: AtomicU64,
 }
 
-/// Which traces are recorded.
+/// Sampling policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// The part of all traces that is recorded, from zero to one.
+    /// Fraction of traces that are recorded, from zero to one.
     pub ratio: f64,
-    /// Whoever began the trace has decided already.
+    /// Follows the sampling decision of the parent span.
     pub parent_based: bool,
 }
 
@@ -41,12 +41,12 @@ pub enum Value {
     Number(i64),
 }
 
-/// A span that is over.
+/// A finished span.
 #[derive(Clone, Debug)]
 pub struct Record {
     pub context: TraceContext,
     pub parent: Option<u64>,
-    /// Whether the parent is a span of somebody else.
+    /// The parent span belongs to another process.
     pub is_remote: bool,
     pub name: String,
     pub kind: SpanKind,
@@ -58,22 +58,22 @@ pub struct Record {
     pub link: Option<TraceContext>,
 }
 
-/// A span that runs; it is over when this is dropped.
+/// A running span; it ends on drop.
 #[derive(Debug)]
 pub struct Span {
     tracer: Arc<Tracer>,
     record: Record,
-    /// It is not worth telling if it was over sooner.
+    /// Minimum duration; shorter spans are not recorded.
     at_least: Duration,
 }
 
-/// A step of a call inside hikite, which is told if it took long enough to matter. Over when this is dropped.
+/// A span for a step inside hikite, recorded only if it took long enough. Ends on drop.
 #[derive(Debug)]
 pub(crate) struct Step {
     span: Option<Box<Span>>,
 }
 
-/// Shorter steps would make traces long and say nothing.
+/// Minimum duration of recorded steps; shorter ones only bloat traces.
 const WORTH_TELLING: Duration = Duration::from_millis(1);
 
 impl Step {
@@ -86,7 +86,7 @@ impl Step {
         Self { span }
     }
 
-    /// It came to nothing, in one word of a bounded set.
+    /// Marks the step as failed with an error type of a bounded set.
     pub(crate) fn fail(&mut self, what: &'static str) {
         if let Some(span) = &mut self.span {
             span.fail(what);
@@ -117,7 +117,8 @@ impl Sampler {
         if let Some(parent) = parent.filter(|_| self.parent_based) {
             return parent.sampled;
         }
-        // As the other implementations do it, so that all decide alike: the lower half of the id, as a fraction.
+        // Same rule as in other OpenTelemetry implementations, so that all decide alike: the lower half of the id as
+        // a fraction.
         #[expect(clippy::cast_possible_truncation, reason = "the lower half is meant")]
         let half = (trace as u64) >> 1;
         #[expect(clippy::cast_precision_loss, reason = "a decision of chance needs no exactness")]
@@ -131,7 +132,7 @@ impl Tracer {
         Self { sampler, queue, dropped: AtomicU64::new(0) }
     }
 
-    /// Spans that were not sent, because the queue was full or the collector did not take them.
+    /// Returns the number of spans lost because the queue was full or the collector rejected them.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -140,7 +141,7 @@ impl Tracer {
         self.dropped.fetch_add(u64::try_from(spans).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Begins a span below `parent`, else a trace of its own. `None` if the system gives no random numbers.
+    /// Starts a span below `parent`, or a new trace. Returns `None` if the system has no random numbers.
     pub fn begin(
         self: &Arc<Self>,
         kind: SpanKind,
@@ -187,7 +188,7 @@ impl Span {
         }
     }
 
-    /// The same for what costs something to find out.
+    /// Sets an attribute that is expensive to compute, only if the span is sampled.
     pub fn set_with<V: Into<Value>>(&mut self, name: &'static str, value: impl FnOnce() -> Option<V>) {
         if self.record.context.sampled
             && let Some(value) = value()
@@ -196,7 +197,7 @@ impl Span {
         }
     }
 
-    /// It failed, in one word of a bounded set.
+    /// Marks the span as failed with an error type of a bounded set.
     pub fn fail(&mut self, what: &'static str) {
         self.record.failed = true;
         self.set("error.type", what);
@@ -206,7 +207,7 @@ impl Span {
         self.record.link = to;
     }
 
-    /// The origin of what happens inside this span.
+    /// Returns the origin for requests made within this span.
     pub fn origin(&self, of: &Origin) -> Origin {
         Origin {
             request_id: of.request_id.clone(),
@@ -234,7 +235,7 @@ impl Drop for Span {
     }
 }
 
-/// What the origin says of the trace.
+/// Returns the trace context of an origin.
 pub fn context_of(origin: &Origin) -> Option<TraceContext> {
     let context = TraceContext::parse(origin.traceparent.as_deref()?)?;
     Some(TraceContext { state: origin.tracestate.clone(), ..context })

@@ -1,5 +1,5 @@
-//! Who looks: a caller, and the session it looks from where there is one. What a session's own session with a server
-//! offers is seen from there alone.
+//! The viewer of a catalog: a caller and, if any, its session. A session whose upstream session is offered different
+//! tools sees its own catalog.
 
 use hikite_core::caller::{Caller, Session, SessionId};
 

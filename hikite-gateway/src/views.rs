@@ -1,5 +1,5 @@
-//! The views of one catalog that somebody has looked at: built when they are first used, shared by all whose permissions
-//! are the same, and dropped when they have not been used for a while or there are too many of them.
+//! Cache of a catalog's views: built on first use, shared by callers with equal permissions, and dropped when idle or
+//! over the memory limit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use parking_lot::RwLock;
 use crate::clock::now_ms;
 use crate::shown::Shown;
 
-/// A view that nobody has used for so long is dropped.
+/// Idle time after which a view is dropped.
 const IDLE_MS: u64 = 15 * 60 * 1000;
 
-/// Everything that a view is narrowed by. Zeros stand where nothing is.
+/// Fingerprints of everything that restricts a view; zero where nothing does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ViewKey {
     pub(crate) project: Fingerprint,
@@ -28,14 +28,14 @@ pub(crate) struct ViewKey {
 pub(crate) struct Views {
     catalog: Arc<Catalog>,
     built: RwLock<HashMap<ViewKey, Arc<Shown>>>,
-    /// What they may hold, all together.
+    /// Memory limit of all views together.
     bytes_max: usize,
     count: Arc<BuiltCount>,
-    /// Whether they are of single sessions, and not of everybody.
+    /// The views belong to single sessions, not to the shared catalog.
     is_apart: bool,
 }
 
-/// How many views were ever built.
+/// Number of views ever built.
 #[derive(Debug, Default)]
 pub(crate) struct BuiltCount(AtomicU64);
 
@@ -50,12 +50,12 @@ impl Views {
         Self { catalog, built: RwLock::default(), bytes_max, count, is_apart: false }
     }
 
-    /// Those of another catalog. Views that none of the modules between can be part of are still what they were.
+    /// Returns the cache for another catalog. Views that none of the changed modules can be part of are carried over.
     pub(crate) fn of(&self, catalog: Arc<Catalog>, changed: Option<&[Arc<str>]>) -> Self {
         let next = Self::new(catalog, self.bytes_max, Arc::clone(&self.count));
         if let Some(changed) = changed {
             let built = self.built.read();
-            // One that shows everything may not do so any more.
+            // A view of everything may no longer show everything.
             let is_same = |shown: &Shown| !shown.view.is_whole() && shown.view.is_apart_from(changed);
             let same = built.iter().filter(|(_, shown)| is_same(shown));
             *next.built.write() = same.map(|(key, shown)| (*key, Arc::clone(shown))).collect();
@@ -63,7 +63,7 @@ impl Views {
         next
     }
 
-    /// The same, known to be of another catalog than the one that everybody shares.
+    /// Marks the views as those of single sessions.
     pub(crate) fn apart(self) -> Self {
         Self { is_apart: true, ..self }
     }
@@ -82,7 +82,7 @@ impl Views {
             shown.touch(now);
             return Arc::clone(shown);
         }
-        // Outside the lock: two who come at once may both build it, and one of them is kept.
+        // Outside the lock: two concurrent callers may both build the view; one of the two is kept.
         let view = View::narrowed(&self.catalog, &permissions());
         let shown = Arc::new(Shown::new(if self.is_apart { view.apart() } else { view }, now));
         self.count.0.fetch_add(1, Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl Views {
         shown
     }
 
-    /// Drops what nobody has used for a while.
+    /// Drops views that have not been used for a while.
     pub(crate) fn drop_idle(&self, now: u64) {
         let is_idle = |shown: &Arc<Shown>| shown.used_at().saturating_add(IDLE_MS) < now;
         if self.built.read().values().any(is_idle) {
@@ -100,12 +100,13 @@ impl Views {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of cached views.
     pub(crate) fn len(&self) -> usize {
         self.built.read().len()
     }
 
-    /// The least recently used go, but for the newest, until a tenth is free: not one for one with every new view.
+    /// Evicts the least recently used views, except the newest, until a tenth of the limit is free, so that not every
+    /// new view evicts another.
     fn make_room(&self, built: &mut HashMap<ViewKey, Arc<Shown>>, newest: &ViewKey) {
         let mut bytes: usize = built.values().map(|shown| shown.bytes()).sum();
         if bytes <= self.bytes_max {

@@ -1,5 +1,5 @@
-//! Waiting for modules that have never told their lists. A caller waits for modules of its own view alone: one that is
-//! hidden takes no more time than one that is not there.
+//! Waiting for modules that have not returned their listing yet. A caller waits only for modules in its own view: a
+//! hidden module takes no more time than an absent one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
 use crate::viewer::Viewer;
 
-/// How often a client hears of a wait that takes long.
+/// Interval of progress notifications during a long wait.
 const TOLD: Duration = Duration::from_secs(2);
 
 impl Gateway {
-    /// Finds something in the caller's view. What is not there may come with the first list of a module that has not
-    /// told it yet; who waits for one thing is not held up by the rest.
+    /// Looks something up in the caller's view. If it is missing, waits for modules without a listing until it
+    /// appears; other modules do not delay it.
     pub(crate) async fn look_up<'a, T>(
         &self,
         viewer: impl Into<Viewer<'a>>,
@@ -33,7 +33,7 @@ impl Gateway {
         self.look_up_among(viewer, |_| true, find).await
     }
 
-    /// The same for a tool or a prompt: where its name says of which module it is, no other is waited for.
+    /// Looks up a tool or prompt. If the name implies the module, waits for no other.
     pub(crate) async fn look_up_named<'a, T>(
         &self,
         viewer: impl Into<Viewer<'a>>,
@@ -49,7 +49,7 @@ impl Gateway {
         self.look_up_among(viewer, may_tell, find).await
     }
 
-    /// The same for what can come with the list of some modules alone.
+    /// Looks something up that only some modules can offer.
     pub(crate) async fn look_up_among<'a, T>(
         &self,
         viewer: impl Into<Viewer<'a>>,
@@ -73,7 +73,7 @@ impl Gateway {
         found.map(|found| (snapshot, found))
     }
 
-    /// Waits for the modules of these tools until all of them are known.
+    /// Waits until all of these tools are known.
     pub(crate) async fn wait_for_tools(&self, viewer: Viewer<'_>, keys: &[&ToolKey]) {
         let known = |view: &View| keys.iter().all(|key| view.tool_by_key(key).is_some());
         if known(&self.snapshot_for(viewer).view_of(viewer.caller)) {
@@ -83,7 +83,7 @@ impl Gateway {
         self.wait_until(viewer, self.limits.first_list, named, known).await;
     }
 
-    /// Waits for servers of a category until `enough` of it is known.
+    /// Waits for the servers of a category until `enough` holds.
     pub(crate) async fn wait_for_category(
         &self,
         viewer: Viewer<'_>,
@@ -102,25 +102,24 @@ impl Gateway {
         Box::pin(self.wait_until(viewer, limit, |module| servers.contains(&module.name), enough)).await;
     }
 
-    /// Waits for the first lists of modules that a caller names, side by side.
+    /// Waits for the first listings of the named modules, concurrently.
     pub(crate) async fn wait_for_modules(&self, caller: &Caller, names: &[String]) {
         let is_asked_for = |module: &Module| names.iter().any(|name| **name == *module.name);
         self.wait_until(caller, self.limits.first_list, is_asked_for, |_| false).await;
     }
 
-    /// Waits for modules that have never told their lists, as long as `limit` at most.
+    /// Waits for modules without a listing, for at most `limit`.
     pub async fn wait_for_lists(&self, limit: Duration, which: impl Fn(&Module) -> bool) {
         self.wait_until(&Caller::owner(), limit, which, |_| false).await;
     }
 
-    /// Waits for servers that have just been named, as long as an unfiltered list would: what hikite says of itself
-    /// depends on what they offer.
+    /// Waits for newly configured servers as long as an unfiltered list request would: hikite's own descriptions
+    /// depend on their listings.
     pub async fn settle(&self, caller: &Caller) {
         self.wait_until(caller, self.patience(), |_| true, |_| false).await;
     }
 
-    /// The same for who asks for a list or a tool, and longer while nothing at all is there: many clients ask once, and
-    /// never again where they found nothing.
+    /// Waits before a list or tool request, and longer while nothing is listed at all: many clients ask only once.
     pub(crate) async fn settle_for_list(&self, caller: &Caller) {
         let has_some = |view: &View| view.modules().iter().any(|module| module.listing.is_some());
         if !has_some(&self.snapshot().view_of(caller)) {
@@ -152,7 +151,7 @@ impl Gateway {
         let _ = tokio::time::timeout(limit, waited).await;
     }
 
-    /// Takes in lists that are known but not yet in the catalog.
+    /// Rebuilds the catalog if a module's listing is not in it yet.
     fn catch_up(&self) {
         let behind = |module: &Module| module.listing.is_none() && module.source.listing().is_some();
         if self.snapshot().catalog.modules.iter().any(behind) {
@@ -161,7 +160,7 @@ impl Gateway {
     }
 }
 
-/// Tells the client that its call waits for a server which has never told what it offers, and starts by now.
+/// Sends progress notifications while a call waits for a server's first listing.
 pub(crate) async fn tell_wait<T>(back: &dyn Backchannel, mut waited: impl Future<Output = T> + Unpin) -> T {
     let mut told = 0_u32;
     loop {
@@ -169,7 +168,7 @@ pub(crate) async fn tell_wait<T>(back: &dyn Backchannel, mut waited: impl Future
             return found;
         }
         told += 1;
-        // Small steps: what the server tells of its own progress is to be more.
+        // Small steps, so that the server's own progress values are larger.
         let step = Raw::of(&(f64::from(told) / 1000.0));
         let message = "waiting for the server's list of tools";
         back.progress(Object::default().with("progress", step).with("message", message));

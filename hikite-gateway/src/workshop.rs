@@ -1,5 +1,5 @@
-//! What people change that else the config alone decides: remote servers and categories. Who reads configs does the work;
-//! the gateway knows no more of it than this.
+//! Administration of upstream servers and categories at run time, which otherwise come from the config. Implemented
+//! where the config is read; the gateway only knows this trait.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use hikite_core::source::BoxFuture;
 
 use crate::gateway::Gateway;
 
-/// What was put in, and whether it is new.
+/// The stored object, and `true` if it is new.
 pub type Put = (Raw, bool);
 
 pub trait Workshop: Send + Sync + std::fmt::Debug {
-    /// Every upstream server, secrets masked.
+    /// Returns all upstream servers, with secrets masked.
     fn upstreams(&self) -> Vec<Raw>;
 
     fn put_upstream<'a>(&'a self, name: &'a str, form: &'a Object) -> BoxFuture<'a, Result<Put, Error>>;
 
     fn remove_upstream<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// What the config of another client would change, and with `apply` the change itself.
+    /// Returns the changes that another client's config would make, and applies them if `apply` is set.
     fn import<'a>(&'a self, config: &'a Raw, apply: bool) -> BoxFuture<'a, Result<Raw, Error>>;
 
-    /// The form of a category that is kept in the store.
+    /// Returns the stored document of a category.
     fn category_form(&self, name: &str) -> Option<Raw>;
 
-    /// Whether it is new.
+    /// Stores a category. Returns `true` if it is new.
     fn put_category<'a>(&'a self, name: &'a str, form: &'a Object) -> BoxFuture<'a, Result<bool, Error>>;
 
     fn remove_category<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Counts the tokens of a text, and says by which vocabulary.
+    /// Counts the tokens of a text, and returns the name of the vocabulary.
     fn count(&self, text: &str) -> (usize, &'static str);
 }
 
 impl Gateway {
-    /// Once, by who reads the config.
+    /// Sets the implementation. Call once.
     pub fn work_with(&self, workshop: Arc<dyn Workshop>) {
         let _ = self.workshop.set(workshop);
     }

@@ -1,11 +1,11 @@
-//! What every token of another issuer must say of when and for whom it is.
+//! The `exp`, `nbf`, `iat` and `aud` claims that every external token must satisfy.
 
 use serde_json::Value;
 
-/// Clocks of machines differ.
+/// Tolerance for clock skew between machines.
 const LEEWAY_MS: u64 = 60_000;
 
-/// When a token is good, in milliseconds since 1970.
+/// Validity period of a token, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Times {
     ends: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// A token without an end is none; a time that is no number is one that never comes.
+    /// Reads the period from the claims. Returns `None` without `exp`, or if a time is not a number.
     pub(crate) fn of(claims: &Value) -> Option<Self> {
         let ends = milliseconds(&claims["exp"])?;
         let time = |name: &str| match &claims[name] {
@@ -28,7 +28,7 @@ impl Times {
     }
 }
 
-/// Whether a claim is the text, or a list that holds it.
+/// Returns `true` if a claim equals the text or is an array that contains it.
 pub(crate) fn holds(claim: &Value, wanted: &str) -> bool {
     match claim {
         Value::String(one) => one == wanted,
@@ -41,7 +41,7 @@ pub(crate) fn text(claims: &Value, name: &str) -> Option<String> {
     claims[name].as_str().map(ToOwned::to_owned)
 }
 
-/// Seconds, which may have a fraction.
+/// Converts seconds, possibly fractional, to milliseconds.
 fn milliseconds(claim: &Value) -> Option<u64> {
     let seconds = claim.as_u64().or_else(|| {
         let seconds = claim.as_f64().filter(|seconds| *seconds >= 0.0)?;

@@ -1,5 +1,5 @@
-//! What an issuer says of itself, at the place that the standards name (`OpenID` Connect Discovery, RFC 8414). It counts
-//! only if it says to be the very issuer that was asked.
+//! Issuer metadata from the well-known locations (`OpenID` Connect Discovery, RFC 8414). A document is rejected
+//! unless its `issuer` equals the issuer that was requested.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::fetch::{Fetch, Word};
@@ -35,8 +35,8 @@ impl Discovery {
             .unwrap_or_else(|| Error::new(Kind::UpstreamUnavailable, format!("`{issuer}` is no address"))))
     }
 
-    /// An address that the document names, and whose word it is: on the issuer's own origin it is the owner's, who
-    /// named it.
+    /// Returns a URL from the document, and how far to trust it: a URL on the issuer's own origin counts as
+    /// configured by the administrator, any other as named by a stranger.
     pub(crate) fn address(&self, name: &str) -> Result<(String, Word), Error> {
         let lacks = || {
             Error::new(
@@ -54,7 +54,7 @@ impl Discovery {
         Err(Error::new(Kind::UpstreamUnavailable, format!("the `{name}` of `{}` is not https", self.issuer)))
     }
 
-    /// Whether a list in the document holds a word; what is not told holds the standard's default.
+    /// Returns `true` if an array of the document contains `word`; a missing array yields the standard's default.
     pub(crate) fn offers(&self, name: &str, word: &str, default: bool) -> bool {
         self.document[name].as_array().map_or(default, |all| all.iter().any(|one| one == word))
     }
@@ -64,7 +64,7 @@ impl Discovery {
     }
 }
 
-/// Scheme, host and port.
+/// Returns the scheme, host and port of a URL.
 fn origin(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once("://")?;
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

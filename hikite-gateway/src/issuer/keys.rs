@@ -1,5 +1,5 @@
-//! The keys of one issuer, as they were last read. They are read again when they are old, and when a token names one that
-//! is not among them; that at most once in a while, whatever comes.
+//! The cached key set of one issuer. It is fetched again when it is old and when a token names an unknown key, but
+//! never more often than once per `PAUSE_MS`.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use super::discovery::Discovery;
 
-/// After so long they are read again, all the same.
+/// Age after which keys are fetched again.
 const FRESH_MS: u64 = 10 * 60_000;
-/// Where that fails they still count for so long: a key that was taken back must not live on.
+/// Age up to which keys stay valid while fetching fails; a revoked key must not live on.
 const STALE_MS: u64 = 60 * 60_000;
-/// Between two looks at the issuer, whatever tokens name.
+/// Minimum time between two fetches, whatever keys tokens name.
 const PAUSE_MS: u64 = 30_000;
 
 #[derive(Debug)]
@@ -24,9 +24,9 @@ pub(crate) struct Keys {
     issuer: String,
     url: Option<String>,
     read: ArcSwapOption<Read>,
-    /// When we last looked, in milliseconds since 1970.
+    /// Time of the last fetch attempt, in milliseconds since 1970.
     looked: Mutex<u64>,
-    /// One look at a time; who waits for it has its result.
+    /// Serializes fetches; callers that wait for the lock share the result.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -47,14 +47,14 @@ impl Keys {
         }
     }
 
-    /// The claims of a token that one of the keys signed.
+    /// Returns the claims of a token, if one of the keys signed it.
     pub(crate) fn verify(&self, token: &Unverified<'_>, now: u64) -> Option<Value> {
         let read = self.read.load();
         let read = read.as_ref().filter(|read| now < read.at.saturating_add(STALE_MS))?;
         read.keys.verify(token).ok()
     }
 
-    /// Looks at the issuer if there is a reason to, and it is not too soon.
+    /// Fetches the keys if there is a reason to and the last fetch is not too recent.
     pub(crate) async fn look(&self, fetch: &dyn Fetch, kid: Option<&str>, now: u64) -> Result<(), Error> {
         if !self.has_reason(kid, now) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Issuers whose documents lie in a table, and every way to come in that must not work.
+//! Issuers that serve their documents from a table, and every kind of token that must be rejected.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::fetch::{Form, Reply, Word};
@@ -13,7 +13,7 @@ const ISSUER: &str = "https://i.example/realm";
 const US: &str = "https://h.example/mcp";
 const NOW: u64 = 1_000_000_000;
 
-/// Answers from a table, and counts.
+/// A `Fetch` that answers from a table and records the requests.
 #[derive(Debug, Default)]
 struct Table {
     documents: Mutex<HashMap<String, Value>>,
@@ -160,7 +160,7 @@ async fn no_algorithm_but_that_of_the_key_counts() {
             assert_eq!(house.bearer(&forged(&header, &claims(), signature)).await, None, "{alg}");
         }
     }
-    // HS256 with the public key as its secret, as in the oldest trick of all.
+    // HS256 with the public key as its secret: the classic algorithm confusion attack.
     let header = json!({ "alg": "HS256", "typ": "JWT", "kid": house.key.kid() });
     let digest = Sha256::digest(house.key.jwk().to_string());
     let forged = forged(&header, &claims(), &hikite_core::hex::hex(&digest));

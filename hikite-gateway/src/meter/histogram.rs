@@ -1,21 +1,21 @@
-//! Durations counted by size, and bounded families of them, without a lock: what is there is only added to.
+//! Lock-free duration histograms and bounded families of them. Entries are never removed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The bounds in seconds that the conventions advise for operations of MCP.
+/// Bucket bounds in seconds that the OpenTelemetry conventions advise for MCP operations.
 pub const BOUNDS: [f64; 14] =
     [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
-    /// Each bound's own, not those below it; the last is for what is over all bounds.
+    /// Count per bucket, not cumulative; the last bucket is above all bounds.
     counts: [AtomicU64; BOUNDS.len() + 1],
     nanos: AtomicU64,
 }
 
-/// A histogram as it stood at one moment.
+/// A snapshot of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Durations {
     pub counts: [u64; BOUNDS.len() + 1],
@@ -43,10 +43,10 @@ impl Histogram {
     }
 }
 
-/// Empty, or taken by a key for good.
+/// An empty slot, or one that a key occupies for good.
 type Place<K> = OnceLock<Box<(K, Histogram)>>;
 
-/// Histograms by key. A key that is new takes the next free place; when there is none, it is not counted.
+/// Histograms by key. A new key takes the next free slot; when all are taken it is not counted.
 #[derive(Debug)]
 pub(crate) struct Family<K> {
     places: Box<[Place<K>]>,
@@ -57,8 +57,8 @@ impl<K: PartialEq> Family<K> {
         Self { places: std::iter::repeat_with(OnceLock::new).take(places).collect() }
     }
 
-    /// The few keys there are stand in the order of their first use, so that the search is short. `is` and `make`
-    /// must agree.
+    /// Records a duration under the key that `is` matches and `make` creates; the two must agree. Keys stand in the
+    /// order of first use, which keeps the linear search short.
     pub(crate) fn record(&self, duration: Duration, is: impl Fn(&K) -> bool, make: impl Fn() -> K) {
         for place in &self.places {
             let (key, histogram) = &**place.get_or_init(|| Box::new((make(), Histogram::default())));

@@ -1,5 +1,5 @@
-//! What the meter shows at one moment, in a form of which every way of telling it is made. Names and units are those
-//! of the OpenTelemetry conventions where these have any.
+//! All metrics at one moment, in a form that every exporter is built on. Names and units follow the OpenTelemetry
+//! conventions where these define any.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -13,11 +13,11 @@ use crate::audit::Counts;
 use crate::gateway::Gateway;
 use crate::share::Usage;
 
-/// One metric with all its series.
+/// A metric with all its series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     pub name: &'static str,
-    /// In the notation of UCUM: `s`, `By`, or something counted, like `{call}`.
+    /// UCUM unit: `s`, `By`, or an annotation such as `{call}`.
     pub unit: &'static str,
     pub help: &'static str,
     pub data: Data,
@@ -25,7 +25,7 @@ pub struct Metric {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
-    /// Only grows while we run.
+    /// A total that only grows while the process runs.
     Counter(Vec<Point>),
     Gauge(Vec<Point>),
     Histogram(Vec<(Labels, Durations)>),
@@ -54,13 +54,13 @@ impl Metric {
 }
 
 impl Point {
-    /// A metric with one series.
+    /// Returns the point of a metric without labels.
     pub fn alone(value: f64) -> Vec<Self> {
         vec![Self { labels: Vec::new(), value }]
     }
 }
 
-/// One module as it is read.
+/// A module's counters and states at the time of reading.
 struct Read<'a> {
     name: &'a str,
     meter: &'a ModuleMeter,
@@ -74,18 +74,18 @@ impl Gateway {
         &self.meter
     }
 
-    /// Off the path of a call, every few seconds.
+    /// Stores a sample of every module's counters; called every few seconds, off the path of calls.
     pub fn take_stock(&self) {
         self.meter.take_stock(Instant::now());
     }
 
-    /// The use of shared places, and who has how many.
+    /// Returns the usage of shared limits, by holder.
     pub fn usages(&self) -> Vec<Usage> {
         let clients = self.people.identity().and_then(|identity| identity.client_usage());
         [self.batches.usage(), self.jq.usage()].into_iter().chain(clients).collect()
     }
 
-    /// Everything the gateway counts.
+    /// Returns all metrics of the gateway.
     pub fn reading(&self) -> Vec<Metric> {
         let snapshot = self.snapshot();
         let read = |module| {
@@ -249,7 +249,7 @@ fn totals(modules: &[Read<'_>]) -> [Metric; 5] {
     ]
 }
 
-/// What compact answers save: two series for each module.
+/// Builds the metric of bytes before and after compaction, two series per module.
 fn answers(modules: &[Read<'_>]) -> Metric {
     let points = modules.iter().flat_map(|module| {
         let stages = ["before", "after"].into_iter().zip(&module.meter.presented);
@@ -267,7 +267,7 @@ fn answers(modules: &[Read<'_>]) -> Metric {
     )
 }
 
-/// States as one series for each word, of which one is 1.
+/// Builds state metrics with one series per state, of which one is 1.
 fn states(modules: &[Read<'_>]) -> [Metric; 2] {
     const WORDS: [&str; 5] = ["idle", "starting", "running", "needs login", "failing"];
     let point = |module: &Read<'_>, word: &'static str, is: bool| {

@@ -1,5 +1,5 @@
-//! How a module has been doing lately: counts by duration in fine steps, of which a reading is kept now and then off the
-//! path of a call. What happened within a time is the difference of two readings.
+//! Recent rates of a module: fine-grained duration counts, sampled periodically off the path of calls. The counts of
+//! a period are the difference of two samples.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use hikite_core::json::{Object, Raw};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Four steps for every doubling, from 16 µs to over four minutes.
+/// Number of buckets: four per power of two, from 16 µs to over four minutes.
 const STEPS: usize = 96;
-/// The power of two, in microseconds, that the first step begins with.
+/// Exponent of the first bucket's lower bound, in microseconds.
 const FIRST: u32 = 4;
-/// Calls of this time are told as calls per minute.
+/// Period of the calls-per-minute figure.
 const MINUTE: Duration = Duration::from_secs(60);
-/// Calls of this time say how many fail and how long they take.
+/// Period of the error rate and the quantiles.
 const LATELY: Duration = Duration::from_secs(15 * 60);
-/// How often a reading is kept.
+/// Interval between samples.
 const EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Recent {
     counts: [AtomicU32; STEPS],
     errors: AtomicU64,
     kept: Mutex<VecDeque<(Instant, Arc<Reading>)>>,
-    /// Calls and failures that were told already.
+    /// Calls and failures already returned by `take_news`.
     told: Mutex<(u64, u64)>,
 }
 
@@ -37,14 +37,14 @@ impl Default for Recent {
     }
 }
 
-/// The counts at one moment, or between two.
+/// Counts at one moment, or between two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reading {
     counts: [u32; STEPS],
     pub(crate) errors: u64,
 }
 
-/// What is told of a module's calls, or of those of all.
+/// Recent call figures of one module, or of all together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     last_minute: Reading,
@@ -65,7 +65,7 @@ impl Recent {
         Reading { counts, errors: self.errors.load(Ordering::Relaxed) }
     }
 
-    /// Keeps a reading if the last one is old enough. One like the last costs no memory.
+    /// Stores a sample if the last one is old enough. A sample equal to the last shares its memory.
     pub(crate) fn keep(&self, now: Instant) {
         let mut kept = self.kept.lock();
         if kept.back().is_some_and(|(at, _)| now.saturating_duration_since(*at) < EVERY) {
@@ -79,7 +79,7 @@ impl Recent {
         }
     }
 
-    /// Calls and failures since the last time this was asked.
+    /// Returns the calls and failures since the previous `take_news`.
     pub(crate) fn take_news(&self) -> (u64, u64) {
         let now = self.read();
         let mut told = self.told.lock();
@@ -122,7 +122,7 @@ impl Reading {
         self.errors += other.errors;
     }
 
-    /// The time within which so many hundredths of the calls ended, in milliseconds; nothing without calls.
+    /// Returns the given percentile of the durations in milliseconds; `None` without calls.
     fn quantile_ms(&self, hundredths: u64) -> Option<f64> {
         let all = self.calls();
         let wanted = (all * hundredths).div_ceil(100);
@@ -159,7 +159,7 @@ impl Calls {
     }
 }
 
-/// Which step a duration belongs to: its highest bit, and the two below it.
+/// Returns the bucket of a duration: its highest bit and the two below it.
 fn step(elapsed: Duration) -> usize {
     let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX).max(1 << FIRST);
     let power = micros.ilog2();
@@ -168,7 +168,7 @@ fn step(elapsed: Duration) -> usize {
     at.min(STEPS - 1)
 }
 
-/// The middle of a step.
+/// Returns the midpoint of a bucket.
 fn middle(step: usize) -> Duration {
     let (power, quarter) = (step / 4, step as u64 % 4);
     let half = 1_u64 << (power + FIRST as usize - 3);

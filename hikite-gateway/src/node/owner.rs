@@ -1,5 +1,5 @@
-//! Who serves a session: the process that it began in, while that is there; then whoever took it over in the store. Only
-//! what was written there counts, so that of two who want it one gets it.
+//! Session ownership: a session belongs to the node it began on while that node lives, then to the node that took it
+//! over in the store. Only the store's record counts, so that of two candidates one wins.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use hikite_store::NOBODY;
 
 use super::{Nodes, Peer};
 
-/// Of several who want a session at once somebody gets it; the others look again, so often.
+/// Attempts to take over a session that other nodes want at the same time.
 const TRIES: usize = 8;
 
-/// Who serves a session.
+/// The node that serves a session.
 #[derive(Clone, Debug)]
 pub enum Owner {
-    /// We do, from now on.
+    /// This node, from now on.
     Us,
     Other(Peer),
-    /// It is over.
+    /// The session has ended.
     Nobody,
 }
 
 impl Nodes {
-    /// Who serves a session that began at `home`, as far as that is known without asking.
+    /// Returns the peer that serves a session begun on `home`, if it is known without asking the store.
     pub fn known_owner(&self, session: &str, home: &str) -> Option<Peer> {
         let peers = self.peers.load();
         if let Some(peer) = peers.get(home) {
@@ -31,11 +31,12 @@ impl Nodes {
         peers.get(self.held.lock().get(session)?).cloned()
     }
 
-    /// The same, for certain. We take it over if nobody else is there to serve it; one that leaves lets another do so.
+    /// Returns the owner of a session according to the store, and takes the session over if its node is gone. A node
+    /// that is leaving takes over nothing.
     pub async fn owner(&self, session: &str, home: &str) -> Result<Owner, Error> {
         let own = self.id();
         if self.has_left() {
-            // Until it is written down that we left.
+            // Wait until our departure is written to the store.
             let _turn = self.renewing.lock().await;
         } else if *own == *home {
             return Ok(Owner::Nobody);
@@ -47,7 +48,7 @@ impl Nodes {
             let lease = self.store.session_lease(session).await?;
             let seen = lease.as_ref().map_or(0, |lease| lease.fence);
             if let Some(lease) = lease {
-                // One that we held and hold no more has ended here.
+                // A lease in our name without a session here means that the session ended here.
                 if lease.holder == NOBODY || *lease.holder == *own && !self.has_left() {
                     return Ok(Owner::Nobody);
                 }
@@ -69,17 +70,17 @@ impl Nodes {
         Err(Error::new(Kind::Overloaded, "too many nodes want this session").hint("try again in a moment"))
     }
 
-    /// What was known of a session was wrong.
+    /// Drops the cached holder of a session.
     pub fn forget(&self, session: &str) {
         self.held.lock().remove(session);
     }
 
-    /// The session is over, for all.
+    /// Ends a session for all nodes.
     pub async fn end(&self, session: &str) -> Result<(), Error> {
         Ok(self.store.end_session(session).await?)
     }
 
-    /// The process, if it is there; if not, it is gone for good.
+    /// Returns a node if it is alive; `None` means that it is gone for good.
     async fn living(&self, id: &str) -> Result<Option<Peer>, Error> {
         if let Some(peer) = self.peer(id).await? {
             return Ok(Some(peer));
@@ -87,7 +88,7 @@ impl Nodes {
         if self.store.is_node_gone(id).await? {
             return Ok(None);
         }
-        // It said just now that it is there.
+        // The node joined after the list was read.
         match self.peer(id).await? {
             Some(peer) => Ok(Some(peer)),
             None => Err(Error::new(Kind::Overloaded, "the node that holds this session is not known yet")
@@ -98,7 +99,7 @@ impl Nodes {
     fn remember(&self, session: &str, holder: &Arc<str>) {
         let mut held = self.held.lock();
         if held.len() >= self.held_max {
-            // It is known again after one more question.
+            // Dropped entries cost one store query each.
             held.clear();
         }
         held.insert(session.to_owned(), Arc::clone(holder));

@@ -1,4 +1,4 @@
-//! Two and three processes on one store, without their doors.
+//! Two and three nodes on one store, without HTTP.
 
 use hikite_store::{Store, StoreUrl};
 
@@ -23,7 +23,7 @@ impl House {
 }
 
 impl Nodes {
-    /// As if its time were over, and it had not asked for long.
+    /// Expires the lease and the time of the last renewal attempt.
     fn seems_late(&self) {
         let own = self.own.load();
         *own.until.lock() = Instant::now();
@@ -57,7 +57,7 @@ async fn one_alone_takes_over_what_a_leaving_one_held() {
     one.doubt().await.expect("looked");
     one.leave().await;
     assert!(!one.holds("one").await);
-    // The others may have known it; then they ask again.
+    // The other nodes may have cached it; then they ask again.
     for node in [&two, &three] {
         node.doubt().await.expect("looked");
     }
@@ -79,7 +79,7 @@ async fn who_was_declared_gone_holds_nothing_any_more() {
     let lost = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&lost);
     one.when_lost(move || told.store(true, Ordering::Relaxed));
-    // As if it had been asleep for longer than anybody believed it.
+    // Expires the node's lease in the store, like a long suspension.
     two.store.renew_node("one", Duration::ZERO).await.expect("its time is over");
     assert!(two.store.is_node_gone("one").await.expect("asked"));
     two.doubt().await.expect("looked");

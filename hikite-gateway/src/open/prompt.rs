@@ -1,4 +1,4 @@
-//! A prompt as the result of a tool: what it says as text, each message with whose it is.
+//! A prompt as a tool result: every message as text, preceded by its role.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::audit::Audit;
 use crate::gateway::Gateway;
 
 impl Gateway {
-    /// Gets it on the same path as `prompts/get`.
+    /// Gets a prompt on the same path as `prompts/get`.
     pub(crate) async fn recite(
         &self,
         module: Option<String>,
@@ -40,7 +40,7 @@ impl Gateway {
     }
 }
 
-/// Arguments of prompts are texts; models send numbers and more all the same.
+/// Converts arguments to strings, as MCP requires of prompt arguments; models also send numbers and more.
 fn as_texts(arguments: &Object) -> Object {
     arguments.iter().filter(|(_, value)| !value.is_null()).fold(Object::default(), |texts, (name, value)| {
         let text = value.text().unwrap_or_else(|| value.as_str().into_owned());
@@ -48,7 +48,7 @@ fn as_texts(arguments: &Object) -> Object {
     })
 }
 
-/// What is no result yet, such as a question to the client, stays as it is.
+/// Converts a prompt result to a tool result. Returns anything else, such as an input request, unchanged.
 fn as_result(got: Raw) -> Raw {
     let Some(mut members) = got.object() else { return got };
     let Some(messages) = members.get("messages").and_then(Raw::items) else { return got };

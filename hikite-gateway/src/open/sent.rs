@@ -1,5 +1,5 @@
-//! What conversations have been sent of modules lately, so that it is not sent again. Bounded in conversations, in what is
-//! remembered of each, and in time; gone with the session.
+//! Module descriptions that conversations received recently, so that they are not sent twice. Bounded in
+//! conversations, entries per conversation and time; dropped with the session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use tokio::time::Instant;
 use crate::command::Detail;
 use crate::conversation::{Conversation, Name};
 
-/// Conversations that are remembered; the one that was silent for longest is let go of first.
+/// Maximum number of conversations; the longest idle one is evicted first.
 const CONVERSATIONS: usize = 1000;
-/// Sheets of each.
+/// Maximum number of descriptions per conversation.
 const SHEETS: usize = 200;
-/// Of the names of tools in one question; a longer one is not remembered.
+/// Maximum total length of the tool names in one request; longer requests are not recorded.
 const ASKED_BYTES: usize = 4096;
-/// What was sent longer ago may be out of the model's sight.
+/// Age after which a description may have left the model's context.
 const AGE: Duration = Duration::from_secs(30 * 60);
 
-/// What was asked for: a module, how far, and which of its tools.
+/// Request key: module, level of detail, and tools.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Asked {
     pub(super) module: Arc<str>,
@@ -38,7 +38,7 @@ struct Talk {
 }
 
 impl Sent {
-    /// Whether the last that was sent of it, not long ago, is this.
+    /// Returns `true` if the last description sent for this request is recent and has this hash.
     pub(super) fn holds(&self, conversation: &Conversation, asked: &Asked, hash: &str) -> bool {
         let talks = self.0.lock();
         let sent = talks.get(conversation).and_then(|talk| talk.sheets.get(asked));
@@ -46,7 +46,7 @@ impl Sent {
     }
 
     pub(super) fn note(&self, conversation: &Conversation, asked: Asked, hash: &str) {
-        // What was asked is a key, and the names in it are the client's own.
+        // The request is a map key that contains names chosen by the client.
         if asked.tools.iter().map(String::len).sum::<usize>() > ASKED_BYTES {
             return;
         }
@@ -69,7 +69,7 @@ impl Sent {
         talk.sheets.insert(asked, (hash.into(), now));
     }
 
-    /// The session is over.
+    /// Drops the entries of a session that ended.
     pub(crate) fn forget(&self, session: &Session) {
         self.0.lock().remove(&(session.caller.clone(), Name::Session(session.id)));
     }

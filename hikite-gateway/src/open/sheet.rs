@@ -1,5 +1,6 @@
-//! What one module offers, as it is sent to whoever opens it: `{module, description, api_version, state, tools, resources,
-//! prompts, hash}`. Nothing is left out silently: what would be too long is told in fewer words, and how to get the rest.
+//! Description of a module for `get_module_schema`: `{module, description, api_version, state, tools, resources,
+//! prompts, hash}`. Nothing is dropped silently: one that is too long is sent in less detail, with a note on how to
+//! get the rest.
 
 use hikite_core::catalog::{Module, Tool, schema_of};
 use hikite_core::hex::hex;
@@ -10,14 +11,14 @@ use sha2::{Digest, Sha256};
 
 use crate::command::Detail;
 
-/// What is said of a tool after its signature, and of a resource.
+/// Maximum length of the comment after a tool's signature, and of a resource's description.
 const TOOL_CHARS: usize = 120;
 const RESOURCE_CHARS: usize = 80;
-/// What a server says of how to use it.
+/// Maximum length of a server's instructions.
 const INSTRUCTION_CHARS: usize = 1200;
-/// Resources that are named where there are too many.
+/// Maximum number of resources listed at the lowest level of detail.
 const RESOURCES: usize = 100;
-/// Bytes of the hash that are written.
+/// Bytes of the digest that the hash shows.
 const HASH_BYTES: usize = 6;
 
 #[derive(Debug)]
@@ -26,23 +27,23 @@ pub(crate) struct Sheet {
     pub(crate) hash: Box<str>,
 }
 
-/// How much is told of each thing.
+/// Level of detail of each item.
 #[derive(Clone, Copy)]
 enum Depth {
     Names,
-    /// Without what is said of parameters.
+    /// Signatures without parameter descriptions.
     Plain,
     Signatures,
     Schemas,
 }
 
 impl Sheet {
-    /// About how much memory it takes.
+    /// Returns the approximate memory use.
     pub(crate) fn bytes(&self) -> usize {
         self.raw.bytes().len() + self.hash.len()
     }
 
-    /// All that the module offers, in as much detail as `budget` bytes allow.
+    /// Describes the whole module in as much detail as `budget` bytes allow.
     pub(crate) fn within(module: &Module, detail: Detail, budget: usize) -> Self {
         use Depth::{Names, Plain, Schemas, Signatures};
         let depths: &[Depth] = match detail {
@@ -73,7 +74,7 @@ impl Sheet {
         Self::sealed(sheet, detail)
     }
 
-    /// Some of its tools, and nothing else.
+    /// Describes the named tools only.
     pub(super) fn of_tools<'a>(
         module: &Module,
         detail: Detail,
@@ -90,7 +91,7 @@ impl Sheet {
         )
     }
 
-    /// The hash is of what is sent, and of how much was asked for.
+    /// Adds the hash, which covers the content and the requested level of detail.
     fn sealed(sheet: Object, detail: Detail) -> Self {
         let word = Detail::ALL.iter().find(|(_, other)| *other == detail).map_or("", |(word, _)| word);
         let mut digest = Sha256::new();
@@ -101,7 +102,7 @@ impl Sheet {
         Self { raw: sheet.with("hash", hash.as_str()).raw(), hash: hash.into() }
     }
 
-    /// Said in place of what the conversation has already.
+    /// Returns the placeholder for a description that the conversation has already.
     pub(super) fn reference(&self, module: &Module) -> Raw {
         Object::default()
             .with("module", &*module.name)
@@ -133,7 +134,7 @@ fn head(module: &Module, depth: Depth) -> Object {
     head
 }
 
-/// The server's own; of registered tools the one that they share.
+/// Returns the server's version, or the version that all registered tools share.
 fn version(module: &Module) -> Option<String> {
     if let Some(version) = module.version() {
         return Some(version);
@@ -154,7 +155,7 @@ fn tools<'a>(tools: impl Iterator<Item = &'a Tool>, depth: Depth) -> Raw {
     Raw::array(&tools.map(tool).collect::<Vec<Raw>>())
 }
 
-/// `name(a: string, b?: "x" | "y") // What it does.`
+/// Formats a tool as `name(a: string, b?: "x" | "y") // What it does.`
 fn line(tool: &Tool, style: Style) -> String {
     let line = signature(&tool.name, schema_of(&tool.definition).as_ref(), style);
     commented(line, tool.definition.object().as_ref(), TOOL_CHARS)
@@ -196,7 +197,7 @@ fn resources(listing: &Listing, depth: Depth) -> Raw {
     Raw::array(&shown)
 }
 
-/// `name(a, b?) // What it is for.`
+/// Formats each prompt as `name(a, b?) // What it is for.`
 fn prompts(listing: &Listing, depth: Depth) -> Raw {
     let argument = |argument: &Raw| {
         let argument = argument.object().unwrap_or_default();
@@ -217,7 +218,7 @@ fn prompts(listing: &Listing, depth: Depth) -> Raw {
     Raw::array(&listing.prompts.iter().map(prompt).collect::<Vec<Raw>>())
 }
 
-/// How to get what is not told.
+/// Returns the note on how to get the omitted details.
 fn note(depth: Depth) -> &'static str {
     match depth {
         Depth::Names => {

@@ -1,4 +1,4 @@
-//! Opening modules as a client sees it: what is sent, when it is sent again, and what is not told.
+//! `get_module_schema` as a client sees it: the content, when it is sent again, and what is hidden.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::registry::Registry;
 use crate::session::{Delivery, Inbox};
 use crate::surface::{Surface, Surfaces};
 
-/// A server whose lists can be changed; without any it never tells them.
+/// A source whose listing can be replaced; without a listing it never completes its first one.
 struct Desk(Mutex<Option<Arc<Listing>>>);
 
 impl fmt::Debug for Desk {

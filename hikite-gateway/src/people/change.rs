@@ -1,5 +1,5 @@
-//! Changing projects and tokens: for admins alone, which whoever calls this has seen to. What changes is written to
-//! the store first and shown after that.
+//! Changes of projects and tokens. Callers have checked that the user is an administrator. Every change is written to
+//! the store first and published afterwards.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::gateway::Gateway;
 use crate::identity::{Right, only_the_owner};
 use crate::project::Project;
 
-/// So often a change begins anew because another was faster.
+/// Attempts to apply a change while concurrent changes interfere.
 const TRIES: usize = 20;
 
 impl People {
@@ -40,8 +40,8 @@ impl People {
         self.project_object(name)
     }
 
-    /// Replaces the members that `changes` names. A null takes one away, but for `optimization`, where it says that
-    /// nothing is searched.
+    /// Replaces the members that `changes` names. `null` removes a member, except for `optimization`, where it
+    /// disables search.
     pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
         let over = |form: Object| -> Object {
             let members = form.iter().chain(changes.iter());
@@ -50,8 +50,8 @@ impl People {
         self.replace_project(name, over).await
     }
 
-    /// Gives a project the form that `change` makes of the one it has in the store. It is asked again if somebody else
-    /// changed the project meanwhile: nothing of theirs is undone, and a project that is gone stays gone.
+    /// Replaces a project's document with the result of `change`. Retries if the project was changed concurrently: no
+    /// other change is lost, and a deleted project stays deleted.
     pub async fn replace_project(&self, name: &str, change: impl Fn(Object) -> Object) -> Result<Raw, Error> {
         let _turn = self.turn.lock().await;
         for _ in 0..TRIES {
@@ -69,7 +69,7 @@ impl People {
         Err(error.hint("try again"))
     }
 
-    /// Its tokens go with it.
+    /// Deletes a project together with its tokens.
     pub async fn delete_project(&self, name: &str) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         self.own_project(name)?;
@@ -77,15 +77,15 @@ impl People {
         self.read().await.map(drop)
     }
 
-    /// A new token and its secret, which nobody can be told again. It acts for the `user` that the form names, else it
-    /// stands for itself, or for a label of its own. Only the owner makes tokens that act for the owner.
+    /// Creates a token and returns it with its secret, which cannot be shown again. The token acts for the `user` in
+    /// the document, else for its own subject or label. Only the owner can create tokens that act for the owner.
     pub async fn create_token(&self, form: &Object, right: Right) -> Result<(Raw, Secret), Error> {
         if let Some(identity) = self.identity() {
-            // Another process may just have made its user.
+            // Another process may have just created the user.
             identity.read_store().await?;
         }
         let _turn = self.turn.lock().await;
-        // The same for its project.
+        // Another process may have just created the project.
         self.read().await?;
         let user = self.user_for(form, right)?;
         let mut token = Token::read(form, user.as_ref(), now_ms())?;
@@ -93,15 +93,15 @@ impl People {
         self.check_scopes(&token)?;
         self.check_project(&token)?;
         while !self.store.put_token(&token.row(&hash(secret.expose()))).await? {
-            // Of a million million ids this one was taken.
+            // The random id was already taken.
             token = Token::read(form, user.as_ref(), token.created_at)?;
         }
         self.read().await?;
         Ok((self.shown.load().token_object(&token, now_ms()), secret))
     }
 
-    /// The subject of the user whom a new token acts for: the one that `user` names, or the one whose name `subject` is,
-    /// as that member had it in the first version.
+    /// Returns the subject of the user that a new token acts for: the one named by `user`, or by `subject` as in the
+    /// first version of the API.
     fn user_for(&self, form: &Object, right: Right) -> Result<Option<Arc<str>>, Error> {
         let shown = self.shown.load();
         let given = |member: &str| form.get(member).filter(|value| !value.is_null());
@@ -109,7 +109,7 @@ impl People {
             let Some(label) = given("subject").and_then(Raw::text) else { return Ok(None) };
             return match (shown.user_named(&label), shown.user(&label)) {
                 (Some(user), _) => may_act_for(user, right, "subject").map(Some),
-                // The key of somebody who is called otherwise is no label.
+                // A label must not equal the subject of a user with another name.
                 (None, Some(_)) => Err(wrong("subject", format!("`{label}` is not to be given"))),
                 (None, None) => Ok(None),
             };
@@ -120,7 +120,7 @@ impl People {
         let named = user.text().ok_or_else(|| wrong("user", "`user` must be the name of a user".into()))?;
         match shown.user_named(&named).or_else(|| shown.owner().filter(|_| named == OWNER)) {
             Some(user) => may_act_for(user, right, "user").map(Some),
-            // Before there is an owner, whoever holds the local token is.
+            // Before an owner exists, the holder of the local token is the owner.
             None if named == OWNER && right == Right::Owner => Ok(Some(OWNER.into())),
             None => Err(wrong("user", format!("there is no user `{named}`"))),
         }
@@ -144,7 +144,7 @@ impl People {
         self.read().await.map(drop)
     }
 
-    /// A project that may be changed here.
+    /// Returns a project that is not managed by the config file.
     fn own_project(&self, name: &str) -> Result<Arc<Project>, Error> {
         let shown = self.shown.load();
         let project = shown.project(name).ok_or_else(|| {
@@ -173,7 +173,7 @@ impl People {
     }
 }
 
-/// The same for a gateway that runs: requests meet what has changed at once.
+/// Changes of projects on a running gateway, published to all requests at once.
 impl Gateway {
     pub async fn create_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
         let made = self.people.create_project(name, form).await;

@@ -1,4 +1,4 @@
-//! One moment of all projects and tokens, put together so that a request need only look.
+//! An immutable snapshot of projects, tokens and users, indexed for authentication.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use crate::identity::{Role, USER_ID, User};
 use crate::project::Project;
 use crate::snapshot::Projects;
 
-/// Cheap to copy: a change of one project or token makes another one that shares the rest.
+/// Directory of projects, tokens and users. Cheap to clone: a changed copy shares everything else.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
-    /// Those that requests meet: the store's, and the file's in place of them.
+    /// Effective projects: the store's, overridden by the config file's.
     projects: Arc<Projects>,
-    /// Those of the store, also where the file has one of the same name.
+    /// Projects of the store, including overridden ones.
     stored: Arc<Projects>,
-    /// Those of the config file.
+    /// Projects of the config file.
     file: Arc<Projects>,
     tokens: Arc<HashMap<Arc<str>, Arc<Token>>>,
     by_hash: Arc<HashMap<Hash, Arc<Token>>>,
-    /// Those who log in, by their subject.
+    /// Users by subject.
     users: Arc<HashMap<Arc<str>, Person>>,
     owner: Option<Person>,
 }
 
-/// A user, as far as letting its tokens in needs it.
+/// The part of a user that authentication needs.
 #[derive(Clone, Debug)]
 pub(super) struct Person {
     pub(super) id: Arc<str>,
     pub(super) name: Arc<str>,
     pub(super) subject: Arc<str>,
-    /// None where it cannot be read, which lets nobody in.
+    /// `None` if the stored role is invalid; such a user cannot authenticate.
     pub(super) role: Option<Role>,
     pub(super) disabled: bool,
 }
@@ -49,7 +49,7 @@ impl Person {
         !self.disabled && self.role.is_some()
     }
 
-    /// By id or by the name they have now; who comes from elsewhere also by what their issuer calls them.
+    /// Returns `true` if `member` is the user's id or current name, or the external subject.
     fn is_named(&self, member: &str) -> bool {
         *self.id == *member
             || *self.name == *member
@@ -83,7 +83,7 @@ impl From<&UserRow> for Person {
 }
 
 impl Directory {
-    /// Takes the projects of the file in place of those it had before.
+    /// Replaces the projects of the config file.
     pub(super) fn set_file(&mut self, file: Vec<Arc<Project>>) {
         let named = file.into_iter().map(|project| (Arc::clone(&project.name), project));
         let before = std::mem::replace(&mut self.file, Arc::new(named.collect()));
@@ -92,7 +92,7 @@ impl Directory {
         self.overlay();
     }
 
-    /// Takes all projects of the store; whether requests meet others than before.
+    /// Replaces the projects of the store. Returns `true` if the effective projects changed.
     pub(super) fn set_projects(&mut self, rows: &[ProjectRow]) -> bool {
         let read = rows.iter().filter_map(|row| {
             let known = self.stored.get(&*row.name).filter(|known| is_of(known, row));
@@ -110,7 +110,7 @@ impl Directory {
         before.len() != self.projects.len() || !before.iter().all(is_same)
     }
 
-    /// Takes one project as the store has it now; whether requests meet another than before.
+    /// Replaces or removes one project of the store. Returns `true` if the effective projects changed.
     pub(super) fn set_project(&mut self, name: &str, row: Option<&ProjectRow>) -> bool {
         let known = self.stored.get(name);
         if row.zip(known).is_some_and(|(row, known)| is_of(known, row)) {
@@ -142,14 +142,14 @@ impl Directory {
         self.projects = Arc::new(projects);
     }
 
-    /// Says once that the file comes before the store.
+    /// Warns that the config file overrides a stored project.
     fn warn_of_shadow(&self, project: &str) {
         if self.file.contains_key(project) && self.stored.contains_key(project) {
             tracing::warn!(%project, "the file names a project that is in the store too; the file's is used");
         }
     }
 
-    /// Takes all tokens of the store.
+    /// Replaces all tokens.
     pub(super) fn set_tokens(&mut self, rows: &[TokenRow]) {
         (self.tokens, self.by_hash) = (Arc::default(), Arc::default());
         for row in rows {
@@ -157,7 +157,7 @@ impl Directory {
         }
     }
 
-    /// Takes all tokens of one project as the store has them now.
+    /// Replaces the tokens of one project.
     pub(super) fn set_tokens_of(&mut self, project: &str, rows: &[TokenRow]) {
         let is_of = |token: &&Arc<Token>| token.project.as_deref() == Some(project);
         let gone: Vec<Arc<str>> =
@@ -186,14 +186,14 @@ impl Directory {
         }
     }
 
-    /// Takes all users.
+    /// Replaces all users.
     pub(super) fn set_users(&mut self, users: impl Iterator<Item = Person>) {
         self.users = Arc::new(users.map(|user| (Arc::clone(&user.subject), user)).collect());
         self.owner = self.users.values().find(|user| user.is_owner()).cloned();
     }
 
-    /// A token is good while its user may come in, and one for a project while there is such a one and its subject
-    /// belongs to it.
+    /// Returns `true` if a token's user is active and, for a project token, the project exists and is open to its
+    /// subject.
     fn admits(&self, token: &Token) -> bool {
         if !self.lets_in(&token.subject) {
             return false;
@@ -202,7 +202,7 @@ impl Directory {
         self.project(project).is_some_and(|project| self.is_open_to(project, &token.subject))
     }
 
-    /// True if a subject may come in: not a user who is locked out, nor one who is gone.
+    /// Returns `false` for disabled or deleted users.
     pub(super) fn lets_in(&self, subject: &str) -> bool {
         match self.users.get(subject) {
             Some(user) => user.is_active(),
@@ -210,7 +210,7 @@ impl Directory {
         }
     }
 
-    /// A token that acts for a user does no more than the user may.
+    /// Returns the token's caller, limited to the scopes of the user it acts for.
     fn caller(&self, token: &Token) -> Caller {
         let caller = token.caller();
         match self.users.get(&token.subject).and_then(|user| user.role) {
@@ -223,7 +223,7 @@ impl Directory {
         self.users.get(subject)
     }
 
-    /// A user by id or by name.
+    /// Returns a user by id or name.
     pub(super) fn user_named(&self, named: &str) -> Option<&Person> {
         let by_id = self.users.values().find(|user| *user.id == *named);
         by_id.or_else(|| self.users.values().find(|user| *user.name == *named))
@@ -233,7 +233,7 @@ impl Directory {
         self.owner.as_ref()
     }
 
-    /// True if a subject may work in a project: everybody may in one that names nobody.
+    /// Returns `true` if a subject may work in a project. A project without members is open to all.
     pub(super) fn is_open_to(&self, project: &Project, subject: &Arc<str>) -> bool {
         project.members.is_empty() || self.is_member(project, subject)
     }
@@ -251,7 +251,8 @@ impl Directory {
         (!is_over && self.admits(token)).then(|| self.caller(token))
     }
 
-    /// An admin may enter any project; anybody else who is in none those that name it.
+    /// Returns the caller within a project. Administrators may enter every project; other callers outside a project
+    /// may enter those that name them.
     pub(super) fn enter(&self, caller: &Caller, name: &str) -> Option<Caller> {
         let project = self.project(name)?;
         let may = match &caller.project {
@@ -271,12 +272,12 @@ impl Directory {
         self.projects.get(name)
     }
 
-    /// All of them by name.
+    /// Returns the effective projects by name.
     pub(super) fn projects(&self) -> &Arc<Projects> {
         &self.projects
     }
 
-    /// A token as it may be seen, with the user whom it acts for.
+    /// Returns the REST object of a token, with the user it acts for.
     pub(super) fn token_object(&self, token: &Token, now: u64) -> Raw {
         let user = self.user(&token.subject);
         let text = |text: Option<&Arc<str>>| text.map_or_else(Raw::null, |text| Raw::from(&**text));
@@ -291,14 +292,14 @@ impl Directory {
         self.tokens.get(id)
     }
 
-    /// All of them, the oldest first.
+    /// Returns all tokens, oldest first.
     pub(super) fn tokens(&self) -> Vec<Arc<Token>> {
         let mut tokens: Vec<Arc<Token>> = self.tokens.values().cloned().collect();
         tokens.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         tokens
     }
 
-    /// Its form, its name, since when it is there, and whether the file manages it.
+    /// Returns the REST object of a project: its document plus name, creation time and `managedByFile`.
     pub(super) fn project_object(&self, name: &str) -> Option<Raw> {
         let project = self.projects.get(name)?;
         let mut object = Object::default().with("name", &*project.name);
@@ -311,12 +312,12 @@ impl Directory {
     }
 }
 
-/// True if a project is what a row says: that need not be read again.
+/// Returns `true` if a project was read from exactly this row.
 fn is_of(project: &Project, row: &ProjectRow) -> bool {
     project.created_at == Some(row.created_at) && project.written.as_ref() == Some(&row.form)
 }
 
-/// A row that is no project keeps nobody else out, and lets nobody in.
+/// Reads a row. An invalid one is logged and left out.
 fn read(row: &ProjectRow) -> Option<Arc<Project>> {
     let form = row.form.object().unwrap_or_default();
     let read = Project::read(&row.name, &form);

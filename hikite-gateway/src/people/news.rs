@@ -1,4 +1,4 @@
-//! The rows of projects and tokens that changed in the store, read one by one where it is known which they are.
+//! Changed rows of projects and tokens, read from the store one by one where the change log names them.
 
 use hikite_core::error::Error;
 use hikite_store::{Changes, ProjectRow, Store, TokenRow, change_kind};
@@ -7,7 +7,7 @@ use super::directory::Directory;
 
 #[derive(Default)]
 pub(super) struct News {
-    /// All of them, where it is not known which changed.
+    /// All projects, if the change log does not name the changed ones.
     all_projects: Option<Vec<ProjectRow>>,
     projects: Vec<(String, Option<ProjectRow>)>,
     all_tokens: Option<Vec<TokenRow>>,
@@ -48,7 +48,7 @@ impl News {
             && self.tokens_of.is_empty()
     }
 
-    /// True if requests meet other projects than before.
+    /// Applies the rows to a directory. Returns `true` if the effective projects changed.
     pub(super) fn put_into(&self, directory: &mut Directory) -> bool {
         let mut differs = self.all_projects.as_ref().is_some_and(|rows| directory.set_projects(rows));
         for (name, row) in &self.projects {

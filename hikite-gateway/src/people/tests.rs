@@ -1,4 +1,4 @@
-//! Who is let in, where to, and for how long.
+//! Authentication by tokens, entering projects, and expiry.
 
 use std::sync::Arc;
 

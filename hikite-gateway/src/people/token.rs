@@ -1,5 +1,5 @@
-//! A personal token: what it opens, for whom and for how long. Its secret is shown once and then known only to its
-//! holder; we keep a hash, which is enough to know it again: 256 random bits need no salt and no slow hash.
+//! Personal access tokens. A secret is shown once; only its SHA-256 is stored, which is enough to recognize it: 256
+//! random bits need neither salt nor a slow hash.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use sha2::{Digest, Sha256};
 
 use crate::identity::{OF_CLIENT, USER_ID};
 
-/// What every secret begins with.
+/// Prefix of every secret.
 pub(super) const PREFIX: &str = "hk_";
-/// 62 to the power of 43 is more than 2 to the power of 256.
+/// Length of a secret: 62^43 exceeds 2^256.
 const SECRET_CHARS: usize = 43;
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ID: &str = "tok_";
 const ID_CHARS: usize = 8;
-/// Without those that look like others.
+/// Letters and digits without lookalikes.
 const PLAIN_LETTERS: &[u8; 31] = b"abcdefghijkmnpqrstuvwxyz2345678";
-/// The subject of a token that names none begins with it.
+/// Prefix of the subject of a token that names none.
 pub(crate) const OF_TOKEN: &str = "token:";
-/// Prefixes of subjects that no form may give.
+/// Reserved prefixes of subjects.
 const OURS: [&str; 3] = [OF_TOKEN, USER_ID, OF_CLIENT];
 const WORD_CHARS: usize = 128;
-/// Ten years: longer is never.
+/// Longest lifetime: ten years.
 const LONGEST_SECONDS: u32 = 10 * 366 * 86_400;
 const MEMBERS: [&str; 6] = ["name", "user", "subject", "project", "scopes", "expiresIn"];
 
@@ -39,20 +39,20 @@ pub(super) type Hash = [u8; 32];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub id: Arc<str>,
-    /// What its owner calls it.
+    /// Name given by the token's creator.
     pub name: String,
     pub subject: Arc<str>,
     pub project: Option<Arc<str>>,
     pub scopes: Scopes,
     /// Milliseconds since 1970.
     pub created_at: u64,
-    /// The same; zero is never.
+    /// Milliseconds since 1970; zero means never.
     pub expires_at: u64,
 }
 
 impl Token {
-    /// Reads the form of a new one; what is wrong is told all at once. `user` is the subject of the user whom it acts
-    /// for, where the form names one.
+    /// Reads the document of a new token and reports all faults at once. `user` is the subject of the user that the
+    /// token acts for, if any.
     pub(super) fn read(form: &Object, user: Option<&Arc<str>>, now: u64) -> Result<Self, Error> {
         let id: Arc<str> = format!("{ID}{}", random(PLAIN_LETTERS, ID_CHARS)?).into();
         let mut reader = Reader { form, faults: Vec::new() };
@@ -63,7 +63,7 @@ impl Token {
         if reader.faults.is_empty() { Ok(token) } else { Err(fault::error(&reader.faults)) }
     }
 
-    /// As it stands in the store; nothing if that cannot be read, which then lets nobody in.
+    /// Reads a stored token; `None` if it is invalid, in which case it authenticates nobody.
     pub(super) fn of(row: &TokenRow) -> Option<Self> {
         let form = row.form.object()?;
         let scopes = scopes(form.get("scopes")?)?;
@@ -102,7 +102,7 @@ impl Token {
         }
     }
 
-    /// What may be seen of it. `active` is whether it lets anybody in.
+    /// Returns the REST object without the secret. `active` says whether the token authenticates.
     pub(super) fn object(&self, active: bool) -> Object {
         let project = self.project.as_deref().map_or_else(Raw::null, Raw::from);
         Object::default()
@@ -117,12 +117,12 @@ impl Token {
     }
 }
 
-/// A time at which a token expires, if ever.
+/// Returns the expiry as RFC 3339 text, or `null`.
 pub(super) fn moment(expires_at: u64) -> Raw {
     if expires_at == 0 { Raw::null() } else { rfc3339(expires_at).into() }
 }
 
-/// A new secret.
+/// Generates a secret.
 pub(super) fn secret() -> Result<Secret, Error> {
     Ok(Secret::hidden(format!("{PREFIX}{}", random(LETTERS, SECRET_CHARS)?)))
 }
@@ -131,7 +131,7 @@ pub(super) fn hash(secret: &str) -> Hash {
     Sha256::digest(secret).into()
 }
 
-/// A hash as the store keeps it.
+/// Parses a hash from the store's hex form.
 pub(super) fn read_hash(hex: &str) -> Option<Hash> {
     let mut hash = Hash::default();
     if hex.len() != hash.len() * 2 || !hex.is_ascii() {
@@ -143,7 +143,7 @@ pub(super) fn read_hash(hex: &str) -> Option<Hash> {
     Some(hash)
 }
 
-/// Letters, each as likely as any other.
+/// Generates uniformly distributed random letters.
 fn random(letters: &[u8], count: usize) -> Result<String, Error> {
     let even = 256 / letters.len() * letters.len();
     let mut text = String::with_capacity(count);
@@ -161,7 +161,7 @@ fn names(scopes: Scopes) -> Raw {
     Raw::of(&scopes.names().collect::<Vec<_>>())
 }
 
-/// Every word must be a scope, and there must be one.
+/// Parses a non-empty list of scopes; `None` if one is unknown.
 fn scopes(given: &Raw) -> Option<Scopes> {
     let words = given.decode::<Vec<String>>().ok().filter(|words| !words.is_empty())?;
     words.iter().try_fold(Scopes::NONE, |all, word| Some(all.with(Scopes::parse(word)?)))
@@ -194,7 +194,7 @@ impl Reader<'_> {
         Token { id, name, subject, project, scopes, created_at: now, expires_at }
     }
 
-    /// Whose it is. Some names are ours to give.
+    /// Returns the subject of the token, and rejects reserved names.
     fn subject(&mut self, id: &str) -> Arc<str> {
         let Some(subject) = self.word("subject") else { return format!("{OF_TOKEN}{id}").into() };
         if subject.trim().is_empty() || subject.chars().any(char::is_control) {
@@ -233,7 +233,7 @@ impl Reader<'_> {
         text
     }
 
-    /// A member that says something; `null` says nothing.
+    /// Returns a member that is present and not `null`.
     fn given(&self, member: &str) -> Option<&Raw> {
         self.form.get(member).filter(|value| !value.is_null())
     }

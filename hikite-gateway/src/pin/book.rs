@@ -1,4 +1,5 @@
-//! What was approved, and what the servers offer now. One is held against the other whenever either changes.
+//! Approved tool definitions compared with the definitions that servers offer now. The comparison runs again whenever
+//! either side changes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -14,28 +15,28 @@ use hikite_core::pin::{self, Pinning, Why};
 pub(crate) struct Book {
     approved: BTreeMap<ToolKey, Pin>,
     modules: HashMap<Arc<str>, Judged>,
-    /// Taken because they were seen for the first time, and not yet written down.
+    /// Pins created on first sight and not persisted yet.
     fresh: Vec<(ToolKey, Raw)>,
-    /// Tools that only single sessions are offered, for who decides about them.
+    /// Tools that only single sessions are offered, listed for the administrator.
     elsewhere: BTreeMap<ToolKey, Seen>,
-    /// Grows with every change of what was approved.
+    /// Incremented with every change of the approvals.
     revision: u64,
 }
 
-/// Tools of single sessions that are remembered.
+/// Maximum number of tools of single sessions.
 const ELSEWHERE: usize = 1000;
 
-/// What is known of a tool that somebody decided about, or that was taken when it was seen first.
+/// Decision about a tool, made by an administrator or on first sight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pin {
-    /// Of the definition that was approved; empty if none ever was.
+    /// Hash of the approved definition; empty if none was approved.
     pub(crate) hash: Arc<str>,
     pub(crate) blocked: bool,
-    /// Milliseconds since 1970 at which this was decided.
+    /// Time of the decision, in milliseconds since 1970.
     pub(crate) at: u64,
 }
 
-/// What a module offered when it was last looked at, and what became of it.
+/// A module's listing when it was last checked, and the result.
 #[derive(Debug)]
 struct Judged {
     pins: Pinning,
@@ -54,7 +55,7 @@ pub(crate) struct Seen {
 }
 
 impl Book {
-    /// What each module brings to the catalog.
+    /// Checks all modules and returns their offers to the catalog.
     pub(crate) fn judge<'a>(&mut self, rules: impl Iterator<Item = &'a ModuleRule>, now: u64) -> Vec<Offer> {
         let mut before = std::mem::take(&mut self.modules);
         let offer = |rule: &ModuleRule| match rule.pins {
@@ -84,7 +85,8 @@ impl Book {
         offer
     }
 
-    /// What a module brings to the catalog of a session that it offers something else.
+    /// Checks the listing that one session alone is offered, and returns the module's offer to that session's
+    /// catalog.
     pub(crate) fn judge_own(&mut self, rule: &ModuleRule, listing: &Arc<Listing>, now: u64) -> Offer {
         if rule.pins == Pinning::Off {
             let held = [].into();
@@ -141,7 +143,8 @@ impl Book {
         Judged { pins: rule.pins, revision: self.revision, listing, seen, shown, held: held.into() }
     }
 
-    /// Why a tool is held back, if it is. What is seen for the first time is pinned where that is the rule.
+    /// Returns the reason to hold a tool back, if any. A tool seen for the first time is pinned, unless pinning is
+    /// strict.
     fn verdict(&mut self, key: &ToolKey, offered: &Seen, pins: Pinning, now: u64) -> Option<Why> {
         match self.approved.get(key) {
             Some(pin) if pin.blocked => Some(Why::Blocked),
@@ -156,7 +159,7 @@ impl Book {
         }
     }
 
-    /// What was blocked of a module whose list nobody knows yet.
+    /// Returns the blocked tools of a module whose listing is not known yet.
     fn blocked_of(&self, module: &str) -> Vec<Held> {
         let first = ToolKey::new(module, "");
         let own = self.approved.range(first..).take_while(|(key, _)| *key.module == *module);
@@ -176,12 +179,12 @@ impl Book {
         common.or_else(|| self.elsewhere.get(key))
     }
 
-    /// The rule for a module; `Off` also for one that is not there.
+    /// Returns the pinning rule of a module; `Off` for an unknown one.
     pub(crate) fn rule(&self, module: &str) -> Pinning {
         self.modules.get(module).map(|judged| judged.pins).unwrap_or_default()
     }
 
-    /// Every tool that is pinned or offered, in order.
+    /// Returns the keys of all pinned or offered tools, sorted.
     pub(crate) fn keys(&self) -> Vec<ToolKey> {
         let offered = self.modules.iter().flat_map(|(module, judged)| {
             judged.seen.keys().map(|tool| ToolKey::new(Arc::clone(module), Arc::clone(tool)))
@@ -193,7 +196,7 @@ impl Book {
         keys
     }
 
-    /// Follows what somebody decided.
+    /// Applies decisions of an administrator.
     pub(crate) fn set(&mut self, decided: impl IntoIterator<Item = (ToolKey, Pin)>) {
         for (key, pin) in decided {
             self.fresh.retain(|(fresh, _)| *fresh != key);
@@ -202,7 +205,8 @@ impl Book {
         self.revision += 1;
     }
 
-    /// What the store holds counts; what is not written down yet stays beside it. Whether that is something else.
+    /// Returns `true` if the stored pins differ from memory. Pins that are not persisted yet are expected to be
+    /// missing from the store.
     pub(crate) fn differs_from(&mut self, stored: &BTreeMap<ToolKey, Pin>) -> bool {
         self.fresh.retain(|(key, _)| !stored.contains_key(key));
         self.approved.len() != stored.len() + self.fresh.len()
@@ -220,7 +224,7 @@ impl Book {
         self.revision += 1;
     }
 
-    /// What is to be written down. It stays until it is.
+    /// Returns the pins to persist. They stay until `written` confirms them.
     pub(crate) fn fresh(&self) -> Vec<(ToolKey, Pin, Raw)> {
         let whole = |(key, definition): &(ToolKey, Raw)| {
             Some((key.clone(), self.approved.get(key)?.clone(), definition.clone()))
@@ -234,7 +238,7 @@ impl Book {
     }
 }
 
-/// Told once, when it comes to be held back.
+/// Logs every tool that is newly held back, once.
 fn tell_news(rule: &ModuleRule, held: &[Held], before: &[Held]) {
     for Held { item, why } in held.iter().filter(|held| !before.contains(held)) {
         let (module, tool) = (&*rule.name, &*item.name);

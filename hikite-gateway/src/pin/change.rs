@@ -1,5 +1,4 @@
-//! Deciding about tools: approving what one has seen, and blocking. What is decided is written to the store first and
-//! shown after that.
+//! Approving and blocking tools. Every decision is written to the store first and published afterwards.
 
 use std::sync::Arc;
 
@@ -16,14 +15,15 @@ use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
 impl Gateway {
-    /// Approves the definition of this hash, if it is the one that is offered: what was seen is what is approved.
+    /// Approves the definition with this hash, if the server still offers it: only a definition that was reviewed can
+    /// be approved.
     pub async fn approve_pin(&self, name: &str, hash: &str) -> Result<Raw, Error> {
         let key = self.with_pins(|book| resolve(book, name))?;
         self.approve_pins(&[(key.clone(), hash.into())]).await?;
         self.pin(&key.to_string()).await
     }
 
-    /// The same for many at once. The first that cannot be approved ends it; those before it are approved.
+    /// Approves several definitions. Stops at the first failure; earlier approvals stay.
     pub async fn approve_pins(&self, chosen: &[(ToolKey, Arc<str>)]) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
         self.write_down_pins().await?;
@@ -42,7 +42,7 @@ impl Gateway {
         outcome
     }
 
-    /// Holds tools back until somebody approves them.
+    /// Holds tools back until an administrator approves them.
     pub async fn block_pins(&self, names: &[String]) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
         self.write_down_pins().await?;

@@ -1,5 +1,5 @@
-//! Pins in the store: read before anything is served and whenever another process changed something, written beside the
-//! requests.
+//! Pins in the store. They are read before the first request and whenever another process changed them, and written
+//! off the path of requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
 impl Gateway {
-    /// Takes in what was approved and blocked, by whichever process.
+    /// Reads the approvals and blocks of all processes.
     pub async fn read_pins(&self) -> Result<(), Error> {
         let entries = self.registry.store.entries(PIN, None, now_ms()).await?;
         let stored: BTreeMap<ToolKey, Pin> = entries.iter().filter_map(read).collect();
@@ -25,8 +25,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Writes down what was pinned because it was seen for the first time. If another process saw something else first,
-    /// that counts, and is read soon. What cannot be written stays fresh.
+    /// Persists the pins created on first sight. If another process stored a different definition first, that one
+    /// wins and is read soon. Pins that cannot be written are retried.
     pub(crate) async fn write_down_pins(&self) -> Result<(), Error> {
         let fresh = self.with_pins(|book| book.fresh());
         if fresh.is_empty() {
@@ -41,14 +41,14 @@ impl Gateway {
         Ok(())
     }
 
-    /// The definition that was approved, if one ever was.
+    /// Returns the approved definition, if there is one.
     pub(super) async fn approved_definition(&self, pin: &Pin) -> Result<Option<Raw>, Error> {
         let entry = self.registry.store.entry(DEFINITION, &pin.hash, now_ms()).await?;
         Ok(entry.map(|entry| entry.form))
     }
 }
 
-/// Definitions never change: their name is their hash.
+/// Builds the store entry of a definition. Definitions are immutable: the id is the hash.
 pub(super) fn definition_entry(pin: &Pin, definition: &Raw) -> Entry {
     Entry {
         kind: DEFINITION,
@@ -78,7 +78,7 @@ pub(super) fn form(pin: &Pin) -> Raw {
     if pin.blocked { form.with("blocked", Raw::of(&true)).raw() } else { form.raw() }
 }
 
-/// What cannot be read is as if it were blocked: it must not be pinned anew.
+/// Reads a stored pin. An invalid one counts as blocked, so that the tool is not pinned again on first sight.
 fn read(entry: &Entry) -> Option<(ToolKey, Pin)> {
     let tool = entry.id.strip_prefix(entry.owner.as_str())?.strip_prefix(':')?;
     let form = entry.form.object().unwrap_or_default();

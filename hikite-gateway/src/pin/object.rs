@@ -1,4 +1,4 @@
-//! What is told of pins: for the owner and for admins alone, which whoever calls this has seen to.
+//! REST objects of pins. Callers have checked that the user is the owner or an administrator.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::gateway::Gateway;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PinState {
-    /// It is what was approved, or it is not offered at present.
+    /// The definition is the approved one, or the tool is not offered at present.
     Ok,
-    /// It is not what was approved, and is held back.
+    /// The definition is not the approved one; the tool is held back.
     Changed,
-    /// Nobody approved it yet, and it is held back.
+    /// The tool was never approved and is held back.
     New,
-    /// Somebody blocked it.
+    /// An administrator blocked the tool.
     Blocked,
 }
 
@@ -40,25 +40,25 @@ impl PinState {
         Self::ALL.into_iter().find(|state| state.word() == word)
     }
 
-    /// Whether somebody has to look at it.
+    /// Returns `true` if the tool awaits review.
     pub fn waits(self) -> bool {
         matches!(self, Self::Changed | Self::New)
     }
 }
 
-/// Which pins are asked for.
+/// Filter for listing pins.
 #[derive(Clone, Debug, Default)]
 pub struct PinFilter {
     pub state: Option<PinState>,
     pub module: Option<String>,
 }
 
-/// A tool as it is offered now, for who decides about many at once.
+/// A tool with its pin state and the hash of its current definition.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     pub key: ToolKey,
     pub state: PinState,
-    /// `None` if it is not offered at present.
+    /// Hash of the offered definition; `None` if the tool is not offered at present.
     pub hash: Option<Arc<str>>,
 }
 
@@ -74,12 +74,12 @@ impl Gateway {
         self.with_pins(|book| chosen(book, filter))
     }
 
-    /// The key that is meant: `module:tool`, or the name alone where it is the only one.
+    /// Resolves `module:tool`, or a tool name that is unique.
     pub fn pin_key(&self, name: &str) -> Result<ToolKey, Error> {
         self.with_pins(|book| resolve(book, name))
     }
 
-    /// One pin with what was approved, what is offered now, and what differs.
+    /// Returns a pin with the approved definition, the offered definition and their diff.
     pub async fn pin(&self, name: &str) -> Result<Raw, Error> {
         self.write_down_pins().await?;
         let (mut object, pin, after) = self.with_pins(|book| {
@@ -104,7 +104,7 @@ impl Gateway {
     }
 }
 
-/// The key that is meant: `module:tool`, or the name alone where it is the only one.
+/// Resolves `module:tool`, or a tool name that is unique.
 pub(super) fn resolve(book: &Book, name: &str) -> Result<ToolKey, Error> {
     let keys = book.keys();
     if let Some(key) = keys.iter().find(|key| key.to_string() == name) {

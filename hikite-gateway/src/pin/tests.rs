@@ -1,4 +1,4 @@
-//! Pins as a gateway keeps them, over a server whose list changes under its hands.
+//! Pinning by a gateway whose server changes its tool list.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The one line that says what is missing in an answer, and how to read on: in the words of the tool that was used.
+//! The line that says what a result leaves out and how to read on, in the dialect of the tool that was used.
 
 use hikite_core::compact::LEFT_OUT_BYTES;
 use hikite_core::json::{Object, Raw};
@@ -6,22 +6,22 @@ use hikite_core::json::{Object, Raw};
 use crate::command::Dialect;
 use crate::handle::address_of;
 
-/// What such a line takes at most, whatever it tells of.
+/// Maximum length of such a line.
 pub(super) const READ_ON_BYTES: usize = LEFT_OUT_BYTES + 140;
 
-/// For an answer that is kept.
+/// Builds the line for a stored result.
 pub(super) fn read_on(left_out: &str, id: &str, page: u32, dialect: Dialect) -> String {
     let way = way(id, dialect, Some(page));
     format!("\n[left out: {left_out}; read on with {way} (or \"jq\", \"search\")]")
 }
 
-/// For one that is larger than all that may be kept, where nothing is kept.
+/// Builds the line for a result that exceeds the result store, of which nothing is stored.
 pub(super) fn read_on_instead(left_out: &str) -> String {
     let words = "the whole is not kept; ask the tool for less, or take a part with `select`";
     format!("\n[left out: {left_out}; {words}]")
 }
 
-/// For a call whose answer nobody got to see.
+/// Builds the hint for a call whose result could not be shown.
 pub(super) fn ran(id: &str, dialect: Dialect) -> String {
     format!("the tool has run, and its answer is kept: {} (or \"page\", \"search\")", way(id, dialect, None))
 }

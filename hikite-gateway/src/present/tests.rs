@@ -1,4 +1,4 @@
-//! Results in every form that can be wanted.
+//! Rendering in every format.
 
 use hikite_core::answer::result_of;
 use hikite_core::limits::Limits;
@@ -12,7 +12,7 @@ use crate::fake::{self, Fake, context, raw};
 use crate::project::Project;
 use crate::{gateway::Rules, probe};
 
-/// Gives back the program and the size of what it was to run on.
+/// A jq runner that returns the program and the size of its input.
 #[derive(Debug)]
 struct Echo;
 
@@ -204,7 +204,7 @@ async fn what_does_not_fit_is_kept_and_the_last_line_says_how_to_read_on() {
             }
         };
         assert!(line.contains(&way), "{line}");
-        // Who reads on from the page that is named has seen every row.
+        // Text and pages from the named one on contain every row.
         let page: u64 =
             line.split("\"page\":").nth(1).and_then(|rest| rest[..1].parse().ok()).expect("a page");
         let mut seen = text.to_owned();

@@ -1,4 +1,4 @@
-//! A thousand tools, two hundred callers, and changes all the while: every call ends as one moment would have it.
+//! A thousand tools, two hundred callers and constant changes: every call sees one consistent snapshot.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ async fn register(gateway: &Gateway, name: &str) {
     gateway.register(&form).await.expect("registered");
 }
 
-/// Calls one tool. `Ok` says that the right one answered with the right arguments.
+/// Calls a tool and asserts that the right one ran with the right arguments.
 async fn call(gateway: &Gateway, name: &str, number: usize) -> Result<(), Kind> {
     let parameters = Raw::of(&json!({ "n": number }));
     let context = fake::context("owner");
@@ -74,7 +74,7 @@ async fn change(gateway: Arc<Gateway>, done: Arc<AtomicBool>) -> usize {
     changes
 }
 
-/// Whoever lists sees a whole moment: the steady tools, all of them, each once.
+/// Asserts that every listing contains each of the steady tools once.
 async fn list(gateway: Arc<Gateway>, done: Arc<AtomicBool>) {
     while !done.load(Ordering::Relaxed) {
         let found = gateway.tools_page(&Caller::owner(), &ToolFilter::default(), 0, usize::MAX).await;

@@ -1,4 +1,4 @@
-//! The registry as seed 001 describes it: its rules, its words, and that nothing is lost.
+//! Registered tools as seed 001 specifies them: rules, messages and persistence.
 
 use hikite_core::caller::Caller;
 use hikite_core::error::{Error, Kind};
@@ -15,7 +15,7 @@ fn form(value: &Value) -> Object {
     Raw::of(value).object().expect("an object")
 }
 
-/// The smallest form that is right, with more said in it.
+/// Returns the smallest valid document, extended by `more`.
 fn tool(name: &str, more: &Value) -> Object {
     let mut all =
         json!({ "name": name, "description": "Test tool", "http": { "url": "https://api.example/" } });

@@ -1,5 +1,5 @@
-//! A copy of the vault that opens with a passphrase and no key of ours: every secret, and the forms that say whose they
-//! are. It is made to be put back into this store or another one.
+//! Vault backups under a passphrase, independent of the master keys: every secret, and the documents of the accounts
+//! they belong to. A backup can be restored into any store.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -10,7 +10,7 @@ use hikite_vault::{Password, Refused, open_backup, seal_backup};
 use super::{Safe, refused};
 use crate::clock::now_ms;
 
-/// What was put back, and what was there already and stayed.
+/// Counts of restored secrets and documents, and of existing ones that were left alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     pub secrets: usize,
@@ -19,7 +19,8 @@ pub struct Restored {
 }
 
 impl Safe {
-    /// Everything under a passphrase, with the forms of these kinds. Slow on purpose.
+    /// Exports all secrets and the documents of these kinds under a passphrase. The key derivation is deliberately
+    /// slow.
     pub async fn export(&self, passphrase: Password, kinds: &[&'static str]) -> Result<String, Error> {
         let mut secrets = Vec::new();
         for row in self.store.vault_secrets().await? {
@@ -44,7 +45,7 @@ impl Safe {
         slowly(move || seal_backup(&plain, &passphrase)).await
     }
 
-    /// Puts back what a copy holds. What is there already stays, unless it is to be replaced.
+    /// Restores a backup. Existing records stay unless `replace` is set.
     pub async fn import(
         &self,
         copy: String,
@@ -110,7 +111,7 @@ impl Safe {
     }
 }
 
-/// On a thread where nobody waits.
+/// Runs the slow key derivation on a blocking thread.
 async fn slowly<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Error> {

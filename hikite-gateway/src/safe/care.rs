@@ -1,5 +1,4 @@
-//! Looking after the vault as a whole: under which keys everything is, whether it opens, and putting it under another
-//! master key while others use it.
+//! Vault maintenance: status, integrity check, and rotation of the master key while other processes use the vault.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +8,19 @@ use hikite_vault::{Place, Sealed};
 
 use super::{RETIRED_KEYS, Safe};
 
-/// How things stand.
+/// Status of the vault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// The master key that seals.
+    /// Id of the master key that encrypts.
     pub key: String,
-    /// Those that only open.
+    /// Ids of the master keys that only decrypt.
     pub older: Vec<String>,
-    /// How many accounts are under which master key.
+    /// Number of accounts per master key.
     pub accounts: BTreeMap<String, usize>,
     pub secrets: usize,
 }
 
-/// A record that does not open, and why.
+/// A record that cannot be decrypted, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// `account`, or `account/provider/field`.
@@ -29,11 +28,11 @@ pub struct Finding {
     pub reason: String,
 }
 
-/// What a change of the master key did.
+/// Result of a master key rotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rotated {
     pub rewrapped: usize,
-    /// What stays under another key, because it does not open.
+    /// Records left under another key because they cannot be decrypted.
     pub left: Vec<Finding>,
 }
 
@@ -53,7 +52,7 @@ impl Safe {
         })
     }
 
-    /// Opens everything there is, and tells what does not open.
+    /// Decrypts every record and returns those that fail.
     pub async fn check(&self) -> Result<Vec<Finding>, Error> {
         let (mut findings, mut keys) = (Vec::new(), BTreeMap::new());
         for row in self.store.vault_keys().await? {
@@ -84,7 +83,7 @@ impl Safe {
         Ok(findings)
     }
 
-    /// Puts the keys of all accounts under the current master key. Whoever has both keys goes on meanwhile.
+    /// Wraps all data keys under the current master key. Processes that have both keys keep working meanwhile.
     pub async fn rotate(&self) -> Result<Rotated, Error> {
         self.read_keys().await?;
         let current = self.ring.load().current().id().to_owned();
@@ -100,7 +99,7 @@ impl Safe {
         Ok(rotated)
     }
 
-    /// `false` if another did it just now.
+    /// Rewraps one data key. Returns `false` if another process did so first.
     async fn rewrap(&self, row: &VaultKeyRow) -> Result<bool, Error> {
         let key = self.unwrap(row).await?;
         let again = self.wrap(&row.account, &key)?;

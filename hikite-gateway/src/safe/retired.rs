@@ -1,5 +1,5 @@
-//! Master keys of an earlier time. Backups that were made under them open with nothing else, so they are kept, sealed
-//! under the current one like any secret, until somebody says that no backup needs them.
+//! Retired master keys. Older backups can only be decrypted with them, so they are stored, encrypted under the
+//! current master key, until an administrator removes them.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use hikite_vault::MasterKey;
 use super::Safe;
 use crate::clock::now_ms;
 
-/// The account under which they lie; each is a provider of it, so that one can go alone.
+/// Account that holds retired keys; each key is a provider of it, so that keys can be removed one by one.
 pub const RETIRED_KEYS: &str = "hikite:master-keys";
 const FIELD: &str = "key";
 
-/// A key that seals nothing any more.
+/// A master key that no longer encrypts.
 #[derive(Debug)]
 pub struct RetiredKey {
     pub key: MasterKey,
-    /// Milliseconds since 1970. Backups from before may need it.
+    /// Milliseconds since 1970. Backups made earlier may need the key.
     pub retired_at: u64,
 }
 
 impl Safe {
-    /// Keeps all but the current key of the ring, sealed under it. Gives how many were not kept yet.
+    /// Stores all but the current key of the ring, encrypted under the current one. Returns how many were new.
     pub async fn keep_older_keys(&self) -> Result<usize, Error> {
         self.keep_older_keys_since(&BTreeMap::new()).await
     }
 
-    /// Retires keys, with since when each has been kept elsewhere, by id; now where nothing is said.
+    /// Stores the older keys with the given retirement times by key id; the default is now.
     pub async fn keep_older_keys_since(&self, since: &BTreeMap<String, u64>) -> Result<usize, Error> {
         let ring = self.ring.load_full();
         let mut kept = 0;
@@ -46,7 +46,7 @@ impl Safe {
         Ok(kept)
     }
 
-    /// All that are kept, the oldest first.
+    /// Returns all retired keys, oldest first.
     pub async fn retired_keys(&self) -> Result<Vec<RetiredKey>, Error> {
         let mut keys = Vec::new();
         for row in self.store.vault_secrets().await?.into_iter().filter(|row| row.account == RETIRED_KEYS) {
@@ -61,7 +61,7 @@ impl Safe {
         Ok(keys)
     }
 
-    /// Gives one up for good: what needs it is lost.
+    /// Deletes a retired key; backups that need it are lost.
     pub async fn forget_retired_key(&self, id: &str) -> Result<(), Error> {
         if self.remove(RETIRED_KEYS, Some(id)).await? {
             return Ok(());

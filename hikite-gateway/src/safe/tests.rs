@@ -1,4 +1,4 @@
-//! Whoever can write the store can take secrets away, and nothing else.
+//! An attacker with write access to the store can delete secrets, and nothing else.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ async fn row(store: &Store, at: (&str, &str, &str)) -> VaultSecretRow {
     store.vault_secret(at.0, at.1, at.2).await.expect("read").expect("a row")
 }
 
-/// Nothing of it is told, and what to do is.
+/// Asserts that the error has a hint and reveals no secret.
 #[track_caller]
 fn is_refused(outcome: Result<Option<String>, Error>, why: &str) {
     let error = outcome.expect_err(why);
@@ -81,7 +81,7 @@ async fn a_record_of_another_place_is_refused() {
     safe.set(AT, &secret("canary")).await.expect("put");
     let whole = row(&store, AT).await;
     for at in [("acc_2", AT.1, AT.2), (AT.0, "github", AT.2), (AT.0, AT.1, "token")] {
-        // It has a key of its own.
+        // The account has a data key of its own.
         safe.set((at.0, "x", "x"), &secret("own")).await.expect("put");
         let moved = VaultSecretRow {
             account: at.0.into(),
@@ -131,7 +131,7 @@ async fn another_master_key_opens_nothing_and_says_so() {
     assert_eq!(stranger.check().await.expect("checked").len(), 1, "an account is told once");
 }
 
-/// A file that somebody may change.
+/// A key file whose content tests replace.
 #[derive(Debug)]
 struct Drawer(ArcSwapOption<String>);
 
@@ -158,7 +158,7 @@ async fn the_master_key_changes_while_others_work() {
     assert_eq!(at_work.rotate().await.expect("rotated").rewrapped, 1);
     assert_eq!(text_at(&running, AT).await.expect("opened").as_deref(), Some("canary"), "its key is open");
     assert_eq!(text_at(&idle, AT).await.expect("opened").as_deref(), Some("canary"), "it reads the new key");
-    // Somebody who has not heard of it makes an account: it is under the new key all the same.
+    // A process that has not seen the rotation creates an account: it still ends up under the new key.
     let late = ("acc_2", "notion", "oauth");
     running.set(late, &secret("canary-late")).await.expect("put");
     drawer.0.store(Some(Arc::new(new.expose().to_owned())));

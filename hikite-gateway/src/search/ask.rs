@@ -1,5 +1,5 @@
-//! One question: who answers it, what it may be answered with, and what is said of how that went. Whatever helper
-//! fails, there is an answer.
+//! Execution of one query: provider, candidate tools, and the report of how it went. There is always an answer,
+//! whichever provider fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use super::talk::Remark;
 use super::{SearchSettings, Strategy};
 use crate::gateway::Gateway;
 
-/// How long a question waits for its turn at the encoder.
+/// Maximum time to wait for a free encoder slot.
 const TURN: Duration = Duration::from_millis(40);
 
-/// What is asked.
+/// A search request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inquiry {
     pub queries: Vec<String>,
@@ -28,39 +28,39 @@ pub struct Inquiry {
     pub limit: usize,
 }
 
-/// Among which tools of the caller's view.
+/// Candidate tools within the caller's view.
 pub(crate) enum Among<'a> {
-    /// Those that can be called now.
+    /// Tools that can be called now.
     Usable,
-    /// These, whatever their state.
+    /// Exactly these tools, whatever their state.
     These(Vec<&'a ToolKey>),
 }
 
-/// What is answered, and how.
+/// Search hits, and how they were found.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) provider: &'static str,
-    /// Why it is not the provider that was asked for.
+    /// Reason why the requested provider was not used.
     pub(crate) fallback: Option<String>,
-    /// Tools of the caller that the provider knows.
+    /// Candidate tools that the provider has indexed.
     pub(crate) indexed: usize,
-    /// Tools of the caller.
+    /// Number of candidate tools.
     pub(crate) total: usize,
     pub(crate) found: Vec<Chosen>,
-    /// What there is to remember of the question.
+    /// Query data for the usage memory.
     pub(crate) remark: Option<Remark>,
 }
 
-/// How an answer was found.
+/// Provider and index that found the hits.
 #[derive(Clone, Copy)]
 struct Way<'a> {
     provider: Strategy,
-    /// Where vectors counted: those of this index.
+    /// Index whose vectors were used, if any.
     vectors: Option<&'a Index>,
     question: Option<&'a Question>,
 }
 
-/// One search on its way.
+/// A search in progress.
 struct Searching<'a> {
     settings: Arc<SearchSettings>,
     ready: Arc<Ready>,
@@ -140,7 +140,7 @@ impl Gateway {
         finish(searching, way, hits).await
     }
 
-    /// With the configured model, else with our own encoder, else by words.
+    /// Searches with the configured embedding model, else with the built-in encoder, else lexically.
     async fn by_meaning(&self, mut searching: Searching<'_>) -> Told {
         let asked = searching.asked;
         let settings = Arc::clone(&searching.settings);
@@ -216,7 +216,7 @@ impl Gateway {
     }
 }
 
-/// Has the best put in order, where somebody is configured who does that.
+/// Reranks the top hits, if a reranker is configured.
 async fn finish(mut searching: Searching<'_>, way: Way<'_>, hits: Vec<Hit>) -> Told {
     let mut found: Vec<Chosen> = hits.into_iter().map(|hit| searching.chosen(hit)).collect();
     if let Some((reranker, top)) = searching.settings.reranker.clone()
@@ -256,12 +256,12 @@ fn told(searching: Searching<'_>, way: Way<'_>, found: Vec<Chosen>) -> Told {
 }
 
 impl Searching<'_> {
-    /// The first reason is the one that is told.
+    /// Records the reason for a fallback; the first one is reported.
     fn fall_back(&mut self, word: &str) {
         self.fallback.get_or_insert_with(|| word.to_owned());
     }
 
-    /// How many are looked for: whoever reorders them wants to see more than are asked for.
+    /// Returns the number of hits to retrieve: a reranker needs more than the caller asked for.
     fn width(&self) -> usize {
         let top = self.settings.reranker.as_ref().map_or(0, |(_, top)| *top);
         self.asked.limit.max(top)
@@ -276,7 +276,7 @@ impl Searching<'_> {
         self.ready.place(key).map(|at| self.ready.local.document(at).text()).unwrap_or_default()
     }
 
-    /// Sends what the caller may find, and nothing else.
+    /// Asks the external provider. Sends only tools that the caller may find.
     async fn ask_cloud(&self, view: &View) -> Result<Vec<Chosen>, &'static str> {
         let Some(cloud) = &self.settings.cloud else { return Err("no-cloud") };
         let tools: Vec<Available> = self.mask.iter().map(|at| self.available(at)).collect();
@@ -287,7 +287,7 @@ impl Searching<'_> {
             limit: self.asked.limit,
         };
         let mut found = cloud.search(request).await.map_err(Trouble::word)?;
-        // Whatever the provider says: what the caller may not see now is not shown.
+        // The provider's answer is not trusted: tools outside the caller's view are dropped.
         found.retain(|chosen| {
             let at = self.ready.place(&chosen.key);
             at.is_some_and(|at| self.mask.contains(at)) && view.usable(&chosen.key).is_some()
@@ -307,12 +307,13 @@ impl Searching<'_> {
     }
 }
 
-/// Whether enough of an index was read by this model: with a few of many, those few would always come first.
+/// Returns `true` if this model encoded at least half of the index: with only a few encoded tools, those would always
+/// rank first.
 fn is_read(index: &Index, model: &str) -> bool {
     index.model() == model && index.encoded() > 0 && index.encoded() * 2 >= index.len()
 }
 
-/// In the new order; what it does not name keeps its own, after the rest.
+/// Applies the reranker's order; hits that it does not name follow in their own order.
 fn reordered(found: Vec<Chosen>, order: &[(usize, f64)]) -> Vec<Chosen> {
     let mut rest: Vec<Option<Chosen>> = found.into_iter().map(Some).collect();
     let mut all: Vec<Chosen> = Vec::with_capacity(rest.len());

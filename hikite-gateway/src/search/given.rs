@@ -1,5 +1,5 @@
-//! Search among tools that come with the question: what hikite does where it is the cloud of another. An index is made
-//! for the one request; vectors of texts that are known are used again.
+//! Search among tools sent with the query, for hikite as the search provider of another gateway. An index is built
+//! for each request; known vectors are reused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,14 @@ use hikite_core::source::Origin;
 use super::vectors::{keep, lookup};
 use crate::gateway::Gateway;
 
-/// Texts that are read while somebody waits; with more of them words alone decide, and the rest is read beside.
+/// Maximum number of texts encoded within the request; with more, the search is lexical and the rest is encoded in
+/// the background.
 const NOW: usize = 200;
-/// Texts that are read beside in one go.
+/// Maximum number of texts per background run.
 const LATER: usize = 5000;
 
 impl Gateway {
-    /// The best of the given tools, and whether their meaning counted.
+    /// Returns the best of the given tools, and the strategy that was used.
     pub async fn search_given(
         &self,
         who: (&Caller, &Origin),
@@ -84,7 +85,7 @@ impl Gateway {
         Ok((chosen.unwrap_or_default(), provider))
     }
 
-    /// The index with vectors, if there are few enough texts to read.
+    /// Returns the index with vectors; `None` if too many texts are unknown.
     async fn read_given(&self, index: &Index, encoder: &Arc<dyn Encoder>) -> Option<Index> {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, document) in index.documents().iter().enumerate() {
@@ -113,7 +114,7 @@ impl Gateway {
         Some(index.with_vectors(encoder.model(), vectors.collect()))
     }
 
-    /// Reads texts beside, so that the next question finds their vectors. One such reading at a time.
+    /// Encodes texts in the background for later queries. Only one such run at a time.
     fn read_later(&self, texts: Vec<(String, String)>, encoder: &Arc<dyn Encoder>) {
         let Ok(turn) = Arc::clone(&self.search.filling).try_acquire_owned() else { return };
         let (gateway, encoder) = (self.search.gateway.clone(), Arc::clone(encoder));

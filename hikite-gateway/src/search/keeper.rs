@@ -1,5 +1,5 @@
-//! Keeps the index up to date beside the requests: one worker at a time, the newest catalog always, first the words
-//! and then the vectors. Nothing is done before the first search, so that who never searches pays nothing.
+//! Background worker that keeps the search index up to date: one run at a time, always the newest catalog, first the
+//! lexical index and then the vectors. Nothing is built before the first search, so that unused search costs nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,17 +14,17 @@ use super::ready::Ready;
 use super::{Search, Strategy};
 use crate::gateway::Gateway;
 
-/// An index that takes longer is not waited for.
+/// Maximum time to wait for the first index.
 const FIRST: Duration = Duration::from_secs(10);
-/// For one that is made anew because tools have just changed.
+/// Maximum time to wait for an index of changed tools.
 const FRESH: Duration = Duration::from_millis(500);
 
 pub(super) struct Keeper {
     ready: ArcSwapOption<Ready>,
-    /// Raised with every index, and when the worker is done.
+    /// Incremented with every published index, and when the worker stops.
     made: watch::Sender<u64>,
     work: Mutex<Work>,
-    /// Vectors are wanted, whatever the config says.
+    /// Vectors are needed, whatever strategy the config sets.
     vectors: AtomicBool,
     /// The encoder's tables are unpacked.
     warm: AtomicBool,
@@ -34,9 +34,9 @@ pub(super) struct Keeper {
 struct Work {
     awake: bool,
     running: bool,
-    /// Something changed while the worker was at it.
+    /// Something changed during the current run.
     again: bool,
-    /// The model is left alone until then.
+    /// Time until which the failing model is not called.
     rests_until: Option<Instant>,
 }
 
@@ -66,12 +66,12 @@ impl Keeper {
         self.made.send_modify(|count| *count += 1);
     }
 
-    /// True once: nobody has asked the encoder anything yet.
+    /// Returns `true` once, before the encoder's first use.
     pub(super) fn is_cold(&self) -> bool {
         !self.warm.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether a model that failed may be asked again.
+    /// Returns `true` unless the model is paused after a failure.
     pub(super) fn may_ask(&self) -> bool {
         self.work.lock().rests_until.is_none()
     }
@@ -82,7 +82,7 @@ impl Keeper {
 }
 
 impl Gateway {
-    /// Waits until the index of the present tools is whole, as long as `limit` at most. For those who search once.
+    /// Waits until the index of the current tools is complete, for at most `limit`. Meant for one-off searches.
     pub async fn search_ready(&self, limit: Duration) {
         self.search.wake();
         let _ = tokio::time::timeout(limit, self.search.all_read(self)).await;
@@ -90,14 +90,14 @@ impl Gateway {
 }
 
 impl Search {
-    /// The catalog or the settings changed: whoever searches next shall find what is there now.
+    /// Schedules a rebuild after the catalog or the settings changed.
     pub(crate) fn look_at_catalog(&self) {
         if self.keeper.work.lock().awake {
             self.work();
         }
     }
 
-    /// From now on the index is kept.
+    /// Starts maintaining the index.
     pub(crate) fn wake(&self) {
         let was_awake = std::mem::replace(&mut self.keeper.work.lock().awake, true);
         if !was_awake {
@@ -105,8 +105,8 @@ impl Search {
         }
     }
 
-    /// The newest index. Only the very first search waits, and only for the words. `fresh` waits a moment for one that
-    /// knows the newest catalog.
+    /// Returns the newest index. Only the very first search waits, and only for the lexical index. `fresh` waits
+    /// briefly for an index of the current catalog.
     pub(super) async fn ready(&self, gateway: &Gateway, fresh: bool) -> Option<Arc<Ready>> {
         self.wake();
         let mut made = self.keeper.made.subscribe();
@@ -127,7 +127,7 @@ impl Search {
         waited.ok().flatten().or_else(|| self.keeper.ready())
     }
 
-    /// Waits until everything that can be found by its meaning can.
+    /// Waits until all tools have vectors, or the worker stops.
     async fn all_read(&self, gateway: &Gateway) {
         let mut made = self.keeper.made.subscribe();
         loop {
@@ -143,7 +143,7 @@ impl Search {
         }
     }
 
-    /// Somebody asks for meaning: what is without a vector is to get one, also after a model has rested.
+    /// Requests vectors for all tools, also after a paused model may be called again.
     pub(super) fn want_vectors(&self) {
         let now = Instant::now();
         let rested = self.keeper.work.lock().rests_until.take_if(|until| *until <= now).is_some();
@@ -165,7 +165,7 @@ impl Search {
         let gateway = self.gateway.clone();
         let stopping = self.stopping.clone();
         let working = async move {
-            // The gateway is let go of between two steps, so that its end ends this as well.
+            // The gateway is released between steps, so that dropping it ends the worker.
             while let Some(gateway) = gateway.upgrade() {
                 if !gateway.search.step(&gateway).await {
                     break;
@@ -180,7 +180,7 @@ impl Search {
         );
     }
 
-    /// One piece of work; `false` if there is none left.
+    /// Runs one step; returns `false` if there is nothing left to do.
     async fn step(&self, gateway: &Arc<Gateway>) -> bool {
         let catalog = Arc::clone(&gateway.snapshot().catalog);
         let ready = self.keeper.ready();
@@ -206,14 +206,14 @@ impl Search {
         self.keeper.vectors.load(Ordering::Relaxed) || self.settings.load().strategy != Strategy::Bm25
     }
 
-    /// Whether the worker ends; not if something changed meanwhile.
+    /// Returns `true` if the worker stops; `false` if something changed meanwhile.
     fn ends(&self) -> bool {
         let mut work = self.keeper.work.lock();
         work.running = std::mem::take(&mut work.again);
         let ends = !work.running;
         drop(work);
         if ends {
-            // Whoever waits for the whole looks again.
+            // Wake waiters for the complete index.
             self.keeper.tell();
         }
         ends

@@ -1,5 +1,5 @@
-//! Usage memory: pairs of a question and the tool that it led to, per project. Each fades with time and grows with use;
-//! the weakest go when there are too many. It lives here and is written to the store beside the requests.
+//! Usage memory: pairs of a query and the tool it led to, per project. Weights grow with use and decay with time; the
+//! weakest pairs are evicted at the limit. Held in memory and written to the store off the path of requests.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::clock::now_ms;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 
-/// Pairs that one tool may have in a project, so that one that is used all day does not drive out the rest.
+/// Maximum number of pairs per tool and project, so that a busy tool does not evict all others.
 const PER_TOOL: usize = 50;
-/// However often a pair is used, it counts no more than this.
+/// Maximum weight of a pair.
 const STRONGEST: f32 = 4.0;
-/// What has faded so far is let go of.
+/// Weight below which a pair is dropped.
 const FADED: f32 = 0.02;
-/// Between a success and its writing: several are written at once.
+/// Delay between a success and its write, to batch writes.
 const PAUSE: Duration = Duration::from_millis(500);
-/// Faded weights are told anew after this long.
+/// Maximum age of cached traces.
 const STALE: Duration = Duration::from_secs(600);
 
 #[derive(Default)]
@@ -38,11 +38,11 @@ struct State {
     projects: HashMap<String, Project>,
     changed: HashSet<Id>,
     gone: HashSet<Id>,
-    /// A writer is under way.
+    /// A write is scheduled.
     writing: bool,
 }
 
-/// Project, question and tool.
+/// Project, query and tool.
 type Id = (String, String, ToolKey);
 
 #[derive(Default)]
@@ -51,7 +51,7 @@ struct Project {
     told: Vec<Told>,
 }
 
-/// Traces as the index takes them, until something changes.
+/// Cached traces for one index layout and model, valid until a pair changes.
 struct Told {
     layout: Arc<Layout>,
     model: String,
@@ -59,7 +59,7 @@ struct Told {
     traces: Arc<Vec<Trace>>,
 }
 
-/// What is left of a weight after some time.
+/// Returns a weight after exponential decay.
 pub fn faded(weight: f32, used_at: u64, now_ms: u64, half_life: Duration) -> f32 {
     let age = Duration::from_millis(now_ms.saturating_sub(used_at));
     let half_life = half_life.max(Duration::from_secs(1));
@@ -73,7 +73,7 @@ impl Memory {
         state.projects.values_mut().for_each(|project| project.told.clear());
     }
 
-    /// What the project remembers, in the words of this index.
+    /// Returns the project's pairs as traces for this index.
     pub(super) fn traces(&self, project: &str, ready: &Ready, model: &str) -> Arc<Vec<Trace>> {
         let mut state = self.0.lock();
         let settings = state.settings;
@@ -103,7 +103,7 @@ impl Memory {
         traces
     }
 
-    /// The question led to the tool once more.
+    /// Strengthens the pair of a query and a tool after a success.
     fn strengthen(&self, project: &str, remark: &Remark, key: &ToolKey, now_ms: u64) {
         let mut state = self.0.lock();
         let settings = state.settings;
@@ -140,7 +140,7 @@ impl Memory {
         }
     }
 
-    /// Takes over what the store holds.
+    /// Replaces the memory with the store's rows.
     fn take(&self, rows: Vec<Remembered>) {
         let now = now_ms();
         let mut state = self.0.lock();
@@ -154,7 +154,7 @@ impl Memory {
         }
     }
 
-    /// Writes what changed. What cannot be written is tried again with the next.
+    /// Writes the changes. A failed write is retried with the next one.
     pub(super) async fn write(&self, store: &Store) {
         let (pairs, changed, gone) = {
             let mut state = self.0.lock();
@@ -179,7 +179,7 @@ impl Memory {
 }
 
 impl Project {
-    /// Lets go of the weakest until all limits hold.
+    /// Evicts the weakest pairs until all limits hold.
     fn bound(&mut self, settings: MemorySettings, tool: &ToolKey, now_ms: u64) -> Vec<(String, ToolKey)> {
         let weight = |pair: &Remembered| faded(pair.weight, pair.used_at, now_ms, settings.half_life);
         let mut gone = Vec::new();
@@ -203,7 +203,7 @@ impl Project {
 }
 
 impl Gateway {
-    /// Reads what was remembered, after what waits is written.
+    /// Reads the memory from the store, after writing pending changes.
     pub(crate) async fn recall(&self) -> Result<(), hikite_core::error::Error> {
         if !self.search.settings.load().memory.enabled {
             return Ok(());
@@ -213,7 +213,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// A tool that was shown in this conversation did its work.
+    /// Records the success of a tool that was shown in this conversation.
     pub(crate) fn went_well(&self, conversation: &Conversation, tool: &ToolKey) {
         let Some(remark) = self.search.conversations.question_of(conversation, tool) else { return };
         let project = conversation.0.project.as_deref().unwrap_or_default();
@@ -223,7 +223,7 @@ impl Gateway {
 }
 
 impl Search {
-    /// The answer to a question, as long as its conversation goes on.
+    /// Records the hits of a query for the conversation.
     pub(crate) fn note(&self, conversation: Conversation, remark: Remark, tools: Vec<ToolKey>) {
         self.conversations.note(conversation, remark, tools);
     }
@@ -235,7 +235,7 @@ impl Search {
         }
         let (gateway, stopping) = (self.gateway.clone(), self.stopping.clone());
         let write = async move {
-            // What is still to be written at the end is written then.
+            // At shutdown the pending changes are written at once.
             stopping.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
             let Some(gateway) = gateway.upgrade() else { return };
             gateway.search.memory.0.lock().writing = false;

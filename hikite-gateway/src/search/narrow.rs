@@ -1,4 +1,4 @@
-//! Indexes of views that do not show everything, made when such a caller first asks and kept for the next.
+//! Indexes of restricted views, built on a caller's first query and cached.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::Search;
 use super::ready::Ready;
 
-/// Views whose indexes are kept; the one that was made first goes first.
+/// Maximum number of cached indexes; the oldest is evicted first.
 const VIEWS: usize = 32;
 
 #[derive(Default)]
@@ -16,13 +16,13 @@ pub(super) struct Narrow(Mutex<Vec<Kept>>);
 
 struct Kept {
     view: View,
-    /// How many tools of the whole had vectors then.
+    /// Number of vectors in the whole index at build time.
     read: usize,
     ready: Arc<Ready>,
 }
 
 impl Search {
-    /// The index that a caller with this view may ask.
+    /// Returns the index for a caller with this view.
     pub(super) async fn ready_for(&self, view: &View, whole: Arc<Ready>) -> Arc<Ready> {
         if view.is_whole() {
             return whole;
@@ -37,14 +37,15 @@ impl Search {
                 self.narrow.keep(view, &whole, &ready);
                 ready
             }
-            // Better found a little differently than not at all; what may be found is the mask's to say.
+            // The whole index ranks slightly differently; the mask still hides what the caller may not see.
             Err(_) => whole,
         }
     }
 }
 
 impl Narrow {
-    /// One that is of this very view and has all the vectors it can have, or enough while others are made.
+    /// Returns the cached index of this view if its vectors are complete, or sufficient while others are still being
+    /// computed.
     fn find(&self, view: &View, whole: &Ready) -> Option<Arc<Ready>> {
         let mut all = self.0.lock();
         let at = all.iter().position(|kept| std::ptr::eq(kept.view.modules(), view.modules()))?;

@@ -1,5 +1,4 @@
-//! An index that can be asked, with what is needed around it: which catalog it is of, where each tool stands, and which
-//! of them each caller may find.
+//! A search index with its catalog, the positions of its tools, and the masks of the views that query it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,19 +11,19 @@ use hikite_core::search::{Document, Index};
 use hikite_core::view::View;
 use parking_lot::Mutex;
 
-/// Views whose masks are kept with an index.
+/// Maximum number of cached masks per index.
 const VIEWS: usize = 64;
 
 pub(crate) struct Ready {
     pub(crate) catalog: Arc<Catalog>,
-    /// With vectors of our own encoder, as far as they are made.
+    /// Index with vectors of the built-in encoder, as far as they are computed.
     pub(crate) local: Index,
-    /// The same with those of the configured model.
+    /// Index with vectors of the configured model.
     pub(crate) remote: Option<Index>,
     pub(super) layout: Arc<Layout>,
 }
 
-/// What stays when only vectors are added.
+/// The parts that adding vectors does not change.
 pub(super) struct Layout {
     places: HashMap<ToolKey, usize>,
     modules: HashMap<Arc<str>, Range<usize>>,
@@ -32,12 +31,12 @@ pub(super) struct Layout {
 }
 
 impl Ready {
-    /// Reads the whole catalog; `before` lends what did not change.
+    /// Indexes a catalog, reusing the unchanged parts of `before`.
     pub(super) fn build(catalog: &Arc<Catalog>, before: Option<&Self>) -> Self {
         Self::of(Arc::clone(catalog), &catalog.modules, before)
     }
 
-    /// Of what one view shows, as if there were nothing else: even how rare a word is tells of no hidden tool.
+    /// Indexes one view as if nothing else existed: not even term statistics reveal a hidden tool.
     pub(super) fn narrowed(&self, view: &View) -> Self {
         Self::of(Arc::clone(&self.catalog), view.modules(), Some(self))
     }
@@ -51,7 +50,7 @@ impl Ready {
             modules.insert(Arc::clone(&module.name), start..documents.len());
         }
         if let Some(before) = before.filter(|before| before.local.documents() == documents.as_slice()) {
-            // Something else changed: a project, a switch, a resource.
+            // The tools are unchanged: the new catalog differs in a project, a switch or a resource.
             return Self {
                 catalog,
                 local: before.local.clone(),
@@ -83,7 +82,7 @@ impl Ready {
         }
     }
 
-    /// Whether there is nothing left to be read.
+    /// Returns `true` if all tools have vectors.
     pub(super) fn is_read(&self) -> bool {
         let whole = |index: &Index| index.encoded() == index.len();
         whole(&self.local) && self.remote.as_ref().is_none_or(whole)
@@ -97,7 +96,8 @@ impl Ready {
         &self.local.document(at).key
     }
 
-    /// The enabled tools of a view. The view may be of a newer catalog than the index: what is not in both is left out.
+    /// Returns the mask of a view's enabled tools. The view may be of a newer catalog than the index; tools that are
+    /// not in both are left out.
     pub(super) fn mask(&self, view: &View) -> Arc<Mask> {
         let same = |known: &View| std::ptr::eq(known.modules(), view.modules());
         let mut masks = self.layout.masks.lock();
@@ -116,7 +116,7 @@ impl Ready {
         mask
     }
 
-    /// Takes a module's tools out.
+    /// Removes a module's tools from a mask.
     pub(super) fn without(&self, module: &str, mask: &mut Mask) {
         for at in self.layout.modules.get(module).cloned().into_iter().flatten() {
             mask.set(at, false);
@@ -124,7 +124,7 @@ impl Ready {
     }
 }
 
-/// How many places of the mask have a vector.
+/// Returns the number of tools in the mask that have a vector.
 pub(super) fn encoded(index: &Index, mask: &Mask) -> usize {
     let missing = index.without_vector();
     mask.count() - missing.into_iter().filter(|at| mask.contains(*at)).count()

@@ -1,4 +1,4 @@
-//! The two commands of the `search` surface: find tools, and run one that was found.
+//! The two commands of the `search` surface: finding tools, and executing one.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -54,7 +54,7 @@ impl Gateway {
         let asked = target.clone();
         let arguments = params.get("arguments").cloned();
         let origin = context.origin.clone();
-        // Boxed, so that the largest of all futures stays within bounds.
+        // Boxed to bound the size of the largest future.
         let result = match Box::pin(self.call(target, params, options, context, audit)).await {
             Ok(result) => result,
             Err(error) => return Err(near(&self.view_of(holder.viewer()), &asked, error)),
@@ -69,7 +69,7 @@ impl Gateway {
         if shape.is_none() && self.relays(&wanted, holder.caller()) {
             return Ok(in_words(result, dialect));
         }
-        // Boxed, so that it takes no room in a call whose result is relayed.
+        // Boxed so that relayed results do not pay for it.
         let before = result.bytes().len();
         let step = Step::begin(self.meter.tracer(), "compact answer", &origin);
         let presented = Box::pin(self.present(result, dialect, (&wanted, shape.as_ref()), &holder)).await?;
@@ -81,7 +81,7 @@ impl Gateway {
     }
 }
 
-/// Keys that the caller may have meant.
+/// Adds similar tool keys to a not-found error.
 fn near(view: &View, asked: &Target, error: Error) -> Error {
     if error.kind != Kind::ToolNotFound || error.hint.is_some() {
         return error;
@@ -91,7 +91,7 @@ fn near(view: &View, asked: &Target, error: Error) -> Error {
         Target::Keyed(key) => key.to_string(),
     };
     let keys = view.enabled_tools().map(|tool| tool.key.to_string());
-    // One that the account does not allow is not what was meant.
+    // A tool that the account does not allow is not suggested.
     let keys: Vec<String> = keys.filter(|key| *key != name).collect();
     match suggest::did_you_mean(&name, keys.iter().map(String::as_str)) {
         Some(hint) => error.hint(hint),
@@ -99,7 +99,7 @@ fn near(view: &View, asked: &Target, error: Error) -> Error {
     }
 }
 
-/// Whether the tool is done and does not say that it failed.
+/// Returns `true` if a result is final and not an error.
 fn is_well(result: &Raw) -> bool {
     let members = result.object().unwrap_or_default();
     let done = ["content", "structuredContent"].iter().any(|member| members.get(member).is_some());

@@ -1,5 +1,4 @@
-//! Which questions a conversation has asked lately, and which tools it was shown: so that a call that goes well is
-//! known to be the answer to one of them.
+//! Recent queries of conversations and the tools they returned, to attribute a successful call to a query.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,16 +14,16 @@ use tokio::time::Instant;
 
 use crate::conversation::Conversation;
 
-/// Conversations that are followed; the one that was silent for longest is let go of first.
+/// Maximum number of conversations; the longest idle one is evicted first.
 const CONVERSATIONS: usize = 1000;
-/// Questions of each.
+/// Maximum number of queries per conversation.
 const QUESTIONS: usize = 8;
 const SILENCE: Duration = Duration::from_secs(30 * 60);
 
-/// What can be remembered of a question.
+/// The part of a query that the usage memory stores.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Remark {
-    /// A hash of its words, so that the same question is the same.
+    /// Hash of the terms, which identifies equal queries.
     pub(super) query: String,
     pub(super) terms: Vec<u64>,
     pub(super) model: String,
@@ -33,7 +32,7 @@ pub(crate) struct Remark {
 }
 
 impl Remark {
-    /// `None` if it has no words.
+    /// Returns `None` if the query has no terms.
     pub(super) fn of(question: &Question, model: &str, text: Option<String>) -> Option<Self> {
         let terms = question.terms();
         let bytes: Vec<u8> = terms.iter().flat_map(|term| term.to_le_bytes()).collect();
@@ -49,12 +48,12 @@ pub(super) struct Conversations(Mutex<HashMap<Conversation, Talk>>);
 
 struct Talk {
     last: Instant,
-    /// The newest last.
+    /// Newest last.
     shown: VecDeque<(Arc<Remark>, Vec<ToolKey>)>,
 }
 
 impl Conversations {
-    /// The question was answered with these tools.
+    /// Records the tools returned for a query.
     pub(super) fn note(&self, conversation: Conversation, remark: Remark, tools: Vec<ToolKey>) {
         let now = Instant::now();
         let mut talks = self.0.lock();
@@ -73,7 +72,7 @@ impl Conversations {
         talk.shown.push_back((Arc::new(remark), tools));
     }
 
-    /// The latest question that showed this tool.
+    /// Returns the latest query that returned this tool.
     pub(super) fn question_of(&self, conversation: &Conversation, tool: &ToolKey) -> Option<Arc<Remark>> {
         let talks = self.0.lock();
         let talk = talks.get(conversation).filter(|talk| talk.last.elapsed() < SILENCE)?;

@@ -1,5 +1,5 @@
-//! Search as the gateway runs it: with an encoder that counts, a cloud that answers as it is told, and sources whose
-//! tools change.
+//! Search as the gateway runs it, with an encoder that counts its calls, a scripted provider, and sources whose tools
+//! change.
 
 mod cloud;
 mod hidden;
@@ -31,7 +31,7 @@ use crate::probe::store;
 use crate::registry::Registry;
 use crate::surface::{Surface, Surfaces};
 
-/// A source with some tools that may change; a tool called `broken` fails.
+/// A source whose tools tests replace; a tool named `broken` fails.
 #[derive(Debug)]
 struct Shelf(Mutex<Vec<(String, String)>>);
 
@@ -87,11 +87,11 @@ impl Source for Shelf {
     }
 }
 
-/// Counts what it reads; the letters of a text are its meaning.
+/// An encoder that counts its calls; the letters of a text are its vector.
 #[derive(Debug, Default)]
 struct Letters {
     tools: AtomicUsize,
-    /// Set by a test that wants it to wait.
+    /// Makes the encoder block.
     waits: AtomicBool,
 }
 
@@ -208,7 +208,7 @@ fn keys(result: &Value) -> Vec<&str> {
     results.iter().map(|tool| tool["toolKey"].as_str().expect("a key")).collect()
 }
 
-/// Waits until something holds; what happens beside needs a moment.
+/// Polls until a condition holds.
 async fn eventually(mut holds: impl FnMut() -> bool) {
     for _ in 0..2000 {
         if holds() {

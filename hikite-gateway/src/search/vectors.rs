@@ -1,5 +1,5 @@
-//! Vectors for the tools that have none: those made beforehand, those that the store knows by their content, and only
-//! then new ones, a few at a time.
+//! Vectors for tools that have none: precomputed ones first, then those in the store by content, then new ones in
+//! small batches.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::ready::Ready;
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
-/// Contents that are looked up at once.
+/// Maximum number of contents per lookup.
 const LOOKED_UP: usize = 200;
-/// Texts that are read at once: a change of the catalog waits for no more than these.
+/// Maximum number of texts encoded per step; a catalog change waits for no more than these.
 const AT_ONCE: usize = 32;
-/// How long a model that failed is left alone.
+/// Pause after a failure of the model.
 const REST: Duration = Duration::from_secs(30);
 
-/// Contents without a vector, each with the places that have it.
+/// Contents without a vector, each with its positions in the index.
 struct Missing<'a> {
     index: &'a Index,
     contents: Vec<&'a str>,
@@ -29,7 +29,7 @@ struct Missing<'a> {
 }
 
 impl<'a> Missing<'a> {
-    /// The first that this model has not read.
+    /// Returns the first contents that this model has not encoded.
     fn of(index: &'a Index, model: &str) -> Self {
         let other = index.encoded() > 0 && index.model() != model;
         let without = if other { (0..index.len()).collect() } else { index.without_vector() };
@@ -53,7 +53,7 @@ impl<'a> Missing<'a> {
         first.map(|content| self.index.document(self.places[content][0]).text()).collect()
     }
 
-    /// The index with what is known now.
+    /// Returns the index with the known vectors added.
     fn filled(&self, model: &str, known: &HashMap<String, Vector>) -> Index {
         let vectors = known.iter().flat_map(|(content, vector)| {
             let places = self.places.get(content.as_str()).into_iter().flatten();
@@ -64,7 +64,7 @@ impl<'a> Missing<'a> {
 }
 
 impl Search {
-    /// Adds some of the vectors that are missing; `false` if none are, or none can be made now.
+    /// Adds some of the missing vectors. Returns `false` if none are missing, or none can be computed now.
     pub(super) async fn add_vectors(&self, gateway: &Gateway, ready: &Arc<Ready>) -> bool {
         let settings = self.settings();
         if let Some(encoder) = &settings.encoder {
@@ -79,7 +79,7 @@ impl Search {
             }
         }
         if let Some(encoder) = settings.encoder.as_ref().filter(|_| self.keeper.is_cold()) {
-            // Where all vectors were known, the first question would have to wait for the tables.
+            // Unpack the encoder's tables now; otherwise the first query would wait for them.
             let encoder = Arc::clone(encoder);
             let _ = self.tasks.spawn_blocking(move || encoder.question("first")).await;
         }
@@ -139,7 +139,7 @@ impl Search {
     }
 }
 
-/// What was made before, here or when hikite was built.
+/// Looks up precomputed and stored vectors.
 pub(super) async fn lookup(
     gateway: &Gateway,
     encoder: Option<&Arc<dyn Encoder>>,
@@ -156,7 +156,7 @@ pub(super) async fn lookup(
     known
 }
 
-/// Vectors of the first contents, written down.
+/// Stores new vectors and returns them by content.
 pub(super) async fn keep(
     gateway: &Gateway,
     model: &str,

@@ -1,5 +1,5 @@
-//! Places in numbers: how many are taken, who holds most, who was refused and who had to give way. A caller is named
-//! while it holds something, and only the first few dozen in what is counted since the start.
+//! Slot usage in numbers: taken slots, largest holders, refusals and evictions. Current holders appear by name; in
+//! totals only the first few dozen do.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use hikite_core::share::Shares;
 use super::{Places, Tally};
 use crate::meter::{Labels, Metric, Point};
 
-/// Holders that are named.
+/// Maximum number of named holders.
 const TOP: usize = 20;
 
-/// How often something happened, by caller.
+/// Event counts by caller.
 type Counts = Vec<(Arc<str>, u64)>;
 
-/// One kind of place at one moment.
+/// Usage of one resource at one moment.
 #[derive(Clone, Debug)]
 pub struct Usage {
     pub resource: &'static str,
     pub all: usize,
     pub taken: usize,
-    /// Holders of most places.
+    /// Largest holders with their slots.
     pub top: Vec<(Arc<str>, usize)>,
     pub refused: Counts,
     pub evicted: Counts,
@@ -58,7 +58,7 @@ impl Tally {
     }
 }
 
-/// All kinds together, one metric for each question.
+/// Builds the metrics of all resources.
 pub fn metrics(usages: &[Usage]) -> Vec<Metric> {
     let of = |usage: &Usage| -> Labels { vec![("resource", usage.resource.into())] };
     let named = |usage: &Usage, name: &str, value: f64| {

@@ -1,4 +1,4 @@
-//! The `categories` surface: two tools, one that shows the tools of a category and one that runs them.
+//! The `categories` surface: one tool that lists the tools of a category, and one that runs them.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ use crate::exchange::choice::with_account;
 
 const GET: &str = "get-category-tools";
 const CALL: &str = "call-category-tool";
-/// A description longer than this is cut in the menu, which every conversation pays for.
+/// Maximum length of a description in the menu, which every conversation pays for.
 const DESCRIPTION_CHARS: usize = 200;
 
 pub(super) const INSTRUCTIONS: &str = "Tools are grouped into categories. Call `get-category-tools` with a \
@@ -90,7 +90,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// `None` if the name is not one of this surface's two.
+/// Translates a call; returns `None` if the name is not one of this surface's two tools.
 pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
     match name {
         GET => Some(translate_get(params).map_err(with_schema(|| {
@@ -130,7 +130,7 @@ fn translate_call(params: &Object) -> Result<Command, Error> {
         None => None,
         Some(_) => Some(string(&own, "account")?),
     };
-    // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
+    // Other members of the request, such as `_meta`, are passed along.
     Ok(Command::Call {
         target,
         params: with_account(params.clone().with("arguments", args), account.as_deref()),
@@ -146,7 +146,7 @@ fn wrong(name: &str, form: &str) -> Error {
     Error::new(Kind::Validation, format!("`{name}` must be {form}"))
 }
 
-/// The answer to `get-category-tools`.
+/// Builds the result of `get-category-tools`.
 pub(crate) fn describe(category: &Category, names: Option<&[String]>) -> Result<Raw, Error> {
     let rule = &category.rule;
     if category.missing.len() == rule.servers.len() {
@@ -194,8 +194,8 @@ fn meta(category: &Category, names: Option<&[String]>) -> Object {
     meta
 }
 
-/// Of the names asked for (else of those the rule writes), the ones that no server offers now. What is switched
-/// off is not among them: it is not missing.
+/// Returns the requested names, or those of the category's rule, that no server offers now. Disabled tools are not
+/// included.
 fn unavailable(category: &Category, names: Option<&[String]>) -> Vec<String> {
     use hikite_core::category::Lookup;
     match names {

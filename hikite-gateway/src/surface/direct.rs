@@ -1,4 +1,4 @@
-//! The `direct` surface: the real tools of all modules under names that do not clash.
+//! The `direct` surface: the tools of all modules under unique names.
 
 use hikite_core::json::{Object, Raw};
 use hikite_core::name::NameLength;
@@ -11,7 +11,7 @@ pub(super) fn tools(view: &View, names: NameLength) -> Vec<Raw> {
     tools.filter(|tool| tool.is_enabled()).map(|tool| tool.direct_definition(names)).collect()
 }
 
-/// A single server's own instructions; those of many would cost what hikite is there to save.
+/// Returns the instructions of a single server; those of many would cost the tokens that hikite saves.
 pub(super) fn instructions(view: &View) -> Option<String> {
     let mut modules = view.ready_modules();
     match (modules.next(), modules.next()) {

@@ -1,4 +1,4 @@
-//! The arguments of a meta tool: read one by one, and everything that is wrong with them told at once.
+//! Argument reader of meta tools: reads members one by one and reports all faults at once.
 
 use hikite_core::compact::Format;
 use hikite_core::error::{Error, Kind};
@@ -19,7 +19,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The arguments of a `tools/call`, of which only the known ones may be there.
+    /// Reads the arguments of a `tools/call`, of which only the known ones are accepted.
     pub(super) fn read(params: &Object, known: &[&str]) -> Result<Self, Error> {
         arguments(params.get("arguments")).map(|own| Self::of(own, known))
     }
@@ -33,7 +33,7 @@ impl Form {
         Self { own, faults }
     }
 
-    /// An argument that is there; null counts as left out.
+    /// Returns an argument that is present and not `null`.
     pub(super) fn given(&self, name: &str) -> Option<&Raw> {
         self.own.get(name).filter(|raw| !raw.is_null())
     }
@@ -43,13 +43,13 @@ impl Form {
         raw.text().or_else(|| self.refuse(name, "must be a string"))
     }
 
-    /// The same, and not empty.
+    /// Reads a string that must not be empty.
     pub(super) fn filled(&mut self, name: &str) -> Option<String> {
         let text = self.text(name)?;
         if text.is_empty() { self.refuse(name, "must not be empty") } else { Some(text) }
     }
 
-    /// A list of texts; one alone stands for a list of it. Empty ones are left out.
+    /// Reads a list of strings; a single string counts as a list. Empty strings are dropped.
     pub(super) fn texts(&mut self, name: &str, most: usize) -> Option<Vec<String>> {
         let raw = self.given(name)?;
         let texts = raw.text().map(|one| vec![one]).or_else(|| raw.decode::<Vec<String>>().ok());
@@ -58,7 +58,7 @@ impl Form {
         if texts.len() > most { self.refuse(name, &format!("holds more than {most}")) } else { Some(texts) }
     }
 
-    /// The one of these words for one thing that is there; several are refused.
+    /// Returns the only one of these synonyms that is present; several are rejected.
     pub(super) fn only_one(&mut self, words: &[&'static str]) -> Option<&'static str> {
         let mut given = words.iter().copied().filter(|word| self.given(word).is_some());
         let (first, second) = (given.next()?, given.next());
@@ -70,14 +70,14 @@ impl Form {
         }
     }
 
-    /// Refuses arguments that do not go with the others.
+    /// Rejects arguments that do not go with the others.
     pub(super) fn none_of(&mut self, names: &[&str], why: &str) {
         for name in names.iter().filter(|name| self.own.get(name).is_some_and(|raw| !raw.is_null())) {
             self.faults.push(Fault::new(step(name), format!("`{name}` {why}")));
         }
     }
 
-    /// In which form a result is wanted.
+    /// Reads the output options `format` and `select`.
     pub(super) fn wanted(&mut self) -> Wanted {
         let format = self.word("format", &Format::ALL);
         let select = self.text("select").map(|text| Selector::parse(&text));
@@ -89,7 +89,7 @@ impl Form {
         Wanted { format, select }
     }
 
-    /// Which part of a kept answer is wanted.
+    /// Reads the part of a stored result: `page`, `jq` or `search`.
     pub(super) fn part(&mut self) -> Part {
         Part { page: self.count("page", u32::MAX), jq: self.filled("jq"), search: self.filled("search") }
     }
@@ -99,14 +99,14 @@ impl Form {
         raw.decode().ok().or_else(|| self.refuse(name, "must be true or false"))
     }
 
-    /// A whole number from 1 to `most`.
+    /// Reads an integer from 1 to `most`.
     pub(super) fn count(&mut self, name: &str, most: u32) -> Option<u32> {
         let raw = self.given(name)?;
         let count = raw.whole().filter(|count| (1..=most).contains(count));
         count.or_else(|| self.refuse(name, &format!("must be a whole number from 1 to {most}")))
     }
 
-    /// One of a few words.
+    /// Reads one of a few words.
     pub(super) fn word<T: Copy>(&mut self, name: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.given(name)?.text();
         let found = words.iter().find(|(word, _)| text.as_deref() == Some(word)).map(|(_, meaning)| *meaning);
@@ -117,7 +117,7 @@ impl Form {
         })
     }
 
-    /// An object; empty if it is left out. Some models send it as a string.
+    /// Reads an object, empty if absent. Some models send it as a string.
     pub(super) fn object(&mut self, name: &str) -> Object {
         match arguments(self.own.get(name)) {
             Ok(object) => object,
@@ -125,18 +125,18 @@ impl Form {
         }
     }
 
-    /// Notes a fault; gives nothing, in place of what was looked for.
+    /// Records a fault and returns `None`.
     pub(super) fn refuse<T>(&mut self, name: &str, what: &str) -> Option<T> {
         self.faults.push(Fault::new(step(name), format!("`{name}` {what}")));
         None
     }
 
-    /// Whether nothing was refused so far.
+    /// Returns `true` if there are no faults so far.
     pub(super) fn is_right(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// The reading is over: whether all of it was right.
+    /// Returns all recorded faults as one error.
     pub(super) fn end(&self) -> Result<(), Error> {
         if self.is_right() {
             return Ok(());
@@ -144,14 +144,14 @@ impl Form {
         Err(fault::error(&self.faults).hint("correct the arguments; `schema` says what they should be"))
     }
 
-    /// The same, with what was read; it is there unless something was refused.
+    /// Returns the value, or all recorded faults as one error.
     pub(super) fn end_with<T>(&self, read: Option<T>) -> Result<T, Error> {
         self.end()?;
         read.ok_or_else(|| Error::new(Kind::Validation, "the arguments are not complete"))
     }
 }
 
-/// Adds to an error what the arguments should have been.
+/// Adds the schema of the arguments to an error.
 pub(super) fn with_schema(schema: impl FnOnce() -> Value) -> impl FnOnce(Error) -> Error {
     move |error| Error { schema: Some(Raw::of(&schema())), ..error }
 }

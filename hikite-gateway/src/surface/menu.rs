@@ -1,17 +1,18 @@
-//! The list of modules that stands in every conversation: a line for each, the shorter the more there are, and never more
-//! tokens than it may cost. The same view gives the same bytes.
+//! The module list in every conversation: one line per module, shorter the more modules there are, within a token
+//! budget. Equal views yield equal bytes.
 
 use hikite_core::catalog::{Module, Tool};
 use hikite_core::signature::brief;
 use hikite_core::tokens::estimate;
 use hikite_core::view::View;
 
-/// What is said of a module is cut here; with too many modules, there.
+/// Maximum lengths of a module's line; the first that fits the budget is used.
 const LINE_CHARS: [usize; 3] = [110, 60, 30];
-/// Tools that are named of a module of which nothing is said.
+/// Maximum number of tool names for a module without a description.
 const NAMES: usize = 8;
 
-/// The list, to be put below a text; empty if there are no modules. `finder` is the tool that finds what has no place.
+/// Returns the list, to be appended to a text; empty without modules. `finder` is the tool that finds what does not
+/// fit.
 pub(super) fn modules(view: &View, tokens: usize, finder: Option<&str>) -> String {
     let modules: Vec<(&str, String)> = view
         .ready_modules()
@@ -33,7 +34,7 @@ pub(super) fn modules(view: &View, tokens: usize, finder: Option<&str>) -> Strin
     fits.unwrap_or_else(|| named(&names, tokens, finder)) + &waiting
 }
 
-/// The modules that could be used if somebody connected an account, in one line.
+/// Returns a line with the modules that need a login first.
 fn waiting(view: &View) -> String {
     let needing = view.modules().iter().filter(|module| module.needs_login);
     let names: Vec<&str> = needing.map(|module| &*module.name).collect();
@@ -43,7 +44,7 @@ fn waiting(view: &View) -> String {
     format!("\nNot connected yet (a call says how): {}", names.join(", "))
 }
 
-/// As many names as there is room for, and how many there are beside them.
+/// Returns as many names as fit, and the number of the others.
 fn named(names: &[&str], tokens: usize, finder: Option<&str>) -> String {
     let all = format!("\n{}", names.join(", "));
     if estimate(&all) <= tokens {
@@ -70,7 +71,7 @@ fn offers_something(module: &Module) -> bool {
     module.tools.iter().any(Tool::is_enabled) || beside.iter().any(|items| !items.is_empty())
 }
 
-/// What the module says of itself, else what its first tools are called.
+/// Returns a module's description, else the names of its first tools.
 fn about(module: &Module) -> String {
     if !module.description.is_empty() {
         return module.description.clone();

@@ -1,5 +1,6 @@
-//! The `modules` surface: three tools, one that opens modules, one that runs a tool and one that runs many. Both ways to
-//! write their arguments are taken, the shorter one is shown: every conversation pays for what stands here.
+//! The `modules` surface: one tool that describes modules, one that runs a tool, and one that runs a batch. Two
+//! spellings of the arguments are accepted and the shorter one is shown, since every conversation pays for these
+//! schemas.
 
 mod call;
 
@@ -22,7 +23,7 @@ pub(super) const OPEN: &str = "get_module_schema";
 const CALL: &str = "call";
 const BATCH: &str = "batch";
 
-/// Nobody opens more at once in good faith.
+/// Maximum number of modules in one request.
 const MODULES_MAX: usize = 100;
 const TOOLS_MAX: usize = 500;
 const CONCURRENCY_MAX: u32 = 1000;
@@ -30,7 +31,7 @@ const CONCURRENCY_MAX: u32 = 1000;
 pub(super) const INSTRUCTIONS: &str = "Tools are grouped into modules. Open a module with `get_module_schema`, run its \
     tools with `call`, or several at once with `batch`.";
 
-/// `finder` is the tool that finds tools, if it is shown beside these.
+/// Returns the tools of this surface. `finder` is the search tool, if it is shown beside them.
 pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<Raw> {
     let open = json!({
         "name": OPEN,
@@ -104,7 +105,7 @@ fn batch_schema() -> Value {
     })
 }
 
-/// `None` if the name is not one of this surface's three.
+/// Translates a call; returns `None` if the name is not one of this surface's three tools.
 pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
     match name {
         OPEN => Some(translate_open(params).map_err(with_schema(open_schema))),
@@ -114,7 +115,7 @@ pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, E
     }
 }
 
-/// What to do about a tool or a module that is not there.
+/// Adds a hint to an error about an unknown tool or module.
 pub(super) fn hinted(error: Error) -> Error {
     let of_a_name = matches!(error.kind, Kind::ToolNotFound | Kind::NotFound);
     if !of_a_name || error.hint.is_some() || error.relayed.is_some() {

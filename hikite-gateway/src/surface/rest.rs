@@ -1,5 +1,4 @@
-//! The REST surface: tools as plain JSON objects and results as plain values, for programs and people rather than
-//! models.
+//! The REST surface: tools as JSON objects and results as plain values, for programs and people.
 
 use std::sync::Arc;
 
@@ -23,23 +22,23 @@ use crate::handle::{Holder, Part, is_kept};
 use crate::present::{META, Presented, Wanted};
 use crate::search::{Among, Inquiry};
 
-/// How much of a failed tool's own words is shown.
+/// Maximum length of a failed tool's message.
 const WORDS: usize = 2000;
-/// Tools that are counted as found.
+/// Maximum number of search hits.
 const FOUND_MAX: usize = 1000;
 
-/// Which tools are asked for; nothing means all.
+/// Filter for listing tools; the default accepts all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolFilter {
     pub module: Option<String>,
-    /// The one it was registered with, or one of the config that shows it.
+    /// Category of the registration, or a configured one that contains the tool.
     pub category: Option<String>,
-    /// A tool must have all of them.
+    /// Tags of which a tool must have all.
     pub tags: Vec<String>,
     pub enabled: Option<bool>,
 }
 
-/// Some of the things that were asked for, and how many there are in all.
+/// One page of objects, and the total number.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     pub items: Vec<Raw>,
@@ -47,7 +46,7 @@ pub struct Found {
 }
 
 impl Gateway {
-    /// Tool objects from `start` on, `count` at most.
+    /// Returns up to `count` tool objects from `start` on.
     pub async fn tools_page(
         &self,
         caller: &Caller,
@@ -69,7 +68,7 @@ impl Gateway {
         Ok(Found { items, total })
     }
 
-    /// One tool object by key or unambiguous name.
+    /// Returns a tool object by key or unambiguous name.
     pub async fn tool(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
         caller.must_have(Scopes::READ)?;
         let find = |view: &View| view.any_tool(name).map(|tool| tool.key.clone());
@@ -77,7 +76,7 @@ impl Gateway {
         self.object_in(&snapshot.view_of(caller), &key, caller.is_admin())
     }
 
-    /// Tool objects with a `relevance` each, best first.
+    /// Returns tool objects with a `relevance` each, best first.
     pub async fn find_tools(
         &self,
         who: (&Caller, &Origin),
@@ -107,7 +106,7 @@ impl Gateway {
         Ok(Found { items: items.collect(), total })
     }
 
-    /// Runs a tool and gives the value of its result. A result that says that it failed is an error here.
+    /// Runs a tool and returns the value of its result. An error result becomes an error.
     pub async fn run_tool(
         &self,
         name: &str,
@@ -119,8 +118,8 @@ impl Gateway {
         ran.map(|(answer, _)| answer)
     }
 
-    /// The same in the form that is wanted, and what is told of that form. Without a word about it this is the value:
-    /// programs read JSON. The name may be the address of an answer that was kept.
+    /// Runs a tool and returns its result in the requested form, with a description of that form. The default is the
+    /// plain value, since programs read JSON. The name may be the handle of a stored result.
     pub async fn run_tool_as(
         &self,
         name: &str,
@@ -131,7 +130,7 @@ impl Gateway {
         self.run_tool_with(name, None, parameters, (options, wanted), context).await
     }
 
-    /// The same with the account that is named.
+    /// Runs a tool with the named account and returns its result in the requested form.
     pub async fn run_tool_with(
         &self,
         name: &str,
@@ -162,7 +161,7 @@ impl Gateway {
         Ok((succeeded(name, answer)?, about))
     }
 
-    /// The value as it came, and beside it what a model would have got of it, with what is told of that.
+    /// Runs a tool and returns its value, with the compact text that a model would receive and its description.
     pub async fn run_tool_both(
         &self,
         name: &str,
@@ -193,7 +192,7 @@ impl Gateway {
         Ok((answer, text, about.raw()))
     }
 
-    /// For whoever changed the tool.
+    /// Returns the tool object for an administrator who changed the tool.
     pub(crate) fn tool_object(&self, key: &ToolKey) -> Result<Raw, Error> {
         self.object_in(&self.owner_view(), key, true)
     }
@@ -245,7 +244,7 @@ impl Gateway {
 
 impl ToolFilter {
     fn tools<'a>(&'a self, view: &'a View) -> impl Iterator<Item = (&'a Module, &'a Tool)> {
-        // What nobody has connected is shown to who asks for it.
+        // Modules that need a login are listed only when named.
         let modules = view.modules().iter().filter(|module| match self.module.as_deref() {
             Some(name) => name == &*module.name,
             None => !module.needs_login,
@@ -265,12 +264,12 @@ impl ToolFilter {
     }
 }
 
-/// The value of a result, and what is told of how it was made.
+/// Returns the value of a result, and the description of its form.
 fn read_with_meta(result: &Raw) -> (Answer, Option<Raw>) {
     let about = result.object().and_then(|members| members.get("_meta")?.object()?.remove(META));
     let mut answer = Answer::read(result);
     if about.is_some() {
-        // A text that happens to be JSON is still the text.
+        // Text that happens to be JSON is still text.
         answer.value = Raw::from(answer.text.as_str());
     }
     (answer, about)
@@ -280,12 +279,12 @@ fn words(words: &[Arc<str>]) -> Raw {
     Raw::of(&words.iter().map(|word| &**word).collect::<Vec<&str>>())
 }
 
-/// Taken away by another between two looks.
+/// Builds the error for a tool removed between two lookups.
 fn gone(key: &ToolKey) -> Error {
     Error::new(Kind::ToolNotFound, format!("there is no tool `{key}`"))
 }
 
-/// A tool that says it failed has failed, in its own words.
+/// Turns an error result into an error with the tool's own message.
 fn succeeded(name: &str, answer: Answer) -> Result<Answer, Error> {
     if !answer.failed {
         return Ok(answer);

@@ -1,4 +1,4 @@
-//! The `search` surface: two tools, one that finds tools by what they do and one that runs what was found.
+//! The `search` surface: one tool that finds tools by what they do, and one that runs them.
 
 use hikite_core::answer::Answer;
 use hikite_core::catalog::{Tool, schema_of};
@@ -21,25 +21,25 @@ use crate::search::{Inquiry, Strategy, Told};
 pub(super) const DISCOVER: &str = "tool_discovery";
 const EXECUTE: &str = "tool_execute";
 
-/// Results where no number is given, and the most that are given.
+/// Default and maximum number of results.
 const RESULTS: usize = 10;
 const RESULTS_MAX: u32 = 50;
-/// Nobody asks for more in good faith.
+/// Maximum sizes of a request.
 const QUERIES_MAX: usize = 20;
 const QUERY_CHARS: usize = 1000;
 const CONTEXT_CHARS: usize = 8000;
 
-/// What a result tells of its tool.
+/// Maximum length of a description in a result.
 const DESCRIPTION_CHARS: usize = 240;
 
-/// Said beside the empty result.
+/// Note beside the empty result of a disabled search.
 const SWITCHED_OFF: &str =
     "Search is switched off for this project. A tool whose key is known can be run all the same.";
 
 pub(super) const INSTRUCTIONS: &str = "Many tools stand behind these two. Say to `tool_discovery` in a few words what you \
     want to do, then run one of the tools that it names with `tool_execute`.";
 
-/// Beside the tools of `modules`, which list the modules and run what was found, one tool is enough.
+/// Instructions beside the `modules` surface, whose tools list the modules and run what was found.
 pub(super) const BESIDE: &str =
     "If you do not know which module to open, `tool_discovery` finds tools by what they do.";
 
@@ -150,7 +150,7 @@ fn results_schema() -> Value {
     })
 }
 
-/// `None` if the name is not one of this surface's two.
+/// Translates a call; returns `None` if the name is not one of this surface's two tools.
 pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, Error>> {
     match name {
         DISCOVER => Some(translate_discover(params).map_err(with_schema(discover_schema))),
@@ -159,7 +159,7 @@ pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, E
     }
 }
 
-/// What to do about a tool that is not there.
+/// Adds a hint to an error about an unknown tool.
 pub(super) fn hinted(error: Error) -> Error {
     if error.kind != Kind::ToolNotFound || error.hint.is_some() {
         return error;
@@ -178,7 +178,7 @@ fn translate_discover(params: &Object) -> Result<Command, Error> {
     Ok(Command::Search { asked, detail, params: params.clone() })
 }
 
-/// A list of texts, or one text.
+/// Reads a list of queries, or a single one.
 fn queries(form: &mut Form) -> Vec<String> {
     let is_given = form.given("query").is_some();
     let queries = form.texts("query", QUERIES_MAX);
@@ -207,7 +207,7 @@ fn translate_execute(params: &Object) -> Result<Command, Error> {
         form.end()?;
         return Ok(Command::Fetch { uri: name, part, params: params.clone(), dialect: Dialect::Value });
     }
-    // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
+    // Other members of the request, such as `_meta`, are passed along.
     Ok(Command::Execute {
         target: Target::Named(name),
         params: with_account(params.clone().with("arguments", inner), account.as_deref()),
@@ -217,7 +217,7 @@ fn translate_execute(params: &Object) -> Result<Command, Error> {
     })
 }
 
-/// The answer to `tool_discovery`.
+/// Builds the result of `tool_discovery`.
 pub(crate) fn found(view: &View, told: &Told, detail: Detail) -> Raw {
     let tools = told.found.iter().filter_map(|chosen| {
         let tool = view.usable(&chosen.key)?;
@@ -268,8 +268,8 @@ fn result(tool: &Tool, chosen: &Chosen, detail: Detail) -> Object {
     result
 }
 
-/// The answer to `tool_execute`: the value of the result, other blocks of content beside it. What is no result yet, such
-/// as a question to the client, goes back as it is.
+/// Builds the result of `tool_execute`: the value, with other content blocks beside it. Intermediate results, such as
+/// an input request, stay unchanged.
 pub(crate) fn executed(result: Raw) -> Raw {
     let Some(members) = result.object() else { return result };
     if members.get("content").is_none() && members.get("structuredContent").is_none() {

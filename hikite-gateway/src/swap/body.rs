@@ -1,10 +1,10 @@
-//! The swap itself, over the parts that the module around it names.
+//! The swap, generic over the primitives that the surrounding module names.
 
 use std::sync::Arc;
 
 use super::parts::{Mutex, Shown};
 
-/// `Kept` is what the shown value is made from.
+/// A published value and the state that it is derived from (`Kept`).
 pub(crate) struct Swap<Kept, Value> {
     kept: Mutex<Kept>,
     shown: Shown<Value>,
@@ -15,18 +15,18 @@ impl<Kept, Value> Swap<Kept, Value> {
         Self { kept: Mutex::new(kept), shown: Shown::from_pointee(value) }
     }
 
-    /// The whole of this moment.
+    /// Returns the current value.
     pub(crate) fn load(&self) -> Arc<Value> {
         self.shown.load_full()
     }
 
-    /// Looks at what the value is made from, or changes what the value does not show.
+    /// Accesses the state without publishing a new value.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Kept) -> T) -> T {
         look(&mut self.kept.lock())
     }
 
-    /// Changes it and shows what `make` makes of it, as one step. Gives the values before and after, while no
-    /// other change can come between.
+    /// Changes the state and publishes the derived value in one step, then calls `then` with the old and new values
+    /// while no other change can intervene.
     pub(crate) fn replace<T>(
         &self,
         change: impl FnOnce(&mut Kept, &Value) -> Value,

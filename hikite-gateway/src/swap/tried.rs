@@ -1,4 +1,4 @@
-//! The swap under a scheduler that tries the interleavings of its readers and replacers.
+//! The swap under a scheduler that explores the interleavings of readers and writers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use shuttle::thread;
 mod parts {
     use std::sync::Arc;
 
-    /// A lock without poison, whose holders the scheduler may stop anywhere.
+    /// A mutex without poisoning, whose holders the scheduler may preempt anywhere.
     pub(super) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
@@ -21,7 +21,7 @@ mod parts {
         }
     }
 
-    /// The pointer: each load and each store is one step.
+    /// The atomic pointer: each load and each store is one step.
     pub(super) struct Shown<T>(shuttle::sync::Mutex<Arc<T>>);
 
     impl<T> Shown<T> {
@@ -44,7 +44,7 @@ mod parts {
 mod body;
 use body::Swap;
 
-/// Two views of one registry, which must never disagree, and the number of the change that made them.
+/// Two views of one registry that must never disagree, with the number of the change that made them.
 struct Shown {
     change: usize,
     enabled: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Helpers that answer as they are told: what they get, and what happens when they fail.
+//! Scripted providers: the requests they receive, and fallbacks when they fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::search::{SearchSettings, Strategy};
 
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Chooses these, or fails; remembers what it was sent.
+/// A provider that returns fixed hits or fails, and records the tools it received.
 #[derive(Debug, Default)]
 pub(super) struct Cloud {
     pub(super) chooses: Mutex<Option<Vec<(&'static str, f64)>>>,
@@ -58,7 +58,7 @@ impl Embedder for Elsewhere {
     }
 }
 
-/// The last becomes the first.
+/// A reranker that reverses the order.
 #[derive(Debug)]
 struct Backwards(Option<Trouble>);
 

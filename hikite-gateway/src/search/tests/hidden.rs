@@ -1,4 +1,4 @@
-//! What a project does not allow: never found, never sent, and never told apart from what is not there.
+//! Tools that a project does not allow are never found, never sent, and indistinguishable from absent ones.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The index and its vectors: made beside the requests, and only what changed is made again.
+//! Index and vectors are computed in the background, and only for changed tools.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! What is remembered of a conversation, and what is not.
+//! The usage memory of conversations, and its limits.
 
 use hikite_store::{Remembered, Store};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ async fn execute(gateway: &Gateway, session: u64, tool: &str, meta: Value) {
     call_in(gateway, context(session), "tool_execute", json!({ "toolKey": tool }), meta).await;
 }
 
-/// What is written down in the end.
+/// Stops search and returns the stored pairs.
 async fn remembered(gateway: &Gateway, store: &Store) -> Vec<Remembered> {
     gateway.stop_search().await;
     store.remembered(None).await.expect("read")

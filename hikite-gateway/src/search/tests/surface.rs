@@ -1,4 +1,4 @@
-//! The two tools as a client sees them.
+//! The two tools of the `search` surface as a client sees them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The arguments of `call`: a tool in one of several spellings, or a resource, or a prompt; never two of them.
+//! Arguments of `call`: a tool in one of several spellings, a resource, or a prompt; exactly one of them.
 
 use hikite_core::error::Error;
 use hikite_core::json::Object;
@@ -9,9 +9,9 @@ use crate::command::{CallOptions, Command, Dialect, Target};
 use crate::exchange::choice::with_account;
 use crate::surface::form::Form;
 
-/// What says what is meant; exactly one of them is there.
+/// Arguments that name the target; exactly one must be present.
 const MEANT: [&str; 5] = ["tool", "tool_name", "toolKey", "uri", "prompt"];
-/// Three words for one thing.
+/// Synonyms for the tool's arguments.
 const PARAMS: [&str; 3] = ["params", "arguments", "args"];
 const OTHERS: [&str; 7] = ["module", "account", "format", "select", "page", "jq", "search"];
 
@@ -36,7 +36,7 @@ pub(super) fn schema() -> Value {
     })
 }
 
-/// Which of the three is meant.
+/// Target of a call.
 enum Meant {
     Tool(Target),
     Resource(String),
@@ -61,7 +61,7 @@ pub(super) fn translate(params: &Object) -> Result<Command, Error> {
         None => {}
     }
     let meant = form.end_with(meant)?;
-    // Whatever else the client sent beside the arguments (`_meta`, members we do not know) goes along.
+    // Other members of the request, such as `_meta`, are passed along.
     let params = with_account(params.clone().with("arguments", inner), account.as_deref());
     Ok(match meant {
         Meant::Resource(uri) => Command::Fetch { uri, part, params, dialect: Dialect::Result },
@@ -88,7 +88,7 @@ fn meant(form: &mut Form) -> Option<Meant> {
             form.none_of(&["module"], "is in the `toolKey` already");
             Meant::Tool(keyed(&name).unwrap_or(Target::Named(name)))
         }
-        // A tool without its module may still be the only one of its name.
+        // A tool name without a module may still be unique.
         _ => Meant::Tool(match module {
             Some(module) => Target::Keyed(ToolKey::new(module, name)),
             None => Target::Named(name),

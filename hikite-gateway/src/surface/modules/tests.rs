@@ -1,4 +1,4 @@
-//! What the three tools take, in the words of both specifications, and what they refuse.
+//! Arguments of the three tools in both spellings, and rejected ones.
 
 use hikite_core::compact::Format;
 use hikite_core::select::Selector;
