@@ -22,12 +22,12 @@ pub struct Remembered {
     pub key: ToolKey,
     /// Text of the query, if storing it is allowed.
     pub text: Option<String>,
-    /// Hashes of its words.
+    /// Hashes of its terms.
     pub terms: Vec<u64>,
-    /// The model that made the vector.
+    /// The model of the vector.
     pub model: String,
     pub vector: Option<Vector>,
-    /// How often it was so, fading since `used_at`.
+    /// Number of occurrences, decaying since `used_at`.
     pub weight: f32,
     /// Milliseconds since 1970.
     pub used_at: u64,
