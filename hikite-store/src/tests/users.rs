@@ -200,7 +200,7 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
     }
 }
 
-/// The copies in a folder, by name.
+/// Returns the backups in a folder, by name.
 fn copies(folder: &Path) -> Vec<PathBuf> {
     let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> = files.map(|entry| entry.expect("a file").path()).collect();
