@@ -145,7 +145,7 @@ async fn talk(
     let (io, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        // Applies between requests; within the headers of a request `Timed` is stricter.
+        // Applies between requests; within the headers of a request the header timeout is stricter.
         .header_read_timeout(app.limits.idle_timeout)
         .serve_connection(io, service);
     tokio::pin!(connection);

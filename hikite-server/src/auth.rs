@@ -34,7 +34,7 @@ const LOCAL: &str = "hk_local_";
 pub enum Auth {
     /// The holder of the local token is the owner.
     Token(Secret),
-    /// Whoever can connect is the owner. Allowed only on loopback addresses and only if configured.
+    /// No authentication: whoever connects is the owner. Allowed only on loopback addresses and only if configured.
     None,
 }
 

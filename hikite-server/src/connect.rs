@@ -32,9 +32,9 @@ const COOKIE_SECONDS: u32 = 900;
 enum Opener {
     /// The user named in the link.
     Named,
-    /// Not authenticated; can log in.
+    /// An unauthenticated user who can log in.
     MustLogIn,
-    /// Not authenticated; can enter a proof on this page.
+    /// An unauthenticated user who can enter a proof on this page.
     MustProve(Proof),
 }
 

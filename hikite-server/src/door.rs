@@ -148,7 +148,7 @@ impl Door {
         let (caller, proof) = auth::caller(&self.app, request, visit.is_mcp()).await?;
         leaving.caller = Some(caller.clone());
         if visit.is_mcp() && self.app.neighbours().is_some() {
-            // The owner of a session is recorded in the store, which applies to the owner as well.
+            // The store records which node holds a session, so this applies to the local owner too.
             self.app.gateway.freshness().check().map_err(refusal)?;
         }
         leaving.turn = rate::take(&self.app, &caller)?;

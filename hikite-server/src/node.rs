@@ -1,5 +1,5 @@
-//! The other nodes of a cluster. Forwards requests to the node that owns their session, and authenticates requests that
-//! other nodes forward. A forwarded request is not forwarded again.
+//! The other nodes of a cluster. Forwards requests to the node that holds their session, and authenticates requests
+//! that other nodes forward. A forwarded request is not forwarded again.
 
 mod forward;
 mod pass;

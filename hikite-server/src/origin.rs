@@ -84,8 +84,8 @@ fn let_in(headers: &mut HeaderMap, origin: HeaderValue) {
 }
 
 impl Origins {
-    /// Returns the allowed origin, if the request has one, or the name of the header that is not allowed. `asked` is
-    /// the host that a trusted proxy received, which must be ours as well.
+    /// Returns the allowed origin, if the request has one, or the name of the header that is not allowed. The host that
+    /// a trusted proxy received must be ours as well.
     fn check(&self, headers: &HeaderMap, asked: Option<&str>) -> Result<Option<HeaderValue>, &'static str> {
         let host = single(headers, HOST).map_err(|()| "Host")?.ok_or("Host")?;
         if !self.is_own_host(host) || asked.is_some_and(|asked| !self.is_own_host(asked)) {

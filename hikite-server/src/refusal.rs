@@ -23,7 +23,7 @@ pub(crate) struct Refused {
     took: Option<Duration>,
 }
 
-/// Builds an error response; the status is set now, the body by [`written`].
+/// Builds an error response; the status is set now, the body by the guard.
 pub(crate) fn refusal(error: Error) -> Response {
     refuse(Refused { error, took: None })
 }

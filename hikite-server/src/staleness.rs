@@ -35,8 +35,8 @@ pub(crate) async fn follow(app: Arc<App>) {
 }
 
 impl App {
-    /// Returns `true` if a caller is known without the store: the local owner. In a cluster the store also records the
-    /// owner of a session, so nobody is.
+    /// Returns `true` if a caller is known without the store: the local owner. In a cluster the store also records
+    /// which node holds a session, so the result is `false`.
     fn goes_on_without_store(&self, caller: &Caller) -> bool {
         let is_owner = || caller.subject == self.gateway.people().owner().subject;
         self.neighbours().is_none() && caller.token.is_none() && caller.project.is_none() && is_owner()

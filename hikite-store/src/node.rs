@@ -1,5 +1,5 @@
-//! The processes (nodes) that share a store, and which of them owns a session that moved. All times are the database's,
-//! so machine clocks do not matter. A node that was declared gone cannot return under its id.
+//! The processes (nodes) that share a store, and which of them holds a session that moved. All times are the
+//! database's, so machine clocks do not matter. A node that was declared gone cannot return under its id.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const SESSION: &str = "session:";
 /// Must be written exactly as in the table's indexes, or they are not used.
 const IS_NODE: &str = "substr(name, 1, 5) = 'node:'";
 pub(crate) const IS_SESSION: &str = "substr(name, 1, 8) = 'session:'";
-/// How long a changed owner of a session is remembered.
+/// Retention of a changed or missing holder of a session.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The holder of an ended session.
 pub const NOBODY: &str = "";
@@ -91,7 +91,7 @@ impl Store {
         Ok(Some(Lease { name, holder, fence: shown(fence), until: shown(until) }))
     }
 
-    /// Makes a node the owner of a session, unless its fence has changed from `seen`; zero means no lease.
+    /// Makes a node the holder of a session, unless its fence has changed from `seen`; zero means no lease.
     pub async fn take_session(&self, session: &str, holder: &str, seen: u64) -> Result<bool, StoreError> {
         let text = format!(
             "INSERT INTO lease (name, holder, fence, until) VALUES ($1, $2, 1, {} + $3) ON CONFLICT (name) \

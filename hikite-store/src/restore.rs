@@ -19,7 +19,7 @@ const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
-    /// Fails with `Fault::InUse` if another connection is open. Afterwards a SQLite file has no journal beside it.
+    /// Fails if another connection to the store is open. Afterwards a SQLite file has no journal beside it.
     pub async fn check_unused(url: &StoreUrl) -> Result<(), StoreError> {
         if url.path().is_some_and(|path| !path.exists()) || url.is_memory() {
             return Ok(());

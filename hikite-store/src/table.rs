@@ -145,7 +145,7 @@ impl Table {
         values.collect()
     }
 
-    /// Inserts at most `ROWS_AT_ONCE` rows. `otherwise` is the ON CONFLICT clause.
+    /// Inserts rows, at most as many as one statement takes. `otherwise` is the ON CONFLICT clause.
     pub(crate) async fn insert(
         &self,
         connection: &mut AnyConnection,

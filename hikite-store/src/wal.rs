@@ -165,7 +165,7 @@ mod tests {
             (HEADER + FRAME_HEADER + 9, (1, 4)),
             (HEADER + frame + FRAME_HEADER, (2, 3)),
             (HEADER + 2 * frame + 9, (3, 2)),
-            // Its stored checksum, without which the next frame cannot be verified.
+            // The stored checksum, without which the next frame cannot be verified.
             (HEADER + frame + 17, (2, 2)),
             (4, (0, 4)),
         ] {

@@ -20,7 +20,7 @@ pub use visitor::Visitor;
 
 use axum::Router;
 
-/// Returns the routes of all pages. Whoever mounts them must add a `Visitor` to each request.
+/// Returns the routes of all pages. The caller must add a `Visitor` to each request.
 pub fn routes(api: Api) -> Router {
     pages::routes().with_state(api)
 }

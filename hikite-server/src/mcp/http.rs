@@ -39,7 +39,7 @@ pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-ve
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The start of an "insufficient permission" response, as a JSON-RPC error and as a tool result. Searched for in the
-/// first `HEAD` bytes.
+/// first 256 bytes.
 static REFUSED: LazyLock<[memmem::Finder<'_>; 2]> = LazyLock::new(|| {
     ["\"error\":{\"code\":-32003,", "\"text\":\"AUTHORIZATION_ERROR: this caller may not "]
         .map(memmem::Finder::new)

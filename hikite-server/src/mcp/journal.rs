@@ -123,7 +123,7 @@ impl Journal {
         state.kept.iter().skip(read).cloned().collect()
     }
 
-    /// Waits until there has been no reader for `patience`.
+    /// Waits until there has been no reader for this long.
     pub(crate) async fn abandoned(&self, patience: Duration) {
         loop {
             self.until(|state| !state.is_read).await;

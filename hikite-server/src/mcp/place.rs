@@ -19,7 +19,7 @@ use crate::node::{Missed, Neighbours, Sent};
 use crate::refusal::refusal;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// How long to retry a node that does not answer, until it is declared gone.
+/// Time limit for reaching a node that does not answer, or for it to be declared gone.
 const PATIENCE: Duration = Duration::from_secs(8);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -46,7 +46,7 @@ async fn among_nodes(
     arrival: &Arrival,
     sent: &Sent,
 ) -> Result<Arc<Session>, Response> {
-    // The store records the owner of a session; without it another node may own this one by now.
+    // The store records which node holds a session; without it another node may hold this one by now.
     app.gateway.freshness().check().map_err(refusal)?;
     if let Some(entry) = app.sessions.entry(id, &arrival.caller) {
         if neighbours.nodes.holds(entry.holder.as_deref().unwrap_or_default()).await {
@@ -73,7 +73,7 @@ async fn among_nodes(
             },
         };
         if arrival.is_relayed {
-            // The forwarding node looks up the owner again.
+            // The forwarding node looks up the holder again.
             return Err(problem(StatusCode::MISDIRECTED_REQUEST, "this session is at another node"));
         }
         match neighbours.forward(&peer, arrival, sent, app.limits.drain).await {
@@ -99,7 +99,7 @@ enum Settled {
     There(Peer),
 }
 
-/// Determines the owner of a session. Serialised, so that a session is reopened only once.
+/// Determines the node that holds a session. Serialised, so that a session is reopened only once.
 async fn settle(
     app: &Arc<App>,
     neighbours: &Neighbours,

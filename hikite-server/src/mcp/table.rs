@@ -51,7 +51,7 @@ pub(crate) struct Entry {
     pub(crate) session: Arc<Session>,
     /// The id of the session within the cluster.
     pub(crate) number: Arc<str>,
-    /// The id under which this node owns the session, in a cluster.
+    /// The id under which this node holds the session, in a cluster.
     pub(crate) holder: Option<Arc<str>>,
     _place: Arc<Place<Seat>>,
 }
@@ -123,7 +123,7 @@ impl Sessions {
         self.by_id.write().remove(id)
     }
 
-    /// Removes a session that another node owns: running requests may finish, but its streams end.
+    /// Removes a session that another node holds: running requests may finish, but its streams end.
     pub(crate) fn let_go(&self, id: &str) {
         if let Some(entry) = self.by_id.write().remove(id) {
             entry.session.outbox.close();

@@ -26,7 +26,7 @@ const LEEWAY: Duration = Duration::from_secs(10);
 /// Maximum nonces remembered within that time; more requests are refused.
 const REMEMBERED: usize = 1_000_000;
 
-/// Hop-by-hop headers and those that nodes do not forward; `FAMILIES` lists prefixes.
+/// Hop-by-hop headers and those that nodes do not forward, by name and by prefix.
 const BETWEEN: [&str; 13] = [
     "authorization",
     "connection",

@@ -61,8 +61,8 @@ impl Html {
     }
 }
 
-/// Builds a page. `elsewhere` is an additional `form-action` source, because browsers apply it to redirects of forms
-/// too.
+/// Builds a page. The last argument is an additional `form-action` source, because browsers apply it to redirects of
+/// forms too.
 pub(crate) fn page(
     status: StatusCode,
     language: Language,

@@ -69,7 +69,7 @@ async fn place(desk: &Desk, fields: &Fields) -> Result<Asked, Response> {
         place: redirect.place(),
         recipient: redirect.recipient(),
         is_asked_every_time: redirect.is_native() && !client.is_confidential(),
-        // An invalid resource is reported to the client by `fault`.
+        // An invalid resource is reported to the client together with the other parameters.
         resource: desk.place.target(fields.resources()).unwrap_or_default(),
         source: redirect.source(),
         is_loopback: redirect.is_loopback(),

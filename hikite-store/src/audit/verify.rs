@@ -44,8 +44,8 @@ impl Verified {
 }
 
 impl Store {
-    /// Verifies the chain. `anchor` is a record whose hash was noted elsewhere; `tell` receives the progress and the
-    /// total.
+    /// Verifies the chain. `anchor` is a record whose hash was noted elsewhere; the callback receives the progress and
+    /// the total.
     pub async fn verify_audit(
         &self,
         anchor: Option<&Chain>,

@@ -37,7 +37,7 @@ async fn named(store: &Store) -> u64 {
     store.verify_audit(None, |_, _| {}).await.expect("verified").broken.map_or(0, |broken| broken.seq)
 }
 
-/// Disables the trigger that protects records without a trim record, as a determined attacker would.
+/// Bypasses the protection of records that no trim record covers, as a determined attacker would.
 const UNGUARDED: &str = "UPDATE audit_end SET seq = 9000000000000000000 WHERE name = 'trimmed'";
 
 async fn empty(store: &Store) {

@@ -83,7 +83,7 @@ async fn a_name_with_a_nul_is_refused_by_both_and_looks_absent() {
         assert_eq!(fault(put), Err(Fault::Nul));
         assert_eq!(fault(store.set_switch(&key("a\0b"), true).await), Err(Fault::Nul));
         assert!(!store.remove_registered(&key("a\0b")).await.expect("not there"));
-        // In JSON it is an escape sequence, which is stored like any other.
+        // JSON escapes NUL, so it is stored like any other character.
         let escaped = crate::Registered { form: Raw::of("a\0b"), ..tool("a", 1) };
         assert!(store.put_registered(&escaped, true).await.expect("put"));
         assert_eq!(store.registered().await.expect("read"), [escaped]);

@@ -34,7 +34,7 @@ impl Store {
         Ok(query.fetch_optional(self.reader()).await.map_err(self.failed())?.is_some())
     }
 
-    /// Inserts a document like `put_entry`. Returns `false` as well if the owner does not match `holder`.
+    /// Inserts a document. Returns `false` if its id exists or its owner does not match `holder`.
     pub async fn put_entry_of(&self, entry: &Entry, holder: Holder) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         let done = self.is_held(&mut transaction, &entry.owner, holder).await?
