@@ -1,4 +1,4 @@
-//! Discovery documents: authorization server metadata (RFC 8414), its OpenID Connect variant, and protected resource
+//! Discovery documents: authorization server metadata (RFC 8414), its `OpenID` Connect variant, and protected resource
 //! metadata (RFC 9728).
 
 use axum::response::Response;

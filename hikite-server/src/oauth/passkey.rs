@@ -1,5 +1,5 @@
-//! Passkeys over HTTP: WebAuthn options, browser responses, and the page to manage keys, with its script. Each request
-//! carries the CSRF token of its page.
+//! Passkeys over HTTP: `WebAuthn` options, browser responses, and the page to manage keys, with its script. Each
+//! request carries the CSRF token of its page.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ struct Visit {
     body: Value,
 }
 
-/// Returns the WebAuthn options for a login.
+/// Returns the `WebAuthn` options for a login.
 pub(crate) async fn ask_to_log_in(desk: Desk, body: Body) -> Response {
     answered(async {
         trial::begin(&desk)?;
@@ -79,7 +79,7 @@ pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
     }
 }
 
-/// Returns the WebAuthn options for registering a key, for a user who is logged in.
+/// Returns the `WebAuthn` options for registering a key, for a user who is logged in.
 pub(crate) async fn ask_to_register(desk: Desk, body: Body) -> Response {
     answered(async {
         let (visit, login) = Visit::of_user(&desk, body).await?;
