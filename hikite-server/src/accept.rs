@@ -1,5 +1,5 @@
-//! The accept loop: connections with limits on their number, their silence and their slowness, with TLS where the config
-//! has a certificate, and an orderly end in which running requests finish.
+//! The accept loop. It limits the number of connections and how long they may be idle or slow, terminates TLS if the
+//! config has a certificate, and shuts down gracefully: running requests finish first.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::mcp::Sessions;
 use crate::router::router;
 use crate::{departure, staleness};
 
-/// After an accept that failed for want of file descriptors.
+/// Pause after an accept that failed for lack of file descriptors.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// Between two words on it in the log.
+/// Minimum interval between two log messages about missing file descriptors.
 const TELL_EVERY: Duration = Duration::from_secs(10);
 
-/// What a connection is told that finds no place.
+/// Response to a connection over the limit.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
@@ -64,8 +64,8 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     }
 }
 
-/// One connection too many. Nothing is read and nothing waited for: what does not fit into the socket's buffer is not said,
-/// and over TLS there is nobody yet to whom it could be said.
+/// Refuses a connection over the limit. Nothing is read and nothing is awaited: bytes that do not fit into the socket
+/// buffer are dropped, and a TLS client gets no response because no handshake has taken place.
 fn turn_away(stream: &TcpStream, app: &App, error: &Error) {
     tracing::warn!("a connection was refused: {}; {}", error.message, app.connections.what_to_raise());
     say_full(stream, app);
@@ -77,8 +77,8 @@ fn say_full(stream: &TcpStream, app: &App) {
     }
 }
 
-/// One open file that is given up to take a connection where there are no more, and to say so on it: without it, whoever
-/// connects would wait until a file is closed.
+/// A spare file descriptor. It is closed to accept and refuse one connection when no descriptors are left; otherwise
+/// clients would hang until another file is closed.
 struct Reserve {
     file: Option<File>,
     told: Option<Instant>,
@@ -100,7 +100,7 @@ impl Reserve {
         self.file = None;
         match tokio::time::timeout(BREATH, listener.accept()).await {
             Ok(Ok((stream, _))) => say_full(&stream, app),
-            // Somebody else was faster.
+            // Another task took the freed descriptor.
             Ok(Err(_)) => tokio::time::sleep(BREATH).await,
             Err(_) => {}
         }
@@ -127,7 +127,8 @@ async fn connection(
     let Some(tls) = tls else {
         return talk(stream, Counted::new(router, activity, peer), &app, &place).await;
     };
-    // Boxed, both: what a greeting needs is carried along neither by the conversation nor by those without one.
+    // Both futures are boxed so that plaintext connections do not carry the size of the TLS handshake, nor established
+    // ones.
     let greeting = place.ending.run_until_cancelled(tls.greet(stream, header_timeout));
     let greeting = Box::pin(app.stopping.run_until_cancelled(greeting)).await;
     let Some(stream) = greeting.flatten().flatten() else { return };
@@ -144,7 +145,7 @@ async fn talk(
     let (io, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        // Between requests; within a request's headers `Timed` is stricter.
+        // Applies between requests; within the headers of a request the header timeout is stricter.
         .header_read_timeout(app.limits.idle_timeout)
         .serve_connection(io, service);
     tokio::pin!(connection);
@@ -155,8 +156,8 @@ async fn talk(
             connection.await
         }
         () = place.ending.cancelled() => {
-            // It gives way because nothing ran on it, or nobody is known there; a request of somebody who was let in
-            // meanwhile is answered.
+            // The connection is evicted because it was idle or unauthenticated. A request that was authenticated in the
+            // meantime still gets its response.
             if place.activity.may_give_way() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! What every handler shares, built once.
+//! The state that all handlers share, built once.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -37,56 +37,56 @@ pub struct App {
     pub(crate) settings: ArcSwap<Settings>,
     pub(crate) sessions: Sessions,
     pub(crate) channels: Channels,
-    /// Of clients without a session: the calls that wait, and the lanes they run on.
+    /// Suspended calls and pooled sessions of stateless clients.
     pub(crate) parking: Arc<Parking<Arc<Back>>>,
     pub(crate) lanes: Lanes,
     pub(crate) streams: OpenStreams,
     pub(crate) connections: Connections,
-    /// How often each subject has come.
+    /// Request rate per subject.
     pub(crate) buckets: Buckets<Arc<str>>,
-    /// How many wrong tokens came from where.
+    /// Failed authentications per address.
     pub(crate) brake: Brake,
-    /// What else could be tried out.
+    /// Rate limits of the OAuth endpoints.
     pub(crate) tries: Tries,
     pub(crate) tasks: TaskTracker,
-    /// Fires when we stop: no new work, open streams end.
+    /// Cancelled on shutdown: no new work starts and open streams end.
     pub(crate) stopping: CancellationToken,
-    /// Fires before: load balancers are told to send nobody here any more.
+    /// Cancelled before `stopping`, so that load balancers stop sending requests here.
     leaving: CancellationToken,
-    /// The other nodes, where there may be any.
+    /// The other nodes of the cluster, if there is one.
     neighbours: OnceLock<Neighbours>,
     pub(crate) started: Instant,
     next_session: AtomicU64,
     open_sessions: AtomicU32,
-    /// Bytes of streams that are over and still kept.
+    /// Bytes of ended streams that are retained for resumption.
     pub(crate) kept_bytes: AtomicUsize,
 }
 
-/// What a reload of the config may change.
+/// The settings that a config reload may change.
 #[derive(Debug)]
 pub struct Settings {
     pub auth: Auth,
-    /// How people log in, and their clients; without it there is nothing of the kind.
+    /// OAuth for users and their clients; `None` disables all of its routes.
     pub oauth: Option<Arc<Oauth>>,
     pub origins: Origins,
-    /// Whose word on where a request comes from is believed.
+    /// The proxies whose forwarding headers are trusted.
     pub proxies: Proxies,
-    /// What is shown to clients that connect; without it they are spoken to in the open.
+    /// The server certificate; `None` serves plaintext HTTP.
     pub tls: Option<Tls>,
-    /// The surfaces of a client that does not choose.
+    /// The surfaces of a client that does not choose any.
     pub surfaces: Surfaces,
-    /// Names of clients that take no names of tools of more than 64 characters.
+    /// Client names that accept no tool names over 64 characters.
     pub short_names: Vec<Pattern>,
-    /// How often one caller may come; without it as often as it likes.
+    /// Request rate limit per caller; `None` is unlimited.
     pub rate: Option<Rate>,
-    /// Opens `/metrics` and nothing else.
+    /// Token that grants access to `/metrics` only.
     pub metrics_token: Option<Secret>,
-    /// What we say of ourselves to authorization servers, where others can reach us.
+    /// Client ID metadata document for the authorization servers of upstreams, if this instance has a public address.
     pub document: Option<Value>,
 }
 
 impl Settings {
-    /// The surfaces for a client that says this of itself.
+    /// Returns the surfaces for a client with this `clientInfo`.
     pub(crate) fn fitting(&self, surfaces: Surfaces, client: Option<&Object>) -> Surfaces {
         if self.short_names.is_empty() {
             return surfaces;
@@ -142,12 +142,12 @@ impl App {
         app
     }
 
-    /// From now on requests are traced.
+    /// Enables tracing of requests.
     pub fn trace(&self, tracer: Arc<Tracer>) {
         self.gateway.meter().trace(tracer);
     }
 
-    /// From now on this is one of several nodes, which know each other by `key`.
+    /// Joins a cluster of nodes that authenticate each other with `key`.
     pub fn join(self: &Arc<Self>, nodes: Arc<Nodes>, key: [u8; 32], client: Client) {
         let app = Arc::downgrade(self);
         nodes.when_lost(move || {
@@ -163,8 +163,8 @@ impl App {
         self.neighbours.get()
     }
 
-    /// Before we stop: whoever asks is told that we are about to, for as long as load balancers need to hear it, and
-    /// the other nodes may take over what is held here.
+    /// Prepares for shutdown: reports "not ready" long enough for load balancers to notice, then lets the other nodes
+    /// take over the sessions of this one.
     pub async fn leave(&self) {
         self.leaving.cancel();
         tokio::time::sleep(self.limits.leave).await;
@@ -181,19 +181,19 @@ impl App {
         self.settings.store(Arc::new(settings));
     }
 
-    /// Ends everything that is held for clients.
+    /// Ends all sessions and suspended calls.
     pub(crate) fn let_go(&self) {
         self.sessions.clear();
         self.parking.clear();
         self.lanes.clear();
     }
 
-    /// How much of a stream is kept for a client that may take it up again.
+    /// Returns how much of a stream is retained for resumption.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds { messages: self.limits.outbox_messages.max(1), bytes: self.limits.body_bytes }
     }
 
-    /// The use of places that callers and addresses share, and who has how many.
+    /// Returns the usage of all limits that callers or addresses share.
     pub(crate) fn usages(&self) -> Vec<Usage> {
         let mut usages = self.gateway.usages();
         usages.extend([

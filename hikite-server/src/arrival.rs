@@ -1,4 +1,4 @@
-//! How a request came in: from whom, its id, the trace it says it belongs to, and over what.
+//! The context of a request: caller, proof of identity, request id, trace and transport.
 
 use std::sync::Arc;
 
@@ -15,54 +15,54 @@ use http::request::Parts;
 use crate::refusal::refusal;
 use crate::request_id::RequestId;
 
-/// Over HTTP, as the conventions for traces name it.
+/// HTTP, as named by the OpenTelemetry conventions (`network.transport`).
 pub(crate) const TCP: &str = "tcp";
-/// Over stdin and stdout.
+/// Stdin and stdout.
 pub(crate) const PIPE: &str = "pipe";
 
 const PARENT: HeaderName = HeaderName::from_static("traceparent");
 const STATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// How we know who asks.
+/// The proof of a caller's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// It showed a token that programs have: a personal one, an access token, or one of another issuer.
+    /// A bearer token of a program: a personal token, an access token, or a token of another issuer.
     Token,
-    /// It showed the local token, which lies beside the store.
+    /// The local token, which is stored beside the database.
     Local,
-    /// A person is logged in at the browser that it came from.
+    /// The login session of a browser.
     Login,
-    /// Nobody asked: whoever holds the pipe, or can connect where the mode is `none`, is the owner. A message may say
-    /// that it comes from somebody else.
+    /// No proof: with stdio, or in auth mode `none`, whoever connects is the owner. A message may name another caller
+    /// in its `_meta`.
     Place,
 }
 
 impl Proof {
-    /// True if the person is there, and not a program that acts for them.
+    /// Returns `true` if a person is present, as opposed to a program that acts for one.
     pub(crate) fn is_in_person(self) -> bool {
         self != Self::Token
     }
 }
 
-/// The extension that the door gives every request that needs a caller; handlers take it.
+/// The request extension that the guard inserts for every route that needs a caller; handlers extract it.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) caller: Caller,
     pub(crate) proof: Proof,
     pub(crate) origin: Origin,
     pub(crate) transport: &'static str,
-    /// Another node has handed it on; it goes no further.
+    /// Set if another node forwarded the request; it is not forwarded again.
     pub(crate) is_relayed: bool,
-    /// The login of the browser that it came from, where a person sits at one.
+    /// The login session of the browser, if there is one.
     pub(crate) login: Option<BrowserLogin>,
 }
 
-/// A login as far as what is done with it must know.
+/// A browser's login session.
 #[derive(Clone, Debug)]
 pub(crate) struct BrowserLogin {
-    /// The secret in its cookie.
+    /// The secret in the cookie.
     pub(crate) secret: Secret,
-    /// Since when, in milliseconds since 1970.
+    /// Start of the login, in milliseconds since 1970.
     pub(crate) since: u64,
 }
 
@@ -71,7 +71,7 @@ impl Arrival {
         Self { caller, proof, origin, transport: TCP, is_relayed: false, login: None }
     }
 
-    /// A message that came with nothing around it.
+    /// Builds the context of a message that has no HTTP request around it.
     pub(crate) fn bare(caller: Caller, proof: Proof, transport: &'static str) -> Self {
         let request_id = Some(RequestId::random().0);
         let origin = Origin { request_id, ..Origin::default() };
@@ -88,7 +88,7 @@ impl<S: Sync> FromRequestParts<S> for Arrival {
     }
 }
 
-/// What the headers of a request say of its origin.
+/// Reads the request id and the trace context from the headers of a request.
 pub(crate) fn origin(id: &RequestId, headers: &HeaderMap) -> Origin {
     let request_id = Some(Arc::clone(&id.0));
     let Some(context) = context(headers) else { return Origin { request_id, ..Origin::default() } };
@@ -97,11 +97,11 @@ pub(crate) fn origin(id: &RequestId, headers: &HeaderMap) -> Origin {
 }
 
 fn context(headers: &HeaderMap) -> Option<TraceContext> {
-    // Nearly every request has none, and is asked for nothing else.
+    // Nearly all requests have no `traceparent`, so `tracestate` is read only after it.
     let mut parents = headers.get_all(PARENT).iter();
     let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
     let context = TraceContext::parse(parent.to_str().ok()?)?;
-    // It may come in several headers, which belong together.
+    // The `tracestate` header may be repeated; its values are joined.
     let states: Vec<&str> = headers.get_all(STATE).iter().filter_map(|state| state.to_str().ok()).collect();
     Some(context.with_state(Some(&states.join(","))))
 }

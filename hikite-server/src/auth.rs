@@ -1,6 +1,6 @@
-//! Who is calling: a bearer token, or for messages of MCP the one in `_meta`, becomes a `Caller`. The local token, a
-//! personal one, or an access token that our own server gave; never one in an address. Wrong ones are counted by where
-//! they come from.
+//! Authentication: turns a bearer token, or the token in `_meta` of an MCP message, into a `Caller`. Accepts the local
+//! token, personal tokens, our own access tokens and those of configured issuers; never a token in a URL. Failed
+//! attempts are counted per address.
 
 use std::net::IpAddr;
 
@@ -23,22 +23,22 @@ use crate::connection::Peer;
 use crate::mcp::sender;
 use crate::refusal::refusal;
 
-/// What every token begins with that we made: 256 random bits, which nobody guesses.
+/// Prefix of the tokens that hikite issues: 256 random bits, so they cannot be guessed.
 const OURS: &str = "hk_";
-/// What a signed token begins with.
+/// Prefix of a signed token (JWT).
 const SIGNED: &str = "ey";
-/// The local one among them, which makes its holder the owner.
+/// Prefix of the local token, whose holder is the owner.
 const LOCAL: &str = "hk_local_";
 
 #[derive(Clone, Debug)]
 pub enum Auth {
-    /// The local token makes its holder the owner.
+    /// The holder of the local token is the owner.
     Token(Secret),
-    /// Whoever can connect is the owner; only on a loopback address, and only if asked for.
+    /// No authentication: whoever connects is the owner. Allowed only on loopback addresses and only if configured.
     None,
 }
 
-/// Who sends the request, and how we know. A POST to MCP without a bearer is read as far as its messages say it.
+/// Authenticates a request. The body of a POST to `/mcp` without a bearer token is read for a token in `_meta`.
 pub(crate) async fn caller(
     app: &App,
     request: &mut Request,
@@ -47,7 +47,7 @@ pub(crate) async fn caller(
     let is_open = matches!(app.settings.load().auth, Auth::None);
     let bearer = bearer(request.headers());
     match bearer {
-        // What a client has left over from elsewhere is no harm where nobody asks for it.
+        // A leftover token of another server does no harm in auth mode `none`.
         Sent::Token(token) if !is_open || is_personal(token) => {
             look_for_grant(app, token).await;
             Ok((judge(app, token, peer(request))?, proof_of(app, token)))
@@ -63,7 +63,7 @@ pub(crate) async fn caller(
     }
 }
 
-/// The kind of proof that an accepted token is.
+/// Returns the kind of proof that an accepted token is.
 fn proof_of(app: &App, token: &str) -> Proof {
     match &app.settings.load().auth {
         Auth::Token(own) if is_same(token, own) => Proof::Local,
@@ -71,7 +71,7 @@ fn proof_of(app: &App, token: &str) -> Proof {
     }
 }
 
-/// Whether the request may read what is counted: an admin, or who holds the token that opens this and nothing else.
+/// Checks access to the metrics: for admins and holders of the metrics token.
 pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
     let settings = app.settings.load();
     let Sent::Token(token) = bearer(request.headers()) else {
@@ -87,8 +87,8 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
     require_admin(&judge(app, token, peer(request))?).map_err(refusal)
 }
 
-/// The bearer of a token, whatever the way it came: in the project that the token is for, or its person is bound to. An
-/// error while the store has been away for too long to say whether the token was revoked; the local token needs no store.
+/// Returns the caller of a token, in the project that the token or its user is bound to. Fails if the store has been
+/// unreachable for too long to rule out a revocation; the local token needs no store.
 pub(crate) fn known(app: &App, token: &str) -> Result<Option<Caller>, Error> {
     match &app.settings.load().auth {
         Auth::Token(own) if is_same(token, own) => Ok(Some(app.gateway.people().owner())),
@@ -102,12 +102,12 @@ pub(crate) fn known(app: &App, token: &str) -> Result<Option<Caller>, Error> {
     }
 }
 
-/// Who bears a token of another issuer, in the project that its people work in.
+/// Returns the caller of another issuer's token, in the project of that issuer's users.
 fn of_others(people: &People, token: &str) -> Option<Caller> {
     let caller = people.entrances()?.issuers.bearer(token)?;
-    // Its issuer may not know that the user was locked out or removed here.
+    // The issuer may not know that the user was locked out or removed here.
     let caller = Some(caller).filter(|caller| people.lets_in(&caller.subject))?;
-    // Nor that the user may do less here than it says.
+    // The issuer may grant more than the role of the user allows here.
     let user = people.identity().and_then(|identity| identity.user_of(&caller.subject));
     let caller = match user {
         Some(user) => user.role.cap(caller),
@@ -119,7 +119,7 @@ fn of_others(people: &People, token: &str) -> Option<Caller> {
     }
 }
 
-/// The bearer of an access token of ours. One for a project is good while its person may enter that project.
+/// Returns the caller of our own access token. A token for a project is valid while its user may enter that project.
 fn granted(app: &App, token: &str) -> Option<Caller> {
     match access(app, token) {
         Bearer::Known(caller) => app.gateway.people().enter_bound(caller),
@@ -136,12 +136,12 @@ fn access(app: &App, token: &str) -> Bearer {
     }
 }
 
-/// An access token that another process has just given is not refused because we have not heard of it yet, nor one of
-/// another issuer because we have not got its keys.
+/// Loads the grant of an access token that another process has just issued, or the keys of another issuer, so that a
+/// fresh token is not refused.
 async fn look_for_grant(app: &App, token: &str) {
-    // Nobody is let in by a store that is away for long, and nobody waits for it.
+    // A stale store authenticates nobody, so the lookup would only add a delay.
     if token.starts_with(SIGNED) && !app.gateway.freshness().is_stale() {
-        // Boxed, so that it takes no room in a call of anybody else.
+        // Boxed to keep the future of other calls small.
         Box::pin(look_for_signed(app, token)).await;
     }
 }
@@ -155,7 +155,8 @@ async fn look_for_signed(app: &App, token: &str) {
             tracing::warn!(%error, "a key could not be looked up");
         }
         if let Bearer::Absent(grant) = access() {
-            // Whose grant it is may be new here as well: nobody comes in before their mask.
+            // The user of the grant may be new here as well: their permissions must be loaded before their first
+            // request.
             let looked = match identity.look_for_grant(&grant).await {
                 Ok(true) => app.gateway.follow_users().await,
                 other => other.map(drop),
@@ -170,7 +171,8 @@ async fn look_for_signed(app: &App, token: &str) {
     }
 }
 
-/// The same, with wrong ones counted. While there have been too many, only a token that nobody can guess is let in.
+/// Authenticates a token and counts failures. While the login throttle is active, only tokens that cannot be guessed
+/// are accepted.
 fn judge(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Caller, Response> {
     match known(app, token).map_err(refusal)? {
         Some(caller) if token.starts_with(OURS) || token.starts_with(SIGNED) => Ok(caller),
@@ -201,7 +203,7 @@ fn is_same(token: &str, own: &Secret) -> bool {
 enum Sent<'a> {
     None,
     Token(&'a str),
-    /// Several, or of another scheme.
+    /// Several `Authorization` headers, or another scheme than `Bearer`.
     Wrong,
 }
 
@@ -218,7 +220,7 @@ fn bearer(headers: &HeaderMap) -> Sent<'_> {
     }
 }
 
-/// Stands before what changes things for everybody.
+/// Middleware that requires an admin.
 pub(crate) async fn admin_only(request: Request, next: Next) -> Response {
     let arrival = request.extensions().get::<Arrival>();
     match arrival.map(|arrival| require_admin(&arrival.caller)) {

@@ -1,4 +1,4 @@
-//! The brake on guessing: how many wrong tokens have come from an address lately, and when it may try again.
+//! The login throttle: counts failed authentications per address and says when to try again.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
@@ -10,32 +10,32 @@ use crate::app::App;
 use crate::bucket::Buckets;
 use crate::refusal::whole_seconds;
 
-/// So many wrong tokens may come within it, which is in the limits.
+/// Window of the throttle; the count is a configured limit.
 const SPAN: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(crate) struct Brake(Buckets<IpAddr>);
 
 impl Brake {
-    /// A wrong token came from there: an error if there were too many before it.
+    /// Records a failed authentication; an error if there were too many before it.
     pub(crate) fn note(&self, peer: Option<IpAddr>, app: &App) -> Result<(), Error> {
         let (Some(peer), Some(rate)) = (peer.map(place), rate(app)) else { return Ok(()) };
         self.0.take(&peer, rate, app.started.elapsed()).0.map_err(too_many)
     }
 
-    /// Whether anything from there is looked at.
+    /// Returns an error while requests from this address are refused.
     pub(crate) fn look(&self, peer: Option<IpAddr>, app: &App) -> Result<(), Error> {
         let (Some(peer), Some(rate)) = (peer.map(place), rate(app)) else { return Ok(()) };
         self.0.look(&peer, rate, app.started.elapsed()).map_err(too_many)
     }
 }
 
-/// Zero is no brake.
+/// Returns the configured rate; a limit of zero disables the throttle.
 fn rate(app: &App) -> Option<Rate> {
     let count = app.limits.failed_logins;
     (count > 0).then_some(Rate { count, per: SPAN })
 }
 
-/// The network in words: an address, or the network of one of version 6.
+/// Formats an IPv4 address, or the /64 network of an IPv6 address.
 pub(crate) fn network_of(peer: IpAddr) -> String {
     match place(peer) {
         IpAddr::V6(address) => format!("{address}/64"),
@@ -43,7 +43,7 @@ pub(crate) fn network_of(peer: IpAddr) -> String {
     }
 }
 
-/// Whoever has one address of version 6 has 2^64 of them.
+/// Maps an IPv6 address to its /64 network, because one subscriber has all 2^64 addresses of it.
 pub(crate) fn place(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {

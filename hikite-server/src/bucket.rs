@@ -1,4 +1,4 @@
-//! A bucket for everybody who comes, by whatever they are known, and an end to how many are remembered.
+//! Token buckets by key, with a bound on how many are held in memory.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use hikite_core::rate::{Bucket, Left, Rate};
 use parking_lot::Mutex;
 
-/// Beyond it those are forgotten who have most left.
+/// Beyond this number the fullest buckets are dropped.
 const REMEMBERED: usize = 10_000;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl<K> Default for Buckets<K> {
 }
 
 impl<K: Clone + Eq + Hash> Buckets<K> {
-    /// Takes one, or says how long to wait; and what is left.
+    /// Takes one token, or returns how long to wait; also returns what is left.
     pub(crate) fn take(&self, who: &K, rate: Rate, now: Duration) -> (Result<(), Duration>, Left) {
         let mut buckets = self.0.lock();
         if buckets.len() >= REMEMBERED && !buckets.contains_key(who) {
@@ -30,14 +30,14 @@ impl<K: Clone + Eq + Hash> Buckets<K> {
         (bucket.take(rate, now), bucket.left(rate, now))
     }
 
-    /// Whether there is one to take; nothing is taken.
+    /// Checks for a token without taking one.
     pub(crate) fn look(&self, who: &K, rate: Rate, now: Duration) -> Result<(), Duration> {
         let bucket = self.0.lock().get(who).copied();
         bucket.map_or(Ok(()), |mut copy| copy.take(rate, now))
     }
 }
 
-/// Forgets whoever could start afresh anyway, else the one who is nearest to it.
+/// Drops all full buckets, or else the one that is nearest to being full.
 fn make_room<K: Clone + Eq + Hash>(buckets: &mut HashMap<K, Bucket>, rate: Rate, now: Duration) {
     let wait = |bucket: &Bucket| bucket.left(rate, now).until_full;
     buckets.retain(|_, bucket| wait(bucket) > Duration::ZERO);

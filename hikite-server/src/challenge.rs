@@ -1,5 +1,5 @@
-//! What a refused request is told to bring: a token, or one that allows more. Written where the request leaves, which is
-//! where it is known under which of our names it came.
+//! The `WWW-Authenticate` challenge of a refused request: a token is missing, or has insufficient scope. Written by the
+//! guard on the way out, where the host name of the request is known.
 
 use axum::extract::Request;
 use axum::response::Response;
@@ -10,11 +10,11 @@ use http::{HeaderMap, StatusCode, Uri};
 use crate::app::App;
 use crate::oauth::Place;
 
-/// The marker of an answer that a token with more scopes would change, in the extensions of the answer.
+/// Response extension that marks a refusal for insufficient scope.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lacks(pub(crate) Option<Scopes>);
 
-/// What must be remembered of a request for it.
+/// The parts of a request that the challenge needs.
 #[derive(Debug)]
 pub(crate) struct Challenge {
     uri: Uri,
@@ -53,7 +53,7 @@ impl Challenge {
         )
     }
 
-    /// Where it is described how a token is got, if one can be.
+    /// Returns the URL of the protected resource metadata, if OAuth is enabled.
     fn metadata(&self, app: &App) -> Option<String> {
         let oauth = app.settings.load().oauth.clone()?;
         let mut headers = HeaderMap::new();
@@ -62,7 +62,7 @@ impl Challenge {
     }
 }
 
-/// What the client should ask its user for: what it has, and what it lacks and its user may allow.
+/// Returns the scopes that the client should request: those it has, plus the missing one if its user may grant it.
 fn wanted(app: &App, caller: &Caller, lacks: Option<Lacks>) -> Option<Scopes> {
     let grant = caller.token.as_ref().filter(|id| id.starts_with("grt_"))?;
     let identity = app.gateway.people().identity()?;
@@ -70,7 +70,7 @@ fn wanted(app: &App, caller: &Caller, lacks: Option<Lacks>) -> Option<Scopes> {
     let named = lacks.and_then(|lacks| lacks.0);
     let missing = |scope: &Scopes| !caller.scopes.contains(*scope);
     let lacking = named.or([Scopes::READ, Scopes::CALL].into_iter().find(missing)).filter(missing)?;
-    // No token for a project administers, whatever its user allows.
+    // A token for a project has no admin scope, whatever the role of its user.
     if lacking.contains(Scopes::ADMIN) && caller.project.is_some() {
         return None;
     }

@@ -1,7 +1,6 @@
-//! Connecting an account in a browser: a page that says for whom, the way to the provider, and the way back. A link works
-//! for the person it names and for nobody else: whoever opens it is logged in as that person, types the one-time code of
-//! the terminal, or, where nobody can log in, shows that person's token. The browser is bound by a cookie from then on;
-//! nothing is shown that was sent.
+//! Connecting an account in a browser: a page that names the user, the redirect to the provider, and the callback. A
+//! link works only for the user it names, who is logged in, enters the one-time code of the terminal, or, without
+//! OAuth, shows their token. A cookie binds the browser from then on; submitted secrets are never displayed.
 
 mod page;
 
@@ -29,17 +28,17 @@ use crate::oauth::{self, Fields};
 const COOKIE_NAME: &str = "hikite_connect";
 const COOKIE_SECONDS: u32 = 900;
 
-/// The person who opens a link.
+/// The user who opens a link.
 enum Opener {
-    /// The person whom the link names.
+    /// The user named in the link.
     Named,
-    /// Nobody yet, who can log in.
+    /// An unauthenticated user who can log in.
     MustLogIn,
-    /// Nobody yet, who can prove it here.
+    /// An unauthenticated user who can enter a proof on this page.
     MustProve(Proof),
 }
 
-/// `GET /connect/{provider}?link=…`: what the link is for. It stays good, whoever looks at it.
+/// Handles `GET /connect/{provider}?link=…`: shows what the link is for. Does not consume the link.
 pub(crate) async fn ask(
     State(app): State<Arc<App>>,
     Path(provider): Path<String>,
@@ -59,7 +58,7 @@ pub(crate) async fn ask(
                 }
             });
         }
-        // Whoever is logged in needs no link, and gets one; whoever is not can log in where people do.
+        // A user who is logged in needs no link and gets one; anybody else is sent to the login, if there is one.
         let Some(subject) = oauth::logged_in(&app, &headers).await? else {
             let can_log_in = app.settings.load().oauth.is_some();
             return if can_log_in { Ok(oauth::log_in_first(&uri)) } else { Err(no_link()) };
@@ -70,7 +69,7 @@ pub(crate) async fn ask(
     outcome.await.unwrap_or_else(|error| page.failure(&error))
 }
 
-/// `POST /connect/{provider}?link=…`: the link is used, and the browser goes to the provider.
+/// Handles `POST /connect/{provider}?link=…`: consumes the link and redirects the browser to the provider.
 pub(crate) async fn go(
     State(app): State<Arc<App>>,
     Path(provider): Path<String>,
@@ -112,7 +111,7 @@ pub(crate) async fn go(
     outcome.await.unwrap_or_else(|error| page.failure(&error))
 }
 
-/// `GET /connect/callback`: the provider sends the browser back.
+/// Handles `GET /connect/callback`: the provider's redirect back.
 pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
     let page = Page(Language::of(&headers));
     let outcome = async {
@@ -134,13 +133,13 @@ fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
     app.gateway.accounts().ok_or_else(no_link)
 }
 
-/// The name of the person whom a link is for, as people read it.
+/// Returns the display name of the user whom a link is for.
 fn name(app: &App, waiting: &Waiting) -> Arc<str> {
     let known = app.gateway.people().name_of(&waiting.subject);
     known.map_or_else(|| Arc::clone(&waiting.subject), |(_, name)| name)
 }
 
-/// Finds out who opens a link. Somebody else who is logged in is refused: a link that was sent to them may be a trap.
+/// Determines who opens a link. Another user who is logged in is refused: the link may be a phishing attempt.
 async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Opener, Error> {
     let settings = app.settings.load_full();
     if settings.oauth.is_some() {
@@ -153,15 +152,15 @@ async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Ope
             None => Ok(Opener::MustLogIn),
         };
     }
-    // Whoever can connect is the owner, as everywhere in this mode.
+    // In auth mode `none` whoever can connect is the owner.
     if matches!(settings.auth, Auth::None) && waiting.subject == app.gateway.people().owner().subject {
         return Ok(Opener::Named);
     }
     Ok(Opener::MustProve(Proof { takes_token: true, ..Proof::of(waiting) }))
 }
 
-/// Whether a text proves that the person whom the link names sits at the browser: the code that a terminal shows for this
-/// link, or, where nobody can log in, a token of that person.
+/// Returns `true` if a text proves the identity of the user named in the link: the code that the terminal shows, or,
+/// without OAuth, a token of that user.
 async fn proves(app: &App, waiting: &Waiting, link: &str, text: &str) -> Result<bool, Error> {
     if app.settings.load().oauth.is_none() {
         let is_theirs = auth::known(app, text)?
@@ -173,7 +172,7 @@ async fn proves(app: &App, waiting: &Waiting, link: &str, text: &str) -> Result<
     accounts(app)?.is_code(&waiting.provider, link, text).await
 }
 
-/// The only parameter of this name.
+/// Returns the query parameter of this name, if there is exactly one.
 fn parameter(uri: &Uri, name: &str) -> Option<String> {
     let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?.0;
     let mut values = pairs.into_iter().filter(|(key, _)| key == name).map(|(_, value)| value);

@@ -1,5 +1,5 @@
-//! One client connection's manners: headers must come within their time once they have begun, and a client that
-//! does not read its answer is cut off. Whether a request is running is counted around the service.
+//! Timeouts of one client connection: headers must be complete in time once they have begun, and a client that does not
+//! read its response is disconnected. Counts the running requests of a connection.
 
 mod table;
 
@@ -23,7 +23,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 pub(crate) use table::{ConnectionPlace, Connections};
 
-/// How many requests of one connection are running, answers being sent included, and how many ever began.
+/// The number of running requests of a connection, including responses being sent, and of all requests so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Activity(Arc<Counts>);
 
@@ -31,9 +31,9 @@ pub(crate) struct Activity(Arc<Counts>);
 struct Counts {
     running: AtomicUsize,
     begun: AtomicUsize,
-    /// When the last request began, in milliseconds since the connection was accepted.
+    /// Start of the last request, in milliseconds since the connection was accepted.
     last: AtomicU64,
-    /// True if somebody who was let in has asked for something on it.
+    /// Set once an authenticated request has arrived on the connection.
     known: AtomicBool,
 }
 
@@ -42,8 +42,8 @@ impl Activity {
         Self::default()
     }
 
-    /// When the last request began, as a time since the connection was accepted; nothing while one runs of somebody who was
-    /// let in.
+    /// Returns when the last request began, as a time since the connection was accepted; `None` while an authenticated
+    /// request runs.
     pub(crate) fn idle_after(&self) -> Option<Duration> {
         self.may_give_way().then(|| Duration::from_millis(self.0.last.load(Ordering::Relaxed)))
     }
@@ -53,12 +53,13 @@ impl Activity {
         self.0.last.store(last, Ordering::Relaxed);
     }
 
-    /// True if nothing runs, or nothing of anybody known: a stranger who sends a body slowly holds no place.
+    /// Returns `true` if the connection may be evicted: it is idle, or unauthenticated. A stranger who sends a body
+    /// slowly cannot occupy a connection.
     pub(crate) fn may_give_way(&self) -> bool {
         self.is_idle() || !self.is_known()
     }
 
-    /// Somebody was let in who asks for something on it.
+    /// Marks the connection as authenticated.
     pub(crate) fn becomes_known(&self) {
         self.0.known.store(true, Ordering::Relaxed);
     }
@@ -91,7 +92,7 @@ impl Drop for Running {
     }
 }
 
-/// The socket with its two clocks.
+/// A TCP stream with a header timeout and a write timeout.
 #[derive(Debug)]
 pub(crate) struct Timed {
     stream: TcpStream,
@@ -100,17 +101,17 @@ pub(crate) struct Timed {
     header_timeout: Duration,
     write_timeout: Duration,
     head: Option<Head>,
-    /// Runs while the client does not take what we write.
+    /// Runs while the client does not read.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-/// From the first byte of a request's headers to the request.
+/// The state from the first byte of a request's headers until the request begins.
 #[derive(Debug)]
 struct Head {
     since: Instant,
-    /// How many requests had begun by then.
+    /// Number of requests that had begun by then.
     begun: usize,
-    /// Set only where the headers do not come at once, which most do.
+    /// Created only if the headers do not arrive at once, which is rare.
     clock: Option<Pin<Box<Sleep>>>,
 }
 
@@ -135,7 +136,7 @@ impl Timed {
         Self { stream, accepted, activity, header_timeout, write_timeout, head: None, stalled: None }
     }
 
-    /// What was read so far was no request; the next byte may begin one.
+    /// Resets the header timeout: the bytes so far were no request (a TLS handshake).
     pub(crate) fn rest(&mut self) {
         self.head = None;
     }
@@ -161,7 +162,7 @@ impl AsyncRead for Timed {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         let begun = self.activity.begun();
-        // The headers that the clock was for have become a request.
+        // The headers are complete and became a request.
         if !self.activity.is_idle() || self.head.as_ref().is_some_and(|head| head.begun != begun) {
             self.head = None;
         }
@@ -211,15 +212,15 @@ impl AsyncWrite for Timed {
     }
 }
 
-/// Where a request comes from; in its extensions. Behind a trusted proxy it is whoever the proxy says.
+/// The client address of a request, stored in its extensions. Behind a trusted proxy it is the forwarded address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
-    /// Whether nobody could read it on its way.
+    /// `true` if the connection is encrypted.
     pub(crate) is_secure: bool,
 }
 
-/// The router, with running requests counted until the last byte of their answer.
+/// A service that counts running requests until the last byte of their response.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     router: axum::Router,
@@ -282,7 +283,7 @@ impl http_body::Body for CountedBody {
     }
 }
 
-/// An answer that comes before the body was read ends the connection, so that the rest of it is not read.
+/// Closes the connection after a response that was sent before the body was read, so that the rest is not read.
 pub(crate) fn close_refused(mut response: Response) -> Response {
     if matches!(response.status().as_u16(), 408 | 413) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

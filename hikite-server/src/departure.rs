@@ -1,11 +1,10 @@
-//! Ends what belongs to those who have left: when users, tokens or grants change, sessions and open streams of those who
-//! were locked out, removed or lost their token are ended, not at their next message.
+//! Ends sessions and open streams as soon as their user is locked out or removed, or their token is revoked.
 
 use std::sync::Arc;
 
 use crate::app::App;
 
-/// Follows what changes about people, until we stop.
+/// Follows changes of users, tokens and grants until shutdown.
 pub(crate) async fn follow(app: Arc<App>) {
     let mut changes = app.gateway.people().changes();
     while let Some(Ok(())) = app.stopping.run_until_cancelled(changes.changed()).await {

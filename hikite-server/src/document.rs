@@ -1,4 +1,4 @@
-//! What we say of ourselves to the authorization servers of others, where we have a public address.
+//! The client ID metadata document of hikite for the authorization servers of upstreams.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! The one way in, for every route, from top to bottom: the request gets its id and its span, Host and Origin are
-//! checked, then who asks, how often, and in which project. One service instead of a layer for each, because every
-//! layer costs a call more than it does.
+//! The guard: the only way in for every route. In order: request id and span, Host and Origin, authentication, rate
+//! limit, project. One service instead of a layer for each, because a layer costs more than its work.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -26,19 +25,19 @@ use crate::rate::{self, Turn};
 use crate::refusal::refusal;
 use crate::{auth, connection, health, node, origin, person, project, proxy};
 
-/// What a route wants to know of whoever comes.
+/// The authentication that a route requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
     Nothing,
-    /// Nothing, where people log in; elsewhere there is no such route.
+    /// None; the route exists only if OAuth is enabled.
     Oauth,
-    /// That it may read what is counted.
+    /// Access to the metrics.
     Reader,
-    /// Who it is.
+    /// A caller.
     Caller,
-    /// That another node has handed it on; where there are none, there is no such route.
+    /// Another node; the route exists only in a cluster.
     Node,
-    /// Who sits at the browser; whoever is not logged in is sent there first.
+    /// A login at the browser; anybody else is redirected to the login page.
     Person,
 }
 
@@ -53,7 +52,7 @@ impl Door {
         Self { app: Arc::clone(app), needs }
     }
 
-    /// From the first look at a request to the last touch on its answer.
+    /// Handles a request from first check to finished response.
     async fn pass<S: Inside>(self, mut request: Request, mut inside: S) -> Result<Response, Infallible> {
         proxy::settle(&self.app, &mut request);
         let visit = Visit::begin(&self.app, &request);
@@ -73,7 +72,7 @@ impl Door {
         Ok(visit.end(&self.app, connection::close_refused(response)))
     }
 
-    /// Whether the request may go in; if not, what it gets instead.
+    /// Admits the request or returns the response that refuses it.
     async fn admit(
         &self,
         request: &mut Request,
@@ -82,7 +81,7 @@ impl Door {
     ) -> Result<(), Response> {
         leaving.page = origin::check(&self.app, request)?;
         self.admit_by_need(request, visit, leaving).await?;
-        // Where anybody may come in, nobody is known by that.
+        // A public route does not authenticate the connection.
         if !matches!(self.needs, Needs::Nothing | Needs::Oauth)
             && let Some(activity) = request.extensions_mut().remove::<Activity>()
         {
@@ -106,7 +105,7 @@ impl Door {
             Needs::Oauth if self.app.settings.load().oauth.is_none() => {
                 self.admit_nobody(request, visit, leaving).await
             }
-            // Boxed, so that they take no room in a call.
+            // Boxed to keep the future of calls small.
             Needs::Node => Box::pin(self.admit_node(request, visit, leaving)).await,
             Needs::Person => Box::pin(person::admit(&self.app, request, &visit.origin)).await,
             Needs::Nothing | Needs::Oauth => Ok(()),
@@ -128,7 +127,7 @@ impl Door {
         Ok(())
     }
 
-    /// Where nothing is behind the door, which only callers are told.
+    /// Answers for a route that is disabled: 404, but only to callers who are authenticated.
     async fn admit_nobody(
         &self,
         request: &mut Request,
@@ -149,7 +148,7 @@ impl Door {
         let (caller, proof) = auth::caller(&self.app, request, visit.is_mcp()).await?;
         leaving.caller = Some(caller.clone());
         if visit.is_mcp() && self.app.neighbours().is_some() {
-            // Who holds which session stands in the store, for the owner as well.
+            // The store records which node holds a session, so this applies to the local owner too.
             self.app.gateway.freshness().check().map_err(refusal)?;
         }
         leaving.turn = rate::take(&self.app, &caller)?;
@@ -160,10 +159,10 @@ impl Door {
     }
 }
 
-/// What an answer still gets on its way out.
+/// Data for the headers that are added to a response.
 #[derive(Default)]
 struct Leaving {
-    /// The page that may read it.
+    /// The origin that may read the response (CORS).
     page: Option<HeaderValue>,
     challenge: Option<Challenge>,
     caller: Option<Caller>,
@@ -180,7 +179,7 @@ impl Leaving {
     }
 }
 
-/// What stands behind the door; always ready.
+/// A service behind the guard; always ready.
 pub(crate) trait Inside:
     Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
 {

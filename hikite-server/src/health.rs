@@ -1,4 +1,4 @@
-//! Whether we are up, for people and load balancers; says nothing about what stands behind.
+//! Liveness and readiness, for people and load balancers. Reveals nothing about upstreams.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::readiness;
 use crate::refusal::{json, refusal};
 
-/// At the root a person is shown the pages; everybody else is told that we are up.
+/// Handles `GET /`: browsers are redirected to the UI, other clients get the health status.
 pub(crate) async fn root(app: State<Arc<App>>, headers: HeaderMap) -> Response {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     if accept.is_some_and(|accept| accept.starts_with("text/html")) {
@@ -29,7 +29,7 @@ pub(crate) async fn health(State(app): State<Arc<App>>) -> Response {
     alive(app.started)
 }
 
-/// The process lives, since then.
+/// Returns the liveness response, with the uptime since `started`.
 pub(crate) fn alive(started: Instant) -> Response {
     let body = Object::default()
         .with("status", "ok")
@@ -41,7 +41,7 @@ pub(crate) fn alive(started: Instant) -> Response {
     json(StatusCode::OK, &body.raw())
 }
 
-/// Whether load balancers may send somebody here, and if not, why.
+/// Handles the readiness probe: whether load balancers may send requests here, and why not.
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
     readiness::answer(&app.unready())
 }
@@ -51,12 +51,12 @@ pub(crate) async fn not_found() -> Response {
     refusal(error.hint("MCP clients connect to `/mcp`; `/docs` describes the REST API"))
 }
 
-/// The method is no method of this address; which are stands in `Allow`.
+/// Returns 405; axum adds the `Allow` header.
 pub(crate) async fn wrong_method() -> Response {
     refusal(Error::new(Kind::MethodNotAllowed, "this address does not take this method"))
 }
 
-/// The same where only we know which methods are, as for a HEAD request that must not open a stream.
+/// Returns 405 with its own `Allow` header, as for a HEAD request that must not open a stream.
 pub(crate) fn only(methods: &'static str) -> Response {
     let error = Error::new(Kind::MethodNotAllowed, "this address does not take this method here");
     let mut response = refusal(error);

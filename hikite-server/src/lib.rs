@@ -1,5 +1,5 @@
-//! Speaks to clients: HTTP and stdio in, the gateway behind. The only crate that knows axum; nothing here
-//! decides what a caller may do beyond who the caller is.
+//! The client-facing side: HTTP and stdio in front of the gateway. The only crate that uses axum; it decides who a
+//! caller is, not what that caller may do.
 
 mod accept;
 mod app;

@@ -1,5 +1,4 @@
-//! MCP towards clients: sessions, requests without one, the methods they may call, and the transports that carry
-//! them.
+//! MCP towards clients: sessions, stateless requests, methods and transports.
 
 mod call;
 mod capability;

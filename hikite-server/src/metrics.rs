@@ -1,4 +1,4 @@
-//! `/metrics` for Prometheus: for the owner, and for whoever holds the token that opens this and nothing else.
+//! The Prometheus endpoint `/metrics`, for admins and holders of the metrics token.
 
 mod process;
 mod text;
@@ -18,7 +18,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 }
 
 impl App {
-    /// Everything that is counted here and behind.
+    /// Collects all metrics of the server and the gateway.
     pub fn reading(&self) -> Vec<Metric> {
         let mut metrics = self.gateway.reading();
         let labels = vec![("version", env!("CARGO_PKG_VERSION").into())];

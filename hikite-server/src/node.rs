@@ -1,5 +1,5 @@
-//! The other nodes, as this one's door sees them: requests for what another holds are handed on to it, and what others
-//! hand on is let in by the pass that they show. One hop: what was handed on once is not handed on again.
+//! The other nodes of a cluster. Forwards requests to the node that holds their session, and authenticates requests
+//! that other nodes forward. A forwarded request is not forwarded again.
 
 mod forward;
 mod pass;
@@ -21,14 +21,14 @@ use pass::Desk;
 
 pub(crate) use forward::{Missed, Sent};
 
-/// What the addresses begin with at which nodes reach each other.
+/// Path prefix of requests between nodes.
 pub(crate) const PREFIX: &str = "/node";
 
 pub(crate) struct Neighbours {
     pub(crate) nodes: Arc<Nodes>,
     desk: Desk,
     client: Client,
-    /// Whose turn it is to take a session over.
+    /// Serialises taking over sessions.
     pub(crate) taking: tokio::sync::Mutex<()>,
 }
 
@@ -38,7 +38,7 @@ impl Neighbours {
     }
 }
 
-/// Who stands behind a request that another node has handed on. Its body is read for that.
+/// Authenticates a request from another node. Reads its body to verify the token.
 pub(crate) async fn admit(
     app: &App,
     neighbours: &Neighbours,

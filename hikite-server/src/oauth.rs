@@ -1,6 +1,6 @@
-//! The authorization server: how people and their clients get tokens for this house. One endpoint per file; what they
-//! share is a desk (who comes, from where, under which of our names) and the pages. All of it is public, and none of it
-//! says what stands behind the door.
+//! The OAuth authorization server: issues tokens to users' clients. One endpoint per file; they share the request
+//! context (client address, login, public name) and the pages. All endpoints are public and reveal nothing about
+//! upstreams.
 
 mod answer;
 mod authorize;
@@ -44,17 +44,17 @@ use crate::bucket::Buckets;
 pub(crate) use fields::Fields;
 pub(crate) use place::Place;
 
-/// Who is logged in at the browser that sent this, if people can log in here at all.
+/// Returns the subject that is logged in at the browser, if OAuth is enabled.
 pub(crate) async fn logged_in(app: &App, headers: &HeaderMap) -> Result<Option<Arc<str>>, Error> {
     Ok(at_browser(app, headers).await?.map(|person| Arc::clone(&person.user.subject)))
 }
 
-/// Somebody who is logged in at a browser.
+/// A user who is logged in at a browser.
 pub(crate) struct Person {
     pub(crate) user: Arc<User>,
-    /// What forms made for it carry.
+    /// The CSRF token of forms.
     pub(crate) form_token: String,
-    /// Under which of our names it came.
+    /// The base URL that the browser used.
     pub(crate) base: String,
     pub(crate) login: BrowserLogin,
 }
@@ -71,45 +71,45 @@ pub(crate) async fn at_browser(app: &App, headers: &HeaderMap) -> Result<Option<
     Ok(Some(Person { user: login.user, form_token, base: place.base, login: browser }))
 }
 
-/// Sends a browser to the login, and from there back to where it wanted to go.
+/// Redirects a browser to the login page, and back afterwards.
 pub(crate) fn log_in_first(uri: &Uri) -> Response {
     login::send_to(&uri.to_string())
 }
 
-/// What the config says of it.
+/// The OAuth settings.
 #[derive(Clone, Debug)]
 pub struct Oauth {
-    /// Under which name tokens are made, and for how long.
+    /// Issuer and lifetime of tokens.
     pub terms: Terms,
-    /// Whether we have no name but those of this machine: then the one that a client uses is right.
+    /// `true` if there is no public name; then any loopback name that a client uses is accepted.
     pub is_local: bool,
     pub cimd: Cimd,
-    /// Whether clients may register themselves.
+    /// `true` if dynamic client registration is allowed.
     pub registration: bool,
-    /// For descriptions of clients, which lie at addresses that strangers name.
+    /// HTTP client for client ID metadata documents, whose addresses are chosen by strangers.
     pub client: Client,
 }
 
-/// Whether the id of a client may be the address of its description.
+/// Support for client ID metadata documents (CIMD).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cimd {
-    /// Well-known clients are known as they come with hikite, others are looked up.
+    /// Well-known clients use their bundled metadata; others are fetched.
     Auto,
-    /// All are looked up; what comes with hikite stands in where that fails.
+    /// All are fetched; bundled metadata is the fallback.
     On,
     Off,
 }
 
-/// How often what could be tried out was tried.
+/// Rate limits of endpoints that could be abused.
 #[derive(Debug, Default)]
 pub(crate) struct Tries {
-    /// Wrong passwords, by the name they were tried with.
+    /// Wrong passwords, by user name.
     names: Buckets<Arc<str>>,
-    /// New clients, by where they came from.
+    /// Client registrations, by address.
     registrations: Buckets<IpAddr>,
-    /// Descriptions that were looked up, likewise.
+    /// Fetched client metadata documents, by address.
     lookups: Buckets<IpAddr>,
-    /// Questions that were kept, likewise.
+    /// Stored login and passkey challenges, by address.
     begun: Buckets<IpAddr>,
 }
 

@@ -1,5 +1,5 @@
-//! Around every HTTP request: its id, its duration, its origin for whoever handles it, and for the REST API its span.
-//! Requests of MCP have spans of their own, in the words of that protocol.
+//! Observability of every HTTP request: id, duration, origin, and a span for the REST API. MCP requests have spans of
+//! their own.
 
 use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
@@ -14,14 +14,14 @@ use crate::arrival;
 use crate::connection::Peer;
 use crate::request_id::RequestId;
 
-/// What is told of an address that is none of ours.
+/// Route label of unknown paths.
 const NO_ROUTE: &str = "";
-/// Requests of the REST API are traced here.
+/// Path prefix of the REST API, whose requests are traced here.
 const REST: &str = "/v1/";
-/// The addresses of MCP, where a message may say by itself who sends it.
+/// The MCP routes, where a message may name its sender.
 const MCP: [&str; 2] = ["/mcp", "/mcp/{project}"];
 
-/// One request, from its first look to its answer.
+/// A request from arrival to response.
 #[derive(Debug)]
 pub(crate) struct Visit {
     id: RequestId,
@@ -60,7 +60,7 @@ impl Visit {
         self.span = Some(span);
     }
 
-    /// Counts it, and puts its id on the answer.
+    /// Records the metrics and sets the request id header.
     pub(crate) fn end(mut self, app: &App, response: Response) -> Response {
         let status = response.status();
         app.gateway.meter().exchange(self.method, self.route(), status.as_u16(), self.started.elapsed());
@@ -73,7 +73,7 @@ impl Visit {
         self.id.put_on(response)
     }
 
-    /// The pattern that the address fits, not the address.
+    /// Returns the route pattern, not the path.
     fn route(&self) -> &str {
         self.route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str)
     }
@@ -87,7 +87,7 @@ impl Visit {
     }
 }
 
-/// A bounded set, whatever clients send.
+/// Maps the method to a bounded set of labels.
 fn known(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

@@ -1,5 +1,5 @@
-//! Against DNS rebinding and foreign web pages: the Host must be ours, and an Origin, where a browser sends one,
-//! must be ours too or one that the config lets in. Pages that are let in may read the answers.
+//! Protection against DNS rebinding and foreign web pages: the Host must be ours, and an Origin must be ours or
+//! configured. Configured origins may read responses (CORS).
 
 use std::net::IpAddr;
 
@@ -19,27 +19,28 @@ use crate::refusal::refusal;
 
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
-    /// Host names, without port, that stand for us besides the loopback ones.
+    /// Own host names, without port, besides the loopback ones.
     pub hosts: Vec<String>,
-    /// Whole origins of web pages that may call us.
+    /// Origins of web pages that may call the server.
     pub origins: Vec<String>,
-    /// Any web page may call us. It needs a token like everybody: nothing is sent along by itself.
+    /// Allows any web page. It still needs a token: browsers attach no credentials.
     pub any_origin: bool,
-    /// Bound to an address that others can reach: any address may then be written in a URL.
+    /// Set if bound to a non-loopback address: any IP address is then a valid host.
     pub reachable: bool,
 }
 
 const METHODS: &str = "GET, POST, PUT, PATCH, DELETE";
-/// The headers we read from a page's requests.
+/// Request headers that pages may send.
 const REQUEST_HEADERS: &str = "authorization, content-type, hikite-project, last-event-id, mcp-method, mcp-name, \
     mcp-protocol-version, mcp-session-id, traceparent, tracestate, x-request-id";
-/// The headers a page may read in our answers.
+/// Response headers that pages may read.
 const ANSWER_HEADERS: &str = "mcp-session-id, ratelimit-limit, ratelimit-policy, ratelimit-remaining, \
     ratelimit-reset, retry-after, www-authenticate, x-request-id";
-/// How long a browser need not ask again, in seconds.
+/// Cache time of a preflight response, in seconds.
 const PREFLIGHT_AGE: &str = "600";
 
-/// What the answer must say to the page that asks, if one does; or the answer itself, where it is at hand already.
+/// Checks Host and Origin. Returns the allowed origin, if there is one, or the response to a preflight or refused
+/// request.
 pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>, Response> {
     let asked = request.extensions().get::<AskedHost>().map(|asked| &*asked.0);
     let page = app.settings.load().origins.check(request.headers(), asked).map_err(|what| {
@@ -48,7 +49,7 @@ pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>,
             "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
         refusal(error.hint(hint))
     })?;
-    // A browser's question before the request itself carries no token.
+    // A preflight request carries no token.
     let asks_first =
         request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
     match page {
@@ -57,7 +58,7 @@ pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>,
     }
 }
 
-/// Lets the page, which has been checked, read the answer.
+/// Adds the CORS headers for an allowed origin.
 pub(crate) fn allow(mut response: Response, page: Option<HeaderValue>) -> Response {
     if let Some(page) = page {
         let_in(response.headers_mut(), page);
@@ -75,7 +76,7 @@ fn preflight(origin: HeaderValue) -> Response {
     response
 }
 
-/// Never with credentials: a token is sent by the page itself or not at all.
+/// Sets the CORS headers. Credentials are never allowed: a page sends its token explicitly.
 fn let_in(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(VARY, HeaderValue::from_static("Origin"));
@@ -83,8 +84,8 @@ fn let_in(headers: &mut HeaderMap, origin: HeaderValue) {
 }
 
 impl Origins {
-    /// What a browser is to be told of the page that asks, if it is one; or which header is not allowed. `asked` is the
-    /// host that a trusted proxy was asked for: it must be ours as well.
+    /// Returns the allowed origin, if the request has one, or the name of the header that is not allowed. The host that
+    /// a trusted proxy received must be ours as well.
     fn check(&self, headers: &HeaderMap, asked: Option<&str>) -> Result<Option<HeaderValue>, &'static str> {
         let host = single(headers, HOST).map_err(|()| "Host")?.ok_or("Host")?;
         if !self.is_own_host(host) || asked.is_some_and(|asked| !self.is_own_host(asked)) {
@@ -99,7 +100,8 @@ impl Origins {
         }
     }
 
-    /// An address is no proof for a page: only the very host that was asked, loopback, and what is configured are.
+    /// Returns `true` for configured origins, loopback, and the requested host itself. Other IP addresses are not
+    /// trusted as origins.
     fn is_own_origin(&self, origin: &str, asked: &str) -> bool {
         if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
             return true;
@@ -115,7 +117,7 @@ impl Origins {
         if name.eq_ignore_ascii_case("localhost") || self.hosts.iter().any(is) {
             return true;
         }
-        // An address cannot be rebound: nobody's DNS stands between.
+        // An IP address cannot be rebound, because no DNS is involved.
         match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
             Ok(address) => address.is_loopback() || self.reachable,
             Err(_) => false,
@@ -123,7 +125,7 @@ impl Origins {
     }
 }
 
-/// The header's only value; twice is an error.
+/// Returns the only value of a header; an error if it is repeated.
 fn single(headers: &HeaderMap, name: http::HeaderName) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {

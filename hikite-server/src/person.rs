@@ -1,5 +1,5 @@
-//! Who sits at the browser: the login in its cookie becomes a caller with the rights of that user, and what the pages need
-//! to know of it. Where nobody is asked who they are, it is the owner.
+//! Authentication of the UI: turns the login cookie of a browser into a caller and a `Visitor` for the pages. In auth
+//! mode `none` it is the owner.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::oauth::Person;
 use crate::refusal::refusal;
 use crate::{health, oauth, rate};
 
-/// Gives the request its visitor, or the answer it gets instead: the way to the login, or none.
+/// Adds the visitor to the request, or returns a redirect to the login or a 404.
 pub(crate) async fn admit(app: &App, request: &mut Request, origin: &Origin) -> Result<(), Response> {
     let (headers, next) = (request.headers().clone(), next(request));
     let (caller, mut visitor, login) = find(app, &headers, &next).await?;
@@ -55,19 +55,19 @@ async fn find(app: &App, headers: &HeaderMap, next: &Uri) -> Result<Found, Respo
     }
 }
 
-/// The project that a user is bound to is gone: nothing else opens for them.
+/// Builds the error for a user whose project no longer exists.
 fn no_project() -> Error {
     Error::new(Kind::Authorization, "the project that you work in is not there any more")
         .hint("ask whoever runs this hikite")
 }
 
-/// A form that was sent cannot be sent again after the login.
+/// Returns where to go after the login; a form submission cannot be repeated.
 fn next(request: &Request) -> Uri {
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     if is_safe { request.uri().clone() } else { Uri::from_static("/ui") }
 }
 
-/// Whoever can connect is the owner, as everywhere in this mode; forms are bound to this process.
+/// Returns the owner as visitor, in auth mode `none`; form tokens are bound to this process.
 fn at_home(app: &App, headers: &HeaderMap) -> Visitor {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let scheme = if app.settings.load().tls.is_some() { "https" } else { "http" };
@@ -79,7 +79,7 @@ fn at_home(app: &App, headers: &HeaderMap) -> Visitor {
     }
 }
 
-/// What requests of the pages carry on: who asks, where from, and the trace they belong to.
+/// Returns the extensions for API requests of the pages: context and client address.
 fn pass(request: &Request, arrival: Arrival) -> Extensions {
     let mut pass = Extensions::new();
     pass.insert(arrival);

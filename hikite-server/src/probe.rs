@@ -1,4 +1,4 @@
-//! An app for the tests of this crate, with nothing behind it.
+//! An app without upstreams, for unit tests.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
     App::new(gateway, limits, settings, CancellationToken::new())
 }
 
-/// In memory. It is opened aside, because the clock of a test may stand still.
+/// Opens an in-memory store on its own thread, because a test may have a paused clock.
 fn store() -> Store {
     let open = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

@@ -1,5 +1,5 @@
-//! In which project a request works: the one of its address (`/mcp/{project}`), and the one of its header, as far as
-//! its caller may. A project that is not there and one that is another's look the same.
+//! The project of a request: that of its path (`/mcp/{project}`) and of its header, if the caller may enter it. A
+//! missing project and one without access look the same.
 
 use axum::RequestExt;
 use axum::extract::{Path, Request};
@@ -10,12 +10,12 @@ use http::header::HeaderName;
 use crate::app::App;
 
 const HEADER: HeaderName = HeaderName::from_static("hikite-project");
-/// The address of MCP within a project; the rest of it is the name.
+/// Path prefix of MCP within a project, followed by its name.
 const ADDRESS: &str = "/mcp/";
-/// What clients say that have no project.
+/// Header value of clients without a project.
 const UNASSIGNED: &str = "__unassigned__";
 
-/// The caller in the project that the request names.
+/// Returns the caller in the project that the request names.
 pub(crate) async fn enter(app: &App, mut caller: Caller, request: &mut Request) -> Result<Caller, Error> {
     if request.uri().path().starts_with(ADDRESS) {
         let Ok(Path(name)) = request.extract_parts::<Path<String>>().await else { return Ok(caller) };
@@ -29,7 +29,7 @@ pub(crate) async fn enter(app: &App, mut caller: Caller, request: &mut Request) 
     }
 }
 
-/// The caller in a project that it names itself; an empty name, or one that says so, is none.
+/// Returns the caller in the named project; an empty name or `__unassigned__` is none.
 pub(crate) fn named_in(app: &App, caller: Caller, name: Option<&str>) -> Result<Caller, Error> {
     match name.map(str::trim) {
         Some("" | UNASSIGNED) => Ok(caller),

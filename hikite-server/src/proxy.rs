@@ -1,5 +1,5 @@
-//! Who is behind a proxy. What `X-Forwarded-*` and `Forwarded` say is believed from the proxies that the config names
-//! and from nobody else; the chain is walked from our end, and ends at the first address that is not one of them.
+//! Client addresses behind proxies. `X-Forwarded-*` and `Forwarded` are trusted only from configured proxies; the chain
+//! is walked from our end up to the first address that is not one of them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,14 +14,14 @@ use crate::connection::Peer;
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-/// Longer chains are not walked to their end.
+/// Maximum hops that are walked.
 const STEPS: usize = 32;
 
-/// The proxies that are believed.
+/// The trusted proxies.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies(Vec<Network>);
 
-/// The host that the client asked the proxy for; in the extensions of a request that came through one.
+/// The host that the client requested from a trusted proxy, stored in the extensions of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AskedHost(pub(crate) Box<str>);
 
@@ -36,7 +36,7 @@ impl Proxies {
     }
 }
 
-/// From here on the request comes from whoever sent it, as far as that can be believed.
+/// Replaces the client address and scheme of a request by those that a trusted proxy forwarded.
 pub(crate) fn settle(app: &App, request: &mut Request) {
     let settings = app.settings.load();
     if settings.proxies.0.is_empty() {
@@ -55,7 +55,7 @@ pub(crate) fn settle(app: &App, request: &mut Request) {
     }
 }
 
-/// What trusted headers say of a request.
+/// The forwarding data of a request.
 #[derive(Debug, PartialEq, Eq)]
 struct Way<'a> {
     client: IpAddr,
@@ -67,7 +67,7 @@ fn way<'a>(proxies: &Proxies, peer: IpAddr, headers: &'a HeaderMap) -> Way<'a> {
     let plain = walk(proxies, peer, elements(headers, &FOR).map(address));
     let standard = walk(proxies, peer, elements(headers, &FORWARDED).map(|hop| address(member(hop, "for")?)));
     let client = match (plain, standard) {
-        // A proxy that writes one of them may pass on the other as a client made it up.
+        // A proxy that writes one of the headers may pass on a forged value of the other.
         (Some(one), Some(other)) if one != other => peer,
         (Some(client), _) | (None, Some(client)) => client,
         (None, None) => peer,
@@ -83,13 +83,13 @@ fn way<'a>(proxies: &Proxies, peer: IpAddr, headers: &'a HeaderMap) -> Way<'a> {
     Way { client, is_secure, host }
 }
 
-/// The first address, from our end, that is no proxy of ours; nothing if there is no chain.
+/// Returns the first address from our end that is not a trusted proxy; `None` without a chain.
 fn walk(proxies: &Proxies, peer: IpAddr, chain: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
     let mut chain = chain.take(STEPS).peekable();
     chain.peek()?;
     let mut client = peer;
     for hop in chain {
-        // What cannot be read was written by the last one that we know of.
+        // An unreadable hop was written by the last readable one.
         let Some(hop) = hop else { break };
         client = hop;
         if !proxies.believes(hop) {
@@ -99,14 +99,14 @@ fn walk(proxies: &Proxies, peer: IpAddr, chain: impl Iterator<Item = Option<IpAd
     Some(client)
 }
 
-/// The elements of a list header, the last one first, however many headers it takes.
+/// Returns the elements of a list header, last one first, across repeated headers.
 fn elements<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     let values: Vec<&str> =
         headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default()).collect();
     values.into_iter().rev().flat_map(|value| value.rsplit(',')).map(str::trim)
 }
 
-/// One parameter of an element of `Forwarded`, without its quotes.
+/// Returns one parameter of a `Forwarded` element, without quotes.
 fn member<'a>(element: &'a str, name: &str) -> Option<&'a str> {
     let pairs = element.split(';').filter_map(|pair| pair.split_once('='));
     let (_, value) = pairs.into_iter().find(|(key, _)| key.trim().eq_ignore_ascii_case(name))?;
@@ -114,7 +114,7 @@ fn member<'a>(element: &'a str, name: &str) -> Option<&'a str> {
     Some(value.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(value))
 }
 
-/// An address with or without a port; names and `unknown` are none.
+/// Parses an address with or without port; names and `unknown` yield `None`.
 fn address(text: &str) -> Option<IpAddr> {
     let bare = text.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(text);
     let address = bare.parse::<IpAddr>().ok();

@@ -1,4 +1,4 @@
-//! How often one caller may come. Each has a bucket of its own, and the answers tell what is left in it.
+//! Request rate limit per caller, reported in `RateLimit` headers.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// A request that was let through where there is a limit, and what is left.
+/// The rate limit and what is left of it after an admitted request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn(Rate, Left);
 
-/// Takes one for the caller, where there is a limit.
+/// Takes one request from the caller's bucket, if there is a limit.
 pub(crate) fn take(app: &App, caller: &Caller) -> Result<Option<Turn>, Response> {
     let Some(rate) = app.settings.load().rate else { return Ok(None) };
     let (taken, left) = app.buckets.take(&caller.subject, rate, app.started.elapsed());
@@ -37,7 +37,7 @@ fn too_often(rate: Rate, wait: Duration) -> Error {
     Error { retry_after: Some(wait), ..Error::new(Kind::RateLimit, message).hint(hint) }
 }
 
-/// The answer with what is left, where there is a limit.
+/// Adds the rate limit headers, if there is a limit.
 pub(crate) fn tell(mut response: Response, turn: Option<Turn>) -> Response {
     if let Some(Turn(rate, left)) = turn {
         write(response.headers_mut(), rate, left);

@@ -1,5 +1,5 @@
-//! Why load balancers should send nobody here at present. Every part of hikite that can say so adds a line to
-//! [`App::unready`]; without any the process is ready.
+//! Readiness. Each part that can make the process unready adds a reason to [`App::unready`]; without reasons it is
+//! ready.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use http::header::{HeaderValue, RETRY_AFTER};
 use crate::app::App;
 use crate::refusal::json;
 
-/// When it is worth asking again.
+/// Value of `Retry-After`.
 pub(crate) const RETRY: Duration = Duration::from_secs(2);
 
-/// One reason.
+/// A reason for being unready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unready {
-    /// A fixed word, for programs.
+    /// Stable code for programs.
     pub(crate) code: &'static str,
-    /// For people; safe to show to anybody.
+    /// Text for people; reveals nothing confidential.
     pub(crate) message: String,
 }
 
@@ -30,7 +30,7 @@ impl Unready {
 }
 
 impl App {
-    /// All reasons, the one that decides the status first.
+    /// Returns all reasons; the first one determines the status.
     pub(crate) fn unready(&self) -> Vec<Unready> {
         let leaving = self.is_leaving().then(|| Unready::new("leaving", "this process is about to stop"));
         let stale = self.gateway.freshness().fault();
@@ -42,7 +42,7 @@ impl App {
     }
 }
 
-/// The answer of `/readyz`. Its `status` is `ready`, or the code of the first reason.
+/// Builds the response of `/readyz`. Its `status` is `ready` or the code of the first reason.
 pub(crate) fn answer(reasons: &[Unready]) -> Response {
     let Some(first) = reasons.first() else {
         return json(StatusCode::OK, &Object::default().with("status", "ready").raw());

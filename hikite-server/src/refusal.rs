@@ -1,5 +1,5 @@
-//! Errors outside JSON-RPC. A refusal travels as a value and is written once, by the outermost layer, which knows
-//! the request's id.
+//! Errors outside of JSON-RPC. An error travels as a response extension; the guard writes its body, because it knows
+//! the request id.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 
 use crate::request_id::RequestId;
 
-/// When there may be room again, where nothing else is known of it.
+/// Default `Retry-After` of a 503.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Why a request was not done, and how long it took to find out, where that was asked for.
+/// An error, and the execution time if it is reported.
 #[derive(Clone, Debug)]
 pub(crate) struct Refused {
     error: Error,
     took: Option<Duration>,
 }
 
-/// An error outside JSON-RPC: its status now, its body when it leaves.
+/// Builds an error response; the status is set now, the body by the guard.
 pub(crate) fn refusal(error: Error) -> Response {
     refuse(Refused { error, took: None })
 }
 
-/// The same for a call that ran for a time.
+/// Builds the error response of a call, with its execution time.
 pub(crate) fn refusal_after(error: Error, took: Duration) -> Response {
     refuse(Refused { error, took: Some(took) })
 }
@@ -37,7 +37,7 @@ fn refuse(refused: Refused) -> Response {
     let status = refused.error.kind.face().http;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = status.into_response();
-    // Whoever is turned away for want of room is always told when to come back.
+    // A 503 always has a `Retry-After`.
     let soon = (status == StatusCode::SERVICE_UNAVAILABLE).then_some(SOON);
     if let Some(wait) = refused.error.retry_after.or(soon) {
         response.headers_mut().insert(RETRY_AFTER, whole_seconds(wait).into());
@@ -46,19 +46,19 @@ fn refuse(refused: Refused) -> Response {
     response
 }
 
-/// Gives a refusal its body; any other answer stays as it is.
+/// Writes the body of an error response; other responses are unchanged.
 pub(crate) fn written(mut response: Response, id: &RequestId) -> Response {
     let Some(refused) = response.extensions_mut().remove::<Refused>() else { return response };
     let body = body(&refused, id);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    // The router may have counted the bytes of the body that was not there yet.
+    // The router may have set the length of the empty body.
     response.headers_mut().remove(CONTENT_LENGTH);
     *response.body_mut() = body.bytes().clone().into();
     response
 }
 
 fn body(Refused { error, took }: &Refused, id: &RequestId) -> Raw {
-    // What went wrong inside is for the log.
+    // Internal errors appear only in the log.
     let message = if error.kind == Kind::Internal { "Internal server error" } else { &*error.message };
     let mut body =
         Object::default().with("success", Raw::of(&false)).with("error", message).with("code", error.code());
@@ -81,14 +81,14 @@ pub(crate) fn json(status: StatusCode, body: &Raw) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.bytes().clone()).into_response()
 }
 
-/// A span in milliseconds, to the microsecond.
+/// Formats a duration in milliseconds, with microsecond precision.
 pub(crate) fn milliseconds(span: Duration) -> Raw {
     let whole = span.as_millis();
     let rest = span.as_micros() % 1000;
     Raw::trusted(format!("{whole}.{rest:03}"))
 }
 
-/// A wait in the whole seconds of HTTP headers; never too short.
+/// Rounds a duration up to whole seconds for HTTP headers.
 pub(crate) fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }

@@ -1,4 +1,4 @@
-//! The one name of a request, from its first log line to its answer.
+//! The request id, used from the first log line to the response.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ const LONGEST: usize = 128;
 pub struct RequestId(pub Arc<str>);
 
 impl RequestId {
-    /// The client's own id if it is one and can be shown anywhere, else a new one.
+    /// Returns the client's id if it is well formed, else a new one.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let mut sent = headers.get_all(HEADER).iter();
         let sent = match (sent.next(), sent.next()) {
@@ -29,8 +29,8 @@ impl RequestId {
         sent.map_or_else(Self::random, |id| Self(id.into()))
     }
 
-    /// Ids are for finding things, not for proof: what is random about them was drawn when we started. They begin with
-    /// the time, so that a store writes what it finds them by at one end.
+    /// Generates an id. Ids identify requests but are not secrets: their key is drawn once per process. They begin with
+    /// the time, so that index inserts are local.
     pub(crate) fn random() -> Self {
         static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         static LAST: AtomicU64 = AtomicU64::new(0);
@@ -41,7 +41,7 @@ impl RequestId {
         Self(hex(&id).into())
     }
 
-    /// Writes it on an answer, and the body of a refusal, which names it.
+    /// Sets the id header, and writes the body of an error response, which contains the id.
     pub(crate) fn put_on(&self, response: Response) -> Response {
         let mut response = written(response, self);
         if let Ok(value) = HeaderValue::from_str(&self.0) {

@@ -1,5 +1,5 @@
-//! The REST API: the same tools on the same path of a call, for programs that speak plain HTTP and JSON. Handlers
-//! read the request, ask the gateway, and put its raw JSON into the answer.
+//! The REST API: the same tools and the same call path for programs that use plain HTTP and JSON. Handlers parse the
+//! request, call the gateway and return its raw JSON.
 
 pub(crate) mod accounts;
 pub(crate) mod audit;
@@ -42,7 +42,7 @@ use http::header::{HeaderValue, LOCATION};
 use crate::app::App;
 use crate::refusal::{json, refusal};
 
-/// An error on its way out of a handler.
+/// An error returned by a handler.
 pub(crate) struct Failed(Error);
 
 impl From<Error> for Failed {
@@ -59,14 +59,14 @@ impl IntoResponse for Failed {
 
 type Answer = Result<Response, Failed>;
 
-/// The last part of the address, which names a tool, a project, a token, a user or a client.
+/// The last path segment: the name or id of an object.
 type Named = Result<Path<String>, PathRejection>;
 
 fn ok(body: &Raw) -> Response {
     json(StatusCode::OK, body)
 }
 
-/// Where something new is to be found: below `address`, under its name.
+/// Builds the `Location` of a new object: its percent-encoded name below `address`.
 fn location(address: &str, name: &str) -> Option<HeaderValue> {
     let mut address = String::from(address);
     for byte in name.bytes() {
@@ -79,7 +79,7 @@ fn location(address: &str, name: &str) -> Option<HeaderValue> {
     HeaderValue::try_from(address).ok()
 }
 
-/// Something was made.
+/// Builds a 201 response.
 fn created(body: &Raw, location: Option<HeaderValue>) -> Response {
     let mut response = json(StatusCode::CREATED, body);
     if let Some(location) = location {
@@ -88,7 +88,7 @@ fn created(body: &Raw, location: Option<HeaderValue>) -> Response {
     response
 }
 
-/// Who people are that log in.
+/// Returns the identity store, if OAuth is enabled.
 fn identity(app: &App) -> Result<&Identity, Error> {
     let identity = app.gateway.people().identity();
     identity.map(|identity| &**identity).ok_or_else(|| Error::new(Kind::NotFound, "nobody logs in here"))

@@ -1,5 +1,5 @@
-//! All routes on one page. A route that is not in the first list needs a caller; the order on every route is Host and
-//! Origin (403), bearer (401), how often (429), project (404), method (405). The door sees to it.
+//! All routes on one page. A route outside the first list needs a caller. The guard checks every route in this order:
+//! Host and Origin (403), bearer token (401), rate limit (429), project (404), method (405).
 
 use std::sync::Arc;
 
@@ -38,12 +38,12 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Nothing));
 
-    // How tokens are got, where they can be; elsewhere nothing is there.
+    // The OAuth routes, which exist only if OAuth is enabled.
     let oauth = oauth::routes()
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Oauth));
 
-    // Of its own, because its token opens nothing else.
+    // Separate, because the metrics token grants nothing else.
     let metrics =
         Router::new().route("/metrics", get(metrics::metrics)).layer(Door::new(&app, Needs::Reader));
 
@@ -60,7 +60,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Caller));
 
-    // For the other nodes alone, which show a pass in place of a token.
+    // Routes for other nodes only, which send a peer token instead of a bearer token.
     let nodes = Router::new()
         .route("/node/mcp", mcp())
         .route("/node/mcp/{project}", mcp())
@@ -68,7 +68,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(health::wrong_method)
         .layer(Door::new(&app, Needs::Node));
 
-    // The pages ask the same API from inside, as whoever sits at the browser. What it refuses gets its words there, too.
+    // The UI calls the same API internally, as the user of the browser. Error bodies are written there too.
     let inside = rest().with_state(Arc::clone(&app)).layer(from_fn(with_words));
     let pages = hikite_ui::routes(Api::new(inside))
         .method_not_allowed_fallback(health::wrong_method)
@@ -78,14 +78,14 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     public.merge(oauth).merge(metrics).merge(nodes).merge(protected).with_state(app).merge(pages).merge(looks)
 }
 
-/// Gives a refusal its body, as the outermost layer does for requests that come from outside.
+/// Writes the body of error responses, as the guard does for external requests.
 async fn with_words(request: Request, next: Next) -> Response {
     let origin = request.extensions().get::<Arrival>().map(|arrival| &arrival.origin);
     let id = origin.and_then(|origin| origin.request_id.clone()).map_or_else(RequestId::random, RequestId);
     id.put_on(next.run(request).await)
 }
 
-/// What programs ask for over HTTP, and the pages.
+/// The REST API, for programs and the UI.
 fn rest() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/me", get(me::me))
@@ -109,7 +109,7 @@ fn rest() -> Router<Arc<App>> {
         .merge(admin())
 }
 
-/// What changes things for everybody, or tells of everybody.
+/// Routes that affect or reveal data of all users.
 fn admin() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/tools", post(registry::register))

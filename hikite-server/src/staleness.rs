@@ -1,5 +1,5 @@
-//! What becomes of open streams while the store is away: once what it said is too old to let anybody in by, the streams of
-//! those it spoke of end. Their sessions stay, so that clients go on with them as soon as the store answers again.
+//! Ends open streams while the store is unreachable: once its data is too old to authenticate anybody, the streams of
+//! callers who depend on it end. Their sessions stay, so that clients continue as soon as the store answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use hikite_core::caller::Caller;
 
 use crate::app::App;
 
-/// How often it is looked at, at least and at most.
+/// Bounds of the check interval.
 const OFTEN: Duration = Duration::from_millis(50);
 const SELDOM: Duration = Duration::from_secs(1);
 
-/// Follows the age of what the store said, until we stop.
+/// Watches the age of the store's data until shutdown.
 pub(crate) async fn follow(app: Arc<App>) {
     let mut tick = tokio::time::interval((app.limits.max_staleness / 8).clamp(OFTEN, SELDOM));
     let mut was_stale = false;
     while app.stopping.run_until_cancelled(tick.tick()).await.is_some() {
         let fault = app.gateway.freshness().fault();
         if fault.is_some() {
-            // Also in the next round: one may have been let in in the moment before.
+            // Repeated in every round, because a stream may have opened just before.
             app.streams.end_where(|caller| !app.goes_on_without_store(caller));
         }
         match &fault {
@@ -35,8 +35,8 @@ pub(crate) async fn follow(app: Arc<App>) {
 }
 
 impl App {
-    /// True if a caller is known without the store: the owner at this machine. Among several nodes the store also says who
-    /// holds a session, so that nobody goes on there.
+    /// Returns `true` if a caller is known without the store: the local owner. In a cluster the store also records
+    /// which node holds a session, so the result is `false`.
     fn goes_on_without_store(&self, caller: &Caller) -> bool {
         let is_owner = || caller.subject == self.gateway.people().owner().subject;
         self.neighbours().is_none() && caller.token.is_none() && caller.project.is_none() && is_owner()

@@ -1,5 +1,5 @@
-//! TLS towards clients, on the library that egress uses. A certificate and its key are read as a whole, and refused as a
-//! whole: with a word on what is wrong, and never a byte of the key.
+//! TLS towards clients, with the same library as egress. A certificate and its key are accepted or refused as a whole;
+//! errors never contain key material.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use tokio_rustls::server::TlsStream;
 
 use crate::connection::Timed;
 
-/// What we show clients that connect.
+/// The server certificate and its configuration.
 #[derive(Clone)]
 pub struct Tls(TlsAcceptor);
 
-/// Why a certificate and a key do not make one; which of the two is at fault.
+/// An invalid certificate or key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TlsFault {
     #[error("holds no certificate in PEM form")]
@@ -33,14 +33,14 @@ pub enum TlsFault {
 }
 
 impl TlsFault {
-    /// Whether the file with the certificate is wrong, not the one with the key.
+    /// Returns `true` if the certificate file is at fault, not the key file.
     pub fn is_of_certificate(self) -> bool {
         self == Self::Certificate
     }
 }
 
 impl Tls {
-    /// `chain` has the certificate first, then those that signed it.
+    /// Reads the certificate and key; `chain` starts with the server certificate.
     pub fn read(chain: &[u8], key: &[u8], min: MinTls) -> Result<Self, TlsFault> {
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain)
             .collect::<Result<_, _>>()
@@ -63,11 +63,11 @@ impl Tls {
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
     }
 
-    /// The greeting, which has as long as the headers of a request have.
+    /// Performs the TLS handshake, within the header timeout of a request.
     pub(crate) async fn greet(&self, stream: Timed, limit: Duration) -> Option<TlsStream<Timed>> {
         match timeout(limit, self.0.accept(stream)).await {
             Ok(Ok(mut stream)) => {
-                // A client may connect before it has anything to ask.
+                // A client may connect before it sends its first request.
                 stream.get_mut().0.rest();
                 Some(stream)
             }

@@ -1,5 +1,5 @@
-//! What is answered while hikite cannot start yet, because its store is away: that the process lives, that it is not ready
-//! and why, and to everybody else that they should come back.
+//! Responses while hikite cannot start because its store is unreachable: alive, not ready and why, and 503 for all
+//! other requests.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use crate::refusal::refusal;
 use crate::request_id::RequestId;
 use crate::tls::Tls;
 
-/// Connections at once; one more waits until another ends.
+/// Maximum concurrent connections; further ones wait.
 const CONNECTIONS: usize = 256;
 const REASON: &str = "the store cannot be reached yet";
 
-/// Answers on this port until `work` is done, and gives what came of it.
+/// Serves on this port until `work` is done, and returns its result.
 pub async fn serve_until<T>(listener: &TcpListener, tls: Option<Tls>, work: impl Future<Output = T>) -> T {
     let (router, limits) = (router(Instant::now()), Limits::default());
     let places = Arc::new(Semaphore::new(CONNECTIONS));
@@ -44,7 +44,7 @@ pub async fn serve_until<T>(listener: &TcpListener, tls: Option<Tls>, work: impl
             (place, listener.accept().await)
         };
         tokio::select! {
-            // Whoever is still connected meets the real answers on the next connection.
+            // Open connections are closed; clients reconnect to the full server.
             outcome = &mut work => return outcome,
             (place, accepted) = next => if let Ok((stream, peer)) = accepted {
                 let (router, tls, limits) = (router.clone(), tls.clone(), limits.clone());
@@ -100,7 +100,7 @@ async fn not_yet() -> Response {
     refusal(error.hint("try again in a few seconds; the log of hikite says why").after(RETRY))
 }
 
-/// One answer for each connection: the next one may meet the whole of hikite.
+/// Closes the connection after each response, so that the next one reaches the full server.
 async fn last(request: Request, next: Next) -> Response {
     let mut response = RequestId::random().put_on(next.run(request).await);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

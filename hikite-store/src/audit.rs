@@ -1,5 +1,5 @@
-//! The audit: records that are appended and never changed, in one chain for all processes on a store. Whoever appends
-//! holds the row that says where the chain ends until the records are committed.
+//! The audit log: an append-only hash chain shared by all processes on a store. A writer locks the row with the end of
+//! the chain until its records are committed.
 
 mod query;
 mod read;
@@ -18,12 +18,12 @@ pub use read::{AuditFilter, AuditPage, AuditRow, AuditWalk};
 pub use trim::{Retention, Trimmed};
 pub use verify::{TrimTrace, Verified};
 
-/// Records that are written together. If it is not known whether they were, they can be tried again: they are
-/// written once.
+/// Records that are written together. If a commit has an unknown outcome, the batch can be retried: it is written only
+/// once.
 #[derive(Debug)]
 pub struct AuditBatch {
     records: Vec<Record>,
-    /// Where the chain ended in the last attempt to commit.
+    /// End of the chain in the last commit attempt.
     tried: Option<Chain>,
 }
 
@@ -54,7 +54,7 @@ impl Store {
     async fn append(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
-        // Also waits for an attempt of ours whose end we did not hear of.
+        // This lock also waits for an earlier attempt of ours with unknown outcome.
         let query =
             sqlx::query("UPDATE audit_end SET seq = seq + $1 WHERE name = 'last' RETURNING seq, hash");
         let row = query.bind(count).fetch_one(&mut *transaction).await.map_err(self.failed())?;
@@ -88,7 +88,7 @@ async fn is_written(connection: &mut AnyConnection, tried: &Chain) -> Result<boo
     row.map_or(Ok(false), |row| Ok(row.try_get::<String, _>(0)? == tried.hash))
 }
 
-/// The row of a record that was just appended, in the order of the columns.
+/// Builds the row of a record that was just appended, in column order.
 fn values(record: &Record, text: String, chain: &Chain) -> Vec<Value> {
     let word = |word: &str| Value::Text(word.to_owned());
     vec![

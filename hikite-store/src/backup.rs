@@ -1,4 +1,4 @@
-//! A copy of the store as one SQLite file, whatever the store is, consistent while others write.
+//! Backup of the store into one SQLite file, from any engine, consistent under concurrent writes.
 
 use std::fs;
 use std::io;
@@ -15,8 +15,8 @@ use crate::store::Store;
 use crate::url::{Place, StoreUrl};
 
 impl Store {
-    /// Gives the size of the file. It is written beside and renamed: under its name there is never half a copy. It
-    /// can be used as a store as it is, `sqlite:FILE`.
+    /// Writes a backup and returns its size. The file is written under a temporary name and renamed, so there is never
+    /// a partial copy under its name. It can be used as a store directly: `sqlite:FILE`.
     pub async fn backup(&self, to: &Path) -> Result<u64, StoreError> {
         if fs::symlink_metadata(to).is_ok() {
             return Err(self.refused(Fault::Exists, format!("`{}` exists", to.display())));
@@ -28,9 +28,9 @@ impl Store {
         let refused =
             |error: io::Error| StoreError::new(Fault::NotWritable, &StoreUrl::file(to), error.to_string());
         let beside = beside(to);
-        // A copy that was cut short may lie there.
+        // An interrupted earlier copy may be left over.
         remove(&beside);
-        // SQLite writes into an empty file, and leaves its owner alone with it.
+        // SQLite writes into the empty file and keeps its permissions.
         fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).map_err(refused)?;
         let outcome = self.write_copy(&beside).await.and_then(|()| settle(&beside, to).map_err(refused));
         remove(&beside);
@@ -41,7 +41,7 @@ impl Store {
         match self.engine() {
             Engine::Sqlite => {
                 let query = sqlx::query("VACUUM INTO $1").bind(file.to_string_lossy().into_owned());
-                // It reads the file and no more, so that it goes beside a migration that waits for it.
+                // The statement only reads, so it works next to a migration that waits for it.
                 query.execute(self.writer()).await.map(drop).map_err(self.failed())
             }
             Engine::Postgres => {
@@ -58,8 +58,8 @@ impl Store {
 }
 
 impl Store {
-    /// Brings everything from the journal into the file itself, which alone is renamed. A connection that is closed does
-    /// so as well, but at a time of its own.
+    /// Writes the journal into the database file, because only that file is renamed. Closing the connection does so
+    /// too, but at an unspecified time.
     pub(crate) async fn fold_in_journal(&self) -> Result<(), StoreError> {
         let query = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)");
         let row = query.fetch_one(self.writer()).await.map_err(self.failed())?;
@@ -71,12 +71,12 @@ impl Store {
     }
 }
 
-/// Copies a store that is about to be changed, in the version that it has: such a copy is what the program before opens.
+/// Copies a store before a migration, in its current version, so that the previous program can open the copy.
 pub(crate) fn before_migration<'a>(
     before: &'a Before<'_>,
     found: i64,
 ) -> Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send + 'a>> {
-    // Boxed, because a copy is itself a store that is opened.
+    // Boxed, because opening the copy recurses into opening a store.
     Box::pin(copy_before(before, found))
 }
 
@@ -97,7 +97,7 @@ async fn copy_before(before: &Before<'_>, found: i64) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// A name that says of which version it is, and that nothing has yet.
+/// Returns an unused file name that contains the version.
 fn place_of(before: &Before<'_>, found: i64) -> Option<PathBuf> {
     let first = match &before.url.0 {
         Place::File(path) => {
@@ -123,7 +123,7 @@ fn beside(to: &Path) -> PathBuf {
     name.into()
 }
 
-/// On the disk before it has its name, and the name as well.
+/// Syncs the file, renames it, and syncs the directory.
 fn settle(beside: &Path, to: &Path) -> io::Result<u64> {
     let file = fs::File::open(beside)?;
     file.sync_all()?;
@@ -133,7 +133,7 @@ fn settle(beside: &Path, to: &Path) -> io::Result<u64> {
     Ok(file.metadata()?.len())
 }
 
-/// What is left of it after a failure; mostly there is nothing.
+/// Removes the remains of a failed copy.
 fn remove(beside: &Path) {
     for end in ["", "-wal", "-shm", "-journal"] {
         let mut name = beside.as_os_str().to_owned();

@@ -1,23 +1,23 @@
-//! The log of changes: which rows each revision touched. A process that follows the store reads those rows alone; where the
-//! log has a gap (a node of the version before wrote something, or too much happened since) it reads everything.
+//! The change log: which rows each revision touched. A process that follows the store reads only those rows; on a gap
+//! (an older node wrote something, or too much happened) it reads everything.
 
 use sqlx::{Any, Row, Transaction};
 
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// The version of the store that has the log.
+/// The schema version that introduced the log.
 pub(crate) const LOG_SINCE: i64 = 9;
-/// So many revisions are kept; whoever is further behind reads everything.
+/// Number of retained revisions; a process that is further behind reads everything.
 const KEPT: i64 = 4096;
-/// Old revisions are removed with every so-manieth change.
+/// Old revisions are removed at every change whose revision is a multiple of this.
 const TRIM_EVERY: i64 = 256;
 
-/// The kinds of things that change. Those of the drawer go by the names of its own kinds.
+/// The kinds of changed rows. Documents use their own kinds.
 pub mod kind {
     pub const PROJECT: &str = "project";
     pub const TOKEN: &str = "token";
-    /// All tokens of the project that the id names.
+    /// All tokens of the project with this id.
     pub const TOKENS_OF_PROJECT: &str = "tokens-of-project";
     pub const USER: &str = "users";
     pub const TOOL: &str = "registered-tool";
@@ -26,27 +26,27 @@ pub mod kind {
     pub const MEMORY: &str = "memory";
 }
 
-/// Something that was changed, made or removed.
+/// A row that was created, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub kind: String,
-    /// Empty where all of the kind may have changed.
+    /// The id; empty if all of the kind may have changed.
     pub id: String,
 }
 
-/// All that happened between two revisions.
+/// The changes between two revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
-    /// The revision after which this begins.
+    /// The revision before the first change.
     pub from: i64,
-    /// The revision with which it ends.
+    /// The revision of the last change.
     pub to: i64,
-    /// `None` if that is not known: everything may have changed.
+    /// The changed rows; `None` if unknown, so that everything may have changed.
     pub touched: Option<Vec<Change>>,
 }
 
 impl Changes {
-    /// The ids of a kind that changed; `None` if all of them may have.
+    /// Returns the changed ids of a kind; `None` if all may have changed.
     pub fn ids(&self, kind: &str) -> Option<Vec<&str>> {
         let touched = self.touched.as_ref()?.iter().filter(|change| change.kind == kind);
         let mut ids: Vec<&str> = touched.map(|change| change.id.as_str()).collect();
@@ -55,20 +55,20 @@ impl Changes {
         (ids.first() != Some(&"")).then_some(ids)
     }
 
-    /// True if something of one of these kinds may have changed.
+    /// Returns `true` if a row of one of these kinds may have changed.
     pub fn concern(&self, kinds: &[&str]) -> bool {
         let is_one = |change: &Change| kinds.contains(&change.kind.as_str());
         self.touched.as_ref().is_none_or(|touched| touched.iter().any(is_one))
     }
 
-    /// True if they say all that happened since a revision.
+    /// Returns `true` if the changes are complete since a revision.
     pub fn continue_from(&self, revision: i64) -> bool {
         self.touched.is_some() && self.from <= revision
     }
 }
 
 impl Store {
-    /// All that happened since a revision that is known; with a negative one, everything.
+    /// Returns the changes since a known revision; with a negative one, everything.
     pub async fn changes_since(&self, known: i64) -> Result<Changes, StoreError> {
         let to = self.revision().await?;
         let nothing = Changes { from: known, to, touched: Some(Vec::new()) };
@@ -93,7 +93,7 @@ impl Store {
         Ok(Changes { touched: (revisions == span).then_some(touched), ..nothing })
     }
 
-    /// Raises the revision in a transaction and notes what it touched. Nothing noted makes everybody read everything.
+    /// Increments the revision in a transaction and logs the touched rows. Without any, all processes read everything.
     pub(crate) async fn raise_revision(
         &self,
         transaction: &mut Transaction<'_, Any>,

@@ -1,4 +1,4 @@
-//! Looks through the whole store for what is wrong: its pages, its version, and every row.
+//! Consistency check of the whole store: its pages, its version and every row.
 
 use futures_util::TryStreamExt;
 use hikite_core::json::Raw;
@@ -10,13 +10,13 @@ use crate::migrate::{NEWEST, version};
 use crate::store::Store;
 use crate::table::{Column, TABLES, Table, Value};
 
-/// So many faults of one kind say enough.
+/// Maximum findings per kind.
 const FAULTS: usize = 20;
-/// Rows of a table, and records of the audit, that a brief look reads.
+/// Rows per table, and audit records, that a brief check reads.
 const BRIEF: u64 = 1000;
 
 impl Store {
-    /// One line for each thing that is wrong; empty if all is well. An error only if it cannot be looked at.
+    /// Returns one line per problem; empty if there is none. Fails only if the store cannot be read.
     pub async fn check(&self) -> Result<Vec<String>, StoreError> {
         let audit = self.verify_audit(None, |_, _| {}).await?;
         let mut connection = self.reader().acquire().await.map_err(self.failed())?;
@@ -37,8 +37,8 @@ impl Store {
         Ok(findings)
     }
 
-    /// The same for whoever cannot wait: the version, the settings, some rows of every table, and the newest records of the
-    /// audit. However much there is, this reads a few thousand rows.
+    /// Checks the version, the settings, some rows of each table and the newest audit records. Reads a few thousand
+    /// rows, whatever the size of the store.
     pub async fn check_briefly(&self) -> Result<Vec<String>, StoreError> {
         let newest = self.verify_newest(BRIEF).await?;
         let mut connection = self.reader().acquire().await.map_err(self.failed())?;
@@ -56,7 +56,7 @@ impl Store {
         Ok(findings)
     }
 
-    /// What keeps one part from being read is a finding; what keeps us from the store is not.
+    /// Collects the findings of a part. An unreadable part is a finding; an unreachable store is an error.
     fn gather(
         &self,
         found: Result<Vec<String>, sqlx::Error>,
@@ -138,7 +138,7 @@ async fn rows(
     Ok(findings)
 }
 
-/// The first value that its column cannot hold, with what names the row.
+/// Returns the first value that is invalid for its column, with the key of the row.
 fn wrong_value(table: &Table, values: &[Value]) -> Option<String> {
     let wrong = |(value, (_, column)): &(&Value, &(&str, Column))| match (value, column) {
         (Value::Text(text), Column::Json) => Raw::parse(text.clone()).is_err(),

@@ -1,6 +1,6 @@
-//! Which time a store goes by when it deletes something. PostgreSQL has a clock of its own, which all nodes share. A SQLite
-//! file has the clock of its machine, and that one may be wrong: a jump of more than a day that nothing explains is told,
-//! and nothing is deleted by such a clock until a person confirms it or it is right again.
+//! The clock that deletions by age rely on. PostgreSQL has its own, shared by all nodes. A SQLite file uses the
+//! machine's clock, which may be wrong: an unexplained jump of more than a day is reported, and nothing is deleted
+//! until a person confirms the clock or it is right again.
 
 use sqlx::{AnyConnection, Row};
 
@@ -9,9 +9,9 @@ use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// A difference of more than this is a jump.
+/// A larger difference is a jump.
 const JUMP_MS: u64 = 24 * 3600 * 1000;
-/// The clock is written down again after so long.
+/// Interval at which the clock is recorded.
 const WRITE_MS: u64 = 60 * 1000;
 
 /// The clocks of this machine at one moment.
@@ -19,28 +19,28 @@ const WRITE_MS: u64 = 60 * 1000;
 pub struct MachineClock {
     /// Milliseconds since 1970.
     pub wall_ms: u64,
-    /// Where the system tells it.
+    /// Boot data, if the system provides it.
     pub boot: Option<Boot>,
 }
 
-/// How long the system has run, time asleep included.
+/// The time since boot, including sleep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boot {
-    /// Another one after every start of the system.
+    /// Changes with every boot.
     pub id: String,
     pub uptime_ms: u64,
 }
 
-/// The wall clock is more than a day away from where it should be.
+/// A wall clock that is more than a day off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockJump {
-    /// Milliseconds since 1970 as they should be; where nothing is known of the time between, as they last were.
+    /// Expected milliseconds since 1970; the last known value if the elapsed time is unknown.
     pub expected: u64,
-    /// And as the clock has them.
+    /// Actual milliseconds since 1970.
     pub found: u64,
 }
 
-/// The clock as it was last found to be right.
+/// The last trusted reading of the clock.
 struct Seen {
     at: u64,
     boot: String,
@@ -48,14 +48,14 @@ struct Seen {
 }
 
 impl Store {
-    /// Now, in milliseconds since 1970, by the database's clock.
+    /// Returns the current time of the database, in milliseconds since 1970.
     pub async fn now_ms(&self) -> Result<u64, StoreError> {
         let text = format!("SELECT {}", self.engine().now_ms());
         let row = sqlx::query(&text).fetch_one(self.reader()).await.map_err(self.failed())?;
         row.try_get(0).map(shown).map_err(self.failed())
     }
 
-    /// The jump of this machine's clock, if it made one and the store goes by that clock.
+    /// Returns the jump of this machine's clock, if there is one and the store uses that clock.
     pub async fn clock_jump(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
         if self.engine() == Engine::Postgres {
             return Ok(None);
@@ -65,7 +65,7 @@ impl Store {
         Ok(seen.and_then(|seen| jump(&seen, clock)))
     }
 
-    /// Tells a jump likewise, and without one writes down that the clock is right.
+    /// Returns a jump of the clock, or records the clock as right.
     pub async fn watch_clock(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
         if self.engine() == Engine::Postgres {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Store {
         Ok(found)
     }
 
-    /// A person says that the clock is right, whatever it was before.
+    /// Records the clock as right, as confirmed by a person.
     pub async fn confirm_clock(&self, clock: &MachineClock) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
         write(&mut transaction, clock).await.map_err(self.failed())?;
@@ -84,7 +84,7 @@ impl Store {
     }
 }
 
-/// The same within a transaction.
+/// Returns a jump of the clock, or records the clock as right, within a transaction.
 pub(crate) async fn watch(
     connection: &mut AnyConnection,
     clock: &MachineClock,
@@ -101,7 +101,7 @@ pub(crate) async fn watch(
     Ok(found)
 }
 
-/// Where nothing was written down yet, the newest record of the audit says when the store was last in use.
+/// Returns the last reading. Without one, the newest audit record tells when the store was last used.
 async fn seen(connection: &mut AnyConnection) -> Result<Option<Seen>, sqlx::Error> {
     let query = sqlx::query("SELECT at, boot, uptime FROM clock_seen WHERE name = 'machine'");
     if let Some(row) = query.fetch_optional(&mut *connection).await? {
@@ -152,11 +152,11 @@ mod tests {
             (seen(at, "a", 5), clock(at + DAY, Some(("a", 5))), false),
             (seen(at, "a", 5), clock(at + DAY + 1, Some(("a", 5))), true),
             (seen(at, "a", 5), clock(at - DAY - 1, Some(("a", 5))), true),
-            // The machine ran, or slept, for as long.
+            // The machine ran or slept for the same time.
             (seen(at, "a", 5), clock(at + 30 * DAY, Some(("a", 5 + 30 * DAY))), false),
             (seen(at, "a", 5), clock(at + 365 * DAY, Some(("a", 5 + 30 * DAY))), true),
             (seen(at, "a", 5), clock(at, Some(("a", 5 + 30 * DAY))), true),
-            // It was switched off, and nobody can tell for how long.
+            // The machine was off for an unknown time.
             (seen(at, "a", 5), clock(at + DAY, Some(("b", 9 * DAY))), false),
             (seen(at, "a", 5), clock(at + 2 * DAY, Some(("b", 5))), true),
             (seen(at, "", 0), clock(at + 2 * DAY, None), true),

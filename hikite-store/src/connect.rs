@@ -1,5 +1,5 @@
-//! Connections of either kind, set up so that what is committed stays: what differs between SQLite and PostgreSQL
-//! stands here and nowhere else.
+//! Database connections, configured for durable commits. All differences between SQLite and PostgreSQL are in this
+//! module.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,15 +15,15 @@ use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor};
 use crate::error::{Fault, StoreError};
 use crate::url::{Place, StoreUrl};
 
-/// How long we wait for a lock or for a free connection.
+/// Maximum wait for a lock or a free connection.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
-/// Connections that read a SQLite file at once; one more writes.
+/// Read connections to a SQLite file; one more writes.
 const READERS: u32 = 4;
 /// Connections to a PostgreSQL database.
 const POSTGRES_CONNECTIONS: u32 = 8;
-/// Where PostgreSQL sends word of changes.
+/// The NOTIFY channel of PostgreSQL.
 pub(crate) const CHANNEL: &str = "hikite";
-/// A statement without effect, in both languages.
+/// A statement without effect, valid in both databases.
 const NOTHING: &str = "SELECT 1";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,8 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// SQLite takes the lock for writing at once: one that is taken in the middle cannot be waited for.
+    /// Returns the statement that begins a write transaction. SQLite must take the write lock at once: upgrading a lock
+    /// later cannot wait.
     pub(crate) fn begin_write(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN IMMEDIATE",
@@ -41,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// All reads of the transaction see one state.
+    /// Returns the statement that begins a transaction with a consistent snapshot.
     pub(crate) fn begin_snapshot(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN",
@@ -49,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// Now, in milliseconds since 1970, by the database's own clock.
+    /// Returns an expression for the database's time, in milliseconds since 1970.
     pub(crate) fn now_ms(self) -> &'static str {
         match self {
             Self::Sqlite => "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
@@ -57,7 +58,7 @@ impl Engine {
         }
     }
 
-    /// The operator that finds a text whether its letters are capital or not; in SQLite as far as ASCII goes.
+    /// Returns the case-insensitive LIKE operator; in SQLite for ASCII only.
     pub(crate) fn like(self) -> &'static str {
         match self {
             Self::Sqlite => "LIKE",
@@ -65,12 +66,12 @@ impl Engine {
         }
     }
 
-    /// Sends word of a change when the transaction is committed, where the database can.
+    /// Returns the statement that notifies others on commit, if the database supports it.
     pub(crate) fn tell(self) -> Option<&'static str> {
         (self == Self::Postgres).then_some("NOTIFY hikite")
     }
 
-    /// What every connection is told first. `fullfsync` is for macOS, whose plain sync does not reach the disk.
+    /// Returns the settings of every connection. `fullfsync` is for macOS, whose plain sync does not reach the disk.
     fn set_up(self) -> &'static str {
         match self {
             Self::Sqlite => {
@@ -85,7 +86,7 @@ impl Engine {
     }
 }
 
-/// How to reach a store; its file, if it is one, exists and is its owner's alone.
+/// The connection parameters of a store. A file exists and is readable by its owner only.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) engine: Engine,
@@ -105,7 +106,8 @@ impl Target {
         Ok(Self { engine, in_memory: url.0 == Place::Memory, options: options.disable_statement_logging() })
     }
 
-    /// The pools for reading and for writing. In memory they are one connection, which is the store.
+    /// Returns the pools for reading and for writing. In memory both are the same single connection, which is the
+    /// store.
     pub(crate) fn pools(&self) -> (AnyPool, AnyPool) {
         match (self.engine, self.in_memory) {
             (Engine::Sqlite, false) => (self.pool(READERS, "PRAGMA query_only = ON"), self.pool(1, NOTHING)),
@@ -120,8 +122,7 @@ impl Target {
         }
     }
 
-    /// One connection that nothing else is asked on, so that whether there is something new is heard however busy the
-    /// others are. In memory it is the one of `pool`.
+    /// Returns a pool of one connection for polling the revision, unaffected by load. In memory it is `pool`.
     pub(crate) fn watch(&self, pool: &AnyPool) -> AnyPool {
         if self.in_memory { pool.clone() } else { self.pool(1, NOTHING) }
     }
@@ -132,8 +133,8 @@ impl Target {
         if self.in_memory {
             options = options.min_connections(1).idle_timeout(None).max_lifetime(None);
         } else if engine == Engine::Sqlite {
-            // After an error of the disk SQLite ends a transaction by itself, and the driver goes on to believe in it: such a
-            // connection would refuse every later one.
+            // After a disk error SQLite rolls back by itself, but the driver still assumes a transaction: such a
+            // connection would fail forever.
             options = options.before_acquire(|connection, _| {
                 let is_well = !connection.is_in_transaction();
                 Box::pin(async move { Ok(is_well) })
@@ -148,7 +149,7 @@ impl Target {
         options.connect_lazy_with(self.options.clone())
     }
 
-    /// One connection outside the pools, which would try again instead of telling what is wrong. `None` in memory,
+    /// Opens one connection outside the pools, which would retry instead of reporting the error. `None` in memory,
     /// where it would be another store.
     pub(crate) async fn first(&self) -> Result<Option<AnyConnection>, sqlx::Error> {
         if self.in_memory {
@@ -160,22 +161,22 @@ impl Target {
             .map_err(|_| sqlx::Error::Io(std::io::Error::new(ErrorKind::TimedOut, "it does not answer")))??;
         connection.execute(self.engine.set_up()).await?;
         if self.engine == Engine::Sqlite {
-            // Free pages can be given back to the disk; a file that was made without this keeps them until a `VACUUM`.
+            // Allows free pages to be released; a file created without this keeps them until a `VACUUM`.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL").await?;
-            // Kept in the file; once it is so this changes nothing.
+            // Persistent in the file; repeated calls have no effect.
             connection.execute("PRAGMA journal_mode = WAL").await?;
         }
         Ok(Some(connection))
     }
 }
 
-/// Makes the folder and the file if they are not there, readable by their owner alone. Gives its plain path.
+/// Creates the folder and the file if missing, readable by their owner only. Returns the canonical path.
 fn prepare_file(url: &StoreUrl, path: &Path) -> Result<PathBuf, StoreError> {
     let refused = |error: std::io::Error| StoreError::new(Fault::NotWritable, url, error.to_string());
     let path = std::path::absolute(path).map_err(refused)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)?;
-    // Addresses resolve `..` in another way than the file system does.
+    // URLs resolve `..` differently from the file system.
     let path = fs::canonicalize(folder).map_err(refused)?.join(path.file_name().unwrap_or_default());
     match fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
         Ok(_) => Ok(path),
@@ -187,7 +188,7 @@ fn prepare_file(url: &StoreUrl, path: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// A file that was put there by hand may be open to others; what is registered may hold keys.
+/// Removes permissions of others from an existing file, because it may contain keys.
 fn keep_private(path: &Path) {
     let Ok(metadata) = fs::metadata(path) else { return };
     let others = metadata.permissions().mode() & 0o077;
@@ -200,7 +201,7 @@ fn keep_private(path: &Path) {
     }
 }
 
-/// The path as an address, in which only letters, digits and a few signs stand for themselves.
+/// Encodes the path as a URL.
 fn address(path: &Path) -> String {
     let mut address = "sqlite:".to_owned();
     for byte in path.as_os_str().as_encoded_bytes() {

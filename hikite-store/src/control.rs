@@ -1,5 +1,5 @@
-//! What people decide: registered tools and the switches of all tools. Every change raises the revision in its own
-//! transaction, so that other processes on the same store see that there is something to read.
+//! Registered tools and the switches of all tools. Every change increments the revision in the same transaction, so
+//! that other processes reload.
 
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
@@ -10,7 +10,7 @@ use crate::change::kind;
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
 
-/// A tool that was registered, as its form describes it.
+/// A registered tool with its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
     pub key: ToolKey,
@@ -20,7 +20,7 @@ pub struct Registered {
 }
 
 impl Store {
-    /// All registered tools, the oldest first.
+    /// Returns all registered tools, oldest first.
     pub async fn registered(&self) -> Result<Vec<Registered>, StoreError> {
         let query = sqlx::query("SELECT module, tool, form, registered_at FROM registered_tool");
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
@@ -29,7 +29,7 @@ impl Store {
             let (key, form, registered_at) = read_tool(row).map_err(self.failed())?;
             match Raw::parse(form) {
                 Ok(form) => tools.push(Registered { key, form, registered_at }),
-                // One bad row must not take the others away.
+                // An unreadable row must not affect the others.
                 Err(_) => tracing::error!("the registered tool `{key}` is unreadable and left out"),
             }
         }
@@ -37,7 +37,7 @@ impl Store {
         Ok(tools)
     }
 
-    /// `false` if the tool is there already and may not be overwritten.
+    /// Stores a tool. Returns `false` if it exists and `overwrite` is not set.
     pub async fn put_registered(&self, tool: &Registered, overwrite: bool) -> Result<bool, StoreError> {
         let (module, name) = self.keepable(&tool.key)?;
         let form = std::str::from_utf8(tool.form.bytes())
@@ -55,7 +55,7 @@ impl Store {
         self.conclude(transaction, done.rows_affected() > 0, &[(kind::TOOL, "")]).await
     }
 
-    /// Takes its switch away as well. `false` if there is no such tool.
+    /// Removes a tool together with its switch. Returns `false` if there is no such tool.
     pub async fn remove_registered(&self, key: &ToolKey) -> Result<bool, StoreError> {
         let Ok((module, name)) = self.keepable(key) else { return Ok(false) };
         let mut transaction = self.begin().await?;
@@ -69,7 +69,7 @@ impl Store {
         self.conclude(transaction, done.rows_affected() > 0, &touched).await
     }
 
-    /// The tools that were switched, and whether they are on.
+    /// Returns the tools with a switch, and whether they are enabled.
     pub async fn switches(&self) -> Result<Vec<(ToolKey, bool)>, StoreError> {
         let query = sqlx::query("SELECT module, tool, enabled FROM tool_switch");
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
@@ -89,7 +89,7 @@ impl Store {
         self.conclude(transaction, true, &[(kind::SWITCH, "")]).await.map(drop)
     }
 
-    /// Module and name. PostgreSQL takes no NUL in a text, so that SQLite does not get one, either.
+    /// Returns module and name of a key without NUL, which PostgreSQL rejects; SQLite behaves the same for consistency.
     fn keepable<'k>(&self, key: &'k ToolKey) -> Result<(&'k str, &'k str), StoreError> {
         if is_keepable(key) {
             return Ok((&key.module, &key.tool));
@@ -97,7 +97,7 @@ impl Store {
         Err(self.refused(Fault::Nul, key.to_string().escape_debug().to_string()))
     }
 
-    /// The same for a text that is no key.
+    /// Returns the text, or an error if it contains NUL.
     pub(crate) fn keepable_text<'t>(&self, text: &'t str) -> Result<&'t str, StoreError> {
         if text.contains('\0') {
             return Err(self.refused(Fault::Nul, text.escape_debug().to_string()));
@@ -105,8 +105,8 @@ impl Store {
         Ok(text)
     }
 
-    /// The revision is raised last: every writer waits for it in the same order. `touched` says which rows others have to
-    /// read, as kind and id.
+    /// Commits a change. The revision is incremented last, so that all writers lock it in the same order. `touched`
+    /// lists the kind and id of rows that others must reload.
     pub(crate) async fn conclude(
         &self,
         mut transaction: Transaction<'_, Any>,
@@ -138,7 +138,7 @@ fn read_tool(row: &AnyRow) -> Result<(ToolKey, String, u64), sqlx::Error> {
     Ok((read_key(row)?, row.try_get(2)?, shown(row.try_get(3)?)))
 }
 
-/// A time as the databases keep it; none of ours is beyond.
+/// Converts a time to the integer type of the databases.
 pub(crate) fn stored(time_ms: u64) -> i64 {
     i64::try_from(time_ms).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! One store into another, of either kind: all tables, from one state into one transaction.
+//! Copies one store into another, of either engine: all tables, from one snapshot in one transaction.
 
 use futures_util::TryStreamExt;
 use sqlx::{AnyConnection, Row};
@@ -10,12 +10,12 @@ use crate::store::Store;
 use crate::table::{ROWS_AT_ONCE, Table, tables};
 
 impl Store {
-    /// Copies every row and gives their number. Refused if `other` holds anything; then nothing is changed.
+    /// Copies all rows and returns their number. Refused without changes if `other` is not empty.
     pub async fn copy_to(&self, other: &Self) -> Result<u64, StoreError> {
         self.copy(other, false).await
     }
 
-    /// Puts every row in the place of whatever `other` holds, in one transaction, and gives their number.
+    /// Replaces the content of `other` in one transaction and returns the number of rows.
     pub(crate) async fn copy_over(&self, other: &Self) -> Result<u64, StoreError> {
         self.copy(other, true).await
     }
@@ -28,17 +28,17 @@ impl Store {
         }
         let known: Vec<&Table> = tables(other.version()).collect();
         if replaces {
-            // The whole chain goes, and the one that is copied brings its own ends.
+            // The whole chain is deleted; the copy brings its own ends.
             let query = sqlx::query("UPDATE audit_end SET seq = $1 WHERE name = 'trimmed'").bind(i64::MAX);
             query.execute(&mut *to).await.map_err(other.failed())?;
-            // Rows that others name go last.
+            // Referenced rows are deleted last.
             for table in known.iter().rev().filter(|table| !table.is_made_full()) {
                 let text = format!("DELETE FROM {}", table.name);
                 sqlx::query(&text).execute(&mut *to).await.map_err(other.failed())?;
             }
         }
         for table in known.iter().filter(|_| !replaces) {
-            // What a new store is made with says nothing of its use.
+            // The initial rows of a new store do not count.
             let used = if table.is_made_full() { " WHERE seq > 0" } else { "" };
             let count = format!("SELECT COUNT(*) FROM {}{used}", table.name);
             let row = sqlx::query(&count).fetch_one(&mut *to).await.map_err(other.failed())?;
@@ -52,7 +52,7 @@ impl Store {
             let rows = self.copy_table(table, &mut from, other, &mut to).await?;
             copied += if table.is_made_full() { 0 } else { rows };
         }
-        // Whoever runs on the other store already has something to read now.
+        // Processes on the other store must reload.
         let query = sqlx::query("UPDATE hikite SET value = value + 1 WHERE name = 'revision'");
         query.execute(&mut *to).await.map_err(other.failed())?;
         to.commit().await.map_err(other.failed())?;

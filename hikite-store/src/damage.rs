@@ -1,7 +1,7 @@
-//! Notices that a SQLite store is shorter than it was. SQLite reads a damaged or cut log as if the rest had never been
-//! written; so the log is looked at before SQLite opens it, and the end of the audit is kept in a small file beside the
-//! database, outside of the log. What is found is logged, written into the audit, and kept in a file that `doctor`,
-//! `store check` and `audit verify` show until somebody removes it.
+//! Detects a SQLite store that lost data. SQLite treats a damaged WAL as if it ended before the damage; so the WAL is
+//! inspected before SQLite opens it, and the end of the audit chain is kept in a small file beside the database.
+//! Findings are logged, audited, and kept in a file that `doctor`, `store check` and `audit verify` show until somebody
+//! removes it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Write};
@@ -20,14 +20,14 @@ use crate::store::Store;
 use crate::url::StoreUrl;
 use crate::wal::{self, Damage};
 
-/// Files beside the database that go where it goes.
+/// Suffixes of files that accompany the database.
 pub(crate) const HEAD: &str = ".audit-head";
 pub(crate) const FINDINGS: &str = ".damage";
 const LOG: &str = "-wal";
-/// A log that another process is just writing looks damaged for a moment.
+/// Number of inspections; a WAL being written looks damaged for a moment.
 const LOOKS: usize = 3;
 
-/// Where the audit ended when it was last written. Not synced: a power cut may leave it behind the store, never ahead.
+/// The recorded end of the audit chain. Not synced: after a power cut it may lag behind the store, but never be ahead.
 #[derive(Debug)]
 pub(crate) struct AuditHead {
     path: PathBuf,
@@ -35,12 +35,12 @@ pub(crate) struct AuditHead {
 }
 
 impl AuditHead {
-    /// `None` for what is no file.
+    /// Returns the head beside a file store; `None` for other stores.
     pub(crate) fn beside(url: &StoreUrl) -> Option<Self> {
         Some(Self { path: beside(url.path()?, HEAD), file: Mutex::default() })
     }
 
-    /// Notes that everything up to here is committed.
+    /// Records the committed end of the chain.
     pub(crate) fn note(&self, chain: &Chain) {
         let mut file = self.file.lock();
         if file.is_none() {
@@ -55,7 +55,7 @@ impl AuditHead {
         }
     }
 
-    /// What is there is of a store that is no more.
+    /// Removes the file, which belongs to an earlier store.
     fn forget(&self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -68,12 +68,12 @@ impl AuditHead {
     }
 }
 
-/// Always as long as the one before, so that one takes the place of the other.
+/// Formats the line, always in the same length so that it can be overwritten.
 fn line(chain: &Chain) -> String {
     format!("{:020}:{}\n", chain.seq, chain.hash)
 }
 
-/// What is wrong with the log of the file, before SQLite opens it. A damaged one is copied, because SQLite writes over it.
+/// Inspects the WAL before SQLite opens it. A damaged one is copied, because SQLite overwrites it.
 pub(crate) fn look_at_log(url: &StoreUrl) -> Option<String> {
     let path = url.path()?;
     let damage = damage_of(path)?;
@@ -101,7 +101,7 @@ fn damage_of(path: &Path) -> Option<Damage> {
     found
 }
 
-/// As the header of the database says.
+/// Reads the page size from the database header.
 fn page_bytes(path: &Path) -> io::Result<usize> {
     let mut header = [0; 18];
     File::open(path)?.read_exact(&mut header)?;
@@ -110,17 +110,17 @@ fn page_bytes(path: &Path) -> io::Result<usize> {
 }
 
 impl Store {
-    /// Holds the end of the audit against what was noted beside it, and tells of everything that was found. A store that
-    /// cannot be asked, or written, is opened all the same: what is wrong with it is said elsewhere.
+    /// Compares the end of the audit chain with the recorded one and reports all damage. A store that cannot be read or
+    /// written is opened nevertheless; its problems are reported elsewhere.
     pub(crate) async fn report_damage(&self, log: Option<String>) {
-        // Whoever moved the file away to start anew knows.
+        // The file was moved away on purpose to start afresh.
         if self.found_version() == 0 {
             if let Some(head) = self.head() {
                 head.forget();
             }
             return;
         }
-        // In this order: the audit may grow meanwhile.
+        // The recorded end is read first, because the chain may grow meanwhile.
         let noted = self.head().and_then(AuditHead::read);
         let last = self.audit_last().await.ok();
         let gone = noted.zip(last).filter(|(noted, last)| noted.seq > *last);
@@ -148,7 +148,7 @@ impl Store {
         Ok(shown(row.try_get(0).map_err(self.failed())?))
     }
 
-    /// What was found to be gone from the store, and nobody has acknowledged yet, the oldest first.
+    /// Returns the recorded data losses that nobody has acknowledged, oldest first.
     pub fn known_damage(url: &StoreUrl) -> Vec<String> {
         let Some(path) = url.path() else { return Vec::new() };
         let file = beside(path, FINDINGS);
@@ -156,7 +156,7 @@ impl Store {
         text.lines().map(ToOwned::to_owned).collect()
     }
 
-    /// What to do about it.
+    /// Returns advice on how to handle the damage.
     pub fn damage_hint(url: &StoreUrl) -> String {
         let file = url.path().map(|path| beside(path, FINDINGS).display().to_string());
         format!("{HINT}; then remove `{}`", file.unwrap_or_default())
@@ -179,7 +179,7 @@ impl Store {
     }
 }
 
-/// The record that stands in the chain for what is gone from it.
+/// Builds the audit record of a data loss.
 fn record(now: u64, gone: Option<(u64, String)>) -> Record {
     let (lost, what) = match gone {
         Some((count, which)) => (count, format!("{which} were written and are gone")),

@@ -1,5 +1,5 @@
-//! Small forms that belong to somebody, each kind in a drawer of its own. A form is changed only by who knows its
-//! version, so that of two who change it at once one is told; what may be used once is taken out by one alone.
+//! Small JSON documents with an owner, by kind. A change names the version that it replaces, so that of two concurrent
+//! changes one fails; a one-time document is taken by exactly one caller.
 
 use std::collections::BTreeSet;
 
@@ -16,21 +16,21 @@ use crate::user::Holder;
 pub struct Entry {
     pub kind: &'static str,
     pub id: String,
-    /// Whose it is; may be nobody's.
+    /// The subject that owns it; may be empty.
     pub owner: String,
     pub form: Raw,
-    /// Grows with every change; one at first.
+    /// Starts at 1 and grows with every change.
     pub version: u64,
     /// Milliseconds since 1970.
     pub created_at: u64,
-    /// The same; zero is never.
+    /// Milliseconds since 1970; zero means never.
     pub expires_at: u64,
 }
 
 const COLUMNS: &str = "id, owner, form, version, created_at, expires_at";
 
 impl Store {
-    /// One of a kind, if it is there and has not ended.
+    /// Returns a document, if it exists and has not expired.
     pub async fn entry(&self, kind: &'static str, id: &str, now: u64) -> Result<Option<Entry>, StoreError> {
         let Ok(id) = self.keepable_text(id) else { return Ok(None) };
         let text = format!(
@@ -41,7 +41,7 @@ impl Store {
         Ok(row.and_then(|row| read(kind, &row)))
     }
 
-    /// All of a kind that have not ended, the oldest first; those of one owner alone if one is named.
+    /// Returns all documents of a kind that have not expired, oldest first; optionally of one owner.
     pub async fn entries(
         &self,
         kind: &'static str,
@@ -59,29 +59,29 @@ impl Store {
         Ok(rows.iter().filter_map(|row| read(kind, row)).collect())
     }
 
-    /// `false` if there is one of this id, ended or not. The version of what is put in is one, whatever it says.
+    /// Inserts a document with version 1. Returns `false` if the id exists, expired or not.
     pub async fn put_entry(&self, entry: &Entry) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         let done = self.insert_entry(&mut transaction, entry).await?;
         self.conclude(transaction, done, &[(entry.kind, &entry.id)]).await
     }
 
-    /// Puts in all of which there is none of this id, as one change; how many those were.
+    /// Inserts the documents whose id is new, as one change; returns their number.
     pub async fn put_new_entries(&self, entries: &[Entry]) -> Result<u64, StoreError> {
         let mut transaction = self.begin().await?;
         let mut new = 0;
         for entry in entries {
             new += u64::from(self.insert_entry(&mut transaction, entry).await?);
         }
-        // Of a kind that many came of all is read again.
+        // All documents of the affected kinds are reloaded.
         let kinds: BTreeSet<&str> = entries.iter().map(|entry| entry.kind).collect();
         let touched: Vec<(&str, &str)> = kinds.into_iter().map(|kind| (kind, "")).collect();
         self.conclude(transaction, new > 0, &touched).await?;
         Ok(new)
     }
 
-    /// Puts in what is new, if nothing of it is there, `taken` is, and the owners are who they must be: both or neither.
-    /// For what is used once and becomes something else.
+    /// Replaces `taken` by new documents, if it exists, none of the new ones does, and their owners match `holder`: all
+    /// or nothing. Used for one-time documents.
     pub async fn exchange_entry(
         &self,
         taken: (&'static str, &str),
@@ -90,7 +90,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let Ok(id) = self.keepable_text(taken.1) else { return Ok(false) };
         let mut transaction = self.begin().await?;
-        // The user before the drawer, in the order of whoever changes users: else both might wait for each other.
+        // Users are locked before documents, in the order of all other writers, to avoid deadlocks.
         let mut all = true;
         for entry in entries {
             all = all && self.is_held(&mut transaction, &entry.owner, holder).await?;
@@ -105,7 +105,8 @@ impl Store {
         self.conclude(transaction, all, &touched).await
     }
 
-    /// Adds to the counts in a form, which is made if it is not there. Nobody is told: counts change all the time.
+    /// Adds to counters in a document, which is created if missing. Does not increment the revision, because counters
+    /// change constantly.
     pub async fn tally(
         &self,
         kind: &'static str,
@@ -141,8 +142,8 @@ impl Store {
         }
     }
 
-    /// Changes form, owner and end of what is there in the version that `entry` names. `false` if it is in another by
-    /// now, or gone. What is there after it has the next version.
+    /// Changes content, owner and expiry of a document in the version that `entry` names. Returns `false` if it has
+    /// another version or is gone. The version grows by one.
     pub async fn change_entry(&self, entry: &Entry) -> Result<bool, StoreError> {
         let query = sqlx::query(
             "UPDATE drawer SET owner = $1, form = $2, expires_at = $3, version = version + 1 \
@@ -160,7 +161,7 @@ impl Store {
         self.conclude(transaction, done.rows_affected() > 0, &[(entry.kind, &entry.id)]).await
     }
 
-    /// Takes one out: of all who try at once one alone gets it. One that has ended is nobody's.
+    /// Removes and returns a document; only one of several concurrent callers gets it. Expired ones are not returned.
     pub async fn take_entry(
         &self,
         kind: &'static str,
@@ -179,7 +180,7 @@ impl Store {
         Ok(entry)
     }
 
-    /// Takes all of a kind out that belong to an owner; how many those were.
+    /// Removes all documents of a kind and owner; returns their number.
     pub async fn remove_entries(&self, kind: &'static str, owner: &str) -> Result<u64, StoreError> {
         let Ok(owner) = self.keepable_text(owner) else { return Ok(0) };
         let mut transaction = self.begin().await?;
@@ -189,7 +190,7 @@ impl Store {
         Ok(done.rows_affected())
     }
 
-    /// Takes out what has ended, of every kind. Nobody sees a difference, so that nobody is told.
+    /// Removes expired documents of all kinds. Does not increment the revision, because nobody sees a difference.
     pub async fn sweep_entries(&self, now: u64) -> Result<u64, StoreError> {
         let query = sqlx::query("DELETE FROM drawer WHERE expires_at > 0 AND expires_at <= $1");
         let done = query.bind(stored(now)).execute(self.writer()).await.map_err(self.failed())?;
@@ -217,7 +218,7 @@ impl Store {
     }
 }
 
-/// One bad row must not take the others away.
+/// Reads a row; an unreadable one must not affect the others.
 fn read(kind: &'static str, row: &AnyRow) -> Option<Entry> {
     let parts = || -> Result<_, sqlx::Error> {
         Ok((row.try_get::<String, _>(0)?, row.try_get(1)?, row.try_get::<String, _>(2)?, row.try_get(3)?))

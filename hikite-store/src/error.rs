@@ -1,5 +1,5 @@
-//! What can go wrong with a store, and what to do next. The text is for whoever runs hikite: it names the place and
-//! the database's own words. Clients are told neither (`From<StoreError> for Error`).
+//! Store errors and what to do about them. The text is for operators: it names the store and the database's message.
+//! Clients see neither (`From<StoreError> for Error`).
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct StoreError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Somebody else holds a lock, or every connection is taken, for longer than we wait.
+    /// A lock or all connections were taken for longer than the timeout.
     Busy,
     Unreachable,
     Refused,
@@ -29,7 +29,7 @@ pub enum Fault {
     NotEmpty,
     InUse,
     Exists,
-    /// Neither JSON nor PostgreSQL holds it, so that no store does.
+    /// NUL characters, which neither JSON nor PostgreSQL can store.
     Nul,
     Failed,
 }
@@ -72,7 +72,7 @@ const TABLE: &[Face] = &[
 ];
 
 impl Fault {
-    /// What is the matter, without the place and the database's own words.
+    /// Describes the fault, without location or database message.
     pub fn words(self) -> &'static str {
         self.face().words
     }
@@ -88,7 +88,7 @@ impl StoreError {
         Self { fault, place: place.to_string(), reason: reason.into() }
     }
 
-    /// True if it may be over by itself: the database is away, starts, or has no connection free.
+    /// Returns `true` if the error may resolve itself: the database is unreachable, starting, or out of connections.
     pub fn is_away(&self) -> bool {
         matches!(self.fault, Fault::Unreachable | Fault::Busy)
     }
@@ -109,7 +109,7 @@ impl StoreError {
     }
 }
 
-/// SQLite's codes are numbers, whose low byte is the kind; those of PostgreSQL have five characters.
+/// Maps an error code. SQLite codes are numbers with the kind in the low byte; PostgreSQL codes have five characters.
 fn fault_of(code: &str) -> Fault {
     if code.len() == 5 {
         return match code {
@@ -131,10 +131,10 @@ fn fault_of(code: &str) -> Fault {
     }
 }
 
-/// When a store that is away is worth another try.
+/// Delay before retrying an unreachable store.
 const LATER: Duration = Duration::from_secs(5);
 
-/// The one place where a failure of the store becomes an answer: it is logged here, and the answer holds nothing of it.
+/// Converts a store error into a response: the error is logged here, and the response reveals none of it.
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error.fault {
@@ -144,7 +144,7 @@ impl From<StoreError> for Error {
                 let answer = Self::new(Kind::Overloaded, "the store is busy").hint("try again in a moment");
                 Self { retry_after: Some(Duration::from_secs(1)), ..answer }
             }
-            // What is so now may be over by itself: a disk that is full, a database that starts again.
+            // These may resolve themselves: a full disk, a restarting database.
             Fault::Unreachable | Fault::NotWritable | Fault::Full => {
                 tracing::error!("{error}");
                 let answer = Self::new(Kind::Overloaded, "the store cannot be used at the moment");

@@ -1,5 +1,5 @@
-//! Leases: what only one process may do at a time. Whoever holds one holds it until it gives it back or its time is
-//! over; the fence tells a late holder from the one after it.
+//! Leases: exclusive rights of one process, held until released or expired. The fence distinguishes a late holder from
+//! its successor.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// A lease that is held.
+/// A held lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub name: String,
     pub holder: String,
-    /// Greater than that of every holder before.
+    /// Fencing token, greater than that of all previous holders.
     pub fence: u64,
     /// Milliseconds since 1970, by the database's clock.
     pub until: u64,
 }
 
 impl Store {
-    /// The lease for some time, if nobody else holds it now. Its holder gets it again, with the same fence and a later end.
-    /// The time is the database's: a node whose clock is wrong neither takes the lease of another nor keeps its own.
+    /// Takes a lease for some time, unless another process holds it. The holder can extend it, keeping its fence. Times
+    /// are the database's, so a node with a wrong clock neither steals a lease nor keeps its own too long.
     pub async fn take_lease(
         &self,
         name: &str,
@@ -45,7 +45,7 @@ impl Store {
         Ok(Some(Lease { name: name.into(), holder: holder.into(), fence: shown(fence), until: shown(until) }))
     }
 
-    /// Gives it back before its time, if it is still this one.
+    /// Releases a lease early, if it is still held.
     pub async fn release_lease(&self, lease: &Lease) -> Result<bool, StoreError> {
         let query = sqlx::query("UPDATE lease SET until = 0 WHERE name = $1 AND holder = $2 AND fence = $3");
         let query = query.bind(&*lease.name).bind(&*lease.holder).bind(stored(lease.fence));

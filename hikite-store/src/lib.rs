@@ -1,5 +1,5 @@
-//! The only crate that knows SQL: what must survive a restart, in SQLite or PostgreSQL. One set of queries serves
-//! both, and no name of a table leaves this crate.
+//! Persistence in SQLite or PostgreSQL. The only crate that uses SQL. One set of queries serves both, and no table name
+//! leaves this crate.
 
 mod audit;
 mod backup;

@@ -1,5 +1,5 @@
-//! The lists of upstream servers, one row per definition, so that they answer at once after a restart and while
-//! their server is down. All rows are in memory; what changes is written behind, in order.
+//! The cached lists of upstream servers, one row per definition, so that they are available at once after a restart and
+//! while the server is down. All rows are in memory; changes are written behind, in order.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,11 +16,11 @@ use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// Definitions whose lists are kept; those whose lists were read longest ago go first.
+/// Maximum cached definitions; those fetched longest ago are dropped first.
 const DEFINITIONS: usize = 256;
-/// Lists that may wait to be written.
+/// Maximum queued writes.
 const WAITING: usize = 1024;
-/// Lists that are written in one transaction.
+/// Lists per transaction.
 const AT_ONCE: usize = 64;
 
 pub struct StoreListCache {
@@ -37,19 +37,19 @@ struct Kept {
 
 enum Job {
     Write(String, Kept),
-    /// Answered once everything before it is written, or failed to be.
+    /// Answered when all earlier jobs are done or failed.
     Tell(oneshot::Sender<()>),
 }
 
 impl Store {
-    /// The cache with what is stored. Written to until the store is closed.
+    /// Loads the cache. Writes continue until the store is closed.
     pub async fn list_cache(&self) -> Result<Arc<StoreListCache>, StoreError> {
         let query = sqlx::query("SELECT definition, lists, fetched_at FROM list_cache");
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
         let mut kept = HashMap::with_capacity(rows.len());
         for row in &rows {
             let (definition, lists, fetched_at) = read(row).map_err(self.failed())?;
-            // What is unreadable is fetched again, and then overwritten.
+            // An unreadable list is fetched again and then overwritten.
             match Raw::parse(lists) {
                 Ok(lists) => drop(kept.insert(definition, Kept { lists, fetched_at })),
                 Err(_) => {
@@ -83,10 +83,10 @@ impl Store {
 }
 
 impl StoreListCache {
-    /// Waits until everything that was stored so far is written.
+    /// Waits until everything stored so far is written.
     pub async fn flush(&self) {
         let (tell, told) = oneshot::channel();
-        // Both fail only if the store is closed: then there is nothing to wait for.
+        // Both fail only if the store is closed, so there is nothing to wait for.
         if self.jobs.send(Job::Tell(tell)).await.is_ok() {
             let _ = told.await;
         }
@@ -120,7 +120,7 @@ impl ListCache for StoreListCache {
     }
 }
 
-/// One job after the other, as many lists as wait in one transaction.
+/// Runs the jobs in order, batching queued lists into one transaction.
 async fn write_all(store: Store, mut waiting: mpsc::Receiver<Job>) {
     let mut jobs = Vec::with_capacity(AT_ONCE);
     while waiting.recv_many(&mut jobs, AT_ONCE).await > 0 {
@@ -138,7 +138,7 @@ async fn write_all(store: Store, mut waiting: mpsc::Receiver<Job>) {
             tracing::warn!("tool lists are not kept: {error}");
         }
         for who in tell {
-            // Whoever asked may have gone.
+            // The requester may be gone.
             let _ = who.send(());
         }
     }

@@ -1,5 +1,5 @@
-//! What search remembers: questions that led to a call that went well. Written in passing, like what was seen; only
-//! taking it away raises the revision, so that a running hikite forgets, too.
+//! The search memory: queries that led to a successful call. Written in passing; only deletions increment the revision,
+//! so that running processes forget as well.
 
 use hikite_core::key::ToolKey;
 use hikite_core::search::encoder::Vector;
@@ -12,22 +12,22 @@ use crate::error::StoreError;
 use crate::store::Store;
 use crate::table::{MEMORY, ROWS_AT_ONCE, Value};
 
-/// One question and the tool that it led to.
+/// A query and the tool that it led to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
-    /// Empty for those in no project.
+    /// Project; empty outside of projects.
     pub project: String,
-    /// A hash of the question.
+    /// Hash of the query.
     pub query: String,
     pub key: ToolKey,
-    /// The question itself, where that may be kept.
+    /// Text of the query, if storing it is allowed.
     pub text: Option<String>,
-    /// Hashes of its words.
+    /// Hashes of its terms.
     pub terms: Vec<u64>,
-    /// The model that made the vector.
+    /// The model of the vector.
     pub model: String,
     pub vector: Option<Vector>,
-    /// How often it was so, fading since `used_at`.
+    /// Number of occurrences, decaying since `used_at`.
     pub weight: f32,
     /// Milliseconds since 1970.
     pub used_at: u64,
@@ -36,7 +36,7 @@ pub struct Remembered {
 const KEY: &str = "project = $1 AND query = $2 AND module = $3 AND tool = $4";
 
 impl Store {
-    /// All of a project, or of all.
+    /// Returns the pairs of one project, or of all.
     pub async fn remembered(&self, project: Option<&str>) -> Result<Vec<Remembered>, StoreError> {
         let text = MEMORY.select();
         let rows = match project {
@@ -50,7 +50,7 @@ impl Store {
         rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// Writes what is new or stronger, and takes away what was let go of.
+    /// Writes new or changed pairs and deletes those in `gone`.
     pub async fn remember(
         &self,
         pairs: &[Remembered],
@@ -64,7 +64,7 @@ impl Store {
             query.execute(&mut *transaction).await.map_err(self.failed())?;
         }
         let mut pairs: Vec<&Remembered> = pairs.iter().filter(|pair| is_keepable(&pair.key)).collect();
-        // In one order, so that two processes do not wait for each other in a circle.
+        // Sorted, so that two processes cannot deadlock.
         pairs.sort_by(|a, b| (&a.project, &a.query, &a.key).cmp(&(&b.project, &b.query, &b.key)));
         for pairs in pairs.chunks(ROWS_AT_ONCE) {
             let rows: Vec<Vec<Value>> = pairs.iter().map(|pair| row(pair)).collect();
@@ -76,7 +76,7 @@ impl Store {
         transaction.commit().await.map_err(self.failed())
     }
 
-    /// Forgets what one project remembers, or all do. How many pairs there were.
+    /// Deletes the pairs of one project, or of all; returns their number.
     pub async fn forget(&self, project: Option<&str>) -> Result<u64, StoreError> {
         let mut transaction = self.begin().await?;
         let done = match project {
@@ -93,7 +93,7 @@ impl Store {
 
 fn row(pair: &Remembered) -> Vec<Value> {
     let terms: Vec<String> = pair.terms.iter().map(|term| format!("{term:x}")).collect();
-    // NUL is the one character that PostgreSQL does not take.
+    // PostgreSQL rejects NUL.
     let text = pair.text.as_deref().unwrap_or_default().replace('\0', " ");
     vec![
         Value::Text(pair.project.clone()),

@@ -1,5 +1,5 @@
-//! Brings a store to the newest version: numbered migrations, each applied once, all of them in one transaction
-//! under a lock, so that processes which open it at once do not meet half of it.
+//! Migrations: numbered, each applied once, all in one transaction under a lock, so that concurrent processes never see
+//! a partial one.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::connect::{Engine, Target};
 use crate::error::{Fault, StoreError};
 use crate::url::StoreUrl;
 
-/// The n-th brings the store to version n + 1. They are never changed once released.
+/// The n-th brings the store to version n + 1. Released migrations never change.
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/001.sql"),
     include_str!("../migrations/002.sql"),
@@ -23,18 +23,18 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/009.sql"),
 ];
 
-/// What one database needs besides the text that both share: the version, and the text of each.
+/// Additional SQL of a migration for each database: version, SQLite, PostgreSQL.
 const OWN: &[(i64, &str, &str)] =
     &[(7, include_str!("../migrations/007.sqlite.sql"), include_str!("../migrations/007.postgres.sql"))];
 
-/// The newest version this program knows.
+/// The newest schema version of this program.
 #[expect(clippy::cast_possible_wrap, reason = "a handful of files")]
 pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 
-/// Any number that no other program is likely to lock.
+/// Advisory lock number, chosen at random.
 pub(crate) const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7452347523)";
 
-/// Why it did not come to it.
+/// The reason for a failed migration.
 pub(crate) enum Refused {
     Error(sqlx::Error),
     Told(StoreError),
@@ -57,15 +57,15 @@ impl Refused {
     }
 }
 
-/// Where a store is copied to before it is changed.
+/// The backup before a migration.
 pub(crate) struct Before<'a> {
     pub(crate) target: &'a Target,
     pub(crate) url: &'a StoreUrl,
-    /// Of a database; a file is copied beside itself.
+    /// Folder for the backup of a database server; a file is copied beside itself.
     pub(crate) folder: Option<&'a Path>,
 }
 
-/// Brings a store to a version and gives the one it found. What is there already is copied first.
+/// Migrates a store to a version and returns the previous one. Existing data is backed up first.
 pub(crate) async fn migrate(
     connection: &mut AnyConnection,
     engine: Engine,
@@ -83,7 +83,7 @@ async fn apply(
     before: Option<Before<'_>>,
 ) -> Result<i64, Refused> {
     let newest = i64::try_from(all.len()).unwrap_or(i64::MAX);
-    // Mostly there is nothing to do, and nothing is locked to find that out.
+    // Usually there is nothing to do, which needs no lock.
     if let Ok(found) = version(connection).await
         && found >= newest
     {
@@ -97,17 +97,17 @@ async fn apply(
     judge(found, newest)?;
     if let Some(before) = before.filter(|_| found > 0) {
         if engine == Engine::Postgres {
-            // The copy may take longer than a transaction may be silent.
+            // The backup may exceed the idle timeout of a transaction.
             sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0")
                 .execute(&mut *transaction)
                 .await?;
         }
-        // Others wait at the lock: what is copied is what is changed, and it is copied once.
+        // Others wait for the lock, so the backup is exactly what is migrated, and is made once.
         backup::before_migration(&before, found).await.map_err(Refused::Told)?;
     }
     for (migration, version) in all.iter().zip(1_i64..).skip(usize::try_from(found).unwrap_or_default()) {
         transaction.execute(*migration).await?;
-        // Lists that only tests make are not ours.
+        // Lists made by tests have no additional SQL.
         let is_ours = MIGRATIONS.contains(migration);
         for (_, sqlite, postgres) in OWN.iter().filter(|(of, ..)| is_ours && *of == version) {
             transaction.execute(if engine == Engine::Sqlite { *sqlite } else { *postgres }).await?;
@@ -132,8 +132,7 @@ pub(crate) async fn version(connection: &mut AnyConnection) -> Result<i64, sqlx:
     query.fetch_one(connection).await?.try_get(0)
 }
 
-/// Whether nothing of ours is there yet. A file with tables of somebody else is refused; in PostgreSQL others may
-/// live beside us.
+/// Returns `true` if the store is new. A file with foreign tables is refused; in PostgreSQL other tables may exist.
 async fn is_new(connection: &mut AnyConnection, engine: Engine) -> Result<bool, Refused> {
     let tables = match engine {
         Engine::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",

@@ -1,5 +1,5 @@
-//! Word of what other processes wrote. PostgreSQL sends it; SQLite does not, and neither does a PostgreSQL that is just
-//! away, so that whoever waits here also looks by itself every now and then.
+//! Notifications of changes by other processes. PostgreSQL sends them; SQLite does not, nor does an unreachable
+//! PostgreSQL, so callers also poll.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use crate::connect::CHANNEL;
 use crate::store::Store;
 use crate::url::Place;
 
-/// Between two attempts to be told again.
+/// Delay before listening again.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Store {
-    /// From now on word is taken, where it is sent.
+    /// Starts listening, if the database sends notifications.
     pub fn listen(&self) {
         let Place::Postgres(address) = &self.url().0 else { return };
         let (address, store) = (address.clone(), self.clone());
         self.spawn(async move {
             let mut told = false;
             loop {
-                // A connection that was given up for its silence would say nothing for ever.
+                // A connection that was replaced would stay silent forever.
                 let given_up = store.pools().replaced.clone();
                 let heard = given_up.run_until_cancelled(hear(address.expose(), store.news())).await;
-                // The poll goes on meanwhile; it is told once, and not what the address is.
+                // Polling continues meanwhile; logged once, without the URL.
                 if let (Some(Err(error)), false) = (heard, told) {
                     tracing::debug!(%error, "the store sends no word of changes; it is looked at instead");
                 }
@@ -35,7 +35,7 @@ impl Store {
         });
     }
 
-    /// Waits for word of a change, for so long at most; whether there was any.
+    /// Waits for a notification, at most for `at_most`. Returns `true` if there was one.
     pub async fn changed(&self, at_most: Duration) -> bool {
         tokio::time::timeout(at_most, self.news().notified()).await.is_ok()
     }
@@ -45,9 +45,9 @@ async fn hear(address: &str, news: &Notify) -> Result<std::convert::Infallible, 
     let mut listener = PgListener::connect(address).await?;
     listener.listen(CHANNEL).await?;
     loop {
-        // Whatever was missed while nobody listened is read, too.
+        // Triggers a read of whatever was missed before.
         news.notify_one();
-        // `None` is a connection that broke; the next attempt makes a new one.
+        // `None` means a broken connection; the next call reconnects.
         listener.try_recv().await?;
     }
 }

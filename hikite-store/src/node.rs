@@ -1,5 +1,5 @@
-//! The processes that share a store, and which of them holds a session whose first holder is gone. All times are those of
-//! the database, so that no clock of a machine matters. A process that was declared gone never comes back under its name.
+//! The processes (nodes) that share a store, and which of them holds a session that moved. All times are the
+//! database's, so machine clocks do not matter. A node that was declared gone cannot return under its id.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use crate::error::StoreError;
 use crate::lease::Lease;
 use crate::store::Store;
 
-/// One of the processes.
+/// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
     pub id: String,
-    /// Where the others reach it.
+    /// The URL at which other nodes reach it.
     pub url: String,
 }
 
 const NODE: &str = "node:";
 const SESSION: &str = "session:";
-/// Written exactly as the indexes of the table have it, or they are not used.
+/// Must be written exactly as in the table's indexes, or they are not used.
 const IS_NODE: &str = "substr(name, 1, 5) = 'node:'";
 pub(crate) const IS_SESSION: &str = "substr(name, 1, 8) = 'session:'";
-/// For how long it is remembered that a session has another holder, or none, since somebody last said so.
+/// Retention of a changed or missing holder of a session.
 const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
-/// The holder of what is over.
+/// The holder of an ended session.
 pub const NOBODY: &str = "";
 
 impl Store {
-    /// Says that a new process is there. `id` is one that was never used before.
+    /// Registers a new node. `id` must never have been used before.
     pub async fn announce_node(&self, id: &str, url: &str, life: Duration) -> Result<(), StoreError> {
         let text = format!(
             "INSERT INTO lease (name, holder, fence, until) VALUES ($1, $2, 1, {} + $3)",
@@ -41,7 +41,7 @@ impl Store {
         self.tell().await
     }
 
-    /// Says that it is still there. `false` if the others have declared it gone.
+    /// Extends the registration of a node. Returns `false` if others have declared it gone.
     pub async fn renew_node(&self, id: &str, life: Duration) -> Result<bool, StoreError> {
         let text =
             format!("UPDATE lease SET until = {} + $1 WHERE name = $2 AND fence = 1", self.engine().now_ms());
@@ -50,7 +50,7 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
-    /// Says that it goes, before its time is over.
+    /// Deregisters a node early.
     pub async fn end_node(&self, id: &str) -> Result<(), StoreError> {
         let query = sqlx::query("UPDATE lease SET fence = 2, until = 0 WHERE name = $1 AND fence = 1");
         let query = query.bind(format!("{NODE}{id}"));
@@ -58,7 +58,7 @@ impl Store {
         self.tell().await
     }
 
-    /// Whether it is gone. One whose time is over is declared so, and cannot come back.
+    /// Returns `true` if a node is gone. An expired node is declared gone and cannot return.
     pub async fn is_node_gone(&self, id: &str) -> Result<bool, StoreError> {
         let name = format!("{NODE}{id}");
         let now = self.engine().now_ms();
@@ -68,7 +68,7 @@ impl Store {
         Ok(query.fetch_optional(self.writer()).await.map_err(self.failed())?.is_none())
     }
 
-    /// All that are there.
+    /// Returns all live nodes.
     pub async fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         let text = nodes_query(self.engine());
         let rows = sqlx::query(&text).fetch_all(self.writer()).await.map_err(self.failed())?;
@@ -79,7 +79,7 @@ impl Store {
         rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// Who holds a session, if anybody does but the process that it began in.
+    /// Returns the lease of a session, if it moved from its first node or ended.
     pub async fn session_lease(&self, session: &str) -> Result<Option<Lease>, StoreError> {
         let name = format!("{SESSION}{session}");
         let query = sqlx::query("SELECT holder, fence, until FROM lease WHERE name = $1").bind(&*name);
@@ -91,7 +91,7 @@ impl Store {
         Ok(Some(Lease { name, holder, fence: shown(fence), until: shown(until) }))
     }
 
-    /// Makes a process the holder of a session, if nobody was faster since its fence was `seen`; zero is none.
+    /// Makes a node the holder of a session, unless its fence has changed from `seen`; zero means no lease.
     pub async fn take_session(&self, session: &str, holder: &str, seen: u64) -> Result<bool, StoreError> {
         let text = format!(
             "INSERT INTO lease (name, holder, fence, until) VALUES ($1, $2, 1, {} + $3) ON CONFLICT (name) \
@@ -105,7 +105,7 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
-    /// The session is over: nobody takes it up again.
+    /// Ends a session; no node can reopen it.
     pub async fn end_session(&self, session: &str) -> Result<(), StoreError> {
         loop {
             let seen = self.session_lease(session).await?.map_or(0, |lease| lease.fence);
@@ -115,7 +115,7 @@ impl Store {
         }
     }
 
-    /// What a process holds is remembered for longer, and what is too old is forgotten.
+    /// Extends the leases of a node's sessions and deletes expired ones.
     pub async fn tend_sessions(&self, holder: &str) -> Result<(), StoreError> {
         let now = self.engine().now_ms();
         let text = format!("UPDATE lease SET until = {now} + $1 WHERE {IS_SESSION} AND holder = $2");
@@ -123,7 +123,7 @@ impl Store {
         query.execute(self.writer()).await.map_err(self.failed())?;
         let text = format!("DELETE FROM lease WHERE {IS_SESSION} AND until <= {now}");
         sqlx::query(&text).execute(self.writer()).await.map_err(self.failed())?;
-        // One that ended or was declared gone has another fence than one that is there.
+        // The fence of an ended node differs from that of a live one.
         let text = format!("DELETE FROM lease WHERE {IS_NODE} AND fence IN (1, 2) AND until <= {now} - $1");
         let query = sqlx::query(&text).bind(whole(REMEMBERED));
         query.execute(self.writer()).await.map_err(self.failed()).map(drop)
@@ -135,7 +135,7 @@ impl Store {
     }
 }
 
-/// Asked every second, by every node.
+/// Returns the query that every node runs once a second.
 pub(crate) fn nodes_query(engine: Engine) -> String {
     format!("SELECT name, holder FROM lease WHERE {IS_NODE} AND fence = 1 AND until > {}", engine.now_ms())
 }

@@ -1,5 +1,5 @@
-//! The connections to a store. Those to a database that went silent would wait for the operating system to give up, which
-//! takes it a quarter of an hour: they are left behind, and new ones are made.
+//! The connection pools of a store. Connections to a hanging database would block until the operating system gives up,
+//! which takes a quarter of an hour: they are abandoned and replaced.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,19 +13,18 @@ use crate::connect::{Engine, Target, WAIT};
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
 
-/// For a database to answer the smallest question. Shorter than any other wait, so that this one is over first.
+/// Timeout of the revision query. Shorter than all others, so that it fires first.
 const ANSWERS: Duration = Duration::from_secs(4);
 
-/// Pools for reading and for writing, and those that took their place. What is left behind is a few empty structures for
-/// each time that a database went silent.
+/// The pools for reading and writing, and their replacements. Each replacement leaves a few empty structures behind.
 pub(crate) struct Pools {
     pub(crate) reader: AnyPool,
     pub(crate) writer: AnyPool,
-    /// For the question whether there is something new, and for nothing else.
+    /// Only for polling the revision.
     pub(crate) watch: AnyPool,
-    /// Fires when others take their place.
+    /// Cancelled when the pools are replaced.
     pub(crate) replaced: CancellationToken,
-    /// True if something was ever answered on them.
+    /// Set once a query has succeeded on them.
     has_answered: AtomicBool,
     next: OnceLock<Box<Self>>,
 }
@@ -43,7 +42,7 @@ impl Pools {
         }
     }
 
-    /// Those in use.
+    /// Returns the pools in use.
     pub(crate) fn current(&self) -> &Self {
         let mut pools = self;
         while let Some(next) = pools.next.get() {
@@ -52,7 +51,7 @@ impl Pools {
         pools
     }
 
-    /// Waits for what runs, but not for what hangs.
+    /// Waits for running queries, but not for hanging ones.
     pub(crate) async fn close(&self) {
         let closing = [&self.reader, &self.writer, &self.watch].map(AnyPool::close);
         let _ = tokio::time::timeout(WAIT, join_all(closing)).await;
@@ -60,8 +59,8 @@ impl Pools {
 }
 
 impl Store {
-    /// Grows with every change that other processes have to hear of, by whichever of them. Connections to a database that
-    /// does not answer this question soon are given up.
+    /// Returns the revision, which grows with every change that other processes must see. Connections that do not
+    /// answer this query in time are replaced.
     pub async fn revision(&self) -> Result<i64, StoreError> {
         let pools = self.pools();
         if self.engine() == Engine::Sqlite {
@@ -80,12 +79,12 @@ impl Store {
         }
     }
 
-    /// Fails unless the store answers soon.
+    /// Fails unless the store answers in time.
     pub async fn answers(&self) -> Result<(), StoreError> {
         self.revision().await.map(drop)
     }
 
-    /// Runs what asks the store until its connections are given up: what was under way on them would wait for ever.
+    /// Runs work until its connections are replaced; on those it would hang forever.
     pub(crate) async fn unless_given_up<T>(
         &self,
         work: impl Future<Output = Result<T, StoreError>>,
@@ -95,9 +94,9 @@ impl Store {
         given_up.run_until_cancelled(work).await.unwrap_or_else(silent)
     }
 
-    /// Makes new connections in the place of those that hang.
+    /// Replaces hanging connections.
     fn replace(&self, pools: &Pools) {
-        // New ones that were never answered hold nothing that hangs: each silence costs one replacement, however long it is.
+        // Pools without any success hold nothing that hangs: each outage causes one replacement, whatever its length.
         if !pools.has_answered.load(Ordering::Relaxed) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Projects: the boundaries that people draw. Every change raises the revision, as for registered tools.
+//! Projects. Every change increments the revision, as for registered tools.
 
 use hikite_core::json::Raw;
 use sqlx::Row;
@@ -9,7 +9,7 @@ use crate::control::{shown, stored};
 use crate::error::{Fault, StoreError};
 use crate::store::Store;
 
-/// A project as its form describes it.
+/// A project with its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectRow {
     pub name: String,
@@ -19,7 +19,7 @@ pub struct ProjectRow {
 }
 
 impl Store {
-    /// All projects by name.
+    /// Returns all projects by name.
     pub async fn projects(&self) -> Result<Vec<ProjectRow>, StoreError> {
         let query = sqlx::query("SELECT name, form, created_at FROM project");
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
@@ -31,7 +31,7 @@ impl Store {
         Ok(projects)
     }
 
-    /// One project, if there is such a one that can be read.
+    /// Returns a project, if it exists and is readable.
     pub async fn project(&self, name: &str) -> Result<Option<ProjectRow>, StoreError> {
         let Ok(name) = self.keepable_text(name) else { return Ok(None) };
         let query = sqlx::query("SELECT name, form, created_at FROM project WHERE name = $1").bind(name);
@@ -39,7 +39,7 @@ impl Store {
         Ok(row.as_ref().map(read).transpose().map_err(self.failed())?.flatten())
     }
 
-    /// Makes a project; `false` if one of this name is there already.
+    /// Creates a project. Returns `false` if the name exists.
     pub async fn put_project(&self, project: &ProjectRow) -> Result<bool, StoreError> {
         let name = self.keepable_text(&project.name)?;
         let form = self.text_of(&project.form)?;
@@ -48,7 +48,7 @@ impl Store {
         let query = sqlx::query(text).bind(name).bind(form).bind(stored(project.created_at));
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        // A new one begins without tokens: those of another that had its name were not meant for it.
+        // A new project has no tokens: those of an earlier project with its name must not apply.
         if done.rows_affected() > 0 {
             let query = sqlx::query("DELETE FROM token WHERE project = $1").bind(name);
             query.execute(&mut *transaction).await.map_err(self.failed())?;
@@ -57,7 +57,7 @@ impl Store {
         self.conclude(transaction, done.rows_affected() > 0, &touched).await
     }
 
-    /// Gives a project another form in place of the one that `before` is. `false` if it has another by now, or is gone.
+    /// Replaces the form `before` of a project. Returns `false` if it has changed or is gone.
     pub async fn change_project(&self, name: &str, before: &Raw, form: &Raw) -> Result<bool, StoreError> {
         let query = sqlx::query("UPDATE project SET form = $1 WHERE name = $2 AND form = $3");
         let name = self.keepable_text(name)?;
@@ -67,7 +67,8 @@ impl Store {
         self.conclude(transaction, done.rows_affected() > 0, &[(kind::PROJECT, name)]).await
     }
 
-    /// Takes its tokens away as well: another project of that name must not find them. `false` if there is none.
+    /// Removes a project and its tokens, so that a later project of that name does not inherit them. Returns `false` if
+    /// there is none.
     pub async fn remove_project(&self, name: &str) -> Result<bool, StoreError> {
         let Ok(name) = self.keepable_text(name) else { return Ok(false) };
         let mut transaction = self.begin().await?;
@@ -81,13 +82,13 @@ impl Store {
         self.conclude(transaction, done.rows_affected() > 0, &touched).await
     }
 
-    /// JSON as the text that both databases take.
+    /// Returns JSON as text, which both databases accept.
     pub(crate) fn text_of<'r>(&self, raw: &'r Raw) -> Result<&'r str, StoreError> {
         std::str::from_utf8(raw.bytes()).map_err(|error| self.refused(Fault::Failed, error.to_string()))
     }
 }
 
-/// One bad row must not take the others away. Whoever works in it is let in no more.
+/// Reads a row; an unreadable one must not affect the others. Nobody can enter that project.
 fn read(row: &AnyRow) -> Result<Option<ProjectRow>, sqlx::Error> {
     let (name, form, created_at): (String, String, _) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let Ok(form) = Raw::parse(form) else {

@@ -1,5 +1,5 @@
-//! A store from a copy: puts a prepared SQLite file in the place of what is there, which is kept beside it. Refused while
-//! anybody has the store open.
+//! Restores a store from a backup: replaces it by a prepared SQLite file, and keeps the old one. Refused while the
+//! store is in use.
 
 use std::fs;
 use std::io;
@@ -14,17 +14,17 @@ use crate::error::{Fault, StoreError};
 use crate::store::Store;
 use crate::url::{Place, StoreUrl};
 
-/// A connection that was closed a moment ago may still be on its way out.
+/// Number of checks; a connection that was just closed may still be visible.
 const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
-    /// Fails with `Fault::InUse` if another connection to the store is open. A SQLite file then has no journal beside it.
+    /// Fails if another connection to the store is open. Afterwards a SQLite file has no journal beside it.
     pub async fn check_unused(url: &StoreUrl) -> Result<(), StoreError> {
         if url.path().is_some_and(|path| !path.exists()) || url.is_memory() {
             return Ok(());
         }
-        // SQLite would read what is whole of a damaged log, and remove it.
+        // SQLite would read the intact part of a damaged WAL and delete the file.
         if let Some(what) = look_at_log(url) {
             return Err(StoreError::new(Fault::Damaged, url, what));
         }
@@ -39,8 +39,8 @@ impl Store {
         Err(StoreError::new(Fault::InUse, url, others))
     }
 
-    /// Puts the store in the file `prepared` in the place of the one at `url`, which is kept at `aside`. Gives whether
-    /// there was anything to keep. `prepared` must be closed; it is moved or read.
+    /// Replaces the store at `url` by the file `prepared` and keeps the old one at `aside`. Returns `true` if there was
+    /// an old one. `prepared` must be closed; it is moved or read.
     pub async fn install(prepared: &Path, url: &StoreUrl, aside: &Path) -> Result<bool, StoreError> {
         match &url.0 {
             Place::File(path) => {
@@ -56,7 +56,7 @@ impl Store {
         }
     }
 
-    /// Brings everything into the file itself and closes it, so that the file alone can be moved.
+    /// Checkpoints the journal into the file and closes the store, so that the file alone can be moved.
     pub async fn settle(self) -> Result<(), StoreError> {
         let outcome = match self.engine() {
             Engine::Sqlite => self.fold_in_journal().await,
@@ -67,13 +67,13 @@ impl Store {
     }
 }
 
-/// Describes the others who have it open.
+/// Describes the other users of the store, if there are any.
 async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
     let target = Target::of(url)?;
     let failed = |error: sqlx::Error| StoreError::of(url, &error);
     let mut connection = target.options.clone().connect().await.map_err(failed)?;
     let text = match target.engine {
-        // Only who is alone may leave the journal that readers share.
+        // Leaving WAL mode succeeds only without other connections.
         Engine::Sqlite => "PRAGMA journal_mode = DELETE",
         Engine::Postgres => {
             "SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity \
@@ -99,7 +99,7 @@ async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
     outcome
 }
 
-/// Renames both; what was there comes back if the second name cannot be given.
+/// Renames both files; the old one is restored if the second rename fails.
 fn swap(prepared: &Path, path: &Path, aside: &Path) -> io::Result<bool> {
     if fs::symlink_metadata(aside).is_ok() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists", aside.display())));
@@ -116,14 +116,14 @@ fn swap(prepared: &Path, path: &Path, aside: &Path) -> io::Result<bool> {
         }
         return Err(error);
     }
-    // What was written to it on the way is noted beside it.
+    // The recorded end of the audit chain moves along.
     let _ = fs::rename(beside(prepared, HEAD), beside(path, HEAD));
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()?;
     Ok(had)
 }
 
-/// The rows of one in the place of the other's, of which there is a copy before the first one goes.
+/// Replaces the rows of a database, after making a backup of it.
 async fn replace(prepared: &Path, other: &Store, aside: &Path) -> Result<(), StoreError> {
     other.backup(aside).await?;
     let from = Store::open(&StoreUrl::file(prepared)).await?;

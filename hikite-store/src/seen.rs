@@ -1,4 +1,5 @@
-//! When each tool was first seen. Noted in passing: no other process has to read it at once, so that the revision stays.
+//! First-seen times of tools. Written in passing without incrementing the revision, because no other process needs them
+//! at once.
 
 use hikite_core::key::ToolKey;
 use sqlx::Row;
@@ -10,17 +11,17 @@ use crate::store::Store;
 use crate::table::{ROWS_AT_ONCE, SEEN, Value};
 
 impl Store {
-    /// Milliseconds since 1970 at which each tool was first seen.
+    /// Returns the time at which each tool was first seen, in milliseconds since 1970.
     pub async fn first_seen(&self) -> Result<Vec<(ToolKey, u64)>, StoreError> {
         let rows = sqlx::query(&SEEN.select()).fetch_all(self.reader()).await.map_err(self.failed())?;
         let read = |row: &AnyRow| Ok((read_key(row)?, shown(row.try_get(2)?)));
         rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// Notes the time for tools that were never seen. A name with a NUL is left out: it is never remembered.
+    /// Records the time for new tools. Names with NUL are skipped.
     pub async fn note_seen(&self, keys: &[ToolKey], now_ms: u64) -> Result<(), StoreError> {
         let mut keys: Vec<&ToolKey> = keys.iter().filter(|key| is_keepable(key)).collect();
-        // In one order, so that two processes that note the same tools do not wait for each other in a circle.
+        // Sorted, so that two processes cannot deadlock.
         keys.sort_unstable();
         if keys.is_empty() {
             return Ok(());

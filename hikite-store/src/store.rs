@@ -1,4 +1,4 @@
-//! The store itself: opened and brought to the newest version at once, cloned freely, closed once.
+//! The store: migrated when opened, cheap to clone, closed once.
 
 use std::fmt;
 use std::future::Future;
@@ -26,31 +26,31 @@ struct Inner {
     url: StoreUrl,
     engine: Engine,
     pools: Pools,
-    /// The version it had before it was opened, and the one it has now.
+    /// The version before opening, and the current one.
     found: i64,
     version: i64,
-    /// Where the audit ends, beside a file.
+    /// The recorded end of the audit chain, beside a file store.
     head: Option<AuditHead>,
-    /// Other processes may have written something.
+    /// Notified when other processes may have written something.
     news: Notify,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
 
-/// Files that an earlier version made cannot shrink.
+/// Files of earlier versions cannot shrink.
 const SHRINKS_SINCE: i64 = 7;
 
-/// Between two attempts to open a file that another process is just making.
+/// Delay before retrying a file that another process is creating.
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Store {
-    /// Opens the store, makes it if it is not there, and brings it to the newest version. A file that is brought there is
-    /// copied beside itself first.
+    /// Opens the store, creates it if missing, and migrates it to the newest version. A file is backed up beside itself
+    /// before a migration.
     pub async fn open(url: &StoreUrl) -> Result<Self, StoreError> {
         Self::open_newest(url, None).await
     }
 
-    /// Opens the store likewise; a database that is brought to the newest version is copied into this folder first.
+    /// Opens the store; a database server is backed up into this folder before a migration.
     pub async fn open_keeping(url: &StoreUrl, folder: &Path) -> Result<Self, StoreError> {
         Self::open_newest(url, Some(folder)).await
     }
@@ -63,7 +63,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Fails unless the store can be reached now. Nothing is changed.
+    /// Fails unless the store is reachable now. Changes nothing.
     pub async fn reach(url: &StoreUrl) -> Result<(), StoreError> {
         let reached = tokio::time::timeout(WAIT, async {
             if let Some(first) =
@@ -89,7 +89,7 @@ impl Store {
         let found = loop {
             let before = Before { target: &target, url, folder };
             match prepare(&target, &writer, (version, before)).await.map_err(|refused| refused.at(url)) {
-                // Turning a new file over to its journal does not wait for others as everything else does.
+                // Switching a new file to WAL mode does not honour the busy timeout.
                 Err(error) if error.fault == Fault::Busy && begin.elapsed() < WAIT => {
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -113,7 +113,7 @@ impl Store {
         }))
     }
 
-    /// The store as it is, in the version that it has.
+    /// Returns the store in its current version, without a migration.
     pub(crate) fn as_it_is(target: &Target, url: &StoreUrl, version: i64) -> Self {
         Self::of(target, url, target.pools(), (version, version))
     }
@@ -126,12 +126,12 @@ impl Store {
         &self.0.url
     }
 
-    /// The version it had before it was opened; zero for a new one. Now it has the newest.
+    /// Returns the version before opening; zero for a new store.
     pub fn found_version(&self) -> i64 {
         self.0.found
     }
 
-    /// Waits for what runs and closes every connection. What is asked later fails.
+    /// Waits for running work and closes all connections. Later queries fail.
     pub async fn close(&self) {
         self.0.closing.cancel();
         self.0.tasks.close();
@@ -167,7 +167,7 @@ impl Store {
         self.writer().begin_with(self.engine().begin_write()).await.map_err(self.failed())
     }
 
-    /// A transaction whose reads all see one state.
+    /// Begins a transaction with a consistent snapshot.
     pub(crate) async fn snapshot(&self) -> Result<Transaction<'static, Any>, StoreError> {
         self.reader().begin_with(self.engine().begin_snapshot()).await.map_err(self.failed())
     }
@@ -180,7 +180,7 @@ impl Store {
         StoreError::new(fault, self.url(), reason)
     }
 
-    /// Runs until it is done or the store is closed.
+    /// Spawns a task that ends when it is done or the store is closed.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let closing = self.0.closing.clone();
         self.0.tasks.spawn(async move {
@@ -205,8 +205,8 @@ async fn prepare(
     outcome
 }
 
-/// Writes a file of an earlier version anew, once, so that it can give free pages back to the disk. Without the room for
-/// that, or beside another process that writes, it stays as it is: free pages are then used again and not given back.
+/// Rewrites a file of an earlier version once, so that free pages can be returned to the file system. Without enough
+/// space, or with a concurrent writer, it stays as it is: free pages are then reused but not returned.
 async fn let_shrink(connection: &mut AnyConnection) {
     match connection.execute("VACUUM").await {
         Ok(_) => tracing::info!(
@@ -218,7 +218,7 @@ async fn let_shrink(connection: &mut AnyConnection) {
     }
 }
 
-/// Fails only where the other side is gone already.
+/// Closes a connection; fails only if the peer is gone.
 async fn close(connection: AnyConnection) {
     let _ = connection.close().await;
 }
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use crate::control::Registered;
 
-    /// A gateway awaits all of this on threads that take turns.
+    /// The gateway awaits these futures on a multi-threaded runtime.
     #[test]
     fn what_the_store_does_may_move_between_threads() {
         fn movable(_: impl Send) {}

@@ -1,4 +1,4 @@
-//! Every table with its columns, for what concerns them all: copies, checks, and rows that are put in many at a time.
+//! All tables with their columns, for copies, checks and bulk inserts.
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub(crate) enum Value {
     Number(i64),
 }
 
-/// All but `hikite`, `lease` and `change_log`, which hold what each store counts for itself.
+/// All tables but `hikite`, `lease` and `change_log`, which hold state of the individual store.
 #[rustfmt::skip]
 pub(crate) const TABLES: &[Table] = &[
     Table { name: "registered_tool", columns: &[("module", Column::Text), ("tool", Column::Text), ("form", Column::Json), ("registered_at", Column::Number)] },
@@ -100,7 +100,7 @@ pub(crate) const MEMORY: Table = Table {
     ],
 };
 
-/// The tables that a store of this version has, as far as they came after the first release.
+/// Returns the tables of a schema version.
 pub(crate) fn tables(version: i64) -> impl Iterator<Item = &'static Table> {
     TABLES.iter().filter(move |table| {
         let since = SINCE.iter().find(|(name, _)| *name == table.name).map_or(1, |(_, since)| *since);
@@ -108,14 +108,14 @@ pub(crate) fn tables(version: i64) -> impl Iterator<Item = &'static Table> {
     })
 }
 
-/// The version that brought a table, of those that came later.
+/// The version that introduced a table, for later ones.
 const SINCE: [(&str, i64); 3] = [("users", 6), ("audit_mark", 7), ("clock_seen", 7)];
 
-/// Rows that one statement puts in.
+/// Maximum rows per insert statement.
 pub(crate) const ROWS_AT_ONCE: usize = 64;
 
-/// The rows in pieces of as many as one statement takes, then half as many, and so on: there are few texts of
-/// statements, which the database has read before.
+/// Splits rows into chunks of descending powers of two, up to the maximum of a statement: this needs few distinct
+/// statements, which stay prepared.
 pub(crate) fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let size = rows.len().checked_ilog2().map(|power| (1 << power).min(ROWS_AT_ONCE))?;
@@ -126,7 +126,7 @@ pub(crate) fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
 }
 
 impl Table {
-    /// Whether a new store has rows of it already, which then take the place of nothing.
+    /// Returns `true` if a new store already has rows in this table.
     pub(crate) fn is_made_full(&self) -> bool {
         self.name == "audit_end"
     }
@@ -145,7 +145,7 @@ impl Table {
         values.collect()
     }
 
-    /// Puts the rows in, at most `ROWS_AT_ONCE` of them. `otherwise` says what becomes of a row that is there.
+    /// Inserts rows, at most as many as one statement takes. `otherwise` is the ON CONFLICT clause.
     pub(crate) async fn insert(
         &self,
         connection: &mut AnyConnection,
@@ -156,7 +156,7 @@ impl Table {
             return Ok(());
         }
         let width = self.columns.len();
-        // SQLite would look through the names of all places for each value; places without a name need none of that.
+        // SQLite searches all parameter names for each bound value; anonymous parameters avoid that.
         let is_named = connection.backend_name() == "PostgreSQL";
         let mut text = format!("INSERT INTO {} ({}) VALUES ", self.name, self.names());
         for number in 0..rows.len() * width {

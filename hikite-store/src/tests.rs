@@ -1,4 +1,4 @@
-//! The same tests on both kinds of store: a SQLite file and a database of a real PostgreSQL.
+//! Tests that run on both engines: a SQLite file and a real PostgreSQL database.
 
 mod audit;
 mod care;
@@ -20,10 +20,10 @@ use tempfile::TempDir;
 
 use crate::{Registered, Store, StoreUrl};
 
-/// A store that nobody has opened yet.
+/// A store location that is not opened yet.
 struct Place {
     url: StoreUrl,
-    /// Goes with the place.
+    /// Deleted together with the location.
     folder: TempDir,
 }
 

@@ -1,4 +1,4 @@
-//! Personal tokens. The secret itself is never here: only its hash, from which nobody gets it back.
+//! Personal tokens. Only the hash of a secret is stored.
 
 use std::fmt;
 
@@ -13,21 +13,21 @@ use crate::store::Store;
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenRow {
-    /// What people call it by.
+    /// Public id.
     pub id: String,
     /// SHA-256 of the secret, in hex.
     pub hash: String,
-    /// The project that it is good for; empty for one that is bound to none.
+    /// The project that the token is bound to; empty for none.
     pub project: String,
-    /// Its name, its subject and its scopes.
+    /// Name, subject and scopes.
     pub form: Raw,
     /// Milliseconds since 1970.
     pub created_at: u64,
-    /// The same; zero is never.
+    /// Milliseconds since 1970; zero means never.
     pub expires_at: u64,
 }
 
-/// Without the hash: whoever reads a log needs none of it.
+/// Omits the hash, which does not belong in logs.
 impl fmt::Debug for TokenRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenRow").field("id", &self.id).field("form", &self.form).finish_non_exhaustive()
@@ -35,14 +35,14 @@ impl fmt::Debug for TokenRow {
 }
 
 impl Store {
-    /// All tokens, the oldest first.
+    /// Returns all tokens, oldest first.
     pub async fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
         let query = sqlx::query("SELECT id, hash, project, form, created_at, expires_at FROM token");
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
         self.read_tokens(&rows)
     }
 
-    /// One token, if there is such a one that can be read.
+    /// Returns a token, if it exists and is readable.
     pub async fn token(&self, id: &str) -> Result<Option<TokenRow>, StoreError> {
         let Ok(id) = self.keepable_text(id) else { return Ok(None) };
         let text = "SELECT id, hash, project, form, created_at, expires_at FROM token WHERE id = $1";
@@ -50,7 +50,7 @@ impl Store {
         Ok(self.read_tokens(&rows)?.pop())
     }
 
-    /// The tokens of a project.
+    /// Returns the tokens of a project.
     pub async fn tokens_of_project(&self, project: &str) -> Result<Vec<TokenRow>, StoreError> {
         let Ok(project) = self.keepable_text(project) else { return Ok(Vec::new()) };
         let text = "SELECT id, hash, project, form, created_at, expires_at FROM token WHERE project = $1";
@@ -71,7 +71,7 @@ impl Store {
         Ok(tokens)
     }
 
-    /// `false` if there is one of this id.
+    /// Stores a token. Returns `false` if the id exists.
     pub async fn put_token(&self, token: &TokenRow) -> Result<bool, StoreError> {
         let form = self.text_of(&token.form)?;
         let query = sqlx::query(
@@ -90,7 +90,7 @@ impl Store {
         self.conclude(transaction, done.rows_affected() > 0, &[(kind::TOKEN, &token.id)]).await
     }
 
-    /// `false` if there is none of this id.
+    /// Removes a token. Returns `false` if there is none.
     pub async fn remove_token(&self, id: &str) -> Result<bool, StoreError> {
         let Ok(id) = self.keepable_text(id) else { return Ok(false) };
         let mut transaction = self.begin().await?;
@@ -100,7 +100,7 @@ impl Store {
     }
 }
 
-/// The row without its form, and the form as it stands there.
+/// Reads the row without its form, and the form as text.
 fn read(row: &AnyRow) -> Result<(TokenRow, String), sqlx::Error> {
     let token = TokenRow {
         id: row.try_get(0)?,

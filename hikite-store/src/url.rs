@@ -1,4 +1,4 @@
-//! Where a store is: a file, the memory of this process, or a PostgreSQL database. Its password is never shown.
+//! The location of a store: a file, memory, or a PostgreSQL database. Never displays the password.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(crate) enum Place {
     Postgres(Secret),
 }
 
-/// Why a text names no store.
+/// The reason why a text is not a store URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}\nhint: {hint}")]
 pub struct BadUrl {
@@ -28,13 +28,13 @@ pub struct BadUrl {
 const FORMS: &str = "write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`";
 
 impl StoreUrl {
-    /// `sqlite:PATH`, `sqlite::memory:`, `postgres://…` or `postgresql://…`.
+    /// Parses `sqlite:PATH`, `sqlite::memory:`, `postgres://…` or `postgresql://…`.
     pub fn parse(text: &str) -> Result<Self, BadUrl> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return postgres(text);
         }
         let Some(path) = text.strip_prefix("sqlite:") else {
-            // The text is not repeated: it may be a password in the wrong place.
+            // The text is not repeated, because it may contain a password.
             return Err(BadUrl {
                 message: "the address of a store is `sqlite:…` or `postgres://…`".into(),
                 hint: FORMS,
@@ -56,17 +56,17 @@ impl StoreUrl {
         Self(Place::File(path.into()))
     }
 
-    /// Gone with the process.
+    /// Returns a store in memory, which is lost with the process.
     pub fn memory() -> Self {
         Self(Place::Memory)
     }
 
-    /// Whether it is gone when it is closed.
+    /// Returns `true` if the store is lost when closed.
     pub fn is_memory(&self) -> bool {
         self.0 == Place::Memory
     }
 
-    /// The file, where it is one.
+    /// Returns the path of a file store.
     pub fn path(&self) -> Option<&Path> {
         match &self.0 {
             Place::File(path) => Some(path),
@@ -84,7 +84,7 @@ fn postgres(text: &str) -> Result<StoreUrl, BadUrl> {
     Ok(StoreUrl(Place::Postgres(Secret::shown_as(text, shown))))
 }
 
-/// Without the password and without the settings behind the name, which may hold one as well.
+/// Removes the password and the parameters, which may contain one as well.
 fn shown(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = url.split_once("://") else { return MASK.to_owned() };

@@ -1,6 +1,6 @@
-//! People: one row each, under an id that nobody else ever gets. What is theirs elsewhere (logins, grants, accounts,
-//! tokens) carries their `subject`. Every change is mirrored into the drawer that the version before reads, in the same
-//! transaction; `adopt` takes in what a node of that version changed there.
+//! Users: one row each, with an id that is never reused. Related data (logins, grants, accounts, tokens) refers to
+//! their `subject`. Every change is mirrored, in the same transaction, into the table `drawer`, which the previous
+//! version reads; `adopt` imports changes of that version.
 
 mod active;
 mod adopt;
@@ -16,27 +16,27 @@ use crate::error::StoreError;
 use crate::store::Store;
 pub use active::Holder;
 
-/// The kind of the mirror in the drawer.
+/// The kind of the mirrored documents.
 const KIND: &str = "user";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserRow {
-    /// Never given to anybody else.
+    /// Never reused.
     pub id: String,
-    /// The name that people know them by; may change.
+    /// The user name; may change.
     pub name: String,
-    /// The key that what is theirs carries.
+    /// The key that related data refers to.
     pub subject: String,
     pub role: String,
-    /// A hash.
+    /// Password hash.
     pub password: Option<String>,
     pub permissions: Option<Raw>,
     pub disabled: bool,
-    /// The only project they may work in.
+    /// The only project that the user may work in.
     pub project: Option<String>,
     /// Milliseconds since 1970.
     pub created_at: u64,
-    /// Grows with every change; one at first.
+    /// Starts at 1 and grows with every change.
     pub version: u64,
 }
 
@@ -44,14 +44,14 @@ const COLUMNS: &str =
     "id, name, subject, role, password, permissions, disabled, project, created_at, version";
 
 impl Store {
-    /// All users, the oldest first.
+    /// Returns all users, oldest first.
     pub async fn users(&self) -> Result<Vec<UserRow>, StoreError> {
         let text = format!("SELECT {COLUMNS} FROM users ORDER BY created_at, name");
         let rows = sqlx::query(&text).fetch_all(self.reader()).await.map_err(self.failed())?;
         rows.iter().map(read).collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// One user by id or, where no id is meant, by name.
+    /// Returns a user by id, or else by name.
     pub async fn user(&self, named: &str) -> Result<Option<UserRow>, StoreError> {
         let Ok(named) = self.keepable_text(named) else { return Ok(None) };
         let text = format!("SELECT {COLUMNS} FROM users WHERE id = $1 OR name = $1");
@@ -61,7 +61,7 @@ impl Store {
         Ok(users.into_iter().next())
     }
 
-    /// One user by id alone.
+    /// Returns a user by id only.
     pub async fn user_by_id(&self, id: &str) -> Result<Option<UserRow>, StoreError> {
         let Ok(id) = self.keepable_text(id) else { return Ok(None) };
         let text = format!("SELECT {COLUMNS} FROM users WHERE id = $1");
@@ -69,7 +69,7 @@ impl Store {
         row.as_ref().map(read).transpose().map_err(self.failed())
     }
 
-    /// `false` if the id, the name or the subject is taken, or if `taken`, which is used up for it, is not there.
+    /// Stores a user and consumes `taken`. Returns `false` if the id, name or subject exists, or if `taken` does not.
     pub async fn put_user(
         &self,
         user: &UserRow,
@@ -90,9 +90,9 @@ impl Store {
         self.conclude(transaction, done, &touched).await
     }
 
-    /// Changes users that are there in the version that each row names; all of them or none. With each goes the name it
-    /// had: projects that name it as a member name it by the new one. `false` if one of them is in another version by
-    /// now, is gone, or has a name that is taken.
+    /// Changes users in the versions that the rows name, all or none. The text beside each row is its previous name:
+    /// project memberships are renamed too. Returns `false` if a user has another version or is gone, or a name is
+    /// taken.
     pub async fn change_users(&self, changes: &[(UserRow, String)]) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         let (mut done, mut projects) = (true, Vec::new());
@@ -129,7 +129,7 @@ impl Store {
             .bind(&*user.id)
             .bind(stored(user.version));
         let done = query.execute(&mut *connection).await.map_err(self.failed())?.rows_affected() > 0;
-        // A node of the version before may have changed the mirror since.
+        // A node of the previous version may have changed the mirror since.
         let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2 AND version = $3");
         let query = query.bind(KIND).bind(before).bind(stored(user.version));
         let done = done && query.execute(&mut *connection).await.map_err(self.failed())?.rows_affected() > 0;
@@ -166,7 +166,7 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
-    /// Puts the user where the version before looks for it.
+    /// Writes the user to the mirror for the previous version.
     async fn mirror(&self, connection: &mut AnyConnection, user: &UserRow) -> Result<bool, StoreError> {
         let form = Object::default()
             .with("role", user.role.as_str())
@@ -202,7 +202,7 @@ fn read(row: &AnyRow) -> Result<UserRow, sqlx::Error> {
         subject: row.try_get(2)?,
         role: row.try_get(3)?,
         password: or_none(row.try_get(4)?),
-        // What cannot be read is no mask that could be left out: whoever reads it gets what is none.
+        // Unreadable permissions must not count as none, so they become an invalid value.
         permissions: permissions.map(|text| Raw::parse(text).unwrap_or_else(|_| Raw::from("unreadable"))),
         disabled: row.try_get::<i64, _>(6)? != 0,
         project: or_none(row.try_get(7)?),

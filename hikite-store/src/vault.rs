@@ -1,4 +1,4 @@
-//! Sealed secrets and the sealed keys they are under. Nothing here can open either.
+//! Sealed secrets and their sealed keys. Nothing in this crate can unseal them.
 
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -8,7 +8,7 @@ use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// The key of an account, sealed by the master key of this id.
+/// The key of an account, sealed with a master key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultKeyRow {
     pub account: String,
@@ -21,7 +21,7 @@ pub struct VaultSecretRow {
     pub account: String,
     pub provider: String,
     pub field: String,
-    /// Grows with every change; one at first.
+    /// Starts at 1 and grows with every change.
     pub version: u64,
     pub sealed: String,
 }
@@ -40,7 +40,7 @@ impl Store {
         row.as_ref().map(read_key).transpose().map_err(self.failed())
     }
 
-    /// `false` if the account has a key already, which then stays.
+    /// Stores a key. Returns `false` if the account has one, which is kept.
     pub async fn put_vault_key(&self, row: &VaultKeyRow) -> Result<bool, StoreError> {
         let query = sqlx::query(
             "INSERT INTO vault_key (account, key_id, sealed) VALUES ($1, $2, $3) ON CONFLICT (account) DO NOTHING",
@@ -50,7 +50,7 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
-    /// The same key under another master key. `false` if it is no longer under the one that `from` names.
+    /// Replaces a key by itself under another master key. Returns `false` if it is not under `from` any more.
     pub async fn rewrap_vault_key(&self, row: &VaultKeyRow, from: &str) -> Result<bool, StoreError> {
         let query =
             sqlx::query("UPDATE vault_key SET key_id = $1, sealed = $2 WHERE account = $3 AND key_id = $4");
@@ -84,7 +84,7 @@ impl Store {
         rows.iter().map(read_secret).collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// Puts a secret in as the successor of the version before it, or as the first. `false` if another was faster.
+    /// Stores a secret as successor of the previous version, or as the first. Returns `false` on a concurrent change.
     pub async fn put_vault_secret(&self, row: &VaultSecretRow) -> Result<bool, StoreError> {
         let text = if row.version <= 1 {
             "INSERT INTO vault_secret (sealed, version, account, provider, field) VALUES ($1, $2, $3, $4, $5) \
@@ -101,7 +101,7 @@ impl Store {
         self.conclude(transaction, done.rows_affected() > 0, &[(kind::VAULT, &row.account)]).await
     }
 
-    /// Takes away what an account has with a provider; with no provider all that it has, its key included.
+    /// Removes the secrets of an account with a provider; without a provider all of them, including the key.
     pub async fn remove_vault_secrets(
         &self,
         account: &str,

@@ -1,5 +1,4 @@
-//! Vectors of texts by the hash of the text, so that no text is read twice by the same model. Only a cache: whatever is
-//! not there is made again.
+//! Cached embedding vectors by the hash of their text, so that no text is encoded twice by the same model.
 
 use std::collections::HashMap;
 
@@ -11,13 +10,13 @@ use crate::error::StoreError;
 use crate::store::Store;
 use crate::table::{ROWS_AT_ONCE, VECTOR, Value};
 
-/// Vectors that are kept; those that were not used for longest go first.
+/// Maximum cached vectors; the least recently used are dropped first.
 const VECTORS: i64 = 100_000;
-/// A vector that is used is noted at most this often.
+/// Interval at which the use of a vector is recorded.
 const NOTED_MS: u64 = 86_400_000;
 
 impl Store {
-    /// The vectors of those contents that this model has read before.
+    /// Returns the cached vectors of these contents.
     pub async fn vectors(
         &self,
         model: &str,

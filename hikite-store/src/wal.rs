@@ -1,8 +1,8 @@
-//! Reads SQLite's write-ahead log before SQLite does. SQLite takes the log up to the first frame that is not valid and
-//! ignores the rest without a word: after a crash that is right, because the rest was never committed. Here the rest is
-//! looked at too: a committed transaction behind an invalid frame means that the log was damaged later.
+//! Inspects SQLite's write-ahead log before SQLite does. SQLite silently ignores everything after the first invalid
+//! frame: after a crash that is right, because the rest was never committed. But a committed transaction after an
+//! invalid frame means that the WAL was damaged later.
 //!
-//! The format is that of <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>.
+//! Format: <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -10,19 +10,19 @@ const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 const MAGIC: u32 = 0x377f_0682;
 
-/// A log that SQLite will not read to its end although it was committed further.
+/// A WAL that SQLite will not read to its last commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
-    /// The first frame that is not valid, counted from 1; zero for the header of the file.
+    /// The first invalid frame, counted from 1; zero for the file header.
     pub(crate) frame: u64,
-    /// Committed transactions behind it.
+    /// Committed transactions after it.
     pub(crate) commits: u64,
 }
 
 type Sum = (u32, u32);
 
-/// `None` for a log that SQLite reads as far as it was committed. `page_bytes` is what the database says of its pages,
-/// for a log that does not.
+/// Inspects a WAL; `None` if SQLite reads all of its commits. `page_bytes` is the page size of the database, used if
+/// the WAL header is invalid.
 pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Option<Damage>> {
     let mut header = [0; HEADER];
     if !fill(&mut log, &mut header)? {
@@ -37,10 +37,10 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
     if !(512..=65_536).contains(&page_bytes) {
         return Ok(None);
     }
-    // The stored sum of the frame before: each frame can be judged by it, also behind one that is damaged.
+    // The stored checksum of the previous frame, with which a frame can be verified even after a damaged one.
     let mut before: Option<Sum> = is_header_valid.then(|| (word(24), word(28)));
     let mut damage = (!is_header_valid).then_some(Damage { frame: 0, commits: 0 });
-    // A transaction that was being written when the power went may be there in parts: what ends it was promised to nobody.
+    // A transaction interrupted by a power cut may be partially written; its commit was never acknowledged.
     let mut ended_one = true;
     let mut frame = vec![0; FRAME_HEADER + page_bytes];
     let mut count = 0;
@@ -65,7 +65,7 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
     Ok(damage.filter(|damage| damage.commits > u64::from(!ended_one)))
 }
 
-/// Whether there was enough to fill it.
+/// Fills the buffer. Returns `false` at the end of the input.
 fn fill(log: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match log.read_exact(buffer) {
         Ok(()) => Ok(true),
@@ -96,12 +96,12 @@ mod tests {
 
     const PAGE: usize = 512;
 
-    /// A log with one frame per transaction, as SQLite writes it.
+    /// Builds a WAL with one frame per transaction, as SQLite writes it.
     fn log(transactions: u8, salt: u32) -> Vec<u8> {
         log_of(&vec![true; transactions.into()], salt)
     }
 
-    /// A log of frames, some of which end a transaction.
+    /// Builds a WAL of frames, some of which end a transaction.
     fn log_of(ends: &[bool], salt: u32) -> Vec<u8> {
         let mut log: Vec<u8> =
             [MAGIC, 3_007_000, 512, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
@@ -137,7 +137,7 @@ mod tests {
         let mut torn = whole.clone();
         *torn.last_mut().expect("bytes") ^= 1;
         check(&torn, None);
-        // Frames of before the log began again.
+        // Frames from before the WAL was restarted.
         let mut again = log(2, 4);
         let at = again.len();
         again.extend(&whole[at..]);
@@ -153,7 +153,7 @@ mod tests {
             log
         };
         check(&damaged(&[true, true, false, false, false, true], 4), None);
-        // Behind that one another was committed, so that it had been too.
+        // Another commit after it proves that it was committed too.
         check(&damaged(&[true, false, true, true], 2), Some((2, 2)));
     }
 
@@ -165,7 +165,7 @@ mod tests {
             (HEADER + FRAME_HEADER + 9, (1, 4)),
             (HEADER + frame + FRAME_HEADER, (2, 3)),
             (HEADER + 2 * frame + 9, (3, 2)),
-            // Its stored sum: the frame behind it cannot be judged by it.
+            // The stored checksum, without which the next frame cannot be verified.
             (HEADER + frame + 17, (2, 2)),
             (4, (0, 4)),
         ] {

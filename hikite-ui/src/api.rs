@@ -1,4 +1,4 @@
-//! The REST API from inside the house: the same handlers, asked by the person at the browser with the same rights.
+//! The REST API for the pages: the same handlers, called internally with the rights of the user at the browser.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -18,10 +18,10 @@ use tower::{Service, ServiceExt};
 
 use crate::visitor::Visitor;
 
-/// No answer that a page is made of is longer.
+/// Maximum length of an API response.
 const ANSWER_BYTES: usize = 64 << 20;
 
-/// Takes requests to `/v1`; who asks, it finds in what the visitor carries.
+/// Client for `/v1`; the caller is in the extensions of the visitor.
 #[derive(Clone)]
 pub struct Api(BoxCloneSyncService<Request, Response, Infallible>);
 
@@ -31,7 +31,7 @@ impl fmt::Debug for Api {
     }
 }
 
-/// A refusal, as the API words it.
+/// An error response of the API.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Refused {
     #[serde(skip)]
@@ -68,7 +68,7 @@ impl Api {
         Self(BoxCloneSyncService::new(service))
     }
 
-    /// The whole answer, whatever it is.
+    /// Sends a request and returns the whole response.
     pub(crate) async fn ask(&self, visitor: &Visitor, request: Asked<'_>) -> Response {
         let mut built =
             Request::new(request.body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
@@ -88,7 +88,7 @@ impl Api {
         }
     }
 
-    /// What it answers, or why it does not.
+    /// Sends a request and returns its JSON, or the error.
     pub(crate) async fn value(&self, visitor: &Visitor, request: Asked<'_>) -> Result<Value, Refused> {
         let response = self.ask(visitor, request).await;
         let status = response.status();

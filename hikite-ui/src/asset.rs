@@ -1,4 +1,4 @@
-//! The stylesheet, the script and the mark of the house.
+//! Static assets: stylesheet, script and logo.
 
 use axum::Router;
 use axum::response::{IntoResponse, Response};

@@ -1,10 +1,10 @@
-//! Bars over days, drawn here as SVG: no script, and readable as a table by those who do not see them.
+//! Bar charts as SVG, without scripts and readable by screen readers.
 
 use std::fmt::Write;
 
 use hikite_core::html::escape;
 
-/// One bar: what stands below it, how much it is, and how that is told.
+/// A bar: its label, its amount, and the amount as text.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
     pub(crate) label: String,
@@ -16,7 +16,7 @@ const WIDTH: usize = 720;
 const HEIGHT: usize = 140;
 const GROUND: usize = 118;
 
-/// Nothing in it is anybody's text: labels are escaped here, colours are those of the page.
+/// Renders a bar chart. Labels are escaped; colours come from the stylesheet.
 pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
     let most = bars.iter().map(|bar| bar.amount).max().unwrap_or(0).max(1);
     let step = WIDTH / bars.len().max(1);
@@ -26,7 +26,7 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
     );
     for (index, bar) in bars.iter().enumerate() {
         let full = u64::try_from(GROUND - 14).unwrap_or(0);
-        // What is not nothing is seen.
+        // Non-zero amounts are always visible.
         let tall = (bar.amount.saturating_mul(full) / most).max(u64::from(bar.amount > 0) * 2);
         let (x, y) = (index * step, u64::try_from(GROUND).unwrap_or(0) - tall);
         let _ = write!(

@@ -1,21 +1,21 @@
-//! A form made from a tool's schema, and the arguments made from what was filled in. What the schema says in ways that
-//! no form can show is written as JSON.
+//! Input forms generated from a tool's JSON schema, and the arguments read from them. Parts of a schema that no form
+//! can express are entered as JSON.
 
 use serde_json::{Map, Value};
 
 use crate::form::Fields;
 
-/// What stands before the names of the fields that are arguments.
+/// Prefix of form fields that are arguments.
 pub(crate) const PREFIX: &str = "p.";
 
-/// One argument, as it is asked for.
+/// The form input of one argument.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) is_required: bool,
     pub(crate) kind: Kind,
-    /// What was written before, or the default.
+    /// The submitted value, or the default.
     pub(crate) value: String,
     pub(crate) hint: String,
 }
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Number,
     Whole,
     Truth,
-    /// One of these, told as JSON.
+    /// One of several values, encoded as JSON.
     Choice(Vec<String>),
     Json,
 }
@@ -52,7 +52,7 @@ impl Field {
     }
 }
 
-/// The fields that a schema asks for, what is required first; values are those of `filled`.
+/// Returns the inputs of a schema, required ones first, with the values of `filled`.
 pub(crate) fn fields(schema: &Value, filled: &Fields) -> Vec<Field> {
     let required: Vec<&str> = schema
         .get("required")
@@ -84,7 +84,7 @@ pub(crate) fn fields(schema: &Value, filled: &Fields) -> Vec<Field> {
     fields
 }
 
-/// The arguments; the error names the field that cannot be read.
+/// Reads the arguments; an error names the invalid field.
 pub(crate) fn arguments(schema: &Value, filled: &Fields) -> Result<Value, String> {
     let mut arguments = Map::new();
     for field in fields(schema, &Fields::default()) {
@@ -106,7 +106,7 @@ pub(crate) fn arguments(schema: &Value, filled: &Fields) -> Result<Value, String
     Ok(Value::Object(arguments))
 }
 
-/// One step along a reference within the schema.
+/// Resolves one `$ref` within the schema.
 fn resolve<'a>(root: &'a Value, property: &'a Value) -> &'a Value {
     let target =
         property.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));

@@ -1,4 +1,4 @@
-//! Forms that change something. Each carries what was given to this browser alone, and comes from a page of ours.
+//! Submitted forms. Each must carry the CSRF token of its browser and come from our own pages.
 
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
@@ -12,26 +12,26 @@ use crate::api::{Api, Refused};
 use crate::page;
 use crate::seat::Seat;
 
-/// The longest form: a batch or a client's config that was pasted.
+/// Maximum length of a form: a batch, or a pasted client config.
 const FORM_BYTES: usize = 2 << 20;
-/// The field with what was given to this browser.
+/// Form field of the CSRF token.
 const TOKEN: &str = "form_token";
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// What stands in a field, without blanks around it.
+    /// Returns the trimmed value of a field.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.find(name).unwrap_or_default().trim()
     }
 
-    /// The same, if there is something.
+    /// Returns the trimmed value of a field, if not empty.
     pub(crate) fn some(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    /// As it was written.
+    /// Returns the value of a field unchanged.
     pub(crate) fn find(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
     }
@@ -40,7 +40,7 @@ impl Fields {
         self.find(name).is_some()
     }
 
-    /// Every value of a field that may be there several times.
+    /// Returns all values of a repeated field.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0
             .iter()
@@ -48,14 +48,14 @@ impl Fields {
             .map(|(_, value)| &**value)
     }
 
-    /// The lines, or what stands between commas, of a text.
+    /// Splits a field into lines or comma-separated parts.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let parts = self.text(name).split(['\n', ',']).map(str::trim);
         parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
     }
 }
 
-/// A form, and who sent it from one of our pages.
+/// A form from one of our own pages, with the context of its sender.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) seat: Seat,
@@ -69,7 +69,7 @@ impl FromRequest<Api> for Form {
         let (mut parts, body) = request.into_parts();
         let seat =
             <Seat as axum::extract::FromRequestParts<Api>>::from_request_parts(&mut parts, api).await?;
-        // A browser says so of every form that comes from elsewhere.
+        // Browsers set this header on all forms from other sites.
         let from = parts.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         let is_form = parts
             .headers
@@ -107,7 +107,7 @@ fn stale(seat: &Seat) -> Response {
 pub(crate) mod tests {
     use super::*;
 
-    /// A form as it was filled in.
+    /// Builds submitted fields.
     pub(crate) fn filled(all: &[(&str, &str)]) -> Fields {
         Fields(all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }

@@ -1,4 +1,4 @@
-//! The tasks of a batch as a drawing: waves from left to right, and a line from each task to those that wait for it.
+//! The task graph of a batch as SVG: waves from left to right, with edges to dependent tasks.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,10 +11,10 @@ const WIDE: usize = 168;
 const TALL: usize = 44;
 const APART: usize = 56;
 const BELOW: usize = 16;
-/// More would be no drawing but a stain.
+/// Maximum number of tasks in a readable graph.
 const TASKS_MAX: usize = 200;
 
-/// One task: what waits for what, and how it ended where it did.
+/// A task with its dependencies and its status.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
     pub(crate) id: String,
@@ -23,7 +23,7 @@ pub(crate) struct Node {
     pub(crate) status: String,
 }
 
-/// The tasks of an answer to a dry run, in waves.
+/// Returns the waves of a dry-run response.
 pub(crate) fn waves(preview: &Value) -> Vec<Vec<String>> {
     let waves = preview.get("waves").and_then(Value::as_array).into_iter().flatten();
     let ids = |wave: &Value| {
@@ -33,7 +33,7 @@ pub(crate) fn waves(preview: &Value) -> Vec<Vec<String>> {
     waves.map(ids).collect()
 }
 
-/// An empty text where there is nothing to draw, or too much.
+/// Renders the graph; empty without tasks or with too many.
 pub(crate) fn draw(title: &str, waves: &[Vec<String>], nodes: &[Node]) -> String {
     let count: usize = waves.iter().map(Vec::len).sum();
     if count == 0 || count > TASKS_MAX {

@@ -1,5 +1,5 @@
-//! The pages at `/ui`. They are a client of the REST API like any other: each is made from what `/v1` answers to the
-//! person at the browser, and each form ends in a request to it. Nothing here knows a gateway, a store or a secret.
+//! The web UI at `/ui`. A client of the REST API like any other: each page is rendered from responses of `/v1` for the
+//! user at the browser, and each form ends in a request to it. Has no access to gateway, store or secrets.
 
 mod api;
 mod asset;
@@ -20,12 +20,12 @@ pub use visitor::Visitor;
 
 use axum::Router;
 
-/// All pages. Whoever mounts them sees to it that every request has its `Visitor`.
+/// Returns the routes of all pages. The caller must add a `Visitor` to each request.
 pub fn routes(api: Api) -> Router {
     pages::routes().with_state(api)
 }
 
-/// What they look like and do: the same for everybody, and no secret.
+/// Returns the routes of the static assets, which are public.
 pub fn assets() -> Router {
     asset::routes()
 }

@@ -1,8 +1,8 @@
-//! Numbers, sizes and times as people read them.
+//! Formatting of numbers, sizes and times.
 
 use std::borrow::Borrow;
 
-/// `1,234,567`.
+/// Formats as `1,234,567`.
 pub(crate) fn grouped(number: impl Borrow<u64>) -> String {
     let digits = number.borrow().to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -15,7 +15,7 @@ pub(crate) fn grouped(number: impl Borrow<u64>) -> String {
     out
 }
 
-/// `950`, `12.3 k`, `4.6 M`.
+/// Formats as `950`, `12.3 k`, `4.6 M`.
 pub(crate) fn short(number: impl Borrow<u64>) -> String {
     let number = *number.borrow();
     let scaled = |unit: u64, name: &str| {
@@ -30,7 +30,7 @@ pub(crate) fn short(number: impl Borrow<u64>) -> String {
     }
 }
 
-/// `512 B`, `1.5 KiB`, `3.0 MiB`.
+/// Formats as `512 B`, `1.5 KiB`, `3.0 MiB`.
 pub(crate) fn bytes(number: usize) -> String {
     let number = u64::try_from(number).unwrap_or(u64::MAX);
     let scaled = |shift: u32, name: &str| {
@@ -44,18 +44,18 @@ pub(crate) fn bytes(number: usize) -> String {
     }
 }
 
-/// A time of the API, `2026-11-16T09:00:00.123Z`, without what nobody reads.
+/// Formats an API time such as `2026-11-16T09:00:00.123Z`, without fraction and zone.
 pub(crate) fn time(rfc3339: &str) -> String {
     let plain = rfc3339.split('.').next().unwrap_or(rfc3339);
     plain.trim_end_matches('Z').replacen('T', " ", 1)
 }
 
-/// The same of milliseconds since 1970.
+/// Formats milliseconds since 1970.
 pub(crate) fn moment(milliseconds: u64) -> String {
     time(&hikite_core::time::rfc3339(milliseconds))
 }
 
-/// A text that is told in one line.
+/// Truncates a text with an ellipsis.
 pub(crate) fn cut(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),

@@ -1,4 +1,4 @@
-//! Pages on their way out: nothing on them comes from elsewhere or runs but our own script, and nobody may frame them.
+//! Page responses: no foreign content, no scripts but our own, no framing.
 
 use askama::Template;
 use axum::body::Body;
@@ -15,10 +15,10 @@ use crate::seat::Seat;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What a handler gives: a page, or a refusal that becomes one.
+/// The result of a handler: a page, or an error page.
 pub(crate) type Answer = Result<Response, Trouble>;
 
-/// A refusal, and who is to read it.
+/// An error page as response.
 #[derive(Debug)]
 pub(crate) struct Trouble(Box<Response>);
 
@@ -34,7 +34,7 @@ impl axum::response::IntoResponse for Trouble {
     }
 }
 
-/// Makes refusals of the API pages for whoever asked.
+/// Converts API errors into error pages.
 pub(crate) trait OrTrouble<T> {
     fn or_trouble(self, seat: &Seat) -> Result<T, Trouble>;
 }
@@ -57,7 +57,7 @@ pub(crate) fn with_status(status: StatusCode, page: &impl Template) -> Response 
     }
 }
 
-/// Sends the browser on after a form, to a page that can be loaded again.
+/// Redirects the browser after a form submission, to a page that can be reloaded.
 pub(crate) fn go(place: &str) -> Answer {
     let place = HeaderValue::from_str(place).map_err(|_| bare(StatusCode::BAD_REQUEST))?;
     let mut response = bare(StatusCode::SEE_OTHER);
@@ -77,7 +77,7 @@ pub(crate) fn trouble(seat: &Seat, refused: &Refused) -> Response {
     with_status(status, &TroublePage { seat, refused })
 }
 
-/// No page at all.
+/// Builds a response without a page.
 pub(crate) fn bare(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
@@ -92,7 +92,7 @@ fn html(status: StatusCode, text: String) -> Response {
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
         (CONTENT_SECURITY_POLICY, POLICY),
-        // With none at all a browser would send `Origin: null` with our own forms.
+        // With `no-referrer` a browser would send `Origin: null` with our own forms.
         (REFERRER_POLICY, "same-origin"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),

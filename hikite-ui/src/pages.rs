@@ -1,4 +1,4 @@
-//! All pages on one page. Handlers ask the API, and show what it answers or why it does not.
+//! All routes of the UI. Handlers query the API and render its response or error.
 
 mod access;
 mod accounts;
@@ -68,7 +68,7 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/ui/access/{kind}/{id}/{deed}", post(access::act))
 }
 
-/// What a state is called.
+/// Returns the display name of a state.
 pub(crate) fn state(seat: &Seat, state: &str) -> String {
     match state {
         "running" => seat.t("running").into(),
@@ -90,7 +90,7 @@ pub(crate) fn state(seat: &Seat, state: &str) -> String {
     }
 }
 
-/// How it looks.
+/// Returns the CSS tone of a state.
 pub(crate) fn tone(state: &str) -> &'static str {
     match state {
         "running" | "connected" | "active" | "ok" | "allowed" => "good",

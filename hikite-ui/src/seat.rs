@@ -1,4 +1,4 @@
-//! A place at a page: who sits there, in which language and light, and the API as this person may use it.
+//! The context of a page request: visitor, language, theme, and the API with the visitor's rights.
 
 mod frame;
 
@@ -25,16 +25,16 @@ pub(crate) struct Seat {
     pub(crate) visitor: Visitor,
     pub(crate) language: Language,
     pub(crate) light: Light,
-    /// The page that is looked at, to come back to.
+    /// The current path, to return to.
     pub(crate) path: String,
     pub(crate) query: Vec<(String, String)>,
-    /// The page of ours that led here, or the first one.
+    /// The referring page of the UI, or the home page.
     pub(crate) back: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Light {
-    /// As the machine has it.
+    /// Follows the operating system.
     #[default]
     Auto,
     Day,
@@ -60,12 +60,12 @@ impl Light {
 }
 
 impl Seat {
-    /// A text in the language of the person; the English one is its name.
+    /// Translates a text; the English text is its key.
     pub(crate) fn t(&self, english: &'static str) -> &'static str {
         say(self.language, english)
     }
 
-    /// The same with something put in for `{}`.
+    /// Translates a text and replaces `{}`.
     pub(crate) fn tn(&self, english: &'static str, value: impl std::fmt::Display) -> String {
         self.t(english).replacen("{}", &value.to_string(), 1)
     }
@@ -74,7 +74,7 @@ impl Seat {
         self.api.get(&self.visitor, path).await
     }
 
-    /// What is there, or nothing where this person may not see it or there is none.
+    /// Returns the API response, or the default on any error.
     pub(crate) async fn get_or_default<T: DeserializeOwned + Default>(&self, path: &str) -> T {
         self.get(path).await.unwrap_or_default()
     }
@@ -92,22 +92,22 @@ impl Seat {
         self.send(Method::POST, path, Some(body)).await
     }
 
-    /// The value of a field of the address, if it is not empty.
+    /// Returns a query parameter, if not empty.
     pub(crate) fn asked(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, value)| known == name && !value.is_empty()).map(|(_, value)| &**value)
     }
 
-    /// The same, or nothing as a text.
+    /// Returns a query parameter, or an empty string.
     pub(crate) fn said(&self, name: &str) -> &str {
         self.asked(name).unwrap_or_default()
     }
 
-    /// A place of the house as others write it.
+    /// Returns the absolute URL of a path.
     pub(crate) fn place(&self, path: &str) -> String {
         format!("{}{path}", self.visitor.base)
     }
 
-    /// Whether a link leads to the part of the house that is looked at.
+    /// Returns `true` if a link leads to the current section.
     pub(crate) fn is_at(&self, link: &str) -> bool {
         let below = |rest: &str| rest.is_empty() || rest.starts_with('/');
         if link == "/ui" { self.path == "/ui" } else { self.path.strip_prefix(link).is_some_and(below) }
@@ -134,7 +134,7 @@ impl FromRequestParts<Api> for Seat {
     }
 }
 
-/// The one that was chosen here, else the one that the browser likes better.
+/// Returns the chosen language, else the browser's preferred one.
 fn language(headers: &HeaderMap) -> Language {
     let chosen = cookie(headers, LANGUAGE).and_then(Language::named);
     let liked = || headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -1,22 +1,22 @@
-//! How the clients that people use are connected: what to paste, and where.
+//! Instructions to connect well-known clients.
 
 use serde_json::json;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Snippet {
     pub(crate) client: &'static str,
-    /// What to do with it, in English; the page says it in the language of the person.
+    /// Instruction in English; translated when shown.
     pub(crate) how: &'static str,
     pub(crate) text: String,
 }
 
-/// Marks a text that is translated where it is shown.
+/// Marks a text that is translated when shown.
 #[expect(non_snake_case, reason = "a mark for the test that looks for texts, not a function")]
 const fn W(english: &'static str) -> &'static str {
     english
 }
 
-/// For a house that is reached under `base`.
+/// Returns the instructions for a server at `base`.
 pub(crate) fn snippets(base: &str) -> Vec<Snippet> {
     let url = format!("{base}/mcp");
     let pretty = |value: serde_json::Value| serde_json::to_string_pretty(&value).unwrap_or_default();

@@ -1,19 +1,19 @@
-//! Who sits at the browser, as the door of the house has found out.
+//! The user at the browser, as authenticated by the guard.
 
 use http::Extensions;
 
 #[derive(Clone, Debug, Default)]
 pub struct Visitor {
-    /// What the person is called.
+    /// Display name.
     pub name: String,
-    /// Whether it may see and change what is everybody's. The API decides; this only spares links that lead nowhere.
+    /// `true` if the user is an admin. The API decides; this only hides links that would fail.
     pub is_admin: bool,
-    /// Whether there is a login that can be ended.
+    /// `true` if there is a login to end.
     pub can_log_out: bool,
-    /// What forms made for this browser carry.
+    /// The CSRF token of this browser.
     pub form_token: String,
-    /// The address under which the browser reaches the house, without a slash at its end.
+    /// Base URL as used by the browser, without a trailing slash.
     pub base: String,
-    /// What requests to the API carry, so that they are this person's.
+    /// Extensions of API requests, which identify the user.
     pub pass: Extensions,
 }

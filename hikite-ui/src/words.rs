@@ -1,4 +1,4 @@
-//! What the pages say. They are written in English, and every text stands in `words/ja.txt` with its Japanese below it.
+//! Texts of the pages. Written in English; translations are in `words/ja.txt`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use hikite_core::language::Language;
 static JAPANESE: LazyLock<HashMap<&'static str, &'static str>> =
     LazyLock::new(|| pairs(include_str!("words/ja.txt")));
 
-/// A text, its translation, an empty line, and so on.
+/// Parses pairs of text and translation, separated by empty lines.
 fn pairs(file: &'static str) -> HashMap<&'static str, &'static str> {
     file.split("\n\n").filter_map(|pair| pair.trim_matches('\n').split_once('\n')).collect()
 }
@@ -34,7 +34,7 @@ mod tests {
         }
     }
 
-    /// Every text that a page or a handler asks for: `t("…")`, `tn("…", n)`, `say("…")`, `W("…")`.
+    /// Returns all texts used by pages and handlers: `t("…")`, `tn("…", n)`, `say("…")`, `W("…")`.
     fn asked_for() -> BTreeSet<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut sources = Vec::new();

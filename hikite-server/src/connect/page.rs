@@ -1,4 +1,4 @@
-//! The three small pages of a connection, in English and Japanese. They load nothing, and no page may frame them.
+//! The three HTML pages of connecting an account, in English and Japanese. They load no resources and cannot be framed.
 
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::Error;
@@ -12,26 +12,26 @@ use http::header::{
 };
 use http::{StatusCode, Uri};
 
-/// A form that is sent here leads to the provider, which browsers count as a target of the form.
+/// Browsers apply `form-action` to redirects too, so it must admit the provider.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; \
     form-action 'self' https: http://127.0.0.1:* http://localhost:*";
 const STYLE: &str = "body{font:1rem/1.6 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}\
     button{font:inherit;padding:.5rem 1.2rem}@media(prefers-color-scheme:dark){body{background:#111;color:#eee}}";
 
-/// A page for somebody, in their language.
+/// A page in the user's language.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page(pub(super) Language);
 
-/// The ways in which the person whom a link names can show that it is them.
+/// The proofs of identity that a page accepts.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one part of the page, there or not")]
 pub(super) struct Proof {
     pub(super) can_log_in: bool,
-    /// The code that a terminal shows.
+    /// Accepts the code that a terminal shows.
     pub(super) takes_code: bool,
-    /// A token of theirs, where nobody can log in.
+    /// Accepts a token of the user, where OAuth is disabled.
     pub(super) takes_token: bool,
-    /// The last one was not right.
+    /// The last attempt was wrong.
     pub(super) is_wrong: bool,
 }
 
@@ -42,7 +42,7 @@ impl Proof {
 }
 
 impl Page {
-    /// Asks whether to go on, and for a proof where nothing else says who asks.
+    /// Asks for confirmation, and for a proof if the user is not authenticated.
     pub(super) fn question(self, waiting: &Waiting, name: &str, proof: Option<(Proof, &Uri)>) -> Response {
         let is_wrong = proof.is_some_and(|(proof, _)| proof.is_wrong);
         let proof = proof.map(|(proof, uri)| self.proof(proof, uri)).unwrap_or_default();
@@ -67,7 +67,7 @@ impl Page {
         self.page(if is_wrong { StatusCode::FORBIDDEN } else { StatusCode::OK }, &form)
     }
 
-    /// The field for a code or a token, and the way to the login.
+    /// Renders the input for a code or token, and the login link.
     fn proof(self, proof: Proof, uri: &Uri) -> String {
         let (label, wrong, log_in) = match (self.0, proof.takes_code, proof.takes_token) {
             (Language::English, true, false) => {
@@ -116,7 +116,7 @@ impl Page {
         self.page(StatusCode::OK, &text)
     }
 
-    /// There is an account, and nobody knows whether its vendor takes it.
+    /// Renders the page for an account whose key the vendor has not confirmed.
     fn unverified(self, waiting: &Waiting, problem: Option<&str>) -> Response {
         let (title, account) = (escape(&waiting.title), escape(&waiting.account));
         let problem = problem.map(|words| format!("<p>{}</p>", escape(words))).unwrap_or_default();
@@ -162,7 +162,7 @@ impl Page {
             (CONTENT_SECURITY_POLICY, POLICY),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (X_FRAME_OPTIONS, "DENY"),
-            // With none at all a browser would send `Origin: null` with our own form.
+            // With `no-referrer` a browser would send `Origin: null` with our own form.
             (REFERRER_POLICY, "same-origin"),
             (CACHE_CONTROL, "no-store"),
         ];

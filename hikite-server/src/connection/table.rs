@@ -1,5 +1,5 @@
-//! Open connections by address. An address has a share of them, and connections without a request give way to new
-//! ones, the longest idle first: nobody shuts out others by holding connections that nothing happens on.
+//! Open connections by address. Each address has a share, and idle connections give way to new ones, the longest idle
+//! first: nobody can block others by holding idle connections.
 
 use std::net::IpAddr;
 
@@ -17,11 +17,11 @@ use crate::brake::network_of;
 #[derive(Debug)]
 pub(crate) struct Connections {
     places: Places<Open>,
-    /// What to raise where more are wanted.
+    /// Advice on which limit to raise.
     raise: Box<str>,
 }
 
-/// One of them.
+/// An open connection.
 #[derive(Debug)]
 struct Open {
     accepted: Instant,
@@ -30,11 +30,11 @@ struct Open {
     is_proxy: bool,
 }
 
-/// Held while a connection is open.
+/// A slot in the table, held while a connection is open.
 #[derive(Debug)]
 pub(crate) struct ConnectionPlace {
     pub(crate) activity: Activity,
-    /// Fires when the connection gives way to another.
+    /// Cancelled when the connection is evicted.
     pub(crate) ending: CancellationToken,
     _place: Place<Open>,
 }
@@ -43,7 +43,8 @@ const KIND: PlaceKind =
     PlaceKind { resource: "connections", limit: "connections", things: "connections open" };
 
 impl Connections {
-    /// As many as the config says, as far as the limit of open files leaves some for servers and the store.
+    /// Builds the table with the configured limit, reduced to what the limit of open files leaves beside upstreams and
+    /// the store.
     pub(crate) fn new(limits: &Limits) -> Self {
         let files = getrlimit(Resource::Nofile).current;
         let most = files.map_or(usize::MAX, connections_of);
@@ -66,8 +67,8 @@ impl Connections {
         &self.raise
     }
 
-    /// A place for a connection from there. Many clients are behind a trusted proxy, which is therefore not held to a
-    /// share, and whose connections give way to its own alone.
+    /// Takes a slot for a connection. A trusted proxy serves many clients: it is exempt from the share of an address,
+    /// and its connections are evicted only for its own.
     pub(crate) fn take(&self, peer: IpAddr, is_proxy: bool) -> Result<ConnectionPlace, Error> {
         let holder = ShareHolder { name: network_of(peer).into(), privileged: is_proxy };
         let (activity, ending) = (Activity::new(), CancellationToken::new());
@@ -88,7 +89,8 @@ impl Connections {
     }
 }
 
-/// Files that are kept for servers, the store and whatever else: a quarter, and never few.
+/// Returns the connections that a limit of open files allows. A quarter, at least 64, is reserved for upstreams, the
+/// store and the rest.
 fn connections_of(files: u64) -> usize {
     let others = (files / 4).max(64);
     usize::try_from(files.saturating_sub(others).max(16)).unwrap_or(usize::MAX)

@@ -1,5 +1,5 @@
-//! The client's side of one running request: progress, log messages and questions go back on the request's own
-//! stream where it has one, else on the session's.
+//! The backchannel of one running request: progress, log messages and questions go out on the request's own stream if
+//! it has one, else on the session's.
 
 use std::sync::{Arc, Weak};
 
@@ -13,11 +13,11 @@ use tokio::sync::{mpsc, oneshot};
 use crate::mcp::session::{Asked, Session};
 
 pub(crate) struct Call {
-    /// Weak, because sources keep a call's way back longer than the session may live.
+    /// Weak, because sources may hold the backchannel longer than the session lives.
     pub(crate) session: Weak<Session>,
-    /// The client's own id of the request.
+    /// The client's id of the request.
     pub(crate) request: Id,
-    /// The client's own progress token, if it wants progress.
+    /// The client's progress token, if it wants progress.
     pub(crate) token: Option<Raw>,
     pub(crate) stream: Option<mpsc::Sender<Bytes>>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Call {
 /// JSON-RPC's "internal error".
 const FAILED: i32 = -32603;
 
-/// Sends on the request's own stream, else on the session's; whether it was taken.
+/// Sends on the request's own stream, else on the session's. Returns `true` if the message was accepted.
 fn send(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, message: Bytes) -> bool {
     match stream.map(|stream| stream.try_send(message.clone())) {
         Some(Ok(())) => true,
@@ -35,14 +35,14 @@ fn send(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, message: Bytes)
     }
 }
 
-/// Tells the client that it need not answer any more.
+/// Sends `notifications/cancelled` for a question.
 fn withdraw(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, question: u64) {
     let params = Object::default().with("requestId", Raw::of(&question)).raw();
     send(session, stream, encode::notification("notifications/cancelled", Some(&params)));
 }
 
 impl Session {
-    /// Withdraws the questions of a request that was cancelled, so that the client hears of it before the answer.
+    /// Cancels the questions of a cancelled request, so that the client learns of it before the response.
     pub(crate) fn withdraw_questions(&self, request: &Id, stream: Option<&mpsc::Sender<Bytes>>) {
         let open: Vec<u64> = {
             let mut questions = self.questions.lock();
@@ -118,7 +118,7 @@ impl Call {
     }
 }
 
-/// A question the client has not answered; dropped unanswered, it is withdrawn.
+/// A question without an answer; cancelled on drop.
 struct Open {
     session: Weak<Session>,
     stream: Option<mpsc::Sender<Bytes>>,

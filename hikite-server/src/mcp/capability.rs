@@ -1,11 +1,11 @@
-//! What hikite says of itself: the same offer in the words of each revision.
+//! The server capabilities of hikite, as each protocol revision expects them.
 
 use hikite_core::json::{Object, Raw};
 use hikite_core::view::View;
 use hikite_wire::revision::Revision;
 use hikite_wire::stateless::TASKS;
 
-/// For the answer to `initialize`.
+/// Builds the capabilities for the response to `initialize`.
 pub(crate) fn of_session(view: &View, revision: Revision) -> Object {
     let mut capabilities = common();
     if revision > Revision::V2024_11_05 {
@@ -18,12 +18,12 @@ pub(crate) fn of_session(view: &View, revision: Revision) -> Object {
         capabilities.set("tasks", tasks);
     }
     let mut extensions = view.extensions();
-    // Sessions have tasks of their own kind.
+    // Sessions use the task capability of the core protocol instead of the extension.
     extensions.remove(TASKS);
     with_extensions(capabilities, extensions)
 }
 
-/// For the answer to `server/discover`.
+/// Builds the capabilities for the response to `server/discover`.
 pub(crate) fn stateless(view: &View) -> Object {
     let mut extensions = view.extensions();
     if offers_tasks(view) {
@@ -45,7 +45,7 @@ fn with_extensions(capabilities: Object, extensions: Object) -> Object {
     if extensions.is_empty() { capabilities } else { capabilities.with("extensions", extensions) }
 }
 
-/// Whether calls of some module may go on after they are answered, in either form.
+/// Returns `true` if any module supports tasks, in either form.
 fn offers_tasks(view: &View) -> bool {
     let listings = view.modules().iter().filter_map(|module| module.listing.as_ref());
     let mut capabilities = listings.map(|listing| &listing.capabilities);

@@ -1,5 +1,5 @@
-//! Streamable HTTP: one address for everything. A request is answered with JSON, or with an event stream if
-//! something comes before its answer.
+//! The Streamable HTTP transport, on one endpoint. A response is JSON, or an event stream if messages precede the
+//! result.
 
 use std::sync::{Arc, LazyLock};
 
@@ -38,8 +38,8 @@ use crate::refusal::refusal;
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How the answer to somebody begins who may not do this, as an error and as what a tool says, and where that is to be
-/// found in it.
+/// The start of an "insufficient permission" response, as a JSON-RPC error and as a tool result. Searched for in the
+/// first 256 bytes.
 static REFUSED: LazyLock<[memmem::Finder<'_>; 2]> = LazyLock::new(|| {
     ["\"error\":{\"code\":-32003,", "\"text\":\"AUTHORIZATION_ERROR: this caller may not "]
         .map(memmem::Finder::new)
@@ -52,8 +52,8 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The surfaces the URL asks for, as far as the caller's project has them; else its project's, else those of the
-    /// settings.
+    /// Returns the surfaces that the URL requests, as far as the caller's project has them; else those of the project,
+    /// else those of the settings.
     pub(crate) fn surfaces(&self, app: &App, caller: &Caller) -> Result<Surfaces, Error> {
         let asked = self.surface.as_deref().map(Self::read).transpose()?;
         app.gateway.surfaces_for(caller, asked, app.settings.load().surfaces)
@@ -100,7 +100,7 @@ pub(crate) async fn post(
     with_session(&app, arrival, &choice, &sent, message).await.unwrap_or_else(|refused| refused)
 }
 
-/// A message of the revisions that have sessions.
+/// Handles a message of the revisions that have sessions.
 async fn with_session(
     app: &Arc<App>,
     arrival: Arrival,
@@ -112,7 +112,7 @@ async fn with_session(
     if let Message::Request { id, method, params } = &message
         && &**method == "initialize"
     {
-        // The session is good for the project of the address; one that the message names is for that message.
+        // A session belongs to the project in the URL; a project in `_meta` applies to one message only.
         let read = || {
             Params::read(app, params.as_ref(), arrival.clone())?;
             Ok(Hello::read(params.as_ref()))
@@ -145,7 +145,7 @@ async fn with_session(
     })
 }
 
-/// The first request of a session.
+/// Handles the first request of a session.
 async fn initialize(
     app: &Arc<App>,
     arrival: Arrival,
@@ -181,7 +181,7 @@ async fn initialize(
     }
 }
 
-/// The session's stream for what comes outside requests.
+/// Opens the session's stream for messages outside of requests.
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
     arrival: Arrival,
@@ -207,7 +207,7 @@ pub(crate) async fn get(
     }
 }
 
-/// Must not open a stream.
+/// Handles HEAD, which must not open a stream.
 pub(crate) async fn head() -> Response {
     only("GET, POST, DELETE")
 }
@@ -229,7 +229,7 @@ pub(crate) async fn delete(
     let id = sent.headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or_default();
     let removed = app.sessions.remove(id, &arrival.caller);
     session.end();
-    // Its id would else tell another node how to go on with it.
+    // Without this, another node could reopen the session from its id.
     if let Some((entry, neighbours)) = removed.zip(app.neighbours())
         && let Err(error) = neighbours.nodes.end(&entry.number).await
     {
@@ -238,7 +238,7 @@ pub(crate) async fn delete(
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// The answer to a request, and the status it has if it comes alone.
+/// The response to a request, with the status to use if it is not part of a stream.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -267,8 +267,7 @@ impl From<Bytes> for Answer {
     }
 }
 
-/// JSON if the answer is the first thing to come, else a stream; one that the session can take up again, where
-/// it has such.
+/// Responds with JSON if the result comes first, else with a stream; a resumable one, if `resumes` is set.
 pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
     mut answer: BoxFuture<'static, A>,
     mut messages: mpsc::Receiver<Bytes>,
@@ -288,7 +287,7 @@ pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
     }
 }
 
-/// Several messages at once, for the one revision that has them.
+/// Handles a JSON-RPC batch, which only one revision has.
 async fn batch(app: &Arc<App>, sent: &Sent, messages: Vec<Bytes>, arrival: Arrival) -> Response {
     let session = match find(app, &arrival, sent).await {
         Ok(session) => session,
@@ -328,7 +327,7 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
     if !kind.eq_ignore_ascii_case("application/json") {
         return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json"));
     }
-    // Nearly every client says it in these words.
+    // Fast path: nearly all clients send exactly this value.
     let plainly = headers.get(ACCEPT).is_some_and(|value| value == "application/json, text/event-stream");
     let both = plainly || accepts(headers, "application/json") && accepts(headers, "text/event-stream");
     if !both {
@@ -340,7 +339,7 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
     Ok(())
 }
 
-/// The header of the session revisions, where it is sent.
+/// Checks the `MCP-Protocol-Version` header of the revisions with sessions, if present.
 fn check_revision(headers: &HeaderMap) -> Result<(), Response> {
     match headers.get(REVISION).map(|revision| revision.to_str().ok().and_then(Revision::parse)) {
         Some(None) => {
@@ -366,7 +365,7 @@ pub(crate) async fn read(app: &App, body: Body) -> Result<Bytes, Error> {
         Error::new(Kind::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
             .hint("send less, or raise `limits.body_bytes`")
     };
-    // A length that is announced need not be read.
+    // A declared length over the limit is refused without reading the body.
     if usize::try_from(http_body::Body::size_hint(&body).lower()).is_ok_and(|announced| announced > limit) {
         return Err(too_large());
     }
@@ -384,7 +383,7 @@ pub(crate) fn bad_message(bad: &BadMessage) -> Response {
     json(StatusCode::BAD_REQUEST, encode::error(bad.id(), &error))
 }
 
-/// A refusal of the transport, in the form JSON-RPC clients read.
+/// Builds a transport error in the form that JSON-RPC clients read.
 pub(crate) fn problem(status: StatusCode, reason: &str) -> Response {
     json(status, encode::error(None, &encode::error_object(-32600, reason)))
 }

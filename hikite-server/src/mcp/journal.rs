@@ -1,5 +1,5 @@
-//! The messages of one event stream, numbered. The latest are kept, so that a client whose stream broke can take
-//! it up where it broke; what nobody has read waits. One reader at a time: a new one takes the place of the last.
+//! The numbered messages of one event stream. The latest are retained so that a client can resume a broken stream;
+//! unread ones wait. One reader at a time: a new reader replaces the previous one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(crate) struct Journal {
     state: Mutex<State>,
-    /// Something in the state changed.
+    /// Notifies of any change of the state.
     changed: Notify,
     bounds: Bounds,
 }
 
-/// How much is kept.
+/// Limits on the retained messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) messages: usize,
@@ -28,11 +28,11 @@ pub(crate) struct Bounds {
 struct State {
     kept: VecDeque<Bytes>,
     bytes: usize,
-    /// The number of the first message kept.
+    /// Number of the first retained message.
     first: u64,
-    /// The number of the first message that nobody has read.
+    /// Number of the first unread message.
     unread: u64,
-    /// Counts the readers; the newest one reads.
+    /// Number of readers so far; only the newest one reads.
     readers: u64,
     is_read: bool,
     ended: bool,
@@ -49,7 +49,7 @@ impl State {
         self.trim(bounds);
     }
 
-    /// Lets go of messages that were read, the oldest first.
+    /// Drops read messages, the oldest first, until the limits are met.
     fn trim(&mut self, bounds: Bounds) {
         while self.first < self.unread && (self.kept.len() > bounds.messages || self.bytes > bounds.bytes) {
             let Some(message) = self.kept.pop_front() else { return };
@@ -64,7 +64,7 @@ impl Journal {
         Arc::new(Self { state: Mutex::default(), changed: Notify::new(), bounds })
     }
 
-    /// Adds a message; what was read gives way. False if there is no room for it: nobody reads.
+    /// Adds a message, dropping read ones if necessary. Returns `false` if the journal is full of unread messages.
     pub(crate) fn push(&self, message: Bytes) -> bool {
         let mut state = self.state.lock();
         let is_over = state.kept.len() >= self.bounds.messages || state.bytes >= self.bounds.bytes;
@@ -77,7 +77,7 @@ impl Journal {
         true
     }
 
-    /// Adds the last message, for which there is always room.
+    /// Adds the last message, which is never refused.
     pub(crate) fn finish(&self, message: Bytes) {
         let mut state = self.state.lock();
         if !state.ended {
@@ -91,23 +91,23 @@ impl Journal {
         self.state.lock().bytes
     }
 
-    /// No more messages will come.
+    /// Marks the journal as complete.
     pub(crate) fn end(&self) {
         self.state.lock().ended = true;
         self.changed.notify_waiters();
     }
 
-    /// Whether somebody reads.
+    /// Returns `true` if there is a reader.
     pub(crate) fn is_read(&self) -> bool {
         self.state.lock().is_read
     }
 
-    /// Reads from a message on, or from the first that nobody has read.
+    /// Starts reading at a message, or at the first unread one.
     pub(crate) fn read(self: &Arc<Self>, from: Option<u64>) -> Reader {
         let mut state = self.state.lock();
         state.readers += 1;
         state.is_read = true;
-        // A place that is still to come is one of a stream that another node had.
+        // A number beyond the end belongs to a stream of another node.
         let next = from.filter(|from| *from <= state.next()).unwrap_or(state.unread);
         let reader = Reader { journal: Arc::clone(self), number: state.readers, next };
         drop(state);
@@ -115,7 +115,7 @@ impl Journal {
         reader
     }
 
-    /// What nobody has read, for another way to the client.
+    /// Returns the unread messages and marks them as read, for delivery by another transport.
     pub(crate) fn take_unread(&self) -> Vec<Bytes> {
         let mut state = self.state.lock();
         let read = usize::try_from(state.unread.saturating_sub(state.first)).unwrap_or(usize::MAX);
@@ -123,7 +123,7 @@ impl Journal {
         state.kept.iter().skip(read).cloned().collect()
     }
 
-    /// Resolves when nobody has read for as long as `patience`.
+    /// Waits until there has been no reader for this long.
     pub(crate) async fn abandoned(&self, patience: Duration) {
         loop {
             self.until(|state| !state.is_read).await;
@@ -146,7 +146,7 @@ impl Journal {
     }
 }
 
-/// Reads a journal until it ends or another reader takes over.
+/// Reads a journal until it ends or another reader replaces this one.
 #[derive(Debug)]
 pub(crate) struct Reader {
     journal: Arc<Journal>,
@@ -155,7 +155,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The next message and its number.
+    /// Returns the next message and its number.
     pub(crate) async fn next(&mut self) -> Option<(u64, Bytes)> {
         let (number, next) = (self.number, self.next);
         self.journal.until(|state| state.readers != number || state.ended || state.next() > next).await;

@@ -1,4 +1,4 @@
-//! The methods a client may call, each a line to the gateway.
+//! The methods that a client may call, each mapped to the gateway.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::mcp::sender::Params;
 use crate::mcp::session::Session;
 
 impl Session {
-    /// Runs one request to its answer. `stream` takes what belongs to the request while it runs.
+    /// Runs one request to its response. Messages that belong to the request go to `stream` while it runs.
     pub(crate) async fn handle(
         self: Arc<Self>,
         id: Id,
@@ -63,7 +63,7 @@ impl Session {
             }
         };
         operation.end(&answer);
-        // With other requests running, a question that came by this one may be theirs.
+        // While other requests run, a question on this stream may belong to them.
         if cancelled.is_cancelled() && self.running.lock().is_empty() {
             self.withdraw_questions(&id, stream.as_ref());
         }
@@ -73,7 +73,7 @@ impl Session {
         }
     }
 
-    /// Runs the messages of a batch side by side; the answers of those that have one. An error if there are too many.
+    /// Runs the messages of a batch concurrently and returns the responses. Fails if there are too many messages.
     pub(crate) async fn handle_batch(
         self: Arc<Self>,
         messages: Vec<Bytes>,
@@ -88,7 +88,7 @@ impl Session {
         let answers = join_all(messages.into_iter().map(|bytes| {
             let (session, arrival) = (Arc::clone(&self), arrival.clone());
             async move {
-                // Very many of them share one task.
+                // The messages of a batch share one task.
                 coop::consume_budget().await;
                 match by_cost(bytes.len(), || Message::decode(&bytes)).await {
                     Ok(Message::Request { id, method, params }) => {
@@ -125,7 +125,7 @@ impl Session {
         if method == "ping" {
             return Ok(Raw::empty_object());
         }
-        // Boxed, so that they take no room in a call.
+        // Boxed to keep the future of `tools/call` small.
         match method {
             "logging/setLevel" => Box::pin(self.change_level(params, &context)).await,
             "resources/subscribe" => Box::pin(gateway.dispatch(Command::Subscribe { params }, context)).await,
@@ -166,7 +166,7 @@ impl Session {
     }
 }
 
-/// The methods that clients with and without a session have in common.
+/// Dispatches the methods that clients with and without a session have in common.
 pub(crate) async fn dispatch(
     gateway: &Gateway,
     surfaces: Surfaces,
@@ -193,7 +193,7 @@ fn unknown_method(method: &str) -> Error {
     Error::new(Kind::MethodNotFound, format!("there is no method `{method}`"))
 }
 
-/// Takes a request off the list of running ones, however it ends.
+/// Removes a request from the running ones on drop.
 struct Forget<'a> {
     session: &'a Session,
     id: &'a Id,

@@ -1,5 +1,5 @@
-//! What the id of a session says by itself: the revision that was agreed, and where there are several nodes, which one it
-//! began at and what another needs to go on with it. Sealed, and good for its caller alone.
+//! The content of a session id: the negotiated revision, and in a cluster the node where the session began and the data
+//! that another node needs to reopen it. Sealed, and bound to its caller.
 
 use hikite_core::caller::{Abilities, Caller, Scopes};
 use hikite_core::json::{Object, Raw};
@@ -10,28 +10,28 @@ use hikite_wire::revision::Revision;
 
 use crate::mcp::session::Session;
 
-/// What the seal is for.
+/// Purpose of the seal.
 const PURPOSE: &[u8] = b"session";
-/// An id travels in a header of every request: what a client says at length of itself is left out.
+/// Maximum length of the client data, because the id is sent in a header of every request; longer data is left out.
 const LONGEST: usize = 2048;
-/// So old an id is good where its session is, and nowhere else: it is not remembered for longer that one has ended.
+/// Maximum age of an id that another node reopens; ended sessions are not remembered for longer.
 const OLDEST_MS: u64 = 30 * 24 * 3600 * 1000;
 
 #[derive(Debug)]
 pub(crate) struct Name {
     pub(crate) number: String,
-    /// What only nodes need that are not alone.
+    /// Data for reopening the session, only in a cluster.
     pub(crate) began: Option<Began>,
     revision: Revision,
 }
 
-/// Where and how a session began.
+/// The start of a session: where, when and with which parameters.
 #[derive(Debug)]
 pub(crate) struct Began {
     pub(crate) home: String,
     at: u64,
     surfaces: Surfaces,
-    /// With the project that it works in, if it does.
+    /// Includes the project, if the session has one.
     caller: Caller,
     client: Object,
     capabilities: Object,
@@ -66,7 +66,7 @@ impl Name {
         seal.put(payload.as_bytes(), &bound(caller))
     }
 
-    /// From one that works in no project, a request may work in one.
+    /// Opens a sealed id. A session without a project is also valid for requests that name one.
     pub(crate) fn read(seal: &Seal, id: &str, caller: &Caller) -> Option<Self> {
         let outside = Caller { project: None, ..caller.clone() };
         [caller, &outside].into_iter().find_map(|owner| {
@@ -98,7 +98,7 @@ impl Name {
         Some(Self { number, began, revision })
     }
 
-    /// What its session is opened with anew, if that may be.
+    /// Returns the parameters to reopen the session with, unless the id is too old.
     pub(crate) fn again(&self) -> Option<(Caller, Surfaces, Hello)> {
         let began = self.began.as_ref()?;
         if now_ms().saturating_sub(began.at) > OLDEST_MS {
@@ -114,7 +114,7 @@ impl Name {
 }
 
 impl Began {
-    /// What the client says of itself, as far as there is room.
+    /// Serialises the client info and capabilities, as far as the limit allows.
     fn told(&self) -> String {
         let told = |client: &Object, capabilities: &Object| {
             let both = Object::default().with("client", client.clone());
@@ -137,7 +137,7 @@ impl Began {
     }
 }
 
-/// Whose it is, in which project, and by which proof.
+/// Returns the data that the seal is bound to: subject, project and token.
 fn bound(caller: &Caller) -> [&[u8]; 4] {
     let [subject, project] = caller.parts();
     [PURPOSE, subject, project, caller.token.as_deref().unwrap_or_default().as_bytes()]

@@ -1,5 +1,5 @@
-//! Event streams that stay open: a session's own, that of the old transport, and that of a listener. Each takes a place;
-//! a caller with too many is refused, and where all places are taken the oldest stream of whoever has most ends.
+//! Long-lived event streams: of sessions, of the HTTP+SSE transport and of subscriptions. Each takes a slot. A caller
+//! over its share is refused; when all slots are taken, the oldest stream of the largest holder ends.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::app::App;
 #[derive(Debug)]
 pub(crate) struct OpenStreams(Places<Open>);
 
-/// One of them.
+/// An open stream.
 #[derive(Debug)]
 struct Open {
     caller: Caller,
@@ -25,10 +25,10 @@ struct Open {
     ending: CancellationToken,
 }
 
-/// Held by the body of a stream.
+/// A slot, held by the body of a stream.
 #[derive(Debug)]
 pub(crate) struct StreamPlace {
-    /// Fires when the stream must end: we stop, it gives way, or its caller may stay no longer.
+    /// Cancelled when the stream must end: on shutdown, on eviction, or when its caller loses access.
     pub(crate) ending: CancellationToken,
     _place: Place<Open>,
 }
@@ -40,7 +40,7 @@ impl OpenStreams {
         Self(Places::new(KIND, Allowance::of(limits.streams, limits.caller_share)))
     }
 
-    /// A place for one more stream of this caller.
+    /// Takes a slot for one more stream of this caller.
     pub(crate) fn take(app: &Arc<App>, caller: &Caller) -> Result<StreamPlace, Error> {
         let ending = app.stopping.child_token();
         let open = Open { caller: caller.clone(), since: Instant::now(), ending: ending.clone() };
@@ -52,12 +52,12 @@ impl OpenStreams {
         Ok(StreamPlace { ending, _place: place })
     }
 
-    /// Ends the streams of callers who were locked out, removed, or lost their token.
+    /// Ends the streams of callers who were locked out or removed, or whose token was revoked.
     pub(crate) fn end_gone(&self, people: &People) {
         self.end_where(|caller| !people.still_knows(caller));
     }
 
-    /// Ends the streams of these callers.
+    /// Ends the streams of the callers for whom `is_over` returns `true`.
     pub(crate) fn end_where(&self, is_over: impl Fn(&Caller) -> bool) {
         self.0.for_each(|open| {
             if is_over(&open.caller) {

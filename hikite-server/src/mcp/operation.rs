@@ -1,5 +1,4 @@
-//! One request of an MCP client, measured, and told as the span that everything it causes stands in. Dropped before
-//! its end, it counts as cancelled.
+//! The metrics and the span of one MCP request. If dropped before its end, the request counts as cancelled.
 
 use std::sync::LazyLock;
 
@@ -16,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::arrival::{Arrival, TCP};
 
-/// Every method a client may call, but for the lists.
+/// All methods that a client may call, except the lists.
 const METHODS: [&str; 19] = [
     "initialize",
     "ping",
@@ -40,7 +39,7 @@ const METHODS: [&str; 19] = [
 ];
 const RESOURCE: &str = "mcp.resource.uri";
 const OTHER: &str = "_OTHER";
-/// What a client calls a thing is told up to this length.
+/// Maximum characters of a client-chosen name in a span.
 const LONGEST: usize = 128;
 
 #[derive(Debug)]
@@ -51,12 +50,12 @@ pub(crate) struct Operation<'a> {
     started: Instant,
     error: Option<&'static str>,
     span: Option<Box<Span>>,
-    /// What is asked for, in the client's words: the attribute and its value.
+    /// The attribute and the value of the requested tool, prompt or resource, as the client named it.
     target: Option<(&'static str, String)>,
     pub(crate) origin: Origin,
 }
 
-/// The request as far as it is told of.
+/// The parts of a request that the span describes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) id: &'a Id,
@@ -68,7 +67,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// The request that begins a session.
+    /// Builds the info of an `initialize` request.
     pub(crate) fn initialize(id: &'a Id, revision: &'a str) -> Self {
         static NOTHING: LazyLock<Object> = LazyLock::new(Object::default);
         Self { id, method: "initialize", params: &NOTHING, meta: None, revision, session: None }
@@ -115,7 +114,7 @@ impl<'a> Operation<'a> {
         self.error = (self.method == "tools/call" && says_error(result)).then_some(TOOL_ERROR);
     }
 
-    /// It was answered with a result that needs no closer look, or with an error of this name and number.
+    /// Ends with a result that needs no inspection, or with an error of this code and number.
     pub(crate) fn close(mut self, error: Option<(&'static str, i64)>) {
         self.error = None;
         if let Some((word, number)) = error {
@@ -138,7 +137,7 @@ impl Drop for Operation<'_> {
         if let Some(error) = self.error {
             span.fail(error);
         }
-        // What does not exist could have any name, and that could be anything.
+        // A name that does not exist may be arbitrary text, so it is not recorded.
         if let Some((name, value)) = self.target.take().filter(|_| !self.error.is_some_and(is_unknown)) {
             if name != RESOURCE {
                 span.rename(named(self.method, Some(&value)));
@@ -173,7 +172,7 @@ fn describe(
     }
 }
 
-/// The tool, prompt or resource that is asked for. A query may hold a key.
+/// Returns the requested tool, prompt or resource. The query of a URI is removed because it may hold a key.
 fn target(asked: &Asked<'_>) -> Option<(&'static str, String)> {
     let (attribute, member) = match asked.method {
         "tools/call" => ("gen_ai.tool.name", "name"),
@@ -183,7 +182,7 @@ fn target(asked: &Asked<'_>) -> Option<(&'static str, String)> {
     Some((attribute, short(without_query(&asked.params.text(member)?))))
 }
 
-/// The trace that the request itself says it belongs to.
+/// Reads the trace context in `_meta` of a request.
 fn context_in(meta: &Object) -> Option<TraceContext> {
     let context = TraceContext::parse(&meta.text("traceparent")?)?;
     Some(context.with_state(meta.text("tracestate").as_deref()))

@@ -1,5 +1,5 @@
-//! What a session is sent outside its own requests' streams: into the pipe it came by, or into a journal that
-//! the client reads with a stream of its own. While it reads none, messages wait, up to a limit.
+//! The messages that a session sends outside of request streams: to its pipe, or to a journal that the client reads
+//! with a stream of its own. Without a stream, messages wait up to a limit.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ impl Outbox {
         Self { journal: Journal::new(bounds), pipe: Mutex::default() }
     }
 
-    /// Whether the message was taken: sent, or kept for a stream that may open.
+    /// Sends a message, or stores it for a later stream. Returns `true` if it was accepted.
     pub(crate) fn send(&self, message: Bytes) -> bool {
         match &*self.pipe.lock() {
             Some(pipe) => {
@@ -34,12 +34,12 @@ impl Outbox {
         }
     }
 
-    /// Opens a stream, from a message on or with what was not read yet; the one before it ends.
+    /// Opens a stream at a message, or at the first unread one; the previous stream ends.
     pub(crate) fn open(&self, from: Option<u64>) -> Reader {
         self.journal.read(from)
     }
 
-    /// Sends into `pipe` from now on, what has waited first.
+    /// Sends to `pipe` from now on, starting with the stored messages.
     pub(crate) fn attach(&self, pipe: mpsc::Sender<Bytes>) {
         let mut attached = self.pipe.lock();
         for message in self.journal.take_unread() {

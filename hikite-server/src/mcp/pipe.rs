@@ -1,4 +1,4 @@
-//! A client at the end of one two-way stream of messages: stdio, and the HTTP+SSE transport of 2024-11-05.
+//! A client on one bidirectional stream of messages: stdio, or the HTTP+SSE transport of 2024-11-05.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -31,17 +31,17 @@ pub(crate) struct Pipe {
     pub(crate) caller: Caller,
     pub(crate) proof: Proof,
     pub(crate) surfaces: Surfaces,
-    /// What its messages come over.
+    /// The transport, as spans name it.
     pub(crate) transport: &'static str,
     pub(crate) out: mpsc::Sender<Bytes>,
     session: OnceLock<Arc<Session>>,
-    /// Requests that belong to no session, and how to cancel them.
+    /// Cancellation tokens of the running stateless requests.
     alone: Mutex<HashMap<Id, CancellationToken>>,
-    /// The requests that are running.
+    /// The running requests.
     pub(crate) tasks: TaskTracker,
-    /// Fires when the client says no more: nobody listens for changes any longer.
+    /// Cancelled when the client stops sending; subscriptions end.
     pub(crate) ending: CancellationToken,
-    /// Fires when the client is gone; what still runs is cancelled.
+    /// Cancelled when the client is gone; running requests are cancelled.
     pub(crate) gone: CancellationToken,
 }
 
@@ -67,12 +67,12 @@ impl Pipe {
         })
     }
 
-    /// Of one message.
+    /// Builds the context of one message.
     pub(crate) fn arrival(&self) -> Arrival {
         Arrival::bare(self.caller.clone(), self.proof, self.transport)
     }
 
-    /// Takes one message; requests run on their own, so that a slow one holds up no other.
+    /// Receives one message. Requests run concurrently, so a slow one does not delay the others.
     pub(crate) async fn receive(self: &Arc<Self>, bytes: &Bytes) {
         match by_cost(bytes.len(), || split(bytes)).await {
             Some(messages) => self.receive_batch(messages).await,
@@ -80,7 +80,7 @@ impl Pipe {
         }
     }
 
-    /// Several messages at once, answered at once, for the one revision that has them.
+    /// Handles a JSON-RPC batch, which only one revision has.
     async fn receive_batch(self: &Arc<Self>, messages: Vec<Bytes>) {
         let session = self.session.get().filter(|session| session.revision.has_batches());
         let Some(session) = session.filter(|_| !messages.is_empty()) else {
@@ -119,7 +119,7 @@ impl Pipe {
                     let hello = by_cost(bytes.len(), || Hello::read(params.as_ref())).await;
                     let answer = self.initialize(&id, hello);
                     let _ = self.out.send(answer).await;
-                    // What the session has to tell comes after its beginning.
+                    // Stored messages are sent after the response to `initialize`.
                     if let Some(session) = self.session.get() {
                         session.outbox.attach(self.out.clone());
                     }
@@ -162,7 +162,7 @@ impl Pipe {
         }
     }
 
-    /// Runs a request that belongs to no session.
+    /// Runs a stateless request.
     fn run_alone(self: &Arc<Self>, request: (Id, Box<str>, Option<Raw>)) {
         let (pipe, id) = (Arc::clone(self), request.0.clone());
         let cancelled = self.gone.child_token();
@@ -177,7 +177,7 @@ impl Pipe {
         });
     }
 
-    /// Whether the notification cancelled such a request.
+    /// Returns `true` if the notification cancelled a stateless request.
     fn cancel_alone(&self, params: Option<&Raw>) -> bool {
         let id = params.and_then(Raw::object).and_then(|params| Id::read(params.get("requestId")?.clone()));
         let running = id.and_then(|id| self.alone.lock().remove(&id));

@@ -1,5 +1,5 @@
-//! Where a session is: in our table, at another node, or nowhere any more. A request for one that is elsewhere is handed on
-//! to its node; one whose node is gone goes on here, as far as its id tells how it began.
+//! Locates a session: in the local table, at another node, or nowhere. Requests for a session of another node are
+//! forwarded; if that node is gone, the session is reopened here from the data in its id.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::node::{Missed, Neighbours, Sent};
 use crate::refusal::refusal;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// For a node to be reached that does not answer, or to be declared gone.
+/// Time limit for reaching a node that does not answer, or for it to be declared gone.
 const PATIENCE: Duration = Duration::from_secs(8);
-/// Between two attempts.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The session that a request names, if it is here; else the answer, whoever gives it.
+/// Returns the session that a request names, if it is here; else the response of another node or an error.
 pub(crate) async fn find(app: &Arc<App>, arrival: &Arrival, sent: &Sent) -> Result<Arc<Session>, Response> {
     let Some(id) = sent.headers.get(SESSION) else {
         return Err(problem(
@@ -46,7 +46,7 @@ async fn among_nodes(
     arrival: &Arrival,
     sent: &Sent,
 ) -> Result<Arc<Session>, Response> {
-    // The store says who holds a session; without it another node may serve this one by now.
+    // The store records which node holds a session; without it another node may hold this one by now.
     app.gateway.freshness().check().map_err(refusal)?;
     if let Some(entry) = app.sessions.entry(id, &arrival.caller) {
         if neighbours.nodes.holds(entry.holder.as_deref().unwrap_or_default()).await {
@@ -59,7 +59,7 @@ async fn among_nodes(
     let begin = Instant::now();
     let mut known = None;
     if arrival.is_relayed {
-        // Whoever handed it on knows something that we do not.
+        // The forwarding node may have newer data.
         neighbours.nodes.doubt().await.map_err(refusal)?;
     } else {
         known = neighbours.nodes.known_owner(&name.number, home);
@@ -73,7 +73,7 @@ async fn among_nodes(
             },
         };
         if arrival.is_relayed {
-            // It looks again.
+            // The forwarding node looks up the holder again.
             return Err(problem(StatusCode::MISDIRECTED_REQUEST, "this session is at another node"));
         }
         match neighbours.forward(&peer, arrival, sent, app.limits.drain).await {
@@ -85,7 +85,7 @@ async fn among_nodes(
         if begin.elapsed() > PATIENCE {
             return Err(Missed::Unreached.answer());
         }
-        // It may be gone, or have handed the session over; nothing has happened yet.
+        // The node may be gone, or have handed over the session; the request has had no effect yet.
         neighbours.nodes.forget(&name.number);
         if let Err(error) = neighbours.nodes.doubt().await {
             return Err(refusal(error));
@@ -99,7 +99,7 @@ enum Settled {
     There(Peer),
 }
 
-/// One request at a time looks whose it is, so that what we take over is opened once.
+/// Determines the node that holds a session. Serialised, so that a session is reopened only once.
 async fn settle(
     app: &Arc<App>,
     neighbours: &Neighbours,
@@ -125,7 +125,7 @@ async fn settle(
     }
 }
 
-/// Hands a request to the node that keeps what it names, if that is another one and there.
+/// Forwards a request to the node that stores what it names. Returns `None` if that is this node or unknown.
 pub(crate) async fn hand_on(
     app: &App,
     node: &str,

@@ -1,5 +1,5 @@
-//! Streams of requests that can be taken up again. The request runs in a task of its own and writes into a
-//! journal; the client's stream reads it. A stream that breaks and is not taken up in time ends its request.
+//! Resumable streams of requests. The request runs in its own task and writes to a journal, which the client's stream
+//! reads. A request whose stream breaks and is not resumed in time is cancelled.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::mcp::session::Session;
 use crate::mcp::stream;
 use crate::refusal::refusal;
 
-/// The number of the session's own stream.
+/// Number of the session's own stream.
 const OWN: u64 = 0;
 
 #[derive(Debug, Default)]
@@ -28,12 +28,12 @@ pub(crate) struct Streams {
     last: AtomicU64,
 }
 
-/// Bytes of all streams that are kept after their end, for clients that lost the last of it.
+/// Total bytes of ended streams that are retained for resumption.
 const KEPT: usize = 64 * 1024 * 1024;
-/// What a stream costs beside its messages.
+/// Overhead of a stream beside its messages.
 const COST: usize = 1024;
 
-/// Counts a stream among those that are kept.
+/// Accounts for the bytes of a retained stream.
 struct Kept<'a> {
     all: &'a AtomicUsize,
     bytes: usize,
@@ -60,7 +60,7 @@ impl Streams {
         number
     }
 
-    /// Numbers that this client was never given, for a session that began elsewhere.
+    /// Sets the first stream number of a session from another node, so that numbers are not reused.
     pub(crate) fn begin_at(&self, number: u64) {
         self.last.store(number, Ordering::Relaxed);
     }
@@ -73,14 +73,14 @@ impl Streams {
 }
 
 impl Session {
-    /// Whether the streams of its requests can be taken up again.
+    /// Returns `true` if request streams can be resumed.
     pub(crate) fn resumes(&self) -> bool {
         self.revision >= Revision::V2025_11_25 && !self.app.limits.resume.is_zero()
     }
 
-    /// The session's own stream, from the place an event id names.
+    /// Opens the session's own stream, from the position that an event id names.
     pub(crate) fn own_stream(&self, from: Option<u64>) -> Response {
-        // Of whoever opened the session, so that the same stream taken up elsewhere is the same caller's.
+        // The slot belongs to the caller who opened the session, so that a resumed stream counts for the same caller.
         let place = match OpenStreams::take(&self.app, &self.core.caller) {
             Ok(place) => place,
             Err(error) => return refusal(error),
@@ -89,8 +89,8 @@ impl Session {
         stream::of_journal(OWN, reader, place.ending.clone(), place)
     }
 
-    /// The stream of a request: what comes while it runs, then its answer. It begins with a message, whose id is
-    /// where a client goes on; an empty event before it would say no more, and not every client reads it.
+    /// Opens the stream of a request: messages while it runs, then its response. It begins with a message, whose id is
+    /// the point of resumption; an empty event before it would add nothing, and not every client accepts one.
     pub(crate) fn stream_of(
         self: &Arc<Self>,
         first: Bytes,
@@ -105,7 +105,7 @@ impl Session {
         stream::of_journal(number, reader, CancellationToken::new(), ())
     }
 
-    /// A stream that broke, after the event with this id; `None` if there is no such stream.
+    /// Resumes a broken stream after the event with this id; `None` if there is no such stream.
     pub(crate) fn take_up(&self, event: &str) -> Option<Response> {
         let (number, place) = event.split_once('-')?;
         let (number, place) = (number.parse().ok()?, place.parse().ok()?);
@@ -133,20 +133,20 @@ impl Session {
                     answer = &mut answer => break answer,
                 }
             };
-            // What was sent before the answer arrives before it.
+            // Messages sent before the response are delivered before it.
             while let Ok(message) = messages.try_recv() {
                 journal.push(message);
             }
             journal.finish(answer);
         };
-        // The stream is gone before its request is, so that nobody takes up what is about to end.
+        // The stream is removed before its request ends, so that nobody resumes it in between.
         let given_up = async {
             journal.abandoned(resume).await;
             self.streams.by_number.lock().remove(&number);
         };
         tokio::select! {
             () = running => {
-                // It may have broken just before its end; where little enough is kept, so is this.
+                // The stream may have broken just before its end, so it is retained if the total allows.
                 let kept = Kept::new(&self.app.kept_bytes, journal.bytes());
                 if kept.before < KEPT {
                     let unread = journal.abandoned(resume);

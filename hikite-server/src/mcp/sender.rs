@@ -1,5 +1,5 @@
-//! What a message says of its sender: `_meta.token` and `_meta.projectId`. Both are for us alone. They are read and
-//! taken out here, before anything is relayed, traced or logged.
+//! The sender fields of a message, `_meta.token` and `_meta.projectId`. Both are for hikite only: they are read and
+//! removed here, before anything is relayed, traced or logged.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -19,17 +19,17 @@ use crate::{auth, project};
 const META: &str = "_meta";
 const TOKEN: &str = "token";
 const PROJECT: &str = "projectId";
-/// What is read of a body before anybody is known.
+/// Maximum bytes of a body that are read before authentication.
 const BODY_BYTES: usize = 1024 * 1024;
 
-/// The params of a message, `_meta` taken apart and without what it says of its sender.
+/// The params of a message, with `_meta` parsed and without the sender fields.
 #[derive(Debug, Default)]
 pub(crate) struct Params {
     pub(crate) members: Object,
     pub(crate) meta: Option<Object>,
 }
 
-/// Who says to have sent it, and for which project.
+/// The sender fields of a message.
 #[derive(Debug, Default)]
 struct Sender {
     token: Option<Raw>,
@@ -37,7 +37,8 @@ struct Sender {
 }
 
 impl Params {
-    /// The params, and the arrival of whoever they come from. An error if that is not whoever sent them.
+    /// Parses the params and returns them with the context of their sender. Fails if that contradicts the authenticated
+    /// caller.
     pub(crate) fn read(app: &App, params: Option<&Raw>, arrival: Arrival) -> Result<(Self, Arrival), Error> {
         let mut members = params.and_then(Raw::object).unwrap_or_default();
         let mut meta = members.get(META).and_then(Raw::object);
@@ -49,7 +50,7 @@ impl Params {
     }
 }
 
-/// The same for params whose `_meta` nobody has taken apart yet, and mostly need not.
+/// Handles the sender fields of params whose `_meta` is not parsed; most need not be.
 pub(crate) fn settle(app: &App, params: &mut Object, arrival: Arrival) -> Result<Arrival, Error> {
     let meta = params.get(META).filter(|meta| may_name_sender(meta.bytes()));
     let Some(mut meta) = meta.and_then(Raw::object) else { return Ok(arrival) };
@@ -58,7 +59,7 @@ pub(crate) fn settle(app: &App, params: &mut Object, arrival: Arrival) -> Result
     sender.settle(app, arrival)
 }
 
-/// The answer to a question of a server, without what it says of its sender.
+/// Removes the sender fields from a client's answer to a question.
 pub(crate) fn cleaned(result: Raw) -> Raw {
     let Some(mut members) = result.object().filter(|_| may_name_sender(result.bytes())) else {
         return result;
@@ -71,7 +72,7 @@ pub(crate) fn cleaned(result: Raw) -> Raw {
     members.raw()
 }
 
-/// What is left of `_meta`; of an empty one nothing is.
+/// Writes `_meta` back; an empty one is removed.
 fn put_back(members: &mut Object, meta: Option<&Object>) {
     match meta.filter(|meta| !meta.is_empty()) {
         Some(meta) => members.set(META, meta.raw()),
@@ -79,13 +80,13 @@ fn put_back(members: &mut Object, meta: Option<&Object>) {
     }
 }
 
-/// The token that the messages of a body name, all of them the same one. The body stays to be read again.
+/// Returns the token in the messages of a body, if it is the same in all. The body can be read again.
 pub(crate) async fn token_in_body(app: &App, request: &mut Request) -> Option<Secret> {
     let limit = BODY_BYTES.min(app.limits.body_bytes);
     let body = std::mem::replace(request.body_mut(), Body::empty());
     let reading = Limited::new(body, limit).collect();
     let body = tokio::time::timeout(app.limits.body_timeout, reading).await.ok()?.ok()?.to_bytes();
-    // Nobody is known yet, so that as little as possible is done for them.
+    // The sender is not authenticated yet, so a cheap search comes before parsing.
     if !may_name_sender(&body) {
         return None;
     }
@@ -94,7 +95,7 @@ pub(crate) async fn token_in_body(app: &App, request: &mut Request) -> Option<Se
     Some(Secret::hidden(token))
 }
 
-/// The token that all messages name that name one; nothing if there are more than `most` messages.
+/// Returns the token in all messages that have one; `None` if they differ or there are more than `most` messages.
 fn only_token_in(body: &Bytes, most: usize) -> Option<String> {
     let messages = split(body).unwrap_or_else(|| vec![body.clone()]);
     if messages.len() > most {
@@ -113,13 +114,13 @@ fn token_in(message: &Bytes) -> Option<String> {
     said.object()?.get(META)?.object()?.text(TOKEN)
 }
 
-/// A quick look; an escape may spell either name in another way.
+/// Searches for the sender fields; an escape sequence may spell either name in another way.
 fn may_name_sender(text: &[u8]) -> bool {
     [&b"\"token\""[..], b"\"projectId\"", b"\\u00"].iter().any(|name| memmem::find(text, name).is_some())
 }
 
 impl Sender {
-    /// Takes it out of `_meta`; nothing if it is not there.
+    /// Removes the sender fields from `_meta`; `None` if there are none.
     fn take(meta: &mut Object) -> Option<Self> {
         let sender = Self { token: meta.remove(TOKEN), project: meta.remove(PROJECT) };
         (sender.token.is_some() || sender.project.is_some()).then_some(sender)
@@ -145,7 +146,7 @@ impl Sender {
                 Ok(arrival)
             }
             Proof::Token | Proof::Local | Proof::Login => Err(not_the_sender()),
-            // A project that the request named before holds for this caller, too.
+            // A project that the URL names applies to this caller as well.
             Proof::Place => {
                 let caller = match arrival.caller.project.as_deref() {
                     Some(name) => project::named_in(app, known, Some(name))?,
@@ -178,7 +179,7 @@ mod tests {
         Arrival::bare(Caller::owner(), proof, PIPE)
     }
 
-    /// What is left of the params, however they are read.
+    /// Checks the remaining params of both ways of reading.
     #[track_caller]
     fn left(text: &str, expected: &str) {
         let app = app_with(auth::Auth::Token(Secret::hidden("own")));
@@ -198,7 +199,7 @@ mod tests {
         left(r#"{"_meta":{"projectId":"__unassigned__"}}"#, "{}");
         left(r#"{"_meta":{"\u0074oken":"own","project\u0049d":null}}"#, "{}");
         left(r#"{"_meta":{"token":"x","token":"own"}}"#, "{}");
-        // Elsewhere it is somebody else's.
+        // At any other position the names belong to the tool.
         let others = r#"{"token":"x","arguments":{"_meta":{"token":"y"},"projectId":1}}"#;
         left(others, others);
     }

@@ -1,4 +1,4 @@
-//! One client's session: what was agreed at `initialize`, what is running, and what the client is being asked.
+//! A client session: the negotiated parameters, the running requests and the open questions.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -31,24 +31,24 @@ pub(crate) struct Session {
     pub(crate) core: Arc<CoreSession>,
     pub(crate) revision: Revision,
     pub(crate) surfaces: Surfaces,
-    /// What the client calls itself.
+    /// The `clientInfo` of the client.
     pub(crate) client: Raw,
     pub(crate) outbox: Outbox,
-    /// Requests that run, by the client's id, and how to cancel them.
+    /// Cancellation tokens of the running requests, by the client's id.
     pub(crate) running: Mutex<HashMap<Id, CancellationToken>>,
-    /// Questions put to the client, by our id.
+    /// Open questions to the client, by our id.
     pub(crate) questions: Mutex<HashMap<u64, Asked>>,
-    /// Streams of requests that can be taken up again when they break.
+    /// Resumable streams of requests.
     pub(crate) streams: Streams,
     next_question: AtomicU64,
     level: AtomicU8,
     last_used: Mutex<Instant>,
-    /// When it began: milliseconds since 1970.
+    /// Start of the session, in milliseconds since 1970.
     since: u64,
     joined: OnceLock<Joined>,
 }
 
-/// A question that waits for the client, and the request it was asked for.
+/// An open question to the client, and the request that it belongs to.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) request: Id,
@@ -70,7 +70,7 @@ impl Session {
             core: Arc::clone(&core),
             revision: hello.revision,
             surfaces,
-            // Not with the whole request that it came in.
+            // Copied, so that the request it came in can be freed.
             client: hello.client.raw().copied(),
             outbox: Outbox::new(app.bounds()),
             running: Mutex::default(),
@@ -90,7 +90,7 @@ impl Session {
         session
     }
 
-    /// What an admin may see of it.
+    /// Returns the session as the admin API shows it.
     pub(crate) fn object(&self) -> Raw {
         let idle = u64::try_from(self.last_used().elapsed().as_millis()).unwrap_or(u64::MAX);
         let user = self.app.gateway.people().name_of(&self.core.caller.subject).map(|(_, name)| name);
@@ -107,7 +107,7 @@ impl Session {
             .raw()
     }
 
-    /// The result of `initialize`.
+    /// Builds the result of `initialize`.
     pub(crate) fn welcome(&self) -> Raw {
         let gateway = &self.app.gateway;
         let view = gateway.view_of(&self.core.caller);
@@ -120,7 +120,7 @@ impl Session {
         .result()
     }
 
-    /// The session as the sources see it in a request of this caller, who may work in a project for once.
+    /// Returns the session as the sources see it for this caller, who may name a project for one request.
     pub(crate) fn core_of(&self, caller: &Caller) -> Arc<CoreSession> {
         if self.core.caller == *caller {
             return Arc::clone(&self.core);
@@ -137,7 +137,7 @@ impl Session {
         *self.last_used.lock()
     }
 
-    /// True if a request of it runs or its stream is open.
+    /// Returns `true` if a request runs or the stream is open.
     pub(crate) fn is_busy(&self) -> bool {
         !self.running.lock().is_empty() || self.outbox.is_open()
     }
@@ -150,14 +150,14 @@ impl Session {
         self.level.store(level.rank(), Ordering::Relaxed);
     }
 
-    /// Whether the client wants a log message of the level that the params name.
+    /// Returns `true` if the client wants log messages of the level in the params.
     pub(crate) fn wants(&self, params: &Raw) -> bool {
         let level = params.object().and_then(|params| params.text("level"));
         let level = level.and_then(|level| Level::parse(&level));
         level.is_none_or(|level| level.rank() >= self.level.load(Ordering::Relaxed))
     }
 
-    /// A notification or an answer from the client.
+    /// Handles a notification of the client.
     pub(crate) fn notified(&self, method: &str, params: Option<&Raw>) {
         match method {
             "notifications/cancelled" => {
@@ -173,7 +173,7 @@ impl Session {
         }
     }
 
-    /// The client is done: what still runs for it is cancelled.
+    /// Ends the session and cancels its running requests.
     pub(crate) fn end(&self) {
         self.outbox.close();
         for (_, running) in self.running.lock().drain() {
@@ -199,7 +199,7 @@ impl Drop for Session {
 
 impl Inbox for Session {
     fn deliver(&self, delivery: Delivery) {
-        // Its token was taken back: there is nobody to tell.
+        // The token was revoked.
         if !self.app.gateway.people().still_knows(&self.core.caller) {
             return self.end();
         }

@@ -1,5 +1,5 @@
-//! The HTTP+SSE transport of 2024-11-05, for clients that know no other: a stream that first names an endpoint,
-//! and that endpoint for everything the client sends.
+//! The HTTP+SSE transport of 2024-11-05: a stream that first names an endpoint, and that endpoint for the client's
+//! messages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::mcp::{place, stream};
 use crate::node::Sent;
 use crate::refusal::refusal;
 
-/// What the seal on an id is for.
+/// Purpose of the seal on an id.
 const PURPOSE: &[u8] = b"channel";
 
-/// The open streams by the id in their endpoint.
+/// The open streams, by the id in their endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Channels(RwLock<HashMap<String, Arc<Pipe>>>);
 
@@ -60,7 +60,7 @@ pub(crate) async fn open(
     stream::of_messages(Some(endpoint), messages, None, ending, open)
 }
 
-/// Must not open a stream.
+/// Handles HEAD, which must not open a stream.
 pub(crate) async fn head() -> Response {
     only("GET")
 }
@@ -97,7 +97,7 @@ fn no_stream() -> Response {
     problem(StatusCode::NOT_FOUND, "there is no such stream; open one at `/sse`")
 }
 
-/// Where there are several nodes, the id says at which one the stream is.
+/// Adds the node of the stream to its id, in a cluster.
 fn named(app: &App, arrival: &Arrival, id: String) -> String {
     let Some(neighbours) = app.neighbours() else { return id };
     let [subject, project] = arrival.caller.parts();
@@ -112,7 +112,7 @@ fn home(app: &App, arrival: &Arrival, id: &str) -> Option<String> {
     payload.split_once(' ').map(|(home, _)| home.to_owned())
 }
 
-/// Held by the stream's body: when the client is gone, so is the channel and all that runs on it.
+/// Held by the body of the stream; on drop the channel and its requests end.
 struct Open {
     app: Arc<App>,
     id: String,

@@ -1,5 +1,5 @@
-//! Clients of revision 2026-07-28: no sessions, every request stands for itself. The checks of that revision in
-//! their order, then the same gateway as for everybody else.
+//! Clients of revision 2026-07-28: stateless requests without sessions. Runs the checks of that revision in order, then
+//! uses the same gateway as all other clients.
 
 mod back;
 mod call;
@@ -35,7 +35,7 @@ pub(crate) use back::Back;
 pub(crate) use check::names_revision;
 pub(crate) use lane::Lanes;
 
-/// One request, checked as far as its form goes.
+/// A request that passed the checks of form.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) id: Id,
@@ -46,7 +46,7 @@ pub(crate) struct Request {
     pub(crate) arrival: Arrival,
 }
 
-/// One message, and whether it says itself that it is of this revision.
+/// Decodes a message, and reports whether it declares this revision itself.
 pub(crate) fn decode(body: &Bytes) -> Result<(Message, bool), BadMessage> {
     let message = Message::decode(body)?;
     let claims = claims(body, &message);
@@ -61,7 +61,7 @@ fn claims(body: &[u8], message: &Message) -> bool {
     stateless::may_claim(body) && params().is_some_and(|params| stateless::claims(&params))
 }
 
-/// Answers one POST.
+/// Handles one POST.
 pub(crate) async fn post(
     app: Arc<App>,
     (choice, arrival): (&Choice, Arrival),
@@ -70,7 +70,7 @@ pub(crate) async fn post(
 ) -> Response {
     let headers = &sent.headers;
     let Message::Request { id, method, params } = message else {
-        // Over HTTP a client cancels by hanging up; nothing else is worth telling.
+        // Over HTTP a client cancels by closing the connection; other notifications have no effect.
         return StatusCode::ACCEPTED.into_response();
     };
     let alone = app.neighbours().is_none();
@@ -113,12 +113,12 @@ pub(crate) async fn post(
     answer_or_stream(Box::pin(handle(app, request, sender)), messages, None).await
 }
 
-/// The surfaces for the client that a request is from.
+/// Returns the surfaces for the client of a request.
 fn fitting(app: &App, surfaces: Surfaces, claim: &Claim) -> Surfaces {
     app.settings.load().fitting(surfaces, claim.client.as_ref().and_then(Raw::object).as_ref())
 }
 
-/// The answer of another node, if what the request names is kept there: a call that waits, or a long answer.
+/// Returns another node's response if it holds the suspended call or the stored result that the request names.
 async fn elsewhere(app: &App, request: &Request, arrival: &Arrival, sent: &Sent) -> Option<Response> {
     if let Some(state) = request.params.text("requestState") {
         let purpose =
@@ -126,17 +126,17 @@ async fn elsewhere(app: &App, request: &Request, arrival: &Arrival, sent: &Sent)
         let Ok(Ticket::Parked { process, .. }) = app.parking.read(&state, purpose) else { return None };
         return match place::hand_on(app, &process, arrival, sent).await? {
             Ok(answer) => Some(answer),
-            // Its node is gone, and the call with it: here it is not known, and that is what is said.
+            // The node is gone and its call is lost, so it is reported as unknown.
             Err(Missed::Unreached) => None,
             Err(missed) => Some(result::Refusal::of(&missed.error(), None).answer(&request.id).response()),
         };
     }
     let process = Gateway::process_of_result(&sent.body)?;
-    // Where it is not reached, the answer is not there, and that is what is said.
+    // If the node is unreachable, the result is reported as missing.
     place::hand_on(app, process, arrival, sent).await?.ok()
 }
 
-/// Answers one request that came on a pipe, where there are no headers to compare.
+/// Handles one request on a pipe, where there are no headers to compare.
 pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Option<Raw>)) -> Bytes {
     let read = || {
         let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
@@ -165,7 +165,7 @@ pub(crate) async fn on_pipe(pipe: &Pipe, (id, method, params): (Id, Box<str>, Op
     }
 }
 
-/// Runs the request to its answer; `out` takes what comes before it.
+/// Runs the request to its response; earlier messages go to `out`.
 async fn handle(app: Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) -> Answer {
     let id = request.id.clone();
     let operation = begin(&app, &request);
@@ -182,7 +182,7 @@ async fn handle(app: Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) -
 }
 
 fn begin<'a>(app: &'a App, request: &Request) -> Operation<'a> {
-    // Most requests say nothing of a trace, and are spared the look.
+    // Most requests have no trace context and skip the parsing.
     let meta =
         request.params.get("_meta").filter(|meta| memmem::find(meta.bytes(), b"traceparent").is_some());
     let meta = meta.and_then(Raw::object);

@@ -1,4 +1,4 @@
-//! MCP on stdin and stdout, for clients that start hikite themselves. stdout carries nothing else.
+//! MCP over stdin and stdout, for clients that start hikite as a child process. Nothing else is written to stdout.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::arrival::{PIPE, Proof};
 use crate::mcp::pipe::Pipe;
 
-/// Serves one client until its input ends or we stop; running requests may finish within the drain time.
+/// Serves one client until its input ends or the server stops; running requests may finish within the drain time.
 pub async fn serve_stdio(
     app: Arc<App>,
     surfaces: Surfaces,
@@ -50,7 +50,7 @@ pub async fn serve_stdio(
     pipe.tasks.wait().await;
     app.let_go();
     drop((pipe, out));
-    // The session's own handle to the output is gone with the pipe, so the writer ends.
+    // The session's sender is dropped with the pipe, so the writer ends.
     let _ = tokio::time::timeout(app.limits.drain, writer).await;
 }
 

@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::journal::Reader;
 
-/// How long a stream may be silent before it says that it lives.
+/// Idle time after which a keep-alive comment is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The stream of one request: what comes while it runs, then its answer. Dropping the body drops the request.
+/// Builds the stream of one request: messages while it runs, then its response. Dropping the body cancels the request.
 pub(crate) fn of_request(
     first: Bytes,
     messages: mpsc::Receiver<Bytes>,
@@ -53,7 +53,7 @@ impl Running {
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some(Bytes::from_static(sse::KEEP_ALIVE)),
             }
         }
-        // What was sent before the answer arrives before it.
+        // Messages sent before the response are delivered before it.
         match self.messages.try_recv() {
             Ok(message) => Some(sse::message(&message)),
             Err(_) => self.last.take().map(|last| sse::message(&last)),
@@ -61,8 +61,8 @@ impl Running {
     }
 }
 
-/// A stream that lasts until its sender is gone or we stop; it may then say farewell. `held` lives as long as the
-/// body.
+/// Builds a stream that lasts until its sender is dropped or the server stops; `farewell` is then sent. `held` lives as
+/// long as the body.
 pub(crate) fn of_messages<H: Send + 'static>(
     first: Option<Bytes>,
     messages: mpsc::Receiver<Bytes>,
@@ -88,8 +88,8 @@ pub(crate) fn of_messages<H: Send + 'static>(
     )))
 }
 
-/// A stream that is read from a journal, each message with its id: the stream's number and that of the next
-/// message, which is where to go on. `held` lives as long as the body.
+/// Builds a stream from a journal. The id of an event is the number of the stream and of the next message, where a
+/// client resumes. `held` lives as long as the body.
 pub(crate) fn of_journal<H: Send + 'static>(
     number: u64,
     reader: Reader,

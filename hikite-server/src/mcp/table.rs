@@ -1,4 +1,4 @@
-//! The sessions of HTTP clients by the id they were given: sealed, and worth nothing to any other caller.
+//! The sessions of HTTP clients by id. Ids are sealed and useless to any other caller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -23,12 +23,12 @@ use crate::mcp::session::Session;
 #[derive(Debug)]
 pub(crate) struct Sessions {
     by_id: RwLock<HashMap<Arc<str>, Entry>>,
-    /// Asked when a session begins, never on the path of a request.
+    /// Consulted when a session begins, not on the request path.
     places: Places<Seat>,
     seal: Seal,
 }
 
-/// Which session has a place.
+/// The slot of a session.
 #[derive(Debug)]
 pub(crate) struct Seat {
     id: Arc<str>,
@@ -37,7 +37,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Since when nobody has used it; nothing while somebody does.
+    /// Returns when the session was last used; `None` while it is in use.
     fn idle_since(&self) -> Option<Instant> {
         let Some(session) = self.session.upgrade() else { return Some(self.since) };
         (!session.is_busy()).then(|| session.last_used())
@@ -49,9 +49,9 @@ const KIND: PlaceKind = PlaceKind { resource: "sessions", limit: "sessions", thi
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) session: Arc<Session>,
-    /// What the nodes call it among themselves.
+    /// The id of the session within the cluster.
     pub(crate) number: Arc<str>,
-    /// Under which name this node holds it, where there are others.
+    /// The id under which this node holds the session, in a cluster.
     pub(crate) holder: Option<Arc<str>>,
     _place: Arc<Place<Seat>>,
 }
@@ -66,7 +66,7 @@ impl Sessions {
         self.places.usage()
     }
 
-    /// A new session; its id. `home` is the name of this node, where there are others.
+    /// Adds a new session and returns its id. `home` is the id of this node, in a cluster.
     pub(crate) fn insert(&self, session: Arc<Session>, home: Option<Arc<str>>) -> Result<String, Error> {
         let number = random_id()?;
         let name = Name::of(&session, &number, home.as_deref());
@@ -75,8 +75,8 @@ impl Sessions {
         Ok(id)
     }
 
-    /// One that goes on here, under the id it has. Where its caller has its share, or all places are taken, the session
-    /// that was idle for longest ends: of this caller, or of whoever has most.
+    /// Adds a session under an existing id. If its caller has used up its share, or all slots are taken, the longest
+    /// idle session ends: of this caller, or of the largest holder.
     pub(crate) fn put(
         &self,
         id: &str,
@@ -93,7 +93,7 @@ impl Sessions {
             by_id.insert(id, Entry { session, number, holder, _place: Arc::new(place) });
             out.and_then(|out| by_id.remove(&out.id))
         };
-        // Outside the lock: its end is told to every source.
+        // Ended outside the lock, because all sources are notified.
         if let Some(gone) = gone {
             tracing::info!(session = gone.session.core.id.0, "a session gives way to another");
             gone.session.end();
@@ -101,8 +101,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// What an id says by itself, if it is one of ours and the caller's. An id that stands in the table is both, so
-    /// that nothing has to be opened on the path of a request.
+    /// Unseals an id; `None` if it is not ours or not the caller's. Not needed for ids in the table, which keeps it off
+    /// the request path.
     pub(crate) fn read(&self, id: &str, caller: &Caller) -> Option<Name> {
         Name::read(&self.seal, id, caller)
     }
@@ -113,7 +113,7 @@ impl Sessions {
         Some(Arc::clone(&entry.session))
     }
 
-    /// The same with what the nodes know of it.
+    /// Returns the entry with its cluster data.
     pub(crate) fn entry(&self, id: &str, caller: &Caller) -> Option<Entry> {
         self.by_id.read().get(id).filter(|entry| is_of(&entry.session.core.caller, caller)).cloned()
     }
@@ -123,14 +123,14 @@ impl Sessions {
         self.by_id.write().remove(id)
     }
 
-    /// Another node holds it: what still runs here may finish, and nothing more is said on its streams.
+    /// Removes a session that another node holds: running requests may finish, but its streams end.
     pub(crate) fn let_go(&self, id: &str) {
         if let Some(entry) = self.by_id.write().remove(id) {
             entry.session.outbox.close();
         }
     }
 
-    /// What an admin may see of them, the oldest first.
+    /// Returns all sessions as the admin API shows them, oldest first.
     pub(crate) fn objects(&self) -> Vec<Raw> {
         let mut sessions: Vec<Arc<Session>> =
             self.by_id.read().values().map(|entry| Arc::clone(&entry.session)).collect();
@@ -138,7 +138,7 @@ impl Sessions {
         sessions.iter().map(|session| session.object()).collect()
     }
 
-    /// Ends one by its number, whoever it belongs to; which it was.
+    /// Ends a session by number, whoever owns it, and returns its entry.
     pub(crate) fn end(&self, number: u64) -> Option<Entry> {
         let mut by_id = self.by_id.write();
         let found = by_id.iter().find(|(_, entry)| entry.session.core.id.0 == number);
@@ -155,7 +155,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the sessions of whoever may stay no more.
+    /// Ends the sessions of callers who lost access.
     pub(crate) fn end_gone(&self, people: &People) {
         let is_gone = |entry: &Entry| !people.still_knows(&entry.session.core.caller);
         let gone: Vec<Arc<str>> =
@@ -167,7 +167,7 @@ impl Sessions {
         }
     }
 
-    /// Forgets sessions that nobody has used for long.
+    /// Removes idle sessions periodically.
     pub(crate) async fn expire(app: Arc<App>) {
         let idle = app.limits.session_idle;
         let mut tick =
@@ -183,13 +183,13 @@ impl Sessions {
     }
 }
 
-/// Whether a request of `caller` belongs to a session of `owner`. From one that works in no project, a request may
-/// work in one; what was begun in a project stays there.
+/// Returns `true` if a request of `caller` belongs to a session of `owner`. A session without a project also serves
+/// requests that name one; a session of a project serves only that project.
 fn is_of(owner: &Caller, caller: &Caller) -> bool {
     owner == caller || owner.project.is_none() && owner.is_same_person(caller)
 }
 
-/// 128 random bits.
+/// Returns 128 random bits in hex.
 pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)

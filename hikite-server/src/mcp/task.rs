@@ -1,5 +1,5 @@
-//! Tasks of 2025-11-25 for clients with a session. Inside hikite a task has the form of the later extension; the
-//! older one differs in the names of its members, and in that the result is waited for.
+//! Tasks of 2025-11-25 for clients with a session. Internally a task has the form of the later extension; the older
+//! form differs in member names and in blocking until the result is available.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LONGEST_POLL: Duration = Duration::from_secs(5);
 const USUAL_POLL: Duration = Duration::from_millis(500);
 
 impl Session {
-    /// A call whose client wants a task: the task, or the result where its server has none to give.
+    /// Handles a call that requests a task. Returns the task, or the result if the server does not support tasks.
     pub(crate) async fn begin_task(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
         let result = self.app.gateway.call_tool(self.surfaces, params, context).await?;
         match result.object() {
@@ -49,9 +49,9 @@ impl Session {
         }
     }
 
-    /// Waits until the task is over; what its server needs meanwhile is asked of the client.
+    /// Waits until the task has ended; input that the server requires meanwhile is requested from the client.
     async fn task_result(&self, id: &str, context: &CallContext) -> Result<Raw, Error> {
-        // A server may show a question a little longer than it waits for it.
+        // A server may report a question for a while after it was answered.
         let mut asked = HashSet::new();
         loop {
             let task = self.task_of(Method::GetTask, about(id), context).await?;
@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    /// Puts the questions of a task to the client, all at once, and hands its answers on.
+    /// Sends the questions of a task to the client concurrently and forwards the answers.
     async fn answer_task(
         &self,
         id: &str,
@@ -129,7 +129,7 @@ fn poll_interval(task: &Object) -> Duration {
     wanted.unwrap_or(USUAL_POLL).clamp(SHORTEST_POLL, LONGEST_POLL)
 }
 
-/// A task in the form of 2025-11-25.
+/// Converts a task to the form of 2025-11-25.
 fn of_session(mut task: Object) -> Object {
     for gone in ["resultType", "result", "error", "inputRequests"] {
         task.remove(gone);

@@ -1,8 +1,8 @@
-//! What the operating system says of this process. Where it says nothing, nothing is told.
+//! Process metrics from `/proc`. Omitted where the operating system does not provide them.
 
 use hikite_gateway::meter::{Metric, Point};
 
-/// `USER_HZ`, which is the same on every Linux of today.
+/// `USER_HZ`, which is 100 on all current Linux systems.
 const TICKS: f64 = 100.0;
 
 pub(super) fn reading() -> Vec<Metric> {
@@ -13,7 +13,7 @@ pub(super) fn reading() -> Vec<Metric> {
     let cpu = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_seconds(&stat));
     let all = [
         cpu.map(|seconds| {
-            // Prometheus has its own name for it, without the `time` of OpenTelemetry.
+            // Prometheus' own name, without OpenTelemetry's `time`.
             Metric::counter("process.cpu", "s", "CPU time used, user and system.", Point::alone(seconds))
         }),
         memory("VmRSS:").map(|points| Metric::gauge("process.memory.usage", "By", "Memory in use.", points)),
@@ -27,9 +27,9 @@ pub(super) fn reading() -> Vec<Metric> {
     all.into_iter().flatten().collect()
 }
 
-/// User and system time. The kernel counts it in hundredths for every program, whatever its own clock does.
+/// Returns user plus system time from `/proc/self/stat`, in units of `USER_HZ`.
 fn cpu_seconds(stat: &str) -> Option<f64> {
-    // The name of the program, in brackets, may hold spaces.
+    // The program name, in parentheses, may contain spaces.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<f64>);
     Some((ticks.next()?.ok()? + ticks.next()?.ok()?) / TICKS)

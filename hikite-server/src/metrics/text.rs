@@ -1,5 +1,5 @@
-//! Metrics as Prometheus reads them (text format 0.0.4). Names follow from those of OpenTelemetry by its own rules:
-//! dots become underscores, the unit and `total` are appended.
+//! The Prometheus text format 0.0.4. Names follow OpenTelemetry's rules: dots become underscores; the unit and `total`
+//! are appended.
 
 use std::fmt::Write;
 
@@ -48,7 +48,7 @@ fn kind(data: &Data) -> &'static str {
     }
 }
 
-/// Names that Prometheus has another one for. Its own rules keep `_count` for histograms.
+/// Metrics with another name in Prometheus, whose rules reserve `_count` for histograms.
 const NAMED: [(&str, &str); 1] = [("process.unix.file_descriptor.count", "process_open_fds")];
 
 fn name(metric: &Metric) -> String {

@@ -1,5 +1,5 @@
-//! A request that another node answers: sent there with a pass, and its answer given to the client as it comes, piece by
-//! piece. When the client hangs up, so do we.
+//! Forwards a request to another node with a peer token and streams the response back to the client. Dropping the
+//! response cancels the forwarded request.
 
 use std::time::Duration;
 
@@ -21,12 +21,11 @@ use crate::arrival::Arrival;
 use crate::refusal::refusal;
 use crate::request_id;
 
-/// After a node is gone it may still finish what it had begun. It has a time for that, which begins when all have heard
-/// of it; this much beyond.
+/// Grace period for a node that left, added to its drain time, because other nodes learn of its leaving with a delay.
 const AFTERWARDS: Duration = Duration::from_secs(4);
 const PARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// A request as its client sent it.
+/// A client's request, as received.
 #[derive(Debug)]
 pub(crate) struct Sent {
     pub(crate) method: Method,
@@ -35,17 +34,17 @@ pub(crate) struct Sent {
     pub(crate) body: Bytes,
 }
 
-/// Why there is no answer from another node.
+/// Error of forwarding a request.
 #[derive(Debug)]
 pub(crate) enum Missed {
-    /// It was not reached: nothing has happened.
+    /// The node was unreachable; the request had no effect.
     Unreached,
-    /// It was reached, and what became of the request is not known.
+    /// The connection broke; whether the request took effect is unknown.
     Broken,
 }
 
 impl Missed {
-    /// What the client is told.
+    /// Returns the response for the client.
     pub(crate) fn answer(&self) -> Response {
         refusal(self.error())
     }
@@ -99,7 +98,7 @@ impl Neighbours {
         Ok(response)
     }
 
-    /// The same request, as it goes to another node.
+    /// Builds the request for the other node.
     fn request(&self, peer: &Peer, arrival: &Arrival, sent: &Sent) -> Result<Request<Content>, Error> {
         let bad = |_| Error::new(Kind::Internal, "a request cannot be handed on");
         let path = sent.uri.path_and_query().map(PathAndQuery::as_str).unwrap_or_default();
@@ -126,7 +125,7 @@ impl Neighbours {
     }
 }
 
-/// Resolves when nothing more can come from a node. One that leaves in good order finishes what it had begun.
+/// Waits until nothing more can come from a node. A node that shuts down gracefully finishes its requests first.
 async fn lost(gone: CancellationToken, drain: Duration) {
     gone.cancelled_owned().await;
     tokio::time::sleep(drain + AFTERWARDS).await;

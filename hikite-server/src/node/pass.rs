@@ -1,5 +1,5 @@
-//! What a node shows another with a request that it hands on: who asks, sealed with a key that only nodes have, over
-//! method, address, headers and body, for one node, for seconds, once. Anything else is refused.
+//! The token of a forwarded request: names the caller, sealed with the cluster key over method, path, headers and body;
+//! valid for one node, for seconds and once. Everything else is refused.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -19,15 +19,14 @@ use crate::arrival::Proof;
 use crate::mcp::random_id;
 
 pub(super) const HEADER: HeaderName = HeaderName::from_static("hikite-pass");
-/// What the seal is for.
+/// Purpose of the seal.
 const PURPOSE: &[u8] = b"node";
-/// By how much the clocks of two nodes may differ, and a request be on its way.
+/// Maximum clock difference between two nodes, including the transfer time.
 const LEEWAY: Duration = Duration::from_secs(10);
-/// So many requests in that time are remembered; there is no room for a flood.
+/// Maximum nonces remembered within that time; more requests are refused.
 const REMEMBERED: usize = 1_000_000;
 
-/// Headers that are between two ends of a connection, or that a node does not say to another; whatever begins with one of
-/// the second list.
+/// Hop-by-hop headers and those that nodes do not forward, by name and by prefix.
 const BETWEEN: [&str; 13] = [
     "authorization",
     "connection",
@@ -45,7 +44,7 @@ const BETWEEN: [&str; 13] = [
 ];
 const FAMILIES: [&str; 4] = ["hikite-", "proxy-", "x-forwarded-", "access-control-"];
 
-/// Whether a header goes from one node to the other.
+/// Returns `true` if a header is forwarded between nodes.
 pub(super) fn travels(name: &HeaderName) -> bool {
     let name = name.as_str();
     !BETWEEN.contains(&name) && !FAMILIES.iter().any(|family| name.starts_with(family))
@@ -53,7 +52,7 @@ pub(super) fn travels(name: &HeaderName) -> bool {
 
 #[derive(Debug, Deserialize, Serialize)]
 struct Pass<'a> {
-    /// The node it is for.
+    /// The recipient node.
     to: &'a str,
     /// Milliseconds since 1970.
     at: u64,
@@ -62,21 +61,21 @@ struct Pass<'a> {
     project: Option<String>,
     token: Option<String>,
     scopes: Vec<String>,
-    /// Whether a token was shown.
+    /// `true` if the caller was authenticated by a token.
     shown: bool,
 }
 
-/// Why a request is not one of another node.
+/// The reason for refusing a request as not from another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It shows no pass that is good here.
+    /// The token is missing or invalid.
     Foreign(&'static str),
-    /// It is another node's, and the clocks of the two differ by so much that a copy could not be told from it.
+    /// The token is genuine, but the clocks of the nodes differ too much to detect a replay.
     Clock { apart: Duration, is_ahead: bool },
 }
 
 impl Refused {
-    /// What the other node's client is told.
+    /// Returns the error for the other node's client.
     pub(super) fn error(self) -> Error {
         match self {
             Self::Foreign(_) => Error::new(Kind::Authorization, "this address is for the other nodes alone"),
@@ -110,16 +109,16 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// Method, address, headers and body of a request.
+/// Method, path, headers and body of a request.
 pub(super) type Request<'a> = (&'a Method, &'a str, &'a HeaderMap, &'a [u8]);
 
-/// Makes passes, and looks at those of others.
+/// Issues and verifies peer tokens.
 pub(super) struct Desk {
     seal: Seal,
     seen: Mutex<Seen>,
 }
 
-/// What was shown in the time before this and in this.
+/// The nonces of the current and the previous time window.
 struct Seen {
     before: HashSet<String>,
     now: HashSet<String>,
@@ -132,7 +131,7 @@ impl Desk {
         Self { seal: Seal::new(key), seen: Mutex::new(seen) }
     }
 
-    /// A pass for one request to one node. The headers are those that travel.
+    /// Issues a token for one request to one node. `request` has only the headers that are forwarded.
     pub(super) fn issue(
         &self,
         request: Request<'_>,
@@ -154,7 +153,7 @@ impl Desk {
         Ok(self.seal.put(&payload, &bound(request).each_ref().map(Vec::as_slice)))
     }
 
-    /// Who asks, or why nobody does.
+    /// Verifies the token of a request and returns the caller.
     pub(super) fn admit(
         &self,
         request: Request<'_>,
@@ -189,7 +188,7 @@ impl Desk {
 }
 
 impl Seen {
-    /// A pass is good once. What is older than both times is refused for its age.
+    /// Records a nonce; fails if it was used before. A token older than both windows is refused for its age.
     fn take(&mut self, once: &str) -> Result<(), &'static str> {
         if self.since.elapsed() > LEEWAY * 2 {
             self.before = std::mem::take(&mut self.now);
@@ -209,10 +208,10 @@ impl Seen {
     }
 }
 
-/// All that a pass is good for beside what it says.
+/// Returns the parts of the request that the token is sealed over.
 fn bound((method, path, headers, body): Request<'_>) -> [Vec<u8>; 5] {
     let mut travelling: Vec<_> = headers.iter().filter(|(name, _)| travels(name)).collect();
-    // Several of one name keep their order.
+    // The sort is stable: repeated headers keep their order.
     travelling.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
     let mut digest = Sha256::new();
     for (name, value) in travelling {

@@ -1,4 +1,4 @@
-//! Answers to programs: JSON that nobody keeps, and refusals in the words of OAuth.
+//! JSON responses of the OAuth endpoints: uncached ones, and OAuth errors.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use serde_json::{Value, json};
 
 use crate::refusal::whole_seconds;
 
-/// A refusal: the word, and why.
+/// An OAuth error: the code and its description.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
     word: &'static str,
     why: String,
-    /// Whether the client used a header that it is now asked for again.
+    /// `true` if the client authenticated with a header, which gets a `WWW-Authenticate` response.
     by_header: bool,
-    /// When to come back, where that is known.
+    /// Delay before a retry, if known.
     retry_after: Option<Duration>,
 }
 
@@ -35,7 +35,7 @@ impl Refusal {
         Self { status, word, why: why.into(), by_header: false, retry_after: None }
     }
 
-    /// The same to a client that said in a header who it is.
+    /// Sets whether the client authenticated with a header.
     #[must_use]
     pub(crate) fn by_header(self, by_header: bool) -> Self {
         Self { by_header, ..self }
@@ -85,13 +85,13 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// JSON that is not to be kept.
+/// Builds a JSON response with `no-store`.
 pub(crate) fn fresh(status: StatusCode, body: &Value) -> Response {
     let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store"), (PRAGMA, "no-cache")];
     (status, headers, body.to_string()).into_response()
 }
 
-/// JSON that may be kept for a while.
+/// Builds a JSON response that may be cached for five minutes.
 pub(crate) fn document(body: &Value) -> Response {
     let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "public, max-age=300")];
     (headers, body.to_string()).into_response()

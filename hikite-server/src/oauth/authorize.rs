@@ -1,4 +1,4 @@
-//! Where a client sends the browser of its user: to log in, to be asked, and back with a code.
+//! The authorization endpoint: login, consent, and the redirect back with a code.
 
 use axum::response::Response;
 use hikite_core::caller::Scopes;
@@ -36,7 +36,7 @@ async fn answer(desk: &Desk, query: &str) -> Result<Response, Response> {
     consent::ask(desk, &asked, &login, scopes, query).await.map_err(trouble)
 }
 
-/// The scopes of the request that this user can allow. From inside a project nobody administers.
+/// Returns the requested scopes that this user can grant. Tokens for a project have no admin scope.
 pub(crate) fn allowed(desk: &Desk, asked: &Asked, login: &Login) -> Result<Scopes, Response> {
     let people = desk.app.gateway.people();
     if !asked.resource.project().is_none_or(|project| people.person_may_enter(&login.user, project)) {
@@ -56,12 +56,12 @@ pub(crate) fn of<'a>(asked: &'a Asked, login: &'a Login) -> Consent<'a> {
     Consent { subject: &login.user.subject, client: &asked.client.id, place: &asked.place, project }
 }
 
-/// The only project that the client will be let into: the one it asks for, or the one that its user is bound to.
+/// Returns the only project that the client may enter: the requested one, or the one that its user is bound to.
 pub(crate) fn project<'a>(asked: &'a Asked, login: &'a Login) -> Option<&'a str> {
     asked.resource.project().or(login.user.project.as_deref())
 }
 
-/// Back to the client, with a code.
+/// Redirects to the client with a code.
 pub(crate) async fn finish(
     desk: &Desk,
     asked: &Asked,

@@ -1,4 +1,4 @@
-//! Which client a request names: one that is registered, or one whose id is the address of its description.
+//! Resolves the client of a request: a registered one, or one whose id is the URL of its metadata document.
 
 use hikite_core::error::{Error, Kind};
 use hikite_gateway::identity::{Client, ClientForm, Known, Redirect};
@@ -11,12 +11,12 @@ use super::document;
 
 const NAME_CHARS: usize = 200;
 const ADDRESSES: usize = 20;
-/// Of all addresses together: they are kept.
+/// Maximum bytes of all redirect URIs together, because they are stored.
 const ADDRESS_BYTES: usize = 8 * 1024;
-/// What a client that says no name is called.
+/// Name of a client that declares none.
 const UNNAMED: &str = "unnamed client";
 
-/// The client, or what a person can do about it.
+/// Returns the client, or an error with advice for the user.
 pub(crate) async fn find(desk: &Desk, id: &str) -> Result<Client, Error> {
     if !id.starts_with("https://") {
         return desk
@@ -40,7 +40,7 @@ pub(crate) async fn find(desk: &Desk, id: &str) -> Result<Client, Error> {
     desk.identity.keep_client(client, &desk.client_room()).await
 }
 
-/// What a client says of itself, when it registers or at its address (RFC 7591).
+/// Reads client metadata (RFC 7591), from a registration or a metadata document.
 pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<ClientForm, Refusal> {
     let wrong = |why: &str| Refusal::new("invalid_client_metadata", why);
     let listed = |name: &str| -> Result<Option<Vec<&str>>, Refusal> {

@@ -1,5 +1,5 @@
-//! The question whether a client is let in. It says who asks, where the answer goes and what it opens; the answer counts
-//! only from the browser of whoever was asked.
+//! The consent page. It names the client, the recipient of the code and the scopes; the decision is accepted only from
+//! the browser of the user who was asked.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -69,7 +69,7 @@ pub(crate) async fn ask(
     Ok(binding.put_on(page, desk))
 }
 
-/// The answer. The request is read again: nothing of it is believed because we wrote it.
+/// Handles the decision. The request in the form is parsed and checked again.
 pub(crate) async fn decide(desk: Desk, body: Body) -> Response {
     answer(&desk, body).await.unwrap_or_else(|answer| answer)
 }
@@ -81,7 +81,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
         return Err(trouble(Error::new(Kind::Authorization, "nobody is logged in at this browser")));
     };
     let asked = request::read(desk, fields.get("request").unwrap_or_default()).await?;
-    // Only what was shown is allowed, even if the user has come to have more since.
+    // Only scopes that were shown are granted, even if the user's role has gained more since.
     let shown = request::scopes(fields.get("scopes")).unwrap_or(Scopes::NONE);
     let scopes = authorize::allowed(desk, &asked, &login)?.both(shown);
     if scopes == Scopes::NONE {

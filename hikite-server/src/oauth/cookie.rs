@@ -1,17 +1,17 @@
-//! The two cookies: one for whoever is logged in, one for a visitor who is not yet, so that forms can be bound to both.
-//! Over https a browser keeps them for this host and this host alone; on this machine there is no https.
+//! The two cookies: one of a login, one of an anonymous visit, so that forms can be bound to both. Over HTTPS they have
+//! the `__Host-` prefix; local installations have no HTTPS.
 
 use http::HeaderMap;
 use http::header::{COOKIE, HeaderValue, SET_COOKIE};
 
 pub(crate) const LOGIN: &str = "hikite";
 pub(crate) const VISIT: &str = "hikite-visit";
-/// As long as a login is good.
+/// Lifetime of a login.
 const LOGIN_SECONDS: u32 = 14 * 86_400;
-/// Our values are so long, and nothing else is looked at.
+/// Length of our values; others are ignored.
 const CHARS: usize = 64;
 
-/// The value of a cookie; nothing if there are several of its name, for then somebody put one there.
+/// Returns the value of a cookie; `None` if there are several of its name, because one may be injected.
 pub(crate) fn read(headers: &HeaderMap, name: &str, is_https: bool) -> Option<String> {
     let name = full(name, is_https);
     let sent = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());

@@ -1,5 +1,5 @@
-//! What every endpoint needs of a request: the settings, who people are, under which name we were called, and who sits
-//! at the browser.
+//! The context that all OAuth endpoints extract from a request: settings, identities, public name, client address and
+//! login.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,18 +26,18 @@ pub(crate) struct Desk {
     pub(crate) identity: Arc<Identity>,
     pub(crate) place: Place,
     pub(crate) headers: HeaderMap,
-    /// The address that asks; of version 6 its network, which is one place.
+    /// The client address; for IPv6 its /64 network.
     pub(crate) peer: Option<IpAddr>,
     pub(crate) language: Language,
 }
 
 impl Desk {
-    /// In the language of this browser.
+    /// Returns a text in the language of the browser.
     pub(crate) fn say(&self, words: Words) -> &'static str {
         self.language.say(words)
     }
 
-    /// Who is logged in at this browser.
+    /// Returns the login of the browser.
     pub(crate) async fn login(&self) -> Result<Option<Login>, Error> {
         match cookie::read(&self.headers, cookie::LOGIN, self.place.is_https()) {
             Some(secret) => self.identity.login(&secret).await,
@@ -45,14 +45,14 @@ impl Desk {
         }
     }
 
-    /// Logs a user in at this browser. Somebody whom another process made a moment ago is taken in first, with mask and
-    /// memberships: else their first requests would be refused.
+    /// Logs a user in at this browser. A user whom another process has just created is loaded first, with permissions
+    /// and memberships; otherwise their first requests would be refused.
     pub(crate) async fn begin_login(&self, user: &Arc<User>) -> Result<Login, Error> {
         self.take_in(user).await?;
         self.identity.begin_login(user).await
     }
 
-    /// Logs in a user who came with a password; nothing if it was changed, or they were locked out, meanwhile.
+    /// Logs in a user by password; `None` if the password was changed or the user locked out in the meantime.
     pub(crate) async fn begin_password_login(&self, user: &Arc<User>) -> Result<Option<Login>, Error> {
         self.take_in(user).await?;
         self.identity.begin_password_login(user).await
@@ -66,7 +66,7 @@ impl Desk {
         Ok(())
     }
 
-    /// The room for one more client that nobody has logged in with yet, from there.
+    /// Returns the allowance of this address for clients without a login.
     pub(crate) fn client_room(&self) -> ClientRoom {
         let limits = &self.app.limits;
         let from = self.peer.map(brake::network_of).unwrap_or_default();
@@ -76,7 +76,7 @@ impl Desk {
         }
     }
 
-    /// Puts it into the audit. What cannot be recorded is not done.
+    /// Writes an event to the audit log. An action that cannot be recorded must not be performed.
     pub(crate) async fn note(&self, deed: Deed<'_>) -> Result<(), Error> {
         self.app.gateway.audit_deed(deed).await
     }

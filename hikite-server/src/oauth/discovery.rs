@@ -1,5 +1,5 @@
-//! What clients read before anything else: who gives tokens for this house, and how (RFC 8414 and its older sister of
-//! `OpenID`, RFC 9728).
+//! Discovery documents: authorization server metadata (RFC 8414), its `OpenID` Connect variant, and protected resource
+//! metadata (RFC 9728).
 
 use axum::response::Response;
 use hikite_core::caller::Scopes;
@@ -21,12 +21,12 @@ pub(crate) async fn openid(desk: Desk) -> Response {
     document(&metadata)
 }
 
-/// The house as a whole.
+/// Returns the metadata of the whole server as a resource.
 pub(crate) async fn house(desk: Desk) -> Response {
     document(&protected(&desk, &desk.place.base))
 }
 
-/// The one address of MCP, or a project's.
+/// Returns the metadata of the MCP endpoint, or of a project's.
 pub(crate) async fn resource(desk: Desk, uri: Uri) -> Response {
     let path = uri.path().trim_start_matches("/.well-known/oauth-protected-resource");
     document(&protected(&desk, &desk.place.at(path)))
@@ -60,7 +60,7 @@ fn metadata(desk: &Desk) -> Value {
     metadata
 }
 
-/// Of the scopes those that a client should ask for to begin with.
+/// Builds protected resource metadata. Its scopes are those that a client should request first.
 fn protected(desk: &Desk, resource: &str) -> Value {
     json!({
         "resource": resource,

@@ -1,5 +1,5 @@
-//! The description of a client at the address that is its id. Strangers name these addresses, so that they are asked by
-//! the guarded client alone, once in a while, for a short time and a small answer; nothing leads on from there.
+//! Client ID metadata documents. Their URLs are chosen by strangers, so they are fetched only with the guarded client,
+//! rarely, with a short timeout and a small size limit, and without following redirects.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use super::desk::Desk;
 
 const BYTES: usize = 64 * 1024;
 const TIME: Duration = Duration::from_secs(5);
-/// A description that was read so lately is not read again.
+/// Age up to which a fetched document is not fetched again.
 const FRESH: Duration = Duration::from_secs(600);
-/// So many may be looked up for one peer.
+/// Fetches allowed per address.
 const RATE: Rate = Rate { count: 30, per: Duration::from_secs(60) };
 
 pub(crate) async fn client(desk: &Desk, id: &str) -> Result<Client, Error> {
@@ -65,7 +65,7 @@ async fn fetch(desk: &Desk, id: &str) -> Result<serde_json::Value, Error> {
     serde_json::from_slice(&body).map_err(|_| bad("its description is no JSON"))
 }
 
-/// With a path that says which client of that host it is, and in one spelling.
+/// Returns `true` for an `https` URL with a path, in normalised spelling.
 fn is_address(id: &str) -> bool {
     let path = id.strip_prefix("https://").and_then(|rest| rest.find('/').map(|at| &rest[at..]));
     let plain = |path: &str| path.len() > 1 && !path.split('/').any(|part| matches!(part, "." | ".."));

@@ -1,5 +1,5 @@
-//! Logging in with somebody else: the way there and the way back. The browser that comes back must be the one that was
-//! sent, which its cookie shows.
+//! Login with an external identity provider: the redirect there and the callback. A cookie proves that the browser that
+//! returns is the one that left.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::page::{self, Html};
 use super::{login, trial, words};
 use crate::health;
 
-/// As the audit calls it.
+/// Action name in the audit log.
 const LOG_IN: &str = "login.federated";
 
-/// Sends a browser there.
+/// Redirects a browser to the provider.
 pub(crate) async fn go(desk: Desk, Path(name): Path<String>, uri: Uri) -> Response {
     let Some(entrances) = entrances(&desk) else { return health::not_found().await };
     match begin(&desk, &entrances, &name, &uri).await {
@@ -39,7 +39,7 @@ async fn begin(desk: &Desk, entrances: &Entrances, name: &str, uri: &Uri) -> Res
     Ok(binding.put_on(page::go(&address), desk))
 }
 
-/// Takes in a browser that comes back.
+/// Handles the callback of the provider.
 pub(crate) async fn back(desk: Desk, Path(name): Path<String>, uri: Uri) -> Response {
     let Some(entrances) = entrances(&desk) else { return health::not_found().await };
     match finish(&desk, &entrances, &name, &uri).await {
@@ -76,7 +76,7 @@ async fn finish(desk: &Desk, entrances: &Entrances, name: &str, uri: &Uri) -> Re
     Ok(login::welcome(desk, begun.secret.expose(), next))
 }
 
-/// The ways to log in with somebody else, for the login page.
+/// Renders the provider buttons of the login page.
 pub(crate) fn links(desk: &Desk, next: Option<&str>) -> Html {
     let names = entrances(desk).map(|entrances| entrances.federation.names()).unwrap_or_default();
     let say = desk.say(words::LOG_IN_WITH);
@@ -94,7 +94,7 @@ pub(crate) fn entrances(desk: &Desk) -> Option<Arc<Entrances>> {
     desk.app.gateway.people().entrances().cloned()
 }
 
-/// Where the browser shall come back to. It is made from our own name, never from what a request says.
+/// Returns the callback URL. It is built from our own name, never from request data.
 fn callback(desk: &Desk, name: &str) -> String {
     desk.place.at(&format!("/oauth/federated/{name}/callback"))
 }

@@ -1,4 +1,4 @@
-//! The fields of a form or a query, read strictly: what comes twice, or is not UTF-8, is refused as a whole.
+//! Form and query fields, parsed strictly: a duplicate field or invalid UTF-8 rejects the whole input.
 
 use std::collections::HashSet;
 
@@ -9,24 +9,24 @@ use http_body_util::{BodyExt, Limited};
 
 use crate::app::App;
 
-/// No form of ours is longer.
+/// Maximum length of a form.
 const BODY_BYTES: usize = 64 * 1024;
-/// None of ours has more fields.
+/// Maximum number of fields.
 const FIELDS_MAX: usize = 256;
-/// The one that may come several times.
+/// The only field that may be repeated.
 const RESOURCE: &str = "resource";
 
 #[derive(Clone, Default)]
 pub(crate) struct Fields(Vec<(String, String)>);
 
-/// The names alone: passwords, codes and tokens stand in fields.
+/// Prints only the names, because values may be passwords, codes or tokens.
 impl std::fmt::Debug for Fields {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
-/// What is wrong with them.
+/// The reason why fields are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadFields(pub(crate) &'static str);
 
@@ -49,7 +49,7 @@ impl Fields {
         Ok(Self(fields))
     }
 
-    /// Those of a body.
+    /// Reads the fields of a request body.
     pub(crate) async fn of(app: &App, headers: &HeaderMap, body: Body) -> Result<Self, BadFields> {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -63,7 +63,7 @@ impl Fields {
         Self::read(std::str::from_utf8(&body).map_err(|_| BadFields("the body is not UTF-8"))?)
     }
 
-    /// A field that is there and not empty.
+    /// Returns a field that is present and not empty.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let value = self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         value.filter(|value| !value.is_empty())
@@ -74,7 +74,7 @@ impl Fields {
     }
 }
 
-/// Percent signs and plus signs become what they stand for.
+/// Decodes percent escapes and plus signs.
 pub(crate) fn decode(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -95,7 +95,7 @@ pub(crate) fn decode(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// A text as a value in a query.
+/// Encodes a text as a query value.
 pub(crate) fn encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,5 +1,5 @@
-//! Forms that change something: each carries a token that is bound to the cookie of the browser it was made for, and
-//! must come from one of our own pages. Whoever has only the one or the other is a page of somebody else's.
+//! CSRF protection of forms: each carries a token bound to the cookie of its browser and must have our own origin.
+//! Either one alone is refused.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -12,10 +12,10 @@ use super::desk::Desk;
 use super::fields::Fields;
 use super::page::{self, Html};
 
-/// The field of the token.
+/// Form field of the token.
 const TOKEN: &str = "token";
 
-/// What a form is bound to: the cookie, and whether the browser must be given it first.
+/// The cookie that a form is bound to.
 pub(crate) struct Binding {
     name: &'static str,
     value: String,
@@ -24,7 +24,7 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// To the login where there is one, else to the visit, which begins now if need be.
+    /// Binds to the login if there is one, else to the visit, which is created if necessary.
     pub(crate) async fn of(desk: &Desk) -> Result<Self, Error> {
         let https = desk.place.is_https();
         let login = desk.login().await?.map(|login| login.secret.expose().to_owned());
@@ -38,22 +38,22 @@ impl Binding {
         Ok(Self { name, value, is_new, token })
     }
 
-    /// What the browser alone knows.
+    /// Returns the cookie value, which only the browser knows.
     pub(crate) fn value(&self) -> &str {
         &self.value
     }
 
-    /// What a page made for it carries.
+    /// Returns the token for forms.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Whether the browser has yet to be given its cookie: it cannot have one of our pages.
+    /// Returns `true` if the browser has no cookie yet, and so cannot have a valid form.
     pub(crate) fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// The hidden field.
+    /// Renders the hidden field.
     pub(crate) fn field(&self) -> Html {
         Html::hidden(TOKEN, &self.token)
     }
@@ -66,7 +66,7 @@ impl Binding {
     }
 }
 
-/// The fields of a form that one of our own pages sent; else the page that says so.
+/// Reads the fields of a form that one of our own pages sent; else returns an error page.
 pub(crate) async fn read(desk: &Desk, body: Body) -> Result<Fields, Response> {
     let fields = Fields::of(&desk.app, &desk.headers, body).await;
     let fields = fields.map_err(|bad| page::trouble(desk, &Error::new(Kind::Validation, bad.0)))?;
@@ -80,7 +80,7 @@ pub(crate) async fn read(desk: &Desk, body: Body) -> Result<Fields, Response> {
     if is_bound { Ok(fields) } else { Err(page::trouble(desk, &stale())) }
 }
 
-/// Every browser says where a form comes from; what says nothing must still know the token.
+/// Returns `true` unless the Origin header names another site. A request without one still needs the token.
 pub(crate) fn is_from_us(desk: &Desk) -> bool {
     let text = |name| desk.headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     match (text(ORIGIN), text(HOST)) {

@@ -1,4 +1,4 @@
-//! The public halves of the keys that tokens are signed with.
+//! The JWKS endpoint: public keys of the token signatures.
 
 use axum::response::{IntoResponse, Response};
 

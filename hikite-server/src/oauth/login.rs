@@ -1,5 +1,5 @@
-//! Logging in with a name and a password. Whoever tries too often waits, by name and by where they come from; a name
-//! that nobody has is answered like a wrong password, and as slowly.
+//! Login with user name and password. Failed attempts are throttled by name and by address; an unknown name gets the
+//! same response as a wrong password, in the same time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,16 +19,16 @@ use super::page::{self, Html};
 use super::words::{self, Words};
 use super::{cookie, federated, passkey};
 
-/// Wrong passwords are counted within it.
+/// Window of the throttle.
 const SPAN: Duration = Duration::from_secs(60);
-/// No user has a longer name.
+/// Maximum length of a user name.
 const NAME_CHARS: usize = 64;
-/// As the audit calls it.
+/// Action name in the audit log.
 const LOG_IN: &str = "login.password";
-/// Where a login may lead: to what asked for it. Nothing else is a place of ours to be sent to.
+/// Path prefixes that a login may redirect to; all others are refused.
 const NEXT: [&str; 4] = ["/oauth/authorize?", "/oauth/passkey", "/connect/", "/ui"];
 
-/// Sends a browser here, and from here on to `next`.
+/// Redirects a browser to the login page, and from there to `next`.
 pub(crate) fn send_to(next: &str) -> Response {
     page::go(&format!("/oauth/login?next={}", encode(next)))
 }
@@ -83,7 +83,7 @@ async fn wrong(desk: &Desk, name: &Arc<str>, next: Option<&str>) -> Response {
     ask(desk, StatusCode::FORBIDDEN, next, Some(words::WRONG)).await
 }
 
-/// The browser of whoever has just proved who they are. What it was bound to before is forgotten.
+/// Redirects the browser after a login, sets its login cookie and clears the visit cookie.
 pub(crate) fn welcome(desk: &Desk, secret: &str, next: &str) -> Response {
     let mut response = page::go(next);
     cookie::set(response.headers_mut(), cookie::LOGIN, secret, desk.place.is_https());
@@ -121,7 +121,7 @@ async fn ask(desk: &Desk, status: StatusCode, next: Option<&str>, wrong: Option<
     binding.put_on(page, desk)
 }
 
-/// The two fields.
+/// Renders the inputs for name and password.
 pub(crate) fn credentials(desk: &Desk, kind: &'static str) -> Html {
     let say = |words| desk.say(words);
     Html::default()
@@ -133,25 +133,25 @@ pub(crate) fn credentials(desk: &Desk, kind: &'static str) -> Html {
         .marks("\"></label>\n")
 }
 
-/// A place of ours that a login may lead to.
+/// Returns the path if a login may redirect to it.
 pub(crate) fn local(next: &str) -> Option<&str> {
     let plain = next.bytes().all(|byte| byte.is_ascii_graphic()) && !next.contains('\\');
     (plain && NEXT.iter().any(|start| next.starts_with(start))).then_some(next)
 }
 
-/// Where the browser ends up after `next`, if that leads on at once.
+/// Returns the CSP source of the client's redirect URI, if `next` is an authorization request.
 fn source(next: &str) -> Option<String> {
     let fields = Fields::read(next.strip_prefix("/oauth/authorize?")?).ok()?;
     Redirect::read(fields.get("redirect_uri")?).ok().map(|redirect| redirect.source())
 }
 
-/// A name as it is looked up and counted. It becomes a key, so that what is longer than any name is cut: it is nobody's
-/// either way.
+/// Returns the normalised name for lookup and throttling. It becomes a map key, so a text longer than any user name is
+/// truncated.
 fn key_of(name: &str) -> Arc<str> {
     name.trim().chars().take(NAME_CHARS + 1).collect::<String>().to_lowercase().into()
 }
 
-/// Whether this name may be tried, and from there.
+/// Checks the throttles of this name and address.
 fn wait(desk: &Desk, name: &Arc<str>) -> Result<(), Error> {
     desk.app.brake.look(desk.peer, &desk.app)?;
     let Some(rate) = rate(desk) else { return Ok(()) };
@@ -160,14 +160,14 @@ fn wait(desk: &Desk, name: &Arc<str>) -> Result<(), Error> {
 }
 
 fn count(desk: &Desk, name: &Arc<str>) {
-    // Whether it was one too many is seen at the next try.
+    // The limit is enforced at the next attempt.
     let _ = desk.app.brake.note(desk.peer, &desk.app);
     if let Some(rate) = rate(desk) {
         let _ = desk.app.tries.names.take(name, rate, desk.app.started.elapsed());
     }
 }
 
-/// Zero is no brake.
+/// Returns the configured rate; a limit of zero disables the throttle.
 fn rate(desk: &Desk) -> Option<Rate> {
     let count = desk.app.limits.failed_logins;
     (count > 0).then_some(Rate { count, per: SPAN })

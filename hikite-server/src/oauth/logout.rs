@@ -1,4 +1,4 @@
-//! Logging out: asked for on a page, so that no other page can do it.
+//! Logout, confirmed on a page so that no other site can trigger it.
 
 use axum::body::Body;
 use axum::response::Response;

@@ -1,5 +1,5 @@
-//! The pages: small, with no script but one of ours, and readable by nobody but who they are for. What comes from elsewhere is
-//! escaped where it is put in; nothing else can be put in.
+//! The HTML pages of the authorization server. They have no script but our own and are not cached. Foreign text is
+//! escaped on insertion; there is no way to insert raw text.
 
 use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, Kind};
@@ -15,17 +15,17 @@ use super::desk::Desk;
 use super::words::{self, Words};
 use crate::refusal::whole_seconds;
 
-/// Text that is safe to be part of a page.
+/// HTML that is safe to be part of a page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Html(String);
 
 impl Html {
-    /// Marks of ours, as they stand in the program.
+    /// Wraps literal markup of the program.
     pub(crate) fn mark(marks: &'static str) -> Self {
         Self(marks.into())
     }
 
-    /// A text of anybody's.
+    /// Escapes a text.
     pub(crate) fn text(text: &str) -> Self {
         Self(html::escape(text))
     }
@@ -54,14 +54,15 @@ impl Html {
         self
     }
 
-    /// A text within an element, like `p` or `h1`.
+    /// Appends a text within an element such as `p` or `h1`.
     #[must_use]
     pub(crate) fn element(self, open: &'static str, text: &str, close: &'static str) -> Self {
         self.marks(open).value(text).marks(close)
     }
 }
 
-/// A page. Forms on it may lead here, and to `elsewhere` by way of here, which browsers want to be told.
+/// Builds a page. The last argument is an additional `form-action` source, because browsers apply it to redirects of
+/// forms too.
 pub(crate) fn page(
     status: StatusCode,
     language: Language,
@@ -87,7 +88,7 @@ pub(crate) fn page(
     let fixed: [(HeaderName, &'static str); 5] = [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
-        // With none at all a browser would send `Origin: null` with our own forms.
+        // With `no-referrer` a browser would send `Origin: null` with our own forms.
         (REFERRER_POLICY, "same-origin"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
@@ -102,7 +103,7 @@ pub(crate) fn page(
     response
 }
 
-/// The same page with a script of ours, which speaks to us alone.
+/// Allows our own script on a page, which may connect only to us.
 pub(crate) fn with_script(mut response: Response) -> Response {
     let policy = response.headers().get(CONTENT_SECURITY_POLICY).and_then(|policy| policy.to_str().ok());
     let policy = policy.map(|policy| format!("{policy}; script-src 'self'; connect-src 'self'"));
@@ -112,13 +113,13 @@ pub(crate) fn with_script(mut response: Response) -> Response {
     response
 }
 
-/// A page that says what is wrong, and leads nowhere.
+/// Builds an error page without links.
 pub(crate) fn trouble(desk: &Desk, error: &Error) -> Response {
     let status = StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if error.kind == Kind::Internal {
         tracing::error!(%error, "a login failed inside hikite");
     }
-    // What went wrong inside is for the log.
+    // Internal errors appear only in the log.
     let message = if error.kind == Kind::Internal { "Internal server error" } else { &*error.message };
     let mut body = Html::default().element("<p>", message, "</p>");
     if let Some(hint) = error.hint.as_deref().filter(|_| error.kind != Kind::Internal) {
@@ -131,13 +132,13 @@ pub(crate) fn trouble(desk: &Desk, error: &Error) -> Response {
     response
 }
 
-/// Says one thing.
+/// Builds a page with a single message.
 pub(crate) fn notice(desk: &Desk, status: StatusCode, title: Words, text: Words) -> Response {
     let body = Html::default().element("<p>", desk.say(text), "</p>");
     page(status, desk.language, desk.say(title), &body, None)
 }
 
-/// Sends a browser on, with a new GET.
+/// Redirects a browser with 303.
 pub(crate) fn go(address: &str) -> Response {
     let Ok(address) = HeaderValue::from_str(address) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -145,7 +146,7 @@ pub(crate) fn go(address: &str) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
     response.headers_mut().insert(LOCATION, address);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // The address has a code in it, or the request that led here.
+    // The URL contains a code, or the request that led here.
     response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
 }

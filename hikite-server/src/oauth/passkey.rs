@@ -1,5 +1,5 @@
-//! Passkeys over HTTP: the questions for browsers, their answers, and the page where people look after their keys. The
-//! script that asks is ours and comes from here. Every request carries the token of the page it was made on.
+//! Passkeys over HTTP: `WebAuthn` options, browser responses, and the page to manage keys, with its script. Each
+//! request carries the CSRF token of its page.
 
 use std::sync::Arc;
 
@@ -21,22 +21,22 @@ use super::form::{self, Binding};
 use super::page::{self, Html};
 use super::{cookie, login, trial, words};
 
-/// No answer of a browser is longer.
+/// Maximum length of a browser's response.
 const BODY_BYTES: usize = 64 * 1024;
 
-/// As the audit calls it.
+/// Action name in the audit log.
 const LOG_IN: &str = "login.passkey";
 
-/// What every request here needs.
+/// The context of a passkey request.
 struct Visit {
     entrances: Arc<Entrances>,
     site: RelyingParty,
-    /// A secret of the browser's.
+    /// The cookie value of the browser.
     browser: String,
     body: Value,
 }
 
-/// What a browser is to be asked to prove who sits at it.
+/// Returns the `WebAuthn` options for a login.
 pub(crate) async fn ask_to_log_in(desk: Desk, body: Body) -> Response {
     answered(async {
         trial::begin(&desk)?;
@@ -79,7 +79,7 @@ pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
     }
 }
 
-/// What the browser of somebody who is logged in is to be asked, so that it makes a key.
+/// Returns the `WebAuthn` options for registering a key, for a user who is logged in.
 pub(crate) async fn ask_to_register(desk: Desk, body: Body) -> Response {
     answered(async {
         let (visit, login) = Visit::of_user(&desk, body).await?;
@@ -116,7 +116,7 @@ pub(crate) async fn remove(desk: Desk, body: Body) -> Response {
     .await
 }
 
-/// The page where people look after their keys.
+/// Shows the page to manage passkeys.
 pub(crate) async fn show(desk: Desk) -> Response {
     match listed(&desk).await {
         Ok(response) => response,
@@ -158,12 +158,12 @@ async fn listed(desk: &Desk) -> Result<Response, Error> {
     Ok(binding.put_on(page::with_script(page), desk))
 }
 
-/// Whether a browser could have a key for us: not under an address without a name.
+/// Returns `true` if passkeys are possible; not under a bare IP address.
 pub(crate) fn can_be(desk: &Desk) -> bool {
     RelyingParty::of(&desk.place.base).is_some() && entrances(desk).is_some()
 }
 
-/// The button on the login page; nothing where there can be no key.
+/// Renders the button of the login page; `None` if passkeys are not possible.
 pub(crate) fn button(desk: &Desk, binding: &Binding, next: Option<&str>) -> Option<Html> {
     if !can_be(desk) {
         return None;
@@ -175,7 +175,7 @@ pub(crate) fn button(desk: &Desk, binding: &Binding, next: Option<&str>) -> Opti
     Some(button.and(&talk(desk, binding, next)))
 }
 
-/// What the script must know, and where it says what is wrong.
+/// Renders the data that the script needs and its error output.
 fn talk(desk: &Desk, binding: &Binding, next: Option<&str>) -> Html {
     Html::default()
         .marks("<p class=\"alarm\" role=\"alert\" id=\"passkey\" hidden data-token=\"")
@@ -197,7 +197,7 @@ pub(crate) async fn script() -> Response {
 }
 
 impl Visit {
-    /// A request that a page of ours made, in the browser it was made for.
+    /// Reads a request that our own page sent, in the browser it was rendered for.
     async fn read(desk: &Desk, body: Body) -> Result<Self, Error> {
         let stale =
             || Error::new(Kind::Authorization, "this page is too old, or was made for another browser");

@@ -1,5 +1,5 @@
-//! Under which of our names a request came, and which addresses are ours. Tokens carry one name alone; on this machine
-//! clients may use another, and are then told that one.
+//! The public URLs of this server. Tokens name one issuer; on a local installation clients may use another loopback
+//! name, and are then shown that name.
 
 use hikite_core::uri;
 use hikite_gateway::identity::Target;
@@ -13,9 +13,9 @@ const METADATA: &str = "/.well-known/oauth-protected-resource";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// As the client calls us, without a slash at the end.
+    /// Base URL as used by the client, without a trailing slash.
     pub(crate) base: String,
-    /// As tokens call us.
+    /// Base URL in tokens.
     issuer: String,
 }
 
@@ -37,7 +37,7 @@ impl Place {
         format!("{}{path}", self.base)
     }
 
-    /// Where it is described what this address asks for.
+    /// Returns the metadata URL of the resource at a path.
     pub(crate) fn metadata(&self, path: &str) -> String {
         let project = path.strip_prefix("/mcp/").filter(|name| !name.is_empty() && !name.contains('/'));
         match project {
@@ -46,7 +46,8 @@ impl Place {
         }
     }
 
-    /// The resource that a client means, if it is one of ours: the whole, or one project; a slash at the end is forgiven.
+    /// Resolves a resource indicator: the whole server or a project; `None` if it is not ours. A trailing slash is
+    /// accepted.
     pub(crate) fn resource(&self, resource: &str) -> Option<Resource> {
         let resource = resource.split('?').next().unwrap_or_default();
         let resource = resource.strip_suffix('/').unwrap_or(resource);
@@ -58,7 +59,7 @@ impl Place {
         })
     }
 
-    /// The one resource that a request names. Several that differ would need several tokens.
+    /// Returns the single resource that a request names. Different ones would need different tokens.
     pub(crate) fn target<'a>(
         &self,
         resources: impl Iterator<Item = &'a str>,
@@ -75,7 +76,7 @@ impl Place {
     }
 }
 
-/// The resource that a request names, with a name of its own.
+/// The resource that a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Resource {
     #[default]
@@ -101,14 +102,14 @@ impl Resource {
     }
 }
 
-/// The name of a project as it stands in an address.
+/// Decodes the project name in a URL.
 fn project(part: &str) -> Option<String> {
     let is_plain = !part.is_empty() && !part.contains(['/', '#', '\\', '+']);
     let name = is_plain.then(|| uri::decode(part)).flatten()?;
     (!name.chars().any(|c| c.is_control() || c.is_whitespace() || c == '/')).then_some(name)
 }
 
-/// Whether a host, with or without a port, is this machine.
+/// Returns `true` if a host, with or without port, is a loopback name or address.
 fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! Clients that register themselves (RFC 7591). Nothing comes of it but an id: what a client may do is what a user lets
-//! it do, and where it leads back to may still wait for an admin.
+//! Dynamic client registration (RFC 7591). It only yields an id: a client gets no access until a user grants it, and
+//! its redirect URI may need an admin's approval.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::client;
 use super::desk::Desk;
 
 const BODY_BYTES: usize = 16 * 1024;
-/// So many may come from one address.
+/// Registrations allowed per address.
 const RATE: Rate = Rate { count: 30, per: Duration::from_secs(600) };
 
 pub(crate) async fn register(desk: Desk, body: Body) -> Response {

@@ -1,5 +1,5 @@
-//! A client's request to be let in, read in the one right order: first who asks and where it is answered, which is
-//! told on our own page if it is wrong; the rest is told to the client.
+//! Parses an authorization request. Errors of client and redirect URI are shown on our own page; all others are
+//! returned to the client.
 
 use axum::response::Response;
 use hikite_core::caller::Scopes;
@@ -13,22 +13,22 @@ use super::page::{self, Html};
 use super::place::Resource;
 use super::{client, words};
 
-/// The hash of a verifier in base64url.
+/// Length of a SHA-256 hash in base64url.
 const CHALLENGE_CHARS: usize = 43;
 const STATE_CHARS: usize = 4096;
 
 pub(crate) struct Asked {
     pub(crate) client: Client,
     pub(crate) redirect: String,
-    /// The receiver of the answer, as a consent remembers it.
+    /// The recipient of the code, as stored with a consent.
     pub(crate) place: String,
-    /// The receiver of the answer, exactly and with the port, for people to see.
+    /// The recipient of the code, exact and with port, for display.
     pub(crate) recipient: String,
-    /// The same in the words of a policy.
+    /// The recipient as a CSP source.
     pub(crate) source: String,
     pub(crate) is_loopback: bool,
-    /// True if the user must be asked whatever was allowed before: anybody can pass for a client without a secret that
-    /// is answered by a program on the user's machine (RFC 8252, 8.6).
+    /// Set if the user must be asked even after an earlier consent: any program on the user's machine can impersonate a
+    /// public native client (RFC 8252, 8.6).
     pub(crate) is_asked_every_time: bool,
     /// The resource that the token is for.
     pub(crate) resource: Resource,
@@ -38,7 +38,7 @@ pub(crate) struct Asked {
     state: Option<String>,
 }
 
-/// The request, or the answer to one that is wrong.
+/// Parses a request, or returns the response to an invalid one.
 pub(crate) async fn read(desk: &Desk, query: &str) -> Result<Asked, Response> {
     let fields =
         Fields::read(query).map_err(|bad| page::trouble(desk, &Error::new(Kind::Validation, bad.0)))?;
@@ -49,7 +49,7 @@ pub(crate) async fn read(desk: &Desk, query: &str) -> Result<Asked, Response> {
     }
 }
 
-/// Who asks and where it is answered. Whoever is wrong here is sent nowhere.
+/// Resolves client and redirect URI. On an error the browser is not redirected.
 async fn place(desk: &Desk, fields: &Fields) -> Result<Asked, Response> {
     let trouble = |error: Error| page::trouble(desk, &error);
     let wrong = |why: &str| trouble(Error::new(Kind::Validation, why));
@@ -69,7 +69,7 @@ async fn place(desk: &Desk, fields: &Fields) -> Result<Asked, Response> {
         place: redirect.place(),
         recipient: redirect.recipient(),
         is_asked_every_time: redirect.is_native() && !client.is_confidential(),
-        // What is wrong with it is told to the client, with what else is wrong.
+        // An invalid resource is reported to the client together with the other parameters.
         resource: desk.place.target(fields.resources()).unwrap_or_default(),
         source: redirect.source(),
         is_loopback: redirect.is_loopback(),
@@ -82,7 +82,7 @@ async fn place(desk: &Desk, fields: &Fields) -> Result<Asked, Response> {
     })
 }
 
-/// What is wrong with the rest, in a word of OAuth and in ours.
+/// Returns the OAuth error code and description of the first invalid parameter.
 fn fault(desk: &Desk, fields: &Fields) -> Option<(&'static str, &'static str)> {
     let is_hash = |text: &str| {
         text.len() == CHALLENGE_CHARS
@@ -111,14 +111,14 @@ fn fault(desk: &Desk, fields: &Fields) -> Option<(&'static str, &'static str)> {
     desk.place.target(fields.resources()).err().map(|why| ("invalid_target", why))
 }
 
-/// The scopes that a text names; words that are none of ours are let be. Nothing if it names none of ours.
+/// Parses scopes; unknown ones are ignored. Returns `None` if none is known.
 pub(crate) fn scopes(text: Option<&str>) -> Option<Scopes> {
     let words = text?.split(' ').filter_map(Scopes::parse);
     Some(words.fold(Scopes::NONE, Scopes::with)).filter(|scopes| *scopes != Scopes::NONE)
 }
 
 impl Asked {
-    /// Sends the browser back to the client, with our name beside the answer (RFC 9207).
+    /// Redirects the browser to the client, with our issuer (RFC 9207).
     pub(crate) fn back(&self, desk: &Desk, answer: &[(&str, &str)]) -> Response {
         let mut address = self.redirect.clone();
         let state = self.state.as_deref().map(|state| ("state", state));

@@ -1,4 +1,4 @@
-//! A client gives a token back (RFC 7009). Whether there was such a token is not told.
+//! Token revocation (RFC 7009). Does not reveal whether the token existed.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};

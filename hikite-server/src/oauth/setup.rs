@@ -1,4 +1,4 @@
-//! The page behind the one-time link: it makes the owner, and logs them in.
+//! The setup page behind the one-time link: creates the owner and logs them in.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -13,7 +13,7 @@ use super::form::{self, Binding};
 use super::page::{self, Html};
 use super::{login, passkey, words};
 
-/// The owner has no password, but a passkey.
+/// Form value for an owner with a passkey instead of a password.
 const PASSKEY: &str = "passkey";
 
 pub(crate) async fn show(desk: Desk, uri: Uri) -> Response {
@@ -46,7 +46,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
             return Err(ask(desk, StatusCode::BAD_REQUEST, link, Some(&error.message)).await);
         }
         Err(error) if error.kind == Kind::Authorization => {
-            // Links cannot be guessed, and whoever tries is slowed down all the same.
+            // Links cannot be guessed, but attempts are throttled all the same.
             let _ = desk.app.brake.note(desk.peer, &desk.app);
             return Err(over(desk));
         }
@@ -61,7 +61,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Response> {
     Ok(login::welcome(desk, login.secret.expose(), next))
 }
 
-/// A password that nobody knows: a passkey is all that opens. `hikite user` sets another one.
+/// Returns a random password that nobody knows, so that only a passkey works. `hikite user` can set another one.
 fn nobodys() -> Result<String, Error> {
     Ok(secret("")?.expose().to_owned())
 }

@@ -1,4 +1,4 @@
-//! Tokens: for a code with its verifier, for a refresh token, or for a client that comes for itself.
+//! The token endpoint: authorization codes with PKCE, refresh tokens and client credentials.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -56,7 +56,7 @@ async fn answer(desk: &Desk, body: Body) -> Result<Pair, Refusal> {
     }
 }
 
-/// Records what came twice, and refuses it.
+/// Records the reuse of a code or refresh token in the audit log, and refuses it.
 async fn told(desk: &Desk, client: &Client, outcome: Result<Pair, Denied>) -> Result<Pair, Refusal> {
     if let Err(Denied::Again(again)) = &outcome {
         desk.note(Deed {
@@ -71,7 +71,7 @@ async fn told(desk: &Desk, client: &Client, outcome: Result<Pair, Denied>) -> Re
     Ok(outcome?)
 }
 
-/// Which client asks. Wrong secrets are counted by where they come from.
+/// Authenticates the client. Wrong secrets are counted per address.
 pub(super) async fn client(desk: &Desk, fields: &Fields) -> Result<Client, Refusal> {
     let by_header = desk.headers.contains_key(AUTHORIZATION);
     let (id, secret) = credentials(desk, fields)?;
@@ -109,7 +109,7 @@ fn credentials(desk: &Desk, fields: &Fields) -> Result<(String, Option<String>),
     }
 }
 
-/// Id and secret, each encoded as a field of a form is (RFC 6749, 2.3.1).
+/// Decodes HTTP Basic credentials; id and secret are form-encoded (RFC 6749, 2.3.1).
 fn basic(value: &str) -> Option<(String, String)> {
     let (scheme, text) = value.split_once(' ')?;
     let text = scheme.eq_ignore_ascii_case("basic").then(|| BASE64_STANDARD.decode(text.trim()).ok())??;

@@ -1,5 +1,5 @@
-//! What strangers may set going here without saying who they are: questions that are kept until they are answered. So many
-//! in a minute from one place, and wrong answers count like wrong tokens.
+//! Throttle of logins that anonymous visitors start: stored challenges are limited per minute and address, and wrong
+//! answers count as failed authentications.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::desk::Desk;
 
 const RATE: Rate = Rate { count: 60, per: Duration::from_secs(60) };
 
-/// Whether one more may be begun from there.
+/// Checks whether this address may start another login.
 pub(crate) fn begin(desk: &Desk) -> Result<(), Error> {
     look(desk)?;
     let Some(peer) = desk.peer else { return Ok(()) };
@@ -20,12 +20,12 @@ pub(crate) fn begin(desk: &Desk) -> Result<(), Error> {
     })
 }
 
-/// Whether anything from there is looked at.
+/// Checks the login throttle of this address.
 pub(crate) fn look(desk: &Desk) -> Result<(), Error> {
     desk.app.brake.look(desk.peer, &desk.app)
 }
 
 pub(crate) fn failed(desk: &Desk) {
-    // Whether it was one too many is seen at the next try.
+    // The limit is enforced at the next attempt.
     let _ = desk.app.brake.note(desk.peer, &desk.app);
 }

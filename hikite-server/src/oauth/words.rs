@@ -1,10 +1,10 @@
-//! What the pages say, in English and Japanese.
+//! Texts of the pages, in English and Japanese.
 
 use hikite_core::language::Language;
 use http::HeaderMap;
 use http::header::ACCEPT_LANGUAGE;
 
-/// A text in both.
+/// A text in both languages.
 pub(crate) type Words = (&'static str, &'static str);
 
 pub(crate) const LOG_IN: Words = ("Log in", "ログイン");
@@ -81,9 +81,9 @@ pub(crate) const PENDING_WHY: Words = (
     "応答の送り先がまだ承認されていません。この hikite の管理者は次のコマンドで承認できます:",
 );
 
-/// How pages choose their words.
+/// Selects texts by language.
 pub(crate) trait Speaks {
-    /// The language that a browser likes better.
+    /// Returns the preferred language of the browser.
     fn of(headers: &HeaderMap) -> Self;
     fn say(self, words: Words) -> &'static str;
 }

@@ -1,4 +1,4 @@
-//! Accounts with services: a caller's own, and for admins everybody's. Secrets go in and never come out.
+//! Accounts with services: a caller's own, and everybody's for admins. Secrets are write-only.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
     app.gateway.accounts().ok_or_else(|| Error::new(Kind::NotFound, "there are no accounts here"))
 }
 
-/// Others than the owner change nothing of the owner's.
+/// Checks that only the owner changes the owner's accounts.
 fn check_owner(app: &App, (caller, proof): (&Caller, Proof), account: &Account) -> Result<(), Error> {
     if account.subject == caller.subject {
         return Ok(());
@@ -34,7 +34,7 @@ fn check_owner(app: &App, (caller, proof): (&Caller, Proof), account: &Account) 
     people.check_right(&account.subject, people.right_of(caller, proof.is_in_person()))
 }
 
-/// An account with what its user is called.
+/// Adds the name of its user to an account.
 fn named(app: &App, account: &Raw) -> Raw {
     let Some(account) = account.object() else { return account.clone() };
     let user = account.text("subject").and_then(|subject| app.gateway.people().name_of(&subject));
@@ -44,7 +44,7 @@ fn named(app: &App, account: &Raw) -> Raw {
     }
 }
 
-/// Does the work, records it, and shows what it changed.
+/// Runs and audits the work, then publishes the changed accounts.
 async fn recorded<T>(
     app: &App,
     who: (&Caller, &Origin),
@@ -80,7 +80,7 @@ pub(crate) async fn get(
     Ok(ok(&named(&app, &accounts(&app)?.account(&caller, &key(path)?)?.object())))
 }
 
-/// With a token that somebody made by hand.
+/// Adds an account with a manually created token.
 pub(crate) async fn add(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,
@@ -133,7 +133,7 @@ pub(crate) async fn remove(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Asks the vendor whether it takes the account's credential.
+/// Verifies the credential of an account with its vendor.
 pub(crate) async fn verify(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,
@@ -154,7 +154,7 @@ pub(crate) async fn verify(
     Ok(ok(&recorded(&app, (&caller, &origin), ("account.verify", &id), work).await?))
 }
 
-/// A link to connect an account in a browser.
+/// Creates a link to connect an account in a browser.
 pub(crate) async fn connect(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, proof, .. }: Arrival,
@@ -196,7 +196,7 @@ pub(crate) async fn connect(
     Ok(created(&shown.raw(), location("/v1/accounts/connect/", &link.id)))
 }
 
-/// How far it has come.
+/// Returns the progress of connecting an account.
 pub(crate) async fn connection(
     State(app): State<Arc<App>>,
     Arrival { caller, .. }: Arrival,
@@ -219,7 +219,7 @@ pub(crate) async fn providers(
     Ok(ok(&Object::default().with("providers", Raw::array(&objects)).raw()))
 }
 
-/// What hikite is to a provider; for admins, which the router sees to.
+/// Sets the OAuth app of hikite at a provider; admins only, enforced by the router.
 pub(crate) async fn set_app(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,

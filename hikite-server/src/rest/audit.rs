@@ -1,4 +1,4 @@
-//! The audit for admins: its records page by page, and whether they are as they were written.
+//! The audit log for admins: paging, lookup and verification.
 
 pub(crate) mod export;
 
@@ -18,10 +18,10 @@ use crate::arrival::Arrival;
 
 pub(crate) const LIMIT: u32 = 100;
 pub(crate) const LIMIT_MAX: u32 = 1000;
-/// What records can be asked for by, beside the time.
+/// Filter parameters, besides the time.
 pub(crate) const WORDS: [&str; 10] =
     ["kind", "decision", "outcome", "requestId", "subject", "project", "module", "tool", "actor", "text"];
-/// The longest text that is looked for.
+/// Maximum characters of a text filter.
 const TEXT_CHARS: usize = 200;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
@@ -43,7 +43,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     Ok(ok(&body.raw()))
 }
 
-/// One record by its number.
+/// Returns one record by number.
 pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
     query::none(&uri)?;
     let seq = key(path)?.parse::<u64>().ok().filter(|seq| (1..=i64::MAX as u64).contains(seq));
@@ -55,7 +55,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> A
     Ok(ok(&found.ok_or_else(missing)?))
 }
 
-/// What is asked for beside the words and the time.
+/// Returns all known parameters: the filters, the time range, and `more`.
 fn known(more: &[&'static str]) -> Vec<&'static str> {
     WORDS.into_iter().chain(["since", "until"]).chain(more.iter().copied()).collect()
 }
@@ -89,7 +89,7 @@ pub(crate) async fn verify(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     Ok(ok(&verdict(&app.gateway.verify_audit().await?)))
 }
 
-/// A person says that the machine's clock is right, so that what is too old is removed again.
+/// Confirms that the machine's clock is right, so that trimming old records resumes.
 pub(crate) async fn resume_trim(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,
@@ -101,7 +101,7 @@ pub(crate) async fn resume_trim(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// What somebody wrote into the store by hand may be no JSON; `verify` names it.
+/// Parses a record. A manipulated row may not be JSON; `verify` reports it.
 fn record(row: &AuditRow) -> Option<Raw> {
     Raw::parse(row.line()).ok()
 }
@@ -124,7 +124,7 @@ fn verdict(verified: &Verified) -> Raw {
     body.raw()
 }
 
-/// What removed the records before the first.
+/// Describes what removed the records before the first one.
 fn trimmed(verified: &Verified, trim: &TrimTrace) -> Object {
     let trimmed = Object::default().with("to", Raw::of(&verified.first.seq));
     match trim {

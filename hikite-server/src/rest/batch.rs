@@ -1,4 +1,4 @@
-//! Running a batch. Whether it is right is for the gateway to say; a client that goes away cancels all of it.
+//! Runs a batch. The gateway validates it; a client that disconnects cancels it.
 
 mod stream;
 
@@ -25,7 +25,7 @@ use crate::arrival::Arrival;
 use crate::mcp::Lanes;
 use crate::refusal::{json, milliseconds, refusal_after};
 
-/// What a batch may ask for; the limits of the config may be stricter.
+/// Maximum concurrency of a request; configured limits may be stricter.
 pub(crate) const CONCURRENCY_MAX: u32 = 1000;
 
 const MEMBERS: [&str; 4] = ["commands", "dry_run", "concurrency", "on_error"];
@@ -51,7 +51,7 @@ pub(crate) async fn batch(
     }
 }
 
-/// What is told at the end.
+/// Builds the response body.
 fn answer(report: &Report, took: Duration) -> Raw {
     let mut body = Object::default().with("success", Raw::of(&true)).with("result", report.document.clone());
     if !report.content.is_empty() {
@@ -94,7 +94,7 @@ fn on_error(form: &mut Form) -> OnError {
     found.map(|(_, on_error)| on_error).unwrap_or_default()
 }
 
-/// Runs it on a lane, which is what stands for a session where the client has none.
+/// Runs the batch on a pooled stateless session.
 async fn run(
     app: &Arc<App>,
     caller: Caller,
@@ -111,9 +111,9 @@ async fn run(
         takes_rounds: false,
         account: None,
     };
-    // Boxed, because it is much larger than what is around it.
+    // Boxed, because this future is much larger than its caller's.
     let outcome = Box::pin(app.gateway.run_batch("rest", batch, context, observer)).await;
-    // Else a server may still be at it.
+    // Otherwise a server may still be running a call.
     if outcome.as_ref().map_or(true, |report| report.is_over) {
         lease.answered();
     }

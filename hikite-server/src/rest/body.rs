@@ -1,4 +1,4 @@
-//! The body of a REST request: one JSON object, or a clear word about what is wrong with it.
+//! The body of a REST request: one JSON object, with precise errors otherwise.
 
 use axum::body::Body;
 use bytes::Bytes;

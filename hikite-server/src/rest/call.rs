@@ -1,4 +1,4 @@
-//! Running a tool. The parameters and the result stay the bytes that came; a client that goes away cancels its call.
+//! Runs a tool. Parameters and result stay raw bytes; a client that disconnects cancels its call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,29 +28,29 @@ use crate::mcp::Lanes;
 use crate::refusal::{json, milliseconds, refusal_after};
 
 pub(crate) const NAME_CHARS: usize = 512;
-/// The bounds of what a call may ask for; the limits of the config may be stricter.
+/// Maximum values of a request; configured limits may be stricter.
 pub(crate) const TIMEOUT_MS_MAX: u32 = 3_600_000;
 pub(crate) const RETRY_MAX: u32 = 10;
 pub(crate) const DELAY_MS_MAX: u32 = 60_000;
 pub(crate) const SELECT_CHARS: usize = TEXT_MAX;
 const FORMAT_CHARS: usize = 32;
-/// The value, and beside it what a model would get of it.
+/// Format that returns the value together with the compact text for a model.
 pub(crate) const BOTH: &str = "both";
 
-/// What a request asks for.
+/// A parsed call request.
 struct Request {
     name: String,
     parameters: Option<Raw>,
     options: (CallOptions, Wanted),
-    /// Whether the value and its compact form are both wanted.
+    /// `true` if both the value and its compact form are requested.
     both: bool,
     account: Option<String>,
 }
 
-/// What came of it.
+/// The result of a call.
 struct Outcome {
     answer: Answer,
-    /// Where both were wanted.
+    /// The compact form, if both were requested.
     compact: Option<String>,
     about: Option<Raw>,
 }
@@ -98,7 +98,7 @@ async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Resul
         form.fault("name", "`name` must be the key or the name of a tool");
     }
     let parameters = form.raw("parameters");
-    // Text that holds an object is unwrapped where the parameters are checked.
+    // A string that contains an object is unwrapped when the parameters are validated.
     if parameters.as_ref().is_some_and(|sent| !sent.is_object() && sent.text().is_none()) {
         form.fault("parameters", "`parameters` must be an object");
     }
@@ -122,7 +122,7 @@ fn options(form: &mut Form) -> ((CallOptions, Wanted), bool, Option<String>) {
     ((CallOptions { timeout, retry }, wanted), both, account)
 }
 
-/// The form that is wanted, and whether that is both.
+/// Parses the output options, and reports whether both formats are requested.
 fn wanted(options: &mut Form) -> (Wanted, bool) {
     let word = options.text("format", FORMAT_CHARS);
     let both = word.as_deref() == Some(BOTH);
@@ -140,7 +140,7 @@ fn wanted(options: &mut Form) -> (Wanted, bool) {
     (Wanted { format, select }, both)
 }
 
-/// Runs it on a lane, which is what stands for a session where the client has none.
+/// Runs the call on a pooled stateless session.
 async fn run(app: &Arc<App>, caller: Caller, origin: Origin, request: Request) -> Result<Outcome, Error> {
     let surfaces = app.settings.load().surfaces;
     let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
@@ -160,7 +160,7 @@ async fn run(app: &Arc<App>, caller: Caller, origin: Origin, request: Request) -
         let ran = gateway.run_tool_with(&name, account, parameters, options, context).await;
         ran.map(|(answer, about)| Outcome { answer, compact: None, about })
     };
-    // After a time-out the server may still be at it.
+    // After a timeout the server may still be running the call.
     if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
         lease.answered();
     }

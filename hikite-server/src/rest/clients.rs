@@ -1,5 +1,4 @@
-//! The clients that log in for people: for admins alone, which the router sees to. A secret is in one answer and in no
-//! other.
+//! OAuth clients; admins only, enforced by the router. A secret appears in one response only.
 
 use std::sync::Arc;
 

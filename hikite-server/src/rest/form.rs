@@ -1,4 +1,4 @@
-//! The members of a request's object, read one by one; everything that is wrong is told at once.
+//! Reads the members of a request object; collects all faults and reports them together.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use hikite_core::suggest;
 
 pub(crate) struct Form {
     members: Object,
-    /// The pointer to the object itself.
+    /// JSON pointer of the object itself.
     place: String,
     pub(crate) faults: Vec<Fault>,
 }
@@ -27,7 +27,7 @@ impl Form {
         Self { members, place, faults }
     }
 
-    /// A member as it came.
+    /// Returns a member as raw JSON.
     pub(crate) fn raw(&self, name: &str) -> Option<Raw> {
         self.members.get(name).cloned()
     }
@@ -66,7 +66,7 @@ impl Form {
         flag
     }
 
-    /// The members of an object inside.
+    /// Returns a nested object.
     pub(crate) fn inner(&mut self, name: &str, known: &[&str]) -> Option<Self> {
         let raw = self.raw(name)?;
         let Some(members) = raw.object() else {
@@ -76,7 +76,7 @@ impl Form {
         Some(Self::at(self.place.clone() + &step(name), members, known))
     }
 
-    /// Takes over what is wrong inside.
+    /// Adds the faults of a nested object.
     pub(crate) fn join(&mut self, inner: Self) {
         self.faults.extend(inner.faults);
     }
@@ -90,7 +90,7 @@ impl Form {
     }
 }
 
-/// `Validation failed`, with every fault; nothing if there is none.
+/// Returns `Validation failed` with all faults, or `Ok` without any.
 pub(crate) fn failed(faults: &[Fault]) -> Result<(), Error> {
     let Some(first) = faults.first() else { return Ok(()) };
     let details = fault::error(faults).details;

@@ -1,4 +1,4 @@
-//! Who asks: what a caller may know of itself.
+//! The authenticated caller, as it may see itself.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The description of the REST API (`OpenAPI` 3.1), rendered once. It is written by hand from the parts the handlers
-//! use themselves (bounds, the table of errors), because what is relayed has no types it could be made from.
+//! The OpenAPI 3.1 document, rendered once. Written by hand from the constants that the handlers use (limits, error
+//! table), because relayed data has no types to generate it from.
 
 mod account;
 mod control;
@@ -126,7 +126,7 @@ fn headers() -> Value {
 mod tests {
     use super::*;
 
-    /// Every `$ref` below the value.
+    /// Collects all `$ref` values.
     fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
             Value::Object(members) => {

@@ -1,5 +1,4 @@
-//! Where tools come from and how they are grouped. Switching and restarting modules is for admins, which the router sees
-//! to.
+//! Modules and categories. Switching and restarting modules is for admins only, enforced by the router.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The page that shows the description and lets people try it. Everything comes from here: the page asks nobody
-//! else, and the browser is told to see to that.
+//! The page that displays the OpenAPI document and lets people try it. It loads everything from here; the CSP enforces
+//! that.
 
 use axum::response::{IntoResponse, Response};
 use http::header::{

@@ -1,4 +1,4 @@
-//! Which definitions of tools are approved, and what waits for it: for admins alone, which the router sees to.
+//! Pinned tool definitions and their approval; admins only, enforced by the router.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{Answer, Named, body, key, ok};
 use crate::app::App;
 use crate::arrival::Arrival;
 
-/// Hexadecimal digits of a SHA-256.
+/// Hexadecimal digits of a SHA-256 hash.
 pub(crate) const HASH_CHARS: usize = 64;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {

@@ -1,4 +1,4 @@
-//! Who is there: open sessions, consents and logins. For admins alone, which the router sees to.
+//! Open sessions, consents and logins; admins only, enforced by the router.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Looking through the eyes of others: for admins alone, which the router sees to.
+//! Previews of what others see; admins only, enforced by the router.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::query::Query;
 use super::{Answer, body, ok, query};
 use crate::app::App;
 
-/// The menu that a model is given: `?project=work&surface=modules,search`.
+/// Returns the tool menu that a model gets: `?project=work&surface=modules,search`.
 pub(crate) async fn menu(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     let mut query = Query::read(&uri, &["project", "surface"]);
     let (project, surface) = (query.one("project"), query.one("surface"));
@@ -24,7 +24,7 @@ pub(crate) async fn menu(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     Ok(ok(&app.gateway.menu_object(project.as_deref(), asked, default).await?.raw()))
 }
 
-/// What permissions would show and hide.
+/// Returns what permissions would show and hide.
 pub(crate) async fn permissions(
     State(app): State<Arc<App>>,
     uri: Uri,

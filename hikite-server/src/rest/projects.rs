@@ -1,4 +1,4 @@
-//! Projects: for admins alone, which the router sees to.
+//! Projects; admins only, enforced by the router.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> A
     Ok(ok(&app.gateway.people().project_object(&key(path)?)?))
 }
 
-/// The form of a project, and its name beside it.
+/// Creates a project from its form and name.
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,

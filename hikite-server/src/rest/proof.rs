@@ -1,5 +1,4 @@
-//! Requests that need more than a caller: a person who has just proved who they are. Handing over the ownership, and giving oneself
-//! another password.
+//! Requests that need a recent proof of identity: transferring the ownership, and changing one's own password.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,14 +21,14 @@ use crate::app::App;
 use crate::arrival::{Arrival, BrowserLogin};
 use crate::connection::Peer;
 
-/// A login of this age proves that the person sits there now.
+/// Maximum age of a login that proves presence.
 const FRESH: Duration = Duration::from_secs(10 * 60);
 const PASSWORD_CHARS: usize = 1000;
 
 type Sender = Option<Extension<Peer>>;
 
-/// Makes another user the owner: the owner alone does, after a fresh login at a browser or with the password. The local
-/// token is no login: whoever holds it shows the password, too, or sits at the machine and uses the program.
+/// Transfers the ownership to another user. Only the owner may, after a recent login or with the password. The local
+/// token does not count as a login: its holder also needs the password, or uses the CLI.
 pub(crate) async fn hand_over(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, proof, login, .. }: Arrival,
@@ -60,7 +59,7 @@ pub(crate) async fn hand_over(
     Ok(ok(&user))
 }
 
-/// Gives the caller another password. The login it is done from stays; every other one ends, and all grants.
+/// Changes the caller's password. The current login stays valid; all other logins and all grants end.
 pub(crate) async fn change_password(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, login, .. }: Arrival,
@@ -79,7 +78,7 @@ pub(crate) async fn change_password(
     }
     form.finish()?;
     let identity = identity(&app)?;
-    // Who is bound to a project has their password there.
+    // A user who is bound to a project may use it from that project.
     let is_theirs = |user: &Arc<User>| caller.project.is_none() || caller.project == user.project;
     let user = identity.user_of(&caller.subject).filter(is_theirs).ok_or_else(|| {
         Error::new(Kind::Authorization, "this caller is no user")
@@ -91,14 +90,14 @@ pub(crate) async fn change_password(
         .with("removePasskeys", Raw::of(&remove));
     let kept = login.as_ref().map(|login| login.secret.expose());
     let what = described(&app, &user.id);
-    // It is their own, whoever they are.
+    // Users may always change their own password.
     let work = identity.change_user(&user.id, &changes, Right::Owner, kept);
     app.gateway.audit_admin((&caller, &origin), "user.password", &what, work).await?;
     app.gateway.follow_users().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// A fresh login, or the password; wrong ones are counted as at the login page.
+/// Requires a recent login or the password; failures count as at the login page.
 async fn prove(
     app: &App,
     (user, login): (&Arc<User>, Option<&BrowserLogin>),

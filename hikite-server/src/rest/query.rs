@@ -1,5 +1,4 @@
-//! What stands behind the question mark of an address, read strictly: what is unknown, doubled or out of range is
-//! refused, all at once.
+//! Query parameters, parsed strictly: unknown, repeated and out-of-range ones are refused, all in one error.
 
 use std::ops::RangeInclusive;
 
@@ -48,7 +47,7 @@ impl Query {
         flag
     }
 
-    /// One of a few words.
+    /// Returns one of the given values.
     pub(crate) fn one_of(&mut self, name: &str, words: &[&str]) -> Option<String> {
         let value = self.one(name)?;
         if !words.contains(&value.as_str()) {
@@ -68,7 +67,7 @@ impl Query {
         number
     }
 
-    /// A number that may be larger than any count of things.
+    /// Returns an unbounded whole number.
     pub(crate) fn number(&mut self, name: &str) -> Option<u64> {
         let value = self.one(name)?;
         let number = value.parse().ok().filter(|_| value.bytes().all(|byte| byte.is_ascii_digit()));
@@ -78,7 +77,7 @@ impl Query {
         number
     }
 
-    /// A moment: milliseconds since 1970, or as of RFC 3339.
+    /// Returns a time: milliseconds since 1970, or RFC 3339.
     pub(crate) fn moment(&mut self, name: &str) -> Option<u64> {
         let value = self.one(name)?;
         let moment = read_moment(&value);
@@ -98,7 +97,7 @@ impl Query {
     }
 }
 
-/// For addresses that take nothing.
+/// Checks that there are no query parameters.
 pub(crate) fn none(uri: &Uri) -> Result<(), Error> {
     match uri.query() {
         None | Some("") => Ok(()),

@@ -1,4 +1,4 @@
-//! The addresses from before there was a version in them; method, body and query go along.
+//! Redirects from unversioned paths to `/v1`, keeping method, body and query.
 
 use axum::response::{IntoResponse, Response};
 use http::header::LOCATION;

@@ -1,4 +1,4 @@
-//! Changing which tools there are: for admins alone, which the router sees to.
+//! Registering, changing and switching tools; admins only, enforced by the router.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) async fn register(
     Ok(created(&tool, key.and_then(|key| location("/v1/tools/", &key))))
 }
 
-/// Other texts for a tool, or its own again.
+/// Overrides the texts of a tool, or restores its own.
 pub(crate) async fn retell(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,

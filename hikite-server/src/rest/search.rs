@@ -1,5 +1,5 @@
-//! The Search API: tools come with the question, and the best of them go back. With it one hikite can be the cloud of
-//! another. Nothing of the caller's own tools has a part in it.
+//! The Search API: ranks the tools in the request. It lets one hikite act as the search provider of another. The
+//! caller's own tools are not searched.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub(crate) async fn search(
     Ok(ok(&body.raw()))
 }
 
-/// The tool as it was sent, with what is said of it.
+/// Returns the tool as sent, with its relevance and explanation.
 fn result(names: &[(ToolKey, Raw)], chosen: &Chosen) -> Option<Raw> {
     let (_, shown) = names.iter().find(|(key, _)| *key == chosen.key)?;
     let relevance = (chosen.relevance * 1000.0).round() / 1000.0;
@@ -98,7 +98,7 @@ fn queries(form: &mut Form) -> Vec<String> {
     queries
 }
 
-/// Of two tools with one key the first counts.
+/// Parses the tools; of two with the same key the first one counts.
 fn tools(form: &mut Form) -> Vec<(Available, Raw)> {
     let items = form.raw("tools").and_then(|raw| raw.items());
     let Some(items) = items else {

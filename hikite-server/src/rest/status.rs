@@ -1,4 +1,4 @@
-//! The whole at a glance: for admins alone, which the router sees to.
+//! Status overview; admins only, enforced by the router.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Personal tokens: for admins alone, which the router sees to. A secret is in one answer and in no other.
+//! Personal tokens; admins only, enforced by the router. A secret appears in one response only.
 
 use std::sync::Arc;
 

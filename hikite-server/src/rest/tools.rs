@@ -1,4 +1,4 @@
-//! Looking at tools: a page of them, one of them, or those that fit a question.
+//! Reading tools: a page, a single tool, or a search.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::{Answer, Named, body, key, ok};
 use crate::app::App;
 use crate::arrival::Arrival;
 
-/// Beyond it no page has anything.
+/// Maximum page number.
 pub(crate) const PAGE_MAX: u32 = 1_000_000;
 pub(crate) const LIMIT_MAX: u32 = 100;
 pub(crate) const LIMIT: u32 = 50;
 pub(crate) const FOUND: u32 = 20;
-/// Nobody asks longer questions in good faith.
+/// Maximum characters of a query.
 pub(crate) const QUERY_CHARS: usize = 1000;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, Arrival { caller, .. }: Arrival, uri: Uri) -> Answer {

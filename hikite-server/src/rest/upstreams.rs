@@ -1,5 +1,4 @@
-//! Upstream servers and categories that are kept in the store: for admins alone, which the router sees to. Secrets go in
-//! and never come out.
+//! Upstream servers and categories in the store; admins only, enforced by the router. Secrets are write-only.
 
 use std::sync::Arc;
 
@@ -58,7 +57,7 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// `{config, apply}`: what the config of another client would change, or the change.
+/// Handles `{config, apply}`: previews or applies the import of another client's config.
 pub(crate) async fn import(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, .. }: Arrival,
@@ -122,7 +121,7 @@ pub(crate) async fn delete_category(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// 201 for what is new, 200 for what was changed.
+/// Responds with 201 for a new object, 200 for a changed one.
 fn put_answer(body: &Raw, is_new: bool, address: &str, name: &str) -> Response {
     if is_new { created(body, location(address, name)) } else { ok(body) }
 }

@@ -1,5 +1,5 @@
-//! Users: for admins alone, which the router sees to; only the owner changes the owner. A password goes in and never out,
-//! but for one that was made here, which is in one answer.
+//! Users; admins only, enforced by the router; only the owner changes the owner. Passwords are write-only, except that
+//! a generated one appears in one response.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(crate) async fn change(
     let name = key(path)?;
     let identity = identity(&app)?;
     let right = app.gateway.people().right_of(&caller, proof.is_in_person());
-    // Who changes their own password stays where they sit.
+    // Users who change their own password keep their current login.
     let is_own = identity.user(&name).is_ok_and(|user| user.subject == caller.subject);
     let kept = login.as_ref().filter(|_| is_own).map(|login| login.secret.expose());
     let what = described(&app, &name);
@@ -79,7 +79,7 @@ pub(crate) async fn change(
     Ok(ok(&user))
 }
 
-/// With `successor` accounts and memberships go to another user; without they go with this one.
+/// Deletes a user. With `successor`, accounts and memberships go to another user; without, they are deleted too.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
     Arrival { caller, origin, proof, .. }: Arrival,
@@ -98,7 +98,7 @@ pub(crate) async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// People from elsewhere who were removed and do not come again.
+/// Lists removed users of external identity providers, who may not log in again.
 pub(crate) async fn removed(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     query::none(&uri)?;
     let removed = identity(&app)?.removal_objects().await?;
@@ -118,7 +118,7 @@ pub(crate) async fn lift(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// A user as the audit names it: by name and id, where there is one.
+/// Describes a user for the audit log: by name and id, if known.
 pub(super) fn described(app: &App, named: &str) -> String {
     match identity(app).and_then(|identity| identity.user(named)) {
         Ok(user) => format!("{} ({})", user.name, user.id),

@@ -1,8 +1,8 @@
-//! The words that the REST API has for failures of a tool; the gateway has its own for models.
+//! Messages of the REST API for tool errors; the gateway has its own for models.
 
 use hikite_core::error::{Error, Kind};
 
-/// `name` is what the caller called it.
+/// Rewrites the message of a tool error. `name` is the name that the caller used.
 pub(crate) fn of_tool(name: &str, error: Error) -> Error {
     let message = match (error.kind, error.after_ms) {
         (Kind::ToolNotFound, _) => format!("Tool not found: {name}"),

@@ -1,5 +1,5 @@
-//! Every route there is, as the source of the two tables says it: none opens without a token but those that stand in the
-//! list here, and none answers a foreign name or a foreign page, whatever else the request brings.
+//! Tests of all routes, taken from the source of both route tables: only those listed here are public, and none accepts
+//! a foreign Host or Origin.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ use crate::{App, Auth, Origins, Proxies, Settings};
 const TOKEN: &str = "the-local-token-of-this-test";
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-/// All that is open to everybody, and what it is; `SECURITY.md` has the same list.
+/// The public routes and their descriptions; `SECURITY.md` has the same list.
 const PUBLIC: [(&str, &str); 35] = [
     ("/", "name and version"),
     ("/health", "whether it is up"),
@@ -77,10 +77,10 @@ const PUBLIC: [(&str, &str); 35] = [
     ("/setup", "makes the owner, once, with the set-up link"),
 ];
 
-/// What only other nodes reach, with a pass in place of a token.
+/// The routes for other nodes, with a peer token instead of a bearer token.
 const NODES: [&str; 3] = ["/node/mcp", "/node/mcp/{project}", "/node/messages"];
 
-/// The addresses of all routes, as they are written.
+/// Returns the paths of all routes, as written in the source.
 fn routes() -> BTreeSet<&'static str> {
     let tables = [include_str!("../router.rs"), include_str!("../oauth.rs")];
     let before_tests = tables.iter().filter_map(|table| table.split("#[cfg(test)]").next());
@@ -95,7 +95,7 @@ fn is_public(path: &str) -> bool {
     PUBLIC.iter().any(|(listed, _)| *listed == path)
 }
 
-/// The routes of the looks of the pages, which are the same for everybody.
+/// Returns the routes of the static assets of the UI.
 fn looks() -> Vec<&'static str> {
     let table =
         include_str!("../../../hikite-ui/src/asset.rs").split("#[cfg(test)]").next().unwrap_or_default();
@@ -103,7 +103,7 @@ fn looks() -> Vec<&'static str> {
     parts.filter_map(|part| part.trim_start().strip_prefix('"')?.split('"').next()).collect()
 }
 
-/// An app where people log in and whoever comes otherwise needs the token.
+/// Builds an app with OAuth and a local token.
 fn app() -> Arc<App> {
     let app = app_with(Auth::None);
     let oauth = Oauth {
@@ -157,7 +157,7 @@ async fn every_route_but_the_listed_ones_refuses_who_has_no_token() {
             let in_query = send(&router, method, &format!("{path}?access_token={TOKEN}"), &[host]).await;
             let in_cookie = send(&router, method, path, &[host, ("cookie", &format!("token={TOKEN}"))]).await;
             for answer in [bare, in_query, in_cookie] {
-                // What OAuth itself answers with 401 says so in its own words.
+                // OAuth endpoints that return 401 send no bearer challenge.
                 let is_refused = answer.status() == 401 && answer.headers().contains_key("www-authenticate");
                 assert_eq!(is_refused, !is_public(path), "{method} {path}: {}", answer.status());
             }
@@ -246,7 +246,7 @@ async fn what_a_stranger_writes_into_headers_of_proxies_does_nothing() {
 const BEGIN: &str = "<!-- routes: made by `HIKITE_UPDATE=1 cargo test -p hikite-server --lib public_routes`; do not edit -->\n";
 const END: &str = "<!-- end of routes -->";
 
-/// The list of `SECURITY.md`, from the same tables that the walk is made with.
+/// Renders the list of `SECURITY.md` from the same tables.
 fn page() -> String {
     let mut page = String::from("| route | what it is |\n|---|---|\n");
     for (path, what) in PUBLIC {

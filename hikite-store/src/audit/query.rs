@@ -1,21 +1,21 @@
-//! The question that a filter becomes: its conditions, and the numbers it is put to.
+//! The SQL query of an audit filter: its conditions and its range of sequence numbers.
 
 use std::fmt::Write;
 
 use super::read::{AuditFilter, AuditPage, AuditWalk};
 use crate::connect::Engine;
 
-/// One thing that a record must fulfil.
+/// A condition on records.
 pub(super) enum Condition<'a> {
-    /// A column is exactly this.
+    /// Equality of a column.
     Word(&'static str, &'a str),
-    /// The record holds what the pattern says; the operator is the database's.
+    /// A pattern match on the record, with the operator of the database.
     Text(&'static str, String),
     Since(u64),
     Until(u64),
 }
 
-/// Numbers of records: the first, and the one after the last.
+/// A half-open range of sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) low: u64,
@@ -50,7 +50,7 @@ impl AuditFilter {
     }
 }
 
-/// The text as it stands in JSON, wherever it is.
+/// Builds a LIKE pattern for the text as encoded in JSON.
 fn pattern(text: &str) -> String {
     let quoted = hikite_core::json::Raw::from(text);
     let json = quoted.as_str();
@@ -73,7 +73,7 @@ impl Condition<'_> {
             || matches!(self, Self::Text(_, text) if text.contains('\0'))
     }
 
-    /// Whether an index gives its records in the order of the chain.
+    /// Returns `true` if an index returns the records in chain order.
     pub(super) fn has_index(&self) -> bool {
         matches!(self, Self::Word(..))
     }
@@ -109,7 +109,7 @@ impl Range {
         self.low >= self.high
     }
 
-    /// Without what the walk is beyond.
+    /// Restricts the range to what lies ahead of the cursor.
     pub(super) fn from(self, walk: AuditWalk) -> Self {
         match walk {
             AuditWalk::Back(before) => self.within(0, before.unwrap_or(u64::MAX)),
@@ -121,7 +121,7 @@ impl Range {
         Self { low: self.low.max(low), high: self.high.min(high) }
     }
 
-    /// The part that comes first.
+    /// Returns the first part of at most `size` numbers, in walking direction.
     pub(super) fn piece(self, walk: AuditWalk, size: u64) -> Self {
         match walk {
             AuditWalk::Back(_) => self.within(self.high.saturating_sub(size), u64::MAX),
@@ -129,7 +129,7 @@ impl Range {
         }
     }
 
-    /// The part up to a record, which is in it.
+    /// Returns the part up to and including a record.
     pub(super) fn up_to(self, walk: AuditWalk, seq: u64) -> Self {
         match walk {
             AuditWalk::Back(_) => self.within(seq, u64::MAX),
@@ -137,7 +137,7 @@ impl Range {
         }
     }
 
-    /// What is left once the part was looked through.
+    /// Returns the rest after a part.
     pub(super) fn after(self, walk: AuditWalk, part: Self) -> Self {
         match walk {
             AuditWalk::Back(_) => self.within(0, part.low),
@@ -145,7 +145,7 @@ impl Range {
         }
     }
 
-    /// Where a walk through the rest begins.
+    /// Returns the cursor from which the rest is read.
     pub(super) fn edge(self, walk: AuditWalk) -> u64 {
         match walk {
             AuditWalk::Back(_) => self.high,
@@ -155,7 +155,7 @@ impl Range {
 }
 
 impl AuditWalk {
-    /// The same direction from another record on.
+    /// Returns the same direction from another record on.
     #[must_use]
     pub fn resume_at(self, next: u64) -> Self {
         match self {
@@ -164,7 +164,7 @@ impl AuditWalk {
         }
     }
 
-    /// One page of several: as far as all of them reach.
+    /// Merges several pages into one, as far as all of them reach.
     pub(super) fn merge(self, mut pages: Vec<AuditPage>, limit: usize) -> AuditPage {
         if pages.len() < 2 {
             return pages.pop().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Looking at the audit: some of its records, the newest or the oldest first. One word is found through its index; what no
-//! index answers is looked for piece by piece, for a limited time, and the page says where to go on.
+//! Reading the audit log, newest or oldest first. A single equality uses its index; other filters scan piece by piece
+//! within a time budget, and the page says where to continue.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// A page that is not full is given after so long.
+/// Time after which an incomplete page is returned.
 const BUDGET: Duration = Duration::from_millis(50);
-/// Numbers that are looked through at once where no index gives the records in order.
+/// Sequence numbers per scan where no index gives the records in order.
 const PIECE: u64 = 2_000;
-/// A span of time with at most so many records is narrowed down to its numbers first.
+/// A time range with at most this many records is first narrowed to its sequence numbers.
 const SPAN: u64 = 20_000;
 
-/// Which records are asked for; nothing means all.
+/// A filter of audit records; the default matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
     pub kind: Option<String>,
@@ -29,47 +29,47 @@ pub struct AuditFilter {
     pub outcome: Option<String>,
     pub request_id: Option<String>,
     pub subject: Option<String>,
-    /// The subject, or the id or the name of a user.
+    /// The subject, or the id or name of a user.
     pub actor: Option<String>,
     pub project: Option<String>,
     pub module: Option<String>,
     pub tool: Option<String>,
-    /// Milliseconds since 1970, this one included.
+    /// Milliseconds since 1970, inclusive.
     pub since: Option<u64>,
-    /// And this one not.
+    /// Milliseconds since 1970, exclusive.
     pub until: Option<u64>,
-    /// A part of any text in the record, whether letters are capital or not.
+    /// A case-insensitive part of any text in the record.
     pub text: Option<String>,
 }
 
-/// In which direction, and where to go on.
+/// Direction and starting point of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditWalk {
-    /// From the newest, or from the one before this.
+    /// Backwards from the newest record, or from before this one.
     Back(Option<u64>),
-    /// From the one after this.
+    /// Forwards from after this record.
     On(u64),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRow {
     pub seq: u64,
-    /// The record as it was hashed.
+    /// The record exactly as hashed.
     pub record: String,
     pub hash: String,
 }
 
-/// Some records that fit.
+/// A page of matching records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditPage {
     pub rows: Vec<AuditRow>,
-    /// Where to go on, in the same direction. A page may have fewer rows than were asked for, or none, and still not be the
-    /// last.
+    /// Cursor of the next page, in the same direction. A page may have fewer rows than requested, or none, without
+    /// being the last.
     pub next: Option<u64>,
 }
 
 impl AuditRow {
-    /// The record with its hash as the last member. Without that, and the brace again, it is what was hashed.
+    /// Returns the record with its hash as last member. Without that member it is the hashed text.
     pub fn line(&self) -> String {
         let open = self.record.strip_suffix('}').unwrap_or(&self.record);
         format!("{open},\"hash\":\"{}\"}}", self.hash)
@@ -77,7 +77,7 @@ impl AuditRow {
 }
 
 impl Store {
-    /// As many records as are asked for, if there are so many, however long it takes to find them.
+    /// Returns up to `limit` records, however long the search takes.
     pub async fn audit(
         &self,
         filter: &AuditFilter,
@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    /// The records that are found soon, at most `limit`, and where to go on.
+    /// Returns the records found within the time budget, at most `limit`, and a cursor.
     pub async fn audit_page(
         &self,
         filter: &AuditFilter,
@@ -105,7 +105,7 @@ impl Store {
         let Some(actor) = &filter.actor else { return self.page(filter, walk, limit).await };
         let mut pages = Vec::new();
         for subject in self.subjects(actor).await? {
-            // Both may be named, and then both count.
+            // If both subject and actor are given, both must match.
             if filter.subject.as_ref().is_none_or(|named| *named == subject) {
                 let filter = AuditFilter { actor: None, subject: Some(subject), ..filter.clone() };
                 pages.push(self.page(&filter, walk, limit).await?);
@@ -114,7 +114,7 @@ impl Store {
         Ok(walk.merge(pages, limit))
     }
 
-    /// Under which subjects somebody is recorded.
+    /// Returns the subjects under which a user is recorded.
     async fn subjects(&self, actor: &str) -> Result<Vec<String>, StoreError> {
         let mut subjects = vec![actor.to_owned()];
         if actor.contains('\0') {
@@ -137,13 +137,13 @@ impl Store {
         limit: usize,
     ) -> Result<AuditPage, StoreError> {
         let conditions = filter.conditions(self.engine());
-        // No record holds one, and PostgreSQL would not take it.
+        // No record contains NUL, and PostgreSQL would reject it.
         if conditions.iter().any(Condition::has_nul) || limit == 0 {
             return Ok(AuditPage::default());
         }
         let mut left = self.range(filter, walk).await?;
         let needle = filter.text.as_ref().map(|text| text.to_lowercase());
-        // One word stands in its index in the order of the chain.
+        // An index on one column is in chain order.
         let is_direct = conditions.len() <= 1 && conditions.iter().all(Condition::has_index);
         let started = Instant::now();
         let mut page = AuditPage::default();
@@ -166,7 +166,7 @@ impl Store {
         Ok(page)
     }
 
-    /// The numbers that can fit at all.
+    /// Returns the range of sequence numbers that can match.
     async fn range(&self, filter: &AuditFilter, walk: AuditWalk) -> Result<Range, StoreError> {
         let mut connection = self.reader().acquire().await.map_err(self.failed())?;
         let first = end(&mut connection, "first").await.map_err(self.failed())?.seq;
@@ -175,7 +175,7 @@ impl Store {
         if filter.since.is_none() && filter.until.is_none() {
             return Ok(whole);
         }
-        // The times of records are those of their nodes, and in no order: what is in the span is looked up.
+        // Record times come from different nodes and are not ordered, so the range is looked up.
         let text = format!(
             "SELECT COUNT(*), MIN(seq), MAX(seq) FROM \
              (SELECT seq FROM audit WHERE at >= $1 AND at < $2 LIMIT {}) AS span",
@@ -212,7 +212,7 @@ impl Store {
 }
 
 impl AuditRow {
-    /// Whether one of its texts holds another, which is in small letters. The names of its members do not count.
+    /// Returns `true` if a text member contains `needle`, which is in lower case. Member names are ignored.
     fn says(&self, needle: &str) -> bool {
         let record =
             Raw::parse(self.record.clone()).ok().and_then(|record| record.object()).unwrap_or_default();

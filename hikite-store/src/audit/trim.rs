@@ -1,6 +1,6 @@
-//! Removes records from the front of the chain. How old they are is told by marks that carry the database's time, so that
-//! no clock of a node counts. A record in the chain says how many go and up to which hash, before the first of them does;
-//! the database lets nothing go that no such record covers.
+//! Trims the front of the audit chain. Age is measured by marks with the database's time, so the clocks of nodes do not
+//! matter. A trim record in the chain states the count and last hash before anything is deleted; a database trigger
+//! rejects deletions that no such record covers.
 
 use std::time::Duration;
 
@@ -15,31 +15,31 @@ use crate::error::StoreError;
 use crate::store::Store;
 use crate::table::AUDIT;
 
-/// Records that are removed in one transaction.
+/// Records deleted per transaction.
 const TRIMMED_AT_ONCE: u64 = 1000;
-/// Pages of a SQLite file that are given back to the disk at a time: 16 MB.
+/// Pages of a SQLite file returned to the file system at a time: 16 MB.
 const PAGES_AT_ONCE: u32 = 4096;
 
-/// What is kept of the audit.
+/// The retention policy of the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Records stay for at least so long.
+    /// Minimum age before records are removed.
     pub keep: Duration,
-    /// And there are never more of them than this.
+    /// Maximum number of records.
     pub max_records: Option<u64>,
 }
 
-/// What one step of trimming did.
+/// The outcome of one trim step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trimmed {
     pub records: u64,
-    /// There is more to remove at once.
+    /// `true` if there is more to remove now.
     pub more: bool,
-    /// Nothing is removed for its age, because this machine's clock jumped.
+    /// Set if nothing is removed by age because the machine's clock jumped.
     pub paused: Option<ClockJump>,
 }
 
-/// What is known of the chain when a step begins.
+/// The state of the chain at the start of a step.
 struct Scene {
     first: Chain,
     last: Chain,
@@ -50,13 +50,13 @@ struct Scene {
 }
 
 impl Store {
-    /// Takes one step: decides how far records may go and says so in the chain, or removes some of those that may.
+    /// Performs one step: records how far to trim, or deletes some of the covered records.
     pub async fn trim_audit(
         &self,
         retention: Retention,
         machine: &MachineClock,
     ) -> Result<Trimmed, StoreError> {
-        // The writer of the audit waits for it: a database that falls silent meanwhile must not hold it up.
+        // The audit writer waits for this step, so a hanging database must not block it.
         self.unless_given_up(self.trim(retention, machine)).await
     }
 
@@ -97,7 +97,7 @@ impl Store {
         connection: &mut AnyConnection,
         machine: &MachineClock,
     ) -> Result<Scene, sqlx::Error> {
-        // One at a time, of whichever process.
+        // Locks the row, so that one process trims at a time.
         let query = sqlx::query("UPDATE audit_end SET seq = seq WHERE name = 'first' RETURNING seq");
         query.fetch_one(&mut *connection).await?;
         let (now, paused) = match self.engine() {
@@ -118,15 +118,15 @@ impl Store {
         })
     }
 
-    /// The pages that are free now go back to the disk, where the file was made for that.
+    /// Returns free pages to the file system, if the file supports incremental vacuum.
     async fn give_space_back(&self) -> Result<(), StoreError> {
         let text = format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})");
-        // Every step of it frees one page: it has to be read to its end.
+        // Each row of the result frees one page, so all must be read.
         sqlx::query(&text).fetch_all(self.writer()).await.map(drop).map_err(self.failed())
     }
 }
 
-/// An end of the chain; one that is not there is where the chain began.
+/// Reads an end of the chain; a missing one is the beginning.
 pub(super) async fn end(connection: &mut AnyConnection, name: &str) -> Result<Chain, sqlx::Error> {
     let query = sqlx::query("SELECT seq, hash FROM audit_end WHERE name = $1").bind(name);
     let row = query.fetch_optional(connection).await?;
@@ -136,7 +136,7 @@ pub(super) async fn end(connection: &mut AnyConnection, name: &str) -> Result<Ch
     )
 }
 
-/// Writes down how far the chain goes now.
+/// Records the current end of the chain with the database's time.
 async fn mark(connection: &mut AnyConnection, scene: &Scene) -> Result<(), sqlx::Error> {
     if scene.last.seq == 0 {
         return Ok(());
@@ -145,8 +145,8 @@ async fn mark(connection: &mut AnyConnection, scene: &Scene) -> Result<(), sqlx:
     query.bind(stored(scene.last.seq)).bind(stored(scene.now)).execute(connection).await.map(drop)
 }
 
-/// The last record that is to go, if any is that is not itself the trace of a trim: else a trim would always leave
-/// something to trim.
+/// Returns the last record to remove, if there is one that is not a trim record itself; otherwise every trim would
+/// leave something to trim.
 async fn target(
     connection: &mut AnyConnection,
     scene: &Scene,
@@ -154,7 +154,7 @@ async fn target(
 ) -> Result<Option<Chain>, sqlx::Error> {
     let count = scene.last.seq.saturating_sub(scene.first.seq);
     let most = retention.max_records.filter(|most| count > *most);
-    // The record of the trim comes on top.
+    // The trim record adds one.
     let by_count = most.map_or(0, |most| scene.last.seq + 1 - most);
     let by_age = if scene.paused.is_some() { 0 } else { by_age(connection, scene, retention.keep).await? };
     let upto = by_count.max(by_age).min(scene.last.seq);
@@ -170,7 +170,7 @@ async fn target(
     at_most(connection, upto).await
 }
 
-/// The number of the last record that is old enough.
+/// Returns the number of the last record that is old enough.
 async fn by_age(connection: &mut AnyConnection, scene: &Scene, keep: Duration) -> Result<u64, sqlx::Error> {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
     let Some(before) = scene.now.checked_sub(keep) else { return Ok(0) };
@@ -180,8 +180,8 @@ async fn by_age(connection: &mut AnyConnection, scene: &Scene, keep: Duration) -
     if scene.first.seq >= scene.last_v6.seq {
         return Ok(marked);
     }
-    // What was written before there were marks goes by what it says itself. The sign keeps both databases from the index
-    // on the time: the chain is followed from its beginning, and only as far as it is old.
+    // Records from before there were marks are judged by their own time. The unary plus keeps both databases from using
+    // the index on the time: the chain is scanned from its beginning, only as far as it is old.
     let query = sqlx::query("SELECT seq FROM audit WHERE +at >= $1 AND seq <= $2 ORDER BY seq LIMIT 1");
     let query = query.bind(stored(before)).bind(stored(scene.last_v6.seq));
     let row = query.fetch_optional(connection).await?;
@@ -189,14 +189,14 @@ async fn by_age(connection: &mut AnyConnection, scene: &Scene, keep: Duration) -
     Ok(marked.max(young.map_or(scene.last_v6.seq, |young| young.saturating_sub(1))))
 }
 
-/// The last record up to this number; one may be missing.
+/// Returns the last record up to this number; numbers may be missing.
 async fn at_most(connection: &mut AnyConnection, seq: u64) -> Result<Option<Chain>, sqlx::Error> {
     let query = sqlx::query("SELECT seq, hash FROM audit WHERE seq <= $1 ORDER BY seq DESC LIMIT 1");
     let row = query.bind(stored(seq)).fetch_optional(connection).await?;
     row.map(|row| Ok(Chain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?))).transpose()
 }
 
-/// Appends the record of the trim and lets go of what it covers.
+/// Appends the trim record and marks what it covers as removable.
 async fn record(connection: &mut AnyConnection, scene: &mut Scene, target: Chain) -> Result<(), sqlx::Error> {
     let query = sqlx::query("UPDATE audit_end SET seq = seq + 1 WHERE name = 'last' RETURNING seq, hash");
     let row = query.fetch_one(&mut *connection).await?;
@@ -225,7 +225,7 @@ async fn record(connection: &mut AnyConnection, scene: &mut Scene, target: Chain
     Ok(())
 }
 
-/// Removes some of what a trim record covers; how many numbers went.
+/// Deletes some of the records that a trim record covers; returns how many numbers were freed.
 async fn remove(connection: &mut AnyConnection, scene: &Scene) -> Result<u64, sqlx::Error> {
     let upto = scene.trimmed.seq.min(scene.first.seq + TRIMMED_AT_ONCE);
     let Some(last) = at_most(connection, upto).await?.filter(|last| last.seq > scene.first.seq) else {

@@ -1,6 +1,5 @@
-//! Goes through the whole chain: every number, every hash, and every column that repeats what a record says. Names
-//! the first record that is not as it was written. A chain that begins later than it once did must hold the record of the
-//! trim that made it so.
+//! Verifies the whole audit chain: every number, every hash, and every column that repeats a member of a record.
+//! Reports the first record that was altered. A chain that was shortened must contain the matching trim record.
 
 use futures_util::TryStreamExt;
 use hikite_core::audit::{Broken, COLUMNS, Chain, TRIM};
@@ -14,38 +13,39 @@ use crate::error::{Fault, StoreError};
 use crate::store::Store;
 use crate::table::AUDIT;
 
-/// So often it is told how far it is.
+/// Records between two progress reports.
 const TELL_EVERY: u64 = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// Where the chain begins: the last record that was taken away, or nothing.
+    /// The start of the chain: the last removed record, or zero.
     pub first: Chain,
-    /// How far it was followed.
+    /// The last verified record.
     pub last: Chain,
-    /// What removed the records before the first; nothing where none were removed.
+    /// Evidence for the removal of earlier records; `None` if none were removed.
     pub trim: Option<TrimTrace>,
     pub broken: Option<Broken>,
 }
 
-/// What says that records were removed in order.
+/// Evidence that records were removed properly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrimTrace {
-    /// The record of this number covers all up to and including another.
+    /// The trim record `seq` covers everything up to `covers`.
     Record { seq: u64, covers: Chain },
-    /// They were removed by a version that left no record of it.
+    /// Removed by a version that left no trim record.
     Before,
 }
 
 impl Verified {
-    /// Records that are there and as they were written.
+    /// Returns the number of intact records.
     pub fn records(&self) -> u64 {
         self.last.seq.saturating_sub(self.first.seq)
     }
 }
 
 impl Store {
-    /// `anchor` is a record whose hash was written down elsewhere. `tell` hears how many of how many were looked at.
+    /// Verifies the chain. `anchor` is a record whose hash was noted elsewhere; the callback receives the progress and
+    /// the total.
     pub async fn verify_audit(
         &self,
         anchor: Option<&Chain>,
@@ -57,7 +57,7 @@ impl Store {
         Ok(verified)
     }
 
-    /// Follows the newest records alone, as many as are named, to the end of the chain.
+    /// Verifies only the newest records, up to the end of the chain.
     pub(crate) async fn verify_newest(&self, records: u64) -> Result<Option<Broken>, StoreError> {
         let mut transaction = self.snapshot().await?;
         let last = trim::end(&mut transaction, "last").await.map_err(self.failed())?;
@@ -67,7 +67,7 @@ impl Store {
         Ok(verified.broken)
     }
 
-    /// Follows the chain from the record after `from`, or from its beginning if that is later.
+    /// Verifies the chain from the record after `from`, or from its beginning if that is later.
     async fn follow(
         &self,
         connection: &mut AnyConnection,
@@ -80,7 +80,7 @@ impl Store {
         };
         let is_whole = from <= first.seq;
         if !is_whole {
-            // Where the middle of a chain is right, so far, has to be believed.
+            // The starting hash within the chain must be trusted.
             let query = sqlx::query("SELECT hash FROM audit WHERE seq = $1").bind(stored(from));
             let row = query.fetch_optional(&mut *connection).await.map_err(self.failed())?;
             let Some(hash) = row.and_then(|row| row.try_get::<String, _>(0).ok()) else {
@@ -129,7 +129,7 @@ impl Store {
         Ok(Verified { first, last: chain, trim: trace.ok().flatten(), broken: found })
     }
 
-    /// What cannot be read is a finding; what keeps us from the store is not.
+    /// Turns a read error into a finding; connection errors are returned as errors.
     fn damage(&self, error: sqlx::Error) -> Result<String, StoreError> {
         if matches!(error, sqlx::Error::RowNotFound) {
             return Ok("the row that says where the chain begins or ends is missing".into());
@@ -152,11 +152,11 @@ async fn ends(connection: &mut AnyConnection) -> Result<[Chain; 2], sqlx::Error>
     Ok(ends)
 }
 
-/// What the store says of the chain's past.
+/// Stored evidence of the chain's history.
 struct Traces {
-    /// Where the chain began when trims began to leave records.
+    /// Start of the chain when trims began to leave records.
     first_v6: Chain,
-    /// The greatest number that a mark names.
+    /// The highest number that a mark names.
     marked: u64,
 }
 
@@ -167,7 +167,7 @@ impl Traces {
         Ok(Self { first_v6: trim::end(connection, "first_v6").await?, marked })
     }
 
-    /// What removed the records before `first`.
+    /// Returns the evidence for the removal of the records before `first`.
     fn of(&self, first: &Chain, trim: Option<TrimTrace>) -> Result<Option<TrimTrace>, Broken> {
         if first.seq == 0 {
             return Ok(None);
@@ -189,7 +189,7 @@ impl Traces {
         }
     }
 
-    /// A chain that ends before a record that was there once.
+    /// Reports a chain that ends before a record that once existed.
     fn lost(&self, chain: &Chain) -> Option<Broken> {
         let problem = "it was there once, and the chain ends before it";
         (self.marked > chain.seq).then(|| Broken::new(self.marked, problem))
@@ -205,7 +205,7 @@ fn nothing_at(seq: u64, problem: impl Into<String>) -> Verified {
     Verified { first: chain.clone(), last: chain, trim: None, broken: Some(Broken::new(seq, problem)) }
 }
 
-/// Follows one record. Gives what it covers if it is that of a trim.
+/// Verifies one record. Returns the covered end if it is a trim record.
 fn follow_row(chain: &mut Chain, row: &AnyRow) -> Result<Option<Chain>, Broken> {
     let next = chain.seq + 1;
     let unreadable = |_| Broken::new(next, "it cannot be read");
@@ -240,7 +240,7 @@ fn disagrees(seq: u64, column: &str) -> Broken {
     Broken::new(seq, format!("its column `{column}` does not say what the record says"))
 }
 
-/// What is wrong with where the chain is said to end.
+/// Compares the verified end of the chain with the recorded one.
 fn end(chain: &Chain, last: &Chain) -> Option<Broken> {
     if chain == last {
         return None;
@@ -253,7 +253,7 @@ fn end(chain: &Chain, last: &Chain) -> Option<Broken> {
     Some(Broken::new(if chain.seq < last.seq { chain.seq + 1 } else { chain.seq }, problem))
 }
 
-/// A record that was written down must be there, or have been taken away in order.
+/// Checks that the anchor is in the chain or was removed properly.
 fn beyond(first: &Chain, chain: &Chain, anchor: Option<&Chain>) -> Option<Broken> {
     let anchor = anchor?;
     let wrong_begin = anchor.seq == first.seq && anchor.hash != first.hash;

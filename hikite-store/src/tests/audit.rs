@@ -1,4 +1,4 @@
-//! The audit: one chain whoever appends, and every change of it named.
+//! The audit chain: shared by all writers, with every manipulation detected.
 
 mod page;
 mod trim;
@@ -32,12 +32,12 @@ async fn append(store: &Store, numbers: impl IntoIterator<Item = u64>) {
     store.append_audit(&mut batch).await.expect("appended");
 }
 
-/// The number of the record that is named, or zero for none.
+/// Returns the number of the record that verification reports, or zero.
 async fn named(store: &Store) -> u64 {
     store.verify_audit(None, |_, _| {}).await.expect("verified").broken.map_or(0, |broken| broken.seq)
 }
 
-/// As somebody does who means it: the database refuses to delete what no trim record covers.
+/// Bypasses the protection of records that no trim record covers, as a determined attacker would.
 const UNGUARDED: &str = "UPDATE audit_end SET seq = 9000000000000000000 WHERE name = 'trimmed'";
 
 async fn empty(store: &Store) {
@@ -78,7 +78,7 @@ async fn a_batch_that_is_tried_again_is_written_once() {
         let mut batch = AuditBatch::new((3..700).map(record).collect());
         store.append_audit(&mut batch).await.expect("appended");
         append(&store, 700..701).await;
-        // As after a commit whose answer was lost.
+        // Simulates a commit whose response was lost.
         store.append_audit(&mut batch).await.expect("known");
         assert_eq!(store.verify_audit(None, |_, _| {}).await.expect("verified").records(), 701);
         assert_eq!(named(&store).await, 0);
@@ -138,7 +138,7 @@ async fn every_change_of_a_row_is_named() {
                     let query = sqlx::query(&update).bind(text).bind(seq);
                     query.execute(store.writer()).await.expect("changed");
                 };
-                // Of the long ones every few, each time others.
+                // Long records are sampled, each at other positions.
                 let step = if before.len() > 20 { 11 } else { 1 };
                 let from = usize::try_from(seq).expect("small") * 3 % step;
                 for (at, char) in before.char_indices().skip(from).step_by(step) {
@@ -230,7 +230,7 @@ async fn bytes_that_are_no_text_are_named_too() {
     }
 }
 
-/// Without a key whoever can write the whole store can write a whole chain; a hash that lies elsewhere tells.
+/// Without a key, anybody who can write the store can forge a whole chain; a hash noted elsewhere reveals it.
 #[tokio::test]
 async fn a_chain_that_was_written_anew_does_not_have_the_hash_that_was_written_down() {
     let place = Place::sqlite();

@@ -10,7 +10,7 @@ use sqlx::Executor;
 use super::{Place, key, tool};
 use crate::{Fault, Registered, Store, StoreUrl};
 
-/// Texts that a database might change: every plane, every control character, and what looks like syntax.
+/// Returns texts that a database might alter: all planes, all control characters, and syntax.
 fn hard_texts() -> Vec<String> {
     let planes: String = (1..=16_u32).filter_map(|plane| char::from_u32(plane * 0x1_0000 + 0x41)).collect();
     let controls: String = (1..0x20_u8).map(char::from).chain(['\u{7f}', '\u{80}', '\u{9f}']).collect();
@@ -44,7 +44,7 @@ async fn fill(store: &Store) {
     cache.flush().await;
 }
 
-/// Everything in it, in an order of its own.
+/// Returns the whole content, sorted.
 async fn content(store: &Store) -> impl PartialEq + std::fmt::Debug + use<> {
     let mut switches = store.switches().await.expect("read");
     let mut seen = store.first_seen().await.expect("read");

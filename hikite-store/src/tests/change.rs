@@ -1,4 +1,4 @@
-//! The log of changes: what each revision touched, and when it cannot be relied on.
+//! The change log: what each revision touched, and when it is incomplete.
 
 use hikite_core::json::Raw;
 use serde_json::json;
@@ -39,7 +39,7 @@ fn account(id: &str, owner: &str) -> Entry {
     Entry { kind: "account", id, owner, form, version: 1, created_at: 1, expires_at: 0 }
 }
 
-/// What happened since a revision, as text.
+/// Returns the changes since a revision, as text.
 async fn since(store: &Store, known: &mut i64) -> Vec<String> {
     let changes = store.changes_since(*known).await.expect("read");
     assert_eq!(changes.from, *known);
@@ -68,7 +68,7 @@ async fn every_change_says_what_it_touched() {
         store.put_registered(&tool("y", 1), false).await.expect("registered");
         let all = ["account a1", "registered-tool ", "tool-switch ", "users usr_bob"];
         assert_eq!(since(&store, &mut known).await, all);
-        // With a user goes what was theirs, and each of it is named.
+        // Removing a user also removes and logs what belonged to them.
         let row = store.user("bob").await.expect("read").expect("there");
         assert!(store.remove_user(&row, None, None).await.expect("removed"));
         let gone = ["account a1", "project work", "token t1", "users usr_bob"];
@@ -84,7 +84,7 @@ async fn a_change_by_a_node_of_the_version_before_makes_everything_be_read() {
         let store = place.open().await;
         let known = store.revision().await.expect("read");
         store.put_project(&project("work")).await.expect("put");
-        // Such a node raises the revision and knows of no log.
+        // A node of the previous version increments the revision without writing to the log.
         let raise = "UPDATE hikite SET value = value + 1 WHERE name = 'revision'";
         store.writer().execute(raise).await.expect("raised");
         store.put_project(&project("home")).await.expect("put");

@@ -83,7 +83,7 @@ async fn a_name_with_a_nul_is_refused_by_both_and_looks_absent() {
         assert_eq!(fault(put), Err(Fault::Nul));
         assert_eq!(fault(store.set_switch(&key("a\0b"), true).await), Err(Fault::Nul));
         assert!(!store.remove_registered(&key("a\0b")).await.expect("not there"));
-        // In JSON it is an escape, which is kept like any other.
+        // JSON escapes NUL, so it is stored like any other character.
         let escaped = crate::Registered { form: Raw::of("a\0b"), ..tool("a", 1) };
         assert!(store.put_registered(&escaped, true).await.expect("put"));
         assert_eq!(store.registered().await.expect("read"), [escaped]);
@@ -93,7 +93,7 @@ async fn a_name_with_a_nul_is_refused_by_both_and_looks_absent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_many_write_at_once_is_all_there() {
     for place in Place::both() {
-        // Each has connections of its own, as another process would.
+        // Each store has its own connections, like another process.
         let mut stores = Vec::new();
         for _ in 0..4 {
             stores.push(Arc::new(place.open().await));

@@ -1,4 +1,4 @@
-//! Forms in drawers, and leases.
+//! Documents and leases.
 
 use std::time::Duration;
 

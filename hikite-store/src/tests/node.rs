@@ -1,4 +1,4 @@
-//! Processes on one store: who is there, who is gone for good, and of two who want a session one alone.
+//! Nodes on one store: live ones, those gone for good, and exclusive ownership of sessions.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ async fn word_of_a_change_comes_from_another_process_where_it_is_sent() {
     let place = Place::postgres();
     let (here, there) = (place.open().await, place.open().await);
     here.listen();
-    // That it listens is word, too.
+    // Starting to listen sends a notification as well.
     assert!(here.changed(Duration::from_secs(10)).await);
     while here.changed(Duration::from_millis(100)).await {}
     assert!(there.put_registered(&tool("t", 1), false).await.expect("put"));
@@ -70,7 +70,7 @@ async fn word_of_a_change_comes_from_another_process_where_it_is_sent() {
     assert!(!silent.changed(Duration::from_millis(1)).await);
 }
 
-/// How the database goes about a query.
+/// Returns the query plan of the database.
 async fn plan(store: &Store, query: &str) -> String {
     let (explain, column) = match store.engine() {
         Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
@@ -99,7 +99,7 @@ async fn what_nodes_ask_every_second_uses_an_index() {
         let old = format!("SELECT name FROM lease WHERE {IS_SESSION} AND until <= 9000000000010");
         let old = plan(&store, &old).await;
         assert!(old.contains("lease_session_until"), "{old}");
-        // Nothing else than before is found by them.
+        // The indexes do not change the results.
         assert_eq!(store.nodes().await.expect("read").len(), 1);
         store.tend_sessions("a").await.expect("tended");
         assert_eq!(store.nodes().await.expect("read").len(), 1);

@@ -1,4 +1,4 @@
-//! Vectors, and what search remembers.
+//! Vectors and the search memory.
 
 use hikite_core::search::encoder::Vector;
 

@@ -1,4 +1,4 @@
-//! Locked, newer, damaged, foreign, out of reach: what is said, and that nothing is lost.
+//! Locked, newer, damaged, foreign and unreachable stores: their error messages, and that nothing is lost.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -43,7 +43,7 @@ async fn who_holds_a_lock_is_waited_for_and_then_it_is_said() {
     }
 }
 
-/// As SQLite ends it when a disk is full.
+/// Simulates SQLite's rollback on a full disk.
 #[tokio::test]
 async fn a_transaction_that_was_ended_by_the_database_spoils_none_after_it() {
     let place = Place::sqlite();
@@ -120,7 +120,7 @@ async fn a_file_and_its_folder_are_their_owners_alone() {
 async fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).expect("changed");
-    // Root may write everywhere but into the kernel's own tables.
+    // Root can write everywhere except into the kernel's file systems.
     let is_root = fs::write(folder.path().join("probe"), "").is_ok();
     let path = if is_root { "/proc/hikite/hikite.db".into() } else { folder.path().join("hikite.db") };
     let error = Store::open(&StoreUrl::file(&path)).await.expect_err("refused");
@@ -152,7 +152,7 @@ async fn a_database_that_does_not_answer_is_not_waited_for_forever() {
     says(&error, Fault::Unreachable, &["does not answer"]);
 }
 
-/// A power cut cannot be tried here; that everything is asked for which outlives one can.
+/// A power cut cannot be tested here; the settings that protect against one can.
 #[tokio::test]
 async fn what_is_committed_is_on_the_disk_and_readers_cannot_write() {
     let place = Place::sqlite();

@@ -1,4 +1,4 @@
-//! Users, their mirror for the version before, and what leaves with them.
+//! Users, their mirror for the previous version, and what is removed with them.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Place;
 use crate::{Entry, Holder, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow, VaultSecretRow};
 
-/// The version of the first release, which knows no table of users.
+/// The version of the first release, which has no table of users.
 const BEFORE: i64 = 5;
 
 fn user(id: &str, name: &str) -> UserRow {
@@ -42,7 +42,7 @@ async fn names(store: &Store) -> Vec<String> {
     store.users().await.expect("read").into_iter().map(|user| user.name).collect()
 }
 
-/// As a node of the version before has it.
+/// Returns a user as the previous version sees it.
 async fn mirror(store: &Store, name: &str) -> Option<(String, Value, u64)> {
     let entry = store.entry("user", name, 9).await.expect("read");
     entry.map(|entry| (entry.owner, entry.form.value(), entry.version))
@@ -113,7 +113,7 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let now = store.user(&alice.id).await.expect("read").expect("there");
         assert_eq!((now.role.as_str(), now.password.as_deref(), now.disabled), ("admin", Some("h"), true));
-        // Called otherwise here, and another of the old name there: not the same person.
+        // Renamed here, and another user with the old name there: not the same person.
         assert!(
             store
                 .change_users(&[(UserRow { name: "alicia".into(), ..now }, "alice".into())])
@@ -200,7 +200,7 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
     }
 }
 
-/// The copies in a folder, by name.
+/// Returns the backups in a folder, by name.
 fn copies(folder: &Path) -> Vec<PathBuf> {
     let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<PathBuf> = files.map(|entry| entry.expect("a file").path()).collect();
@@ -225,7 +225,7 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
         let users = store.users().await.expect("read");
         assert!(users.iter().all(|user| user.id.starts_with("usr_")), "{users:?}");
         assert_eq!((users[0].subject.as_str(), users[1].subject.as_str()), ("alice", "owner"));
-        // The one that has it open goes on, and so does who comes.
+        // An open store and a newly opened one both continue to work.
         assert!(old.entry("user", "alice", 9).await.expect("read").is_some());
         let again = Store::open_keeping(&place.url, place.folder.path()).await.expect("opened");
         assert_eq!(again.users().await.expect("read"), users, "the ids stay");
@@ -273,8 +273,8 @@ async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
     }
 }
 
-/// Changes of a password race with logins by the old one. Whichever is first, no login of an old version is left after
-/// the sweep that follows the change.
+/// Password changes race with logins by the old password. Whatever the order, no login of an old version is left after
+/// the change.
 #[tokio::test]
 async fn no_login_is_left_of_a_password_that_was_changed_meanwhile() {
     for place in Place::both() {

@@ -1,4 +1,4 @@
-//! Sealed rows: kept as they are, replaced only by their successor.
+//! Sealed rows: stored unchanged, replaced only by the next version.
 
 use super::Place;
 use crate::{VaultKeyRow, VaultSecretRow};

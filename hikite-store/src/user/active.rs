@@ -1,5 +1,5 @@
-//! Entries that are put in for a user who may still have them: the user is looked at in the same transaction, and held
-//! there, so that nobody is locked out, removed or given another password between the look and the entry.
+//! Inserting documents for an active user. The user is checked and locked in the same transaction, so that nobody is
+//! locked out, removed or given another password in between.
 
 use sqlx::{AnyConnection, Row};
 
@@ -8,33 +8,33 @@ use crate::drawer::Entry;
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// The owner that a new entry must have when it is put in.
+/// The required state of a new document's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// A user who is not locked out.
     User,
-    /// Such a user, in this version.
+    /// A user who is not locked out, in this version.
     UserIn(u64),
-    /// Such a user, or somebody who is no user at all.
+    /// A user who is not locked out, or a subject that is no user.
     Anybody,
 }
 
 impl Store {
-    /// True if a subject is that of a user, locked out or not.
+    /// Returns `true` if a subject belongs to a user, locked out or not.
     pub async fn is_user(&self, subject: &str) -> Result<bool, StoreError> {
         let Ok(subject) = self.keepable_text(subject) else { return Ok(false) };
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(subject);
         Ok(query.fetch_optional(self.reader()).await.map_err(self.failed())?.is_some())
     }
 
-    /// True if a subject is that of a user who is locked out.
+    /// Returns `true` if a subject belongs to a user who is locked out.
     pub async fn is_locked_out(&self, subject: &str) -> Result<bool, StoreError> {
         let Ok(subject) = self.keepable_text(subject) else { return Ok(false) };
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1 AND disabled <> 0").bind(subject);
         Ok(query.fetch_optional(self.reader()).await.map_err(self.failed())?.is_some())
     }
 
-    /// As `put_entry`, and `false` as well if the owner is not who they must be.
+    /// Inserts a document. Returns `false` if its id exists or its owner does not match `holder`.
     pub async fn put_entry_of(&self, entry: &Entry, holder: Holder) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         let done = self.is_held(&mut transaction, &entry.owner, holder).await?
@@ -42,8 +42,8 @@ impl Store {
         self.conclude(transaction, done, &[(entry.kind, &entry.id)]).await
     }
 
-    /// True if a subject is who it must be. If it is a user, nobody changes them until the transaction ends: the update
-    /// changes nothing, and takes the lock on the row that PostgreSQL needs.
+    /// Returns `true` if a subject matches `holder`. A user is locked until the end of the transaction: the update
+    /// changes nothing, but takes the row lock that PostgreSQL needs.
     pub(crate) async fn is_held(
         &self,
         connection: &mut AnyConnection,

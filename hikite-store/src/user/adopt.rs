@@ -1,6 +1,6 @@
-//! Takes in what nodes of the version before wrote: users that are in the drawer alone, users that were changed there,
-//! users that were taken out of it. Every difference is found by one statement and mended under its version, so that
-//! processes that do it at once do it once.
+//! Imports changes of nodes of the previous version: users that exist only in the mirror, were changed there, or were
+//! removed from it. Each difference is found by one statement and resolved under its version, so that concurrent
+//! processes do it only once.
 
 use hikite_core::audit::digest;
 use hikite_core::json::Raw;
@@ -13,12 +13,12 @@ use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// The prefix of every id of a user.
+/// Prefix of user ids.
 const ID: &str = "usr_";
 const ID_CHARS: usize = 24;
 
 impl Store {
-    /// Brings the users and their mirror together; how many differed.
+    /// Synchronises users and mirror; returns the number of differences.
     pub async fn adopt_users(&self) -> Result<u64, StoreError> {
         let mut adopted = 0;
         for user in self.users_in_the_drawer_alone().await? {
@@ -45,14 +45,14 @@ impl Store {
 
     async fn adopt_new(&self, mut user: UserRow) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
-        // Somebody may have had this name in the same millisecond.
+        // Another user may have had this name in the same millisecond.
         while self.has_user(&mut transaction, &user.id).await? {
             user.id = id_from(&user.id);
         }
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(&*user.subject);
         let taken = query.fetch_optional(&mut *transaction).await.map_err(self.failed())?.is_some();
         if taken {
-            // Somebody else had this name before and still has what hangs on it.
+            // A previous user of this name still owns the data of that subject.
             user.subject = user.id.clone();
         }
         let query = sqlx::query("UPDATE drawer SET owner = $1 WHERE kind = $2 AND id = $3 AND version = $4");
@@ -67,7 +67,7 @@ impl Store {
         Ok(query.fetch_optional(connection).await.map_err(self.failed())?.is_some())
     }
 
-    /// As the mirror has them, in the version that the row still has.
+    /// Returns the users as changed in the mirror.
     async fn users_changed_in_the_drawer(&self) -> Result<Vec<UserRow>, StoreError> {
         let query = sqlx::query(
             "SELECT u.name, u.subject, d.form, d.version, u.created_at, u.id, u.project \
@@ -112,8 +112,8 @@ impl Store {
     }
 }
 
-/// Name, subject, form, version and time, as the drawer has them. The id follows from what does not change, so that two
-/// processes find the same one. A form that cannot be read lets nobody in.
+/// Reads name, subject, form, version and time from the mirror. The id is derived from immutable data, so that two
+/// processes generate the same one. A user with an unreadable form is locked out.
 fn read_new(row: &AnyRow) -> Result<UserRow, sqlx::Error> {
     let (name, subject): (String, String) = (row.try_get(0)?, row.try_get(1)?);
     let (form, created_at): (String, i64) = (row.try_get(2)?, row.try_get(4)?);

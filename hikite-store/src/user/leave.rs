@@ -1,5 +1,5 @@
-//! A user who leaves: in one transaction goes all that was theirs, or their accounts and memberships go to whoever comes
-//! after them.
+//! Removing a user: in one transaction all their data is deleted, or their accounts and memberships are transferred to
+//! a successor.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ use crate::store::Store;
 const ACCOUNT: &str = "account";
 
 impl Store {
-    /// Takes a user away in the version that the row names, with their tokens, logins, consents, grants and passkeys.
-    /// Accounts go with their sealed secrets, or to the successor, who also takes their place in projects. `remember` is
-    /// put in beside. `false` if the user is in another version by now, or gone.
+    /// Removes a user in the version that the row names, with tokens, logins, consents, grants and passkeys. Accounts
+    /// are deleted with their sealed secrets, or transferred to the successor, who also replaces them in projects.
+    /// `remember` is inserted as well. Returns `false` if the user has another version or is gone.
     pub async fn remove_user(
         &self,
         user: &UserRow,
@@ -55,7 +55,7 @@ impl Store {
         self.conclude(transaction, done, &touched).await
     }
 
-    /// Takes out what of these kinds belongs to an owner, but for the one of this id.
+    /// Removes the documents of these kinds and this owner, except the one with id `but`.
     pub async fn remove_entries_but(
         &self,
         kinds: &[&'static str],
@@ -119,7 +119,7 @@ impl Store {
         Ok(accounts)
     }
 
-    /// The accounts go to the successor, under another name where theirs is taken, and none of them as the default.
+    /// Transfers accounts to the successor, renamed on conflicts, and none of them as default.
     async fn hand_on(
         &self,
         connection: &mut AnyConnection,
@@ -151,7 +151,8 @@ impl Store {
         Ok(())
     }
 
-    /// A project with no members left would be open to everybody: the id, which nobody gets again, stays in it.
+    /// Removes the user from projects. A project without members would be open to everybody, so the id, which is never
+    /// reused, stays in it.
     async fn leave_projects(
         &self,
         connection: &mut AnyConnection,
@@ -188,7 +189,7 @@ impl Store {
         .await
     }
 
-    /// Changes the members of all projects of which `change` makes others; the names of those.
+    /// Changes the members of all projects for which `change` returns new ones; returns their names.
     async fn change_members(
         &self,
         connection: &mut AnyConnection,
@@ -201,7 +202,7 @@ impl Store {
             if form.is_none_or(|form| change(&members_of(&form)).is_none()) {
                 continue;
             }
-            // Read again under a lock: somebody may have changed the project since, and that must not be undone.
+            // Read again under a lock, because a concurrent change must not be undone.
             let text = "UPDATE project SET form = form WHERE name = $1 RETURNING name, form";
             let query = sqlx::query(text).bind(&*name);
             let row = query.fetch_optional(&mut *connection).await.map_err(self.failed())?;
@@ -223,7 +224,7 @@ fn members_of(project: &Object) -> Vec<String> {
     project.get("members").and_then(|members| members.decode().ok()).unwrap_or_default()
 }
 
-/// A key and the JSON beside it, if that can be read.
+/// Reads a key and its JSON, if readable.
 fn texts(row: &sqlx::any::AnyRow) -> Result<(String, Option<Object>), sqlx::Error> {
     let form: String = row.try_get(1)?;
     Ok((row.try_get(0)?, Raw::parse(form).ok().and_then(|form| form.object())))

@@ -1,4 +1,4 @@
-//! Who may come in: people, their clients and what they let them do, tokens, and the sessions that are open.
+//! Access: users, their clients and consents, tokens, and open sessions.
 
 use askama::Template;
 use axum::extract::Path;
@@ -12,7 +12,7 @@ use crate::number;
 use crate::page::{Answer, OrTrouble, go, show as page};
 use crate::seat::Seat;
 
-/// One row of any of the lists; each uses what it has.
+/// A row of any of the lists; each uses its own members.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Row {
@@ -49,7 +49,7 @@ impl Row {
         }
     }
 
-    /// The name of its user.
+    /// Returns the name of its user.
     fn who(&self) -> &str {
         self.user.as_deref().unwrap_or(&self.subject)
     }
@@ -97,7 +97,7 @@ struct Access<'a> {
     sessions: Vec<Row>,
     logins: Vec<Row>,
     removals: Vec<Row>,
-    /// A secret that is shown this once: what it opens, and itself.
+    /// A new secret that is shown once: its name and value.
     fresh: Option<(String, String)>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) async fn make_user(Form { seat, fields }: Form) -> Answer {
     tell(&seat, fields.text("name"), made.get("password")).await
 }
 
-/// Secrets that were made are shown once, on the page that made them.
+/// Shows a new secret once, on the page that created it.
 async fn tell(seat: &Seat, name: &str, secret: Option<&Value>) -> Answer {
     let Some(secret) = secret.and_then(Value::as_str) else { return go("/ui/access?done=saved") };
     let Rows { rows: tokens } = seat.get("/v1/tokens").await.or_trouble(seat)?;

@@ -1,4 +1,4 @@
-//! Accounts with services: connected in the browser or by a key, several for each, with what may be done through them.
+//! Accounts with services: connected in the browser or by key, several per service, with permissions.
 
 use askama::Template;
 use axum::extract::Path;
@@ -83,7 +83,7 @@ pub(crate) async fn list(seat: Seat) -> Answer {
     page(&List { seat: &seat, accounts, providers, refused: None })
 }
 
-/// An account by its key or token.
+/// Adds an account with a key or token.
 pub(crate) async fn add(Form { seat, fields }: Form) -> Answer {
     let mut body = Map::new();
     for name in ["provider", "name", "token", "email", "site", "api"] {
@@ -105,7 +105,7 @@ pub(crate) async fn add(Form { seat, fields }: Form) -> Answer {
     }
 }
 
-/// Begins the way through the provider's own pages.
+/// Starts connecting an account through the provider's pages.
 pub(crate) async fn connect(Form { seat, fields }: Form) -> Answer {
     let mut body = json!({ "provider": fields.text("provider") });
     if let Some(name) = fields.some("name") {
@@ -113,7 +113,7 @@ pub(crate) async fn connect(Form { seat, fields }: Form) -> Answer {
     }
     let link = seat.post("/v1/accounts/connect", &body).await.or_trouble(&seat)?;
     let url = link.get("url").and_then(Value::as_str).unwrap_or_default();
-    // The link leads to a page of ours, which asks once more and leads on.
+    // The link leads to our own page, which asks for confirmation and redirects.
     match url.strip_prefix(&*seat.visitor.base).or_else(|| url.find("/connect/").map(|at| &url[at..])) {
         Some(place) => go(place),
         None => {
@@ -168,7 +168,7 @@ pub(crate) async fn save(Path(id): Path<String>, Form { seat, fields }: Form) ->
     }
 }
 
-/// Asks the service whether it takes the key.
+/// Verifies the key of an account with its service.
 pub(crate) async fn verify(Path(id): Path<String>, Form { seat, .. }: Form) -> Answer {
     let path = format!("/v1/accounts/{}/verify", part(&id));
     let account = seat.post(&path, &json!({})).await.or_trouble(&seat)?;
@@ -195,7 +195,7 @@ struct AppPage<'a> {
     refused: Option<Refused>,
 }
 
-/// Our app with a provider: what it is known by there.
+/// Shows our OAuth app at a provider.
 pub(crate) async fn app(seat: Seat, Path(name): Path<String>) -> Answer {
     let provider = find(&seat, &name).await.or_trouble(&seat)?;
     let client_id = provider.client_id.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What was done: as it happens, filtered, one record at a time, and whether the chain is whole.
+//! The audit log: live, filtered, single records, and verification of the chain.
 
 use askama::Template;
 use axum::body::Body;
@@ -67,12 +67,12 @@ struct Records {
     next: Option<u64>,
 }
 
-/// The fields that records are looked for by.
+/// Query parameters of the filter.
 #[rustfmt::skip]
 const FILTERS: [&str; 12] = [
     "kind", "decision", "outcome", "requestId", "subject", "actor", "project", "module", "tool", "since", "until", "text",
 ];
-/// Pages of the API that are looked through for one that has anything on it.
+/// Maximum API pages read to find a non-empty one.
 const LOOKS: usize = 20;
 
 #[derive(Template)]
@@ -80,17 +80,17 @@ const LOOKS: usize = 20;
 struct List<'a> {
     seat: &'a Seat,
     records: Vec<Record>,
-    /// The address of the page after this one.
+    /// URL of the next page.
     older: Option<String>,
-    /// The filters as a query, for exports.
+    /// The filter as a query, for exports.
     query: String,
     verdict: Option<Verdict>,
-    /// Nothing is removed for its age, because the machine's clock jumped.
+    /// Set if nothing is removed by age because the machine's clock jumped.
     is_paused: bool,
     audit: Recording,
 }
 
-/// What `/v1/status` says of the audit, and what somebody should look at.
+/// The audit state in `/v1/status`, and items that need attention.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Status {
@@ -122,7 +122,7 @@ struct Verdict {
     broken: Option<Value>,
 }
 
-/// What removed the records before the first.
+/// Evidence for the removal of earlier records.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Trimmed {
@@ -165,7 +165,7 @@ async fn whole(seat: Seat, verdict: Option<Verdict>) -> Answer {
     page(&List { seat: &seat, records, older, query, verdict, audit: status.audit, is_paused })
 }
 
-/// Somebody says that the machine's clock is right.
+/// Confirms that the machine's clock is right.
 pub(crate) async fn resume(Form { seat, .. }: Form) -> Answer {
     seat.post("/v1/audit/resume-trim", &serde_json::json!({})).await.or_trouble(&seat)?;
     go("/ui/audit")
@@ -210,7 +210,7 @@ pub(crate) async fn show(seat: Seat, Path(id): Path<String>) -> Answer {
     page(&One { seat: &seat, id, facts })
 }
 
-/// The API streams it; the browser keeps it as a file.
+/// Streams the export of the API to the browser as a download.
 pub(crate) async fn export(seat: Seat) -> Answer {
     let format = if seat.said("format") == "csv" { "csv" } else { "jsonl" };
     let path = format!("/v1/audit/export?format={format}&{}", filters(&seat));

@@ -1,4 +1,4 @@
-//! A batch on a page: written, checked and drawn before anything runs, then run with every task in sight.
+//! The batch page: checks and draws a batch before it runs, then shows every task while it runs.
 
 use askama::Template;
 use axum::body::Body;
@@ -44,7 +44,7 @@ pub(crate) async fn show(seat: Seat) -> Answer {
     page(&BatchPage::new(&seat, ""))
 }
 
-/// Checks and draws; runs it as well for a browser without our script.
+/// Checks and draws the batch; also runs it for browsers without scripts.
 pub(crate) async fn check(Form { seat, fields }: Form) -> Answer {
     let commands = fields.find("commands").unwrap_or_default();
     let mut shown = BatchPage::new(&seat, commands);
@@ -76,7 +76,7 @@ pub(crate) async fn check(Form { seat, fields }: Form) -> Answer {
     Ok(with_status(status, &shown))
 }
 
-/// Runs it, and tells of every task as it ends. The answer of the API goes through as it comes.
+/// Runs the batch and streams the events of the API.
 pub(crate) async fn run(Form { seat, fields }: Form) -> Answer {
     let body = wanted(&fields, false);
     let asked =
@@ -93,7 +93,7 @@ pub(crate) async fn run(Form { seat, fields }: Form) -> Answer {
     Ok(response)
 }
 
-/// A list if it is one, else lines.
+/// Builds the request: a JSON list, or else lines.
 fn wanted(fields: &Fields, dry_run: bool) -> Value {
     let text = fields.find("commands").unwrap_or_default();
     let list = serde_json::from_str::<Value>(text).ok().filter(Value::is_array);
@@ -120,7 +120,7 @@ fn nodes(preview: &Value) -> Vec<Node> {
         .collect()
 }
 
-/// How each task ended.
+/// Sets the final status of each task.
 fn settle(nodes: &mut [Node], report: &Value) {
     let tasks: Vec<&Value> = report.get("tasks").and_then(Value::as_array).into_iter().flatten().collect();
     for node in nodes {

@@ -1,4 +1,4 @@
-//! Categories: named selections of tools, made here or in the config file.
+//! Categories: named selections of tools, defined here or in the config file.
 
 use askama::Template;
 use axum::extract::Path;
@@ -19,7 +19,7 @@ struct Category {
     description: Option<String>,
     managed_by: String,
     tools: Value,
-    /// What was written, where it can be changed here.
+    /// The definition, if it can be changed here.
     form: Option<Definition>,
 }
 
@@ -52,7 +52,7 @@ impl Definition {
         }
     }
 
-    /// Names and patterns, one per line.
+    /// Returns names and patterns, one per line.
     fn lines(&self, name: &str, pattern: &str) -> String {
         let of = |member| self.tools.get(member).and_then(Value::as_array).into_iter().flatten();
         of(name).chain(of(pattern)).filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
@@ -84,7 +84,7 @@ struct Edit<'a> {
     refused: Option<Refused>,
 }
 
-/// What the form shows.
+/// The values of the form.
 #[derive(Clone, Debug, Default)]
 struct Draft {
     name: String,
@@ -127,7 +127,7 @@ impl Draft {
         }
     }
 
-    /// What the API takes. What has a star or stands between slashes is a pattern, all else a name.
+    /// Builds the API request. Text with a wildcard or between slashes is a pattern, everything else a name.
     fn definition(&self) -> Result<Value, String> {
         let is_pattern = |line: &&str| line.contains(['*', '?', '{', '[']) || line.starts_with('/');
         let mut tools = Map::new();

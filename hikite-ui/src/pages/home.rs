@@ -1,4 +1,4 @@
-//! How the house is: what runs, what it saves, and what somebody should look at.
+//! The home page: status, savings, and items that need attention.
 
 use askama::Template;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ struct Status {
     attention: Vec<Attention>,
 }
 
-/// Of one module, or of all.
+/// Call statistics of one module, or of all.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Calls {
@@ -78,7 +78,7 @@ struct Attention {
 }
 
 impl Attention {
-    /// Where something can be done about it.
+    /// Returns the page where the item can be resolved.
     fn place(&self) -> Option<String> {
         let name = crate::api::part(&self.name);
         Some(match &*self.kind {

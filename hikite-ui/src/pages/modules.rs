@@ -1,4 +1,4 @@
-//! Where tools come from: how each module is, what it offers, and what its server says of itself.
+//! The modules: state, tools, and details of their servers.
 
 use askama::Template;
 use axum::extract::Path;
@@ -28,7 +28,7 @@ pub(crate) struct Module {
     pub(crate) managed_by: String,
     pub(crate) state: String,
     pub(crate) error: Option<String>,
-    /// The accounts whose calls are held back for a while.
+    /// Accounts behind an open circuit breaker.
     pub(crate) accounts: Vec<Troubled>,
     pub(crate) version: Option<String>,
     pub(crate) tools: u64,
@@ -64,7 +64,7 @@ impl Module {
     }
 }
 
-/// One row of a list of tools.
+/// A row of a tool list.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct ToolRow {
@@ -76,7 +76,7 @@ pub(crate) struct ToolRow {
 }
 
 impl ToolRow {
-    /// What a call may do, by what the tool says of itself.
+    /// Returns the risk of a call, according to the tool's annotations.
     pub(crate) fn risk(&self) -> &'static str {
         risk(&self.annotations)
     }
@@ -126,7 +126,7 @@ struct One<'a> {
     tools: ToolPage,
 }
 
-/// Tools on one page.
+/// Tools per page.
 const ROWS: u32 = 100;
 
 pub(crate) async fn show(seat: Seat, Path(name): Path<String>) -> Answer {

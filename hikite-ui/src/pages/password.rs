@@ -1,4 +1,4 @@
-//! A person gives themselves another password.
+//! Changing one's own password.
 
 use askama::Template;
 use http::Method;

@@ -1,5 +1,5 @@
-//! What may be seen and done, as lines that people write: a module, a tool, a pattern or a risk in each. One form for
-//! projects, accounts and people.
+//! Permissions as editable lines: a module, a tool, a pattern or a risk in each. Shared by projects, accounts and
+//! users.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use crate::form::Fields;
 use crate::seat::Seat;
 
-/// The lines of a form.
+/// The lines of a permission form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lines {
-    /// Whether only what is listed is allowed.
+    /// `true` if only listed entries are allowed.
     pub(crate) is_limited: bool,
     pub(crate) allow: String,
     pub(crate) deny: String,
-    /// Single tools that are switched on or off, as JSON; few people need it.
+    /// Switches of single tools, as JSON; rarely needed.
     pub(crate) tools: String,
 }
 
@@ -46,7 +46,7 @@ impl Lines {
         }
     }
 
-    /// What the API takes; nothing where everything is allowed.
+    /// Builds the API value; `null` if everything is allowed.
     pub(crate) fn value(&self) -> Result<Value, String> {
         let mut permissions = Map::new();
         if self.is_limited {
@@ -75,7 +75,7 @@ fn entries(lines: &str) -> Result<Value, String> {
         .collect()
 }
 
-/// What they let somebody see.
+/// The effect of permissions.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Preview {

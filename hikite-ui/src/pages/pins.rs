@@ -1,4 +1,4 @@
-//! Definitions of tools as they were approved, and what has changed since: shown side by side, approved or blocked.
+//! Pinned tool definitions: changes since the approval, side by side, to approve or block.
 
 use askama::Template;
 use axum::extract::Path;
@@ -17,7 +17,7 @@ struct Pin {
     key: String,
     state: String,
     policy: String,
-    /// Of what is offered now.
+    /// Hash of the current definition.
     hash: Option<String>,
     decided_at: Option<String>,
     diff: Vec<Change>,
@@ -33,7 +33,7 @@ struct Change {
     after: Value,
 }
 
-/// A text as it is, all else as JSON.
+/// Formats a string as is, other values as JSON.
 fn told(value: &Value) -> String {
     value.as_str().map_or_else(|| serde_json::to_string_pretty(value).unwrap_or_default(), str::to_owned)
 }
@@ -50,18 +50,18 @@ struct List<'a> {
     seat: &'a Seat,
     pins: Vec<Pin>,
     state: String,
-    /// Those that are not shown.
+    /// Number of pins that are not shown.
     more: usize,
 }
 
-/// Rows on the page; what waits comes first.
+/// Rows per page.
 const ROWS: usize = 200;
 
 pub(crate) async fn list(seat: Seat) -> Answer {
     let state = seat.asked("state").filter(|state| ["ok", "changed", "new", "blocked"].contains(state));
     let path = state.map_or_else(|| "/v1/pins".to_owned(), |state| format!("/v1/pins?state={state}"));
     let Pins { mut pins } = seat.get(&path).await.or_trouble(&seat)?;
-    // What waits for somebody comes first.
+    // Pins that need a decision come first.
     pins.sort_by_key(|pin| pin.state == "ok");
     let more = pins.len().saturating_sub(ROWS);
     pins.truncate(ROWS);
@@ -86,7 +86,7 @@ pub(crate) async fn act(Path((key, deed)): Path<(String, String)>, Form { seat, 
         "block" => "blocked",
         _ => return go("/ui/pins"),
     };
-    // What was looked at is what is approved.
+    // Only the definition that was shown can be approved.
     let body = if deed == "approve" { json!({ "hash": fields.text("hash") }) } else { json!({}) };
     seat.post(&format!("/v1/pins/{}/{deed}", part(&key)), &body).await.or_trouble(&seat)?;
     go(&format!("/ui/pins?done={done}"))

@@ -1,4 +1,4 @@
-//! Searching as a model does, with how sure each hit is and why; from there to a form of the tool.
+//! Searching as a model does, with relevance and explanation of each hit and a link to try the tool.
 
 use askama::Template;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Language and light, kept by the browser.
+//! Language and theme, stored in cookies.
 
 use hikite_core::language::Language;
 use http::header::{HeaderValue, SET_COOKIE};
@@ -8,7 +8,7 @@ use crate::page::{Answer, go};
 use crate::seat::{LANGUAGE, LIGHT, Light};
 
 pub(crate) async fn change(Form { seat, fields }: Form) -> Answer {
-    // Only pages of ours are come back to.
+    // Redirects only to our own pages.
     let back =
         fields.some("back").filter(|back| back.starts_with("/ui") && !back.contains(['\\', '\n', '\r']));
     let mut response = go(back.unwrap_or("/ui"))?;

@@ -1,4 +1,4 @@
-//! Projects: who works there, which tools there are, how they are found, and the menu as a model sees it.
+//! Projects: members, tools, search settings, and the menu as a model sees it.
 
 use askama::Template;
 use axum::extract::Path;
@@ -21,14 +21,14 @@ struct Project {
     members: Vec<String>,
     permissions: Option<Value>,
     surface: Value,
-    /// `null` is off; left out means that of the house.
+    /// `null` is off; absent inherits the global setting.
     #[serde(deserialize_with = "present")]
     optimization: Option<Value>,
     managed_by_file: bool,
     created_at: Option<String>,
 }
 
-/// Tells a member that is null from one that is not there.
+/// Distinguishes a `null` member from an absent one.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -69,7 +69,7 @@ struct List<'a> {
     refused: Option<Refused>,
 }
 
-/// A choice and whether it is made.
+/// An option and whether it is selected.
 struct Choice {
     value: &'static str,
     name: &'static str,
@@ -107,7 +107,7 @@ struct Tokens {
     tokens: Vec<Token>,
 }
 
-/// What a model is shown.
+/// The tool menu of a model.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Menu {

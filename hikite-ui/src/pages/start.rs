@@ -1,4 +1,4 @@
-//! The first steps: how clients are connected, whether one is, and what they know already that can move in.
+//! First steps: connecting clients, checking the connection, and importing their configs.
 
 use askama::Template;
 use http::StatusCode;
@@ -81,7 +81,7 @@ pub(crate) async fn show(seat: Seat) -> Answer {
     page(&start)
 }
 
-/// Shows what would be done; does it when it was seen.
+/// Previews an import, or applies it.
 pub(crate) async fn import(Form { seat, fields }: Form) -> Answer {
     let config = fields.find("config").unwrap_or_default();
     let apply = fields.text("deed") == "apply";

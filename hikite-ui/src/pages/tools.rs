@@ -1,4 +1,4 @@
-//! One tool: what it says of itself and what we say instead, its switch, and a form to try it.
+//! A tool: its own and overridden texts, its switch, and a form to try it.
 
 use askama::Template;
 use axum::extract::Path;
@@ -64,7 +64,7 @@ impl Tool {
     }
 }
 
-/// What came of trying it.
+/// The result of trying a tool.
 #[derive(Debug)]
 struct Tried {
     raw: String,
@@ -130,7 +130,7 @@ async fn accounts(seat: &Seat) -> Vec<String> {
     all.accounts.into_iter().map(|account| account.name).collect()
 }
 
-/// One call: asked for as it came and made compact here would be two; the API gives both of one.
+/// Calls the tool once; the API returns both the raw and the compact result.
 async fn attempt(seat: &Seat, tool: &Tool, fields: &Fields) -> Tried {
     let mut tried = Tried {
         raw: String::new(),

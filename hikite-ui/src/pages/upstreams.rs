@@ -1,4 +1,4 @@
-//! MCP servers over HTTP, added and changed here. Programs are never: they come from the config file alone.
+//! Adding and changing MCP servers over HTTP. Local programs can only be configured in the config file.
 
 use askama::Template;
 use axum::extract::Path;
@@ -17,7 +17,7 @@ struct Upstream {
     entry: Entry,
 }
 
-/// As the config would have it.
+/// An upstream as in the config file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Entry {
@@ -106,7 +106,7 @@ fn form<'a>(seat: &'a Seat, fields: &Fields, is_new: bool, refused: Option<Refus
     }
 }
 
-/// What the API takes. A line of headers is a name and a value; an empty field is left out.
+/// Builds the API request. Each header line has a name and a value; empty fields are left out.
 fn definition(fields: &Fields) -> Value {
     let mut definition = json!({ "url": fields.text("url") });
     for name in ["type", "description", "timeout"] {

@@ -1,8 +1,8 @@
-//! What every page has around it: the ways to the others, what was just done, and the ways to see.
+//! The frame of every page: navigation, messages, and display settings.
 
 use super::Seat;
 
-/// A way to another page, and the key that leads there after `g`.
+/// A navigation link with its keyboard shortcut after `g`.
 pub(crate) struct Link {
     pub(crate) place: &'static str,
     pub(crate) key: &'static str,
@@ -10,7 +10,7 @@ pub(crate) struct Link {
 }
 
 impl Seat {
-    /// Those that this person can go.
+    /// Returns the links that this user can follow.
     pub(crate) fn links(&self) -> Vec<Link> {
         let everybody = [
             ("/ui", "h", self.t("Home")),
@@ -35,7 +35,7 @@ impl Seat {
         [("auto", self.t("Auto")), ("light", self.t("Light")), ("dark", self.t("Dark"))]
     }
 
-    /// What the form did that led here. Only these are told: anybody can write an address.
+    /// Returns the message for a finished action. Limited to known ones, because anybody can craft a URL.
     pub(crate) fn flash(&self) -> Option<&'static str> {
         Some(match self.asked("done")? {
             "saved" => self.t("Saved."),

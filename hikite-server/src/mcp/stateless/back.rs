@@ -1,5 +1,5 @@
-//! The client's side of a stateless call: progress and logs go out on the request that runs it now, questions
-//! wait for the next one.
+//! The backchannel of a stateless call: progress and logs go out on the request that currently runs it; questions are
+//! returned in its result and answered by the next request.
 
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw};
@@ -11,7 +11,7 @@ use hikite_wire::stateless::Claim;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions that may be on their way to the client at once.
+/// Maximum number of questions in flight.
 const QUESTIONS: usize = 16;
 const CANNOT: i32 = -32603;
 const UNSUPPORTED: i32 = -32602;
@@ -20,12 +20,12 @@ const UNSUPPORTED: i32 = -32602;
 pub(crate) struct Back {
     leg: Mutex<Leg>,
     asked: mpsc::Sender<Asked>,
-    /// Whether the client opens addresses that a server gives it.
+    /// `true` if the client supports URL elicitation.
     opens_urls: bool,
     lacking: Mutex<Option<QuestionKind>>,
 }
 
-/// The request that runs the call now.
+/// The request that currently runs the call.
 #[derive(Debug)]
 struct Leg {
     out: mpsc::Sender<Bytes>,
@@ -42,12 +42,12 @@ impl Back {
         (back, questions)
     }
 
-    /// Another request takes the call up.
+    /// Attaches the call to the next request.
     pub(crate) fn turn_to(&self, claim: &Claim, out: mpsc::Sender<Bytes>) {
         *self.leg.lock() = Leg::new(claim, out);
     }
 
-    /// The kind of question that was refused, if one was.
+    /// Returns the kind of question that was refused, if any.
     pub(crate) fn lacking(&self) -> Option<QuestionKind> {
         *self.lacking.lock()
     }

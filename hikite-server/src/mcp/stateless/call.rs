@@ -1,5 +1,5 @@
-//! One stateless request on its way through the gateway: lists, discovery, and calls that may have to wait for
-//! the client's next request.
+//! Runs one stateless request through the gateway: lists, discovery, and calls that may be suspended until the client's
+//! next request.
 
 use std::sync::Arc;
 
@@ -63,13 +63,13 @@ fn discover(app: &App, caller: &Caller, surfaces: Surfaces) -> Raw {
 }
 
 impl Request {
-    /// The session that would stand for a call that came now.
+    /// Returns the session that the next call of this client would use.
     fn next_session(&self, app: &App) -> Option<Arc<Session>> {
         app.lanes.next_session(&(self.arrival.caller.clone(), self.claim.abilities.clone()))
     }
 }
 
-/// What the request says of its sender is for us; an upstream is told what we are.
+/// Removes the client's own protocol claims from `_meta`; an upstream gets those of hikite.
 fn forget_claim(params: &mut Object) {
     let Some(mut meta) = params.get("_meta").and_then(Raw::object) else { return };
     for name in [META_REVISION, META_CAPABILITIES, META_CLIENT, META_LEVEL] {
@@ -123,7 +123,7 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
     }
 }
 
-/// Starts the call on a lane of its own.
+/// Starts the call on a pooled session.
 fn begin(
     app: &Arc<App>,
     request: &Request,
@@ -157,18 +157,18 @@ fn begin(
         if outcome.as_ref().is_ok_and(|result| is_of_type(result, ResultType::Task)) {
             lease.has_task();
         }
-        // After a time-out the server may still be at it.
+        // After a timeout the server may still be running the call.
         if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
             lease.answered();
         }
         drop(lease);
         outcome
     };
-    // It may go on in a later request, and still works for this one.
+    // The call may continue in a later request, but belongs to the trace of this one.
     Ok(Running::new(back, Box::pin(scope::within(within, outcome)), questions))
 }
 
-/// A server that answers with `input_required` itself: its state comes back to us in a ticket.
+/// Wraps the `requestState` of a server that returns `input_required` itself into a continuation token.
 fn with_ticket(app: &App, result: Raw, purpose: Purpose<'_>) -> Raw {
     if !waits(&result) {
         return result;
@@ -185,7 +185,7 @@ fn waits(result: &Raw) -> bool {
 }
 
 fn is_of_type(result: &Raw, kind: ResultType) -> bool {
-    // The quick look spares every other result the closer one.
+    // A substring search avoids parsing all other results.
     memchr::memmem::find(result.bytes(), b"\"resultType\"").is_some()
         && result.object().is_some_and(|body| ResultType::of(&body) == kind)
 }
@@ -198,7 +198,7 @@ fn code_of(error: &Error) -> Option<i32> {
     error.relayed.as_ref()?.object()?.get("code")?.decode().ok()
 }
 
-/// `elicitation: {}` means forms alone.
+/// Returns `true` if the client supports URL elicitation; `elicitation: {}` means forms only.
 fn opens_addresses(abilities: &Abilities) -> bool {
     let modes = abilities.elicitation.as_ref().and_then(Raw::object);
     modes.is_some_and(|modes| modes.get("url").is_some())
@@ -209,7 +209,7 @@ fn lacks_addresses() -> Refusal {
     Refusal::lacking(&Object::default().with("elicitation", url))
 }
 
-/// Addresses that a server of 2025-11-25 wants opened before the call is made again.
+/// Builds the URL elicitations that a server of 2025-11-25 requires before the call is repeated.
 fn addresses(error: &Error) -> Option<Raw> {
     let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
     let elicitations = data.get("elicitations")?.items().filter(|all| !all.is_empty())?;

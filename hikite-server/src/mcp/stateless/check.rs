@@ -1,4 +1,4 @@
-//! What a request of 2026-07-28 must satisfy before it is looked at: `_meta`, headers, revision, method.
+//! The checks that a request of 2026-07-28 must pass first: `_meta`, headers, revision, method.
 
 use hikite_core::error::Kind;
 use hikite_core::json::{Object, Raw};
@@ -30,7 +30,7 @@ const METHODS: [&str; 11] = [
     "tasks/cancel",
 ];
 
-/// Whether the version header names this revision.
+/// Returns `true` if the version header names this revision.
 pub(crate) fn names_revision(headers: &HeaderMap) -> bool {
     headers.get(REVISION_HEADER).is_some_and(|value| value.as_bytes() == REVISION.as_bytes())
 }
@@ -54,7 +54,7 @@ pub(crate) fn headers(
     }
 }
 
-/// The header must be there once and say the same as the body.
+/// Requires the header exactly once, with the value of the body.
 fn require(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), Refusal> {
     let mut values = headers.get_all(name).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
@@ -82,7 +82,7 @@ pub(crate) fn revision(claim: &Claim) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::BAD_REQUEST, UNSUPPORTED_REVISION, &message).with_data(data))
 }
 
-/// All revisions, newest first.
+/// Returns all supported revisions, newest first.
 pub(crate) fn supported() -> Vec<&'static str> {
     let older = Revision::ALL.into_iter().rev().map(Revision::name);
     std::iter::once(REVISION).chain(older).collect()
@@ -96,7 +96,7 @@ pub(crate) fn method(method: &str) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::NOT_FOUND, Kind::MethodNotFound.face().rpc, &message))
 }
 
-/// Arguments that the tool wants repeated in headers must stand there as they stand in the body.
+/// Checks the arguments that a tool wants mirrored in headers (`x-mcp-header`) against the body.
 pub(crate) fn mirrored(
     view: impl FnOnce() -> View,
     headers: &HeaderMap,
@@ -106,7 +106,7 @@ pub(crate) fn mirrored(
     let Some(name) = params.text("name").filter(|_| method == "tools/call") else { return Ok(()) };
     let view = view();
     let Ok(tool) = view.tool(&name) else { return Ok(()) };
-    // Most tools want none; they are not taken apart.
+    // Most tools mirror none and are not parsed.
     if memmem::find(tool.definition.bytes(), b"x-mcp-header").is_none() {
         return Ok(());
     }

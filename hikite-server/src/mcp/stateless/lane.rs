@@ -1,6 +1,6 @@
-//! Who stands behind stateless requests, for the sources, which think in sessions: a lane carries one call at a
-//! time, so that what a server sends belongs to that call and no other. Lanes are used again by later requests
-//! of the same caller with the same abilities, and with them the connections that servers keep for a session.
+//! Pooled sessions for stateless requests, because sources are built on sessions. A session carries one call at a time,
+//! so messages of a server belong to that call. It is reused by later requests of the same caller with the same
+//! capabilities, and with it the upstream connections of that session.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,19 +22,19 @@ use crate::app::App;
 #[derive(Debug)]
 pub(crate) struct Lanes {
     free: Mutex<HashMap<Likeness, Vec<Lane>>>,
-    /// Lanes there are, free or in use. Asked when one is opened, not when one is used again.
+    /// All sessions, free or in use. Consulted when one is opened, not when one is reused.
     places: Places<Arc<Mark>>,
 }
 
-/// A lane as the table of places sees it.
+/// The slot of a pooled session.
 #[derive(Debug)]
 struct Mark {
     likeness: Likeness,
     id: SessionId,
     opened: Instant,
-    /// Milliseconds after `opened` since which it is free; `IN_USE` if it is not.
+    /// Milliseconds after `opened` at which the session became free; `IN_USE` while it is leased.
     free_since: AtomicU64,
-    /// It has lost its place: when it is free again, it goes.
+    /// Set when the session has lost its slot; it is closed once it is free.
     is_evicted: AtomicBool,
 }
 
@@ -53,38 +53,38 @@ impl Mark {
     }
 }
 
-/// What callers of one lane have in common.
+/// The pool key: sessions are shared by requests with the same caller and capabilities.
 pub(crate) type Likeness = (Caller, Abilities);
 
 #[derive(Debug)]
 struct Lane {
     session: Arc<Session>,
-    /// The log level that the sources were last told.
+    /// The log level that was last sent to the sources.
     level: Option<Level>,
     last_used: Instant,
-    /// A server may be at a task of this lane: its connections are needed longer.
+    /// Set if a server may be running a task for this session, which needs its connections longer.
     has_tasks: bool,
-    /// Its end tells the sources to let go.
+    /// Leaves the gateway on drop, so that sources release the session.
     _joined: Joined,
     mark: Arc<Mark>,
     _place: Place<Arc<Mark>>,
 }
 
-/// Free lanes that are kept of one kind; after a rush the rest goes, and with it what servers keep for them.
+/// Maximum free sessions per key; the rest is closed after a burst, together with its upstream connections.
 const FREE: usize = 8;
 
-/// A lane in use; it is free again when this is dropped.
+/// A session in use; returned to the pool on drop.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) session: Arc<Session>,
     app: Arc<App>,
     lane: Option<Lane>,
-    /// Whether the server is done with the call. Else it may still ask for it, and the next call on the lane would
-    /// be taken for the one that is meant.
+    /// Set when the server has finished the call. If not, a late message of the server could be attributed to the next
+    /// call, so the session is discarded.
     answered: bool,
 }
 
-/// Nobody listens between the requests of a client without a session.
+/// An inbox that drops all messages: a stateless client reads nothing between its requests.
 struct Nobody;
 
 impl Inbox for Nobody {
@@ -101,7 +101,7 @@ impl Lanes {
         self.places.usage()
     }
 
-    /// The lane used last is taken first: calls that follow one another meet the same connections.
+    /// Leases a session, the most recently used first, so that consecutive calls share upstream connections.
     pub(crate) fn lease(app: &Arc<App>, likeness: Likeness, surfaces: Surfaces) -> Result<Lease, Error> {
         let free = app.lanes.free.lock().get_mut(&likeness).and_then(Vec::pop);
         let lane = match free {
@@ -113,7 +113,7 @@ impl Lanes {
         Ok(Lease { session, app: Arc::clone(app), lane: Some(lane), answered: false })
     }
 
-    /// The session whose lists a client of this kind sees: that of its next call, as far as that is known.
+    /// Returns the session whose lists a client sees: that of its next call, if there is one.
     pub(crate) fn next_session(&self, likeness: &Likeness) -> Option<Arc<Session>> {
         let free = self.free.lock();
         free.get(likeness).and_then(|lanes| lanes.last()).map(|lane| Arc::clone(&lane.session))
@@ -136,7 +136,7 @@ impl Lanes {
         Ok(Lane { session, level, last_used: opened, has_tasks, _joined: joined, mark, _place: place })
     }
 
-    /// Lets go of a lane that has lost its place: at once if it is free, else when it is.
+    /// Closes a session that has lost its slot, or marks it to be closed once it is free.
     fn evict(&self, mark: &Mark) {
         mark.is_evicted.store(true, Ordering::Relaxed);
         let gone = {
@@ -151,18 +151,18 @@ impl Lanes {
             }
             gone
         };
-        // Outside the lock: its end is told to every source.
+        // Dropped outside the lock, because all sources are notified.
         drop(gone);
     }
 
-    /// Lets go of lanes that have not been used since `before`.
+    /// Closes the sessions that were last used before `before`.
     pub(crate) fn expire(&self, before: Instant) {
         let mut gone = Vec::new();
         self.free.lock().retain(|_, lanes| {
             gone.extend(lanes.extract_if(.., |lane| lane.last_used < before));
             !lanes.is_empty()
         });
-        // Outside the lock: their end is told to every source.
+        // Dropped outside the lock, because all sources are notified.
         drop(gone);
     }
 
@@ -173,19 +173,19 @@ impl Lanes {
 }
 
 impl Lease {
-    /// The server has answered the call: the lane is free for the next.
+    /// Marks the call as finished by the server, so that the session can be reused.
     pub(crate) fn answered(&mut self) {
         self.answered = true;
     }
 
-    /// The call became a task.
+    /// Marks the session as having a task.
     pub(crate) fn has_task(&mut self) {
         if let Some(lane) = &mut self.lane {
             lane.has_tasks = true;
         }
     }
 
-    /// Whether the sources have to be told this level.
+    /// Returns `true` if this log level must be sent to the sources.
     pub(crate) fn changes_level(&mut self, level: Option<Level>) -> bool {
         let Some(lane) = self.lane.as_mut().filter(|_| level.is_some()) else { return false };
         let changes = lane.level != level;
@@ -212,7 +212,7 @@ impl Drop for Lease {
             let oldest = free.iter().position(|lane| !lane.has_tasks).filter(|_| free.len() > FREE);
             oldest.map(|oldest| free.remove(oldest))
         };
-        // Outside the lock: its end is told to every source.
+        // Dropped outside the lock, because all sources are notified.
         drop(over);
     }
 }

@@ -1,4 +1,5 @@
-//! `subscriptions/listen`: a stream of the changes a client asked for, until it hangs up or we stop.
+//! `subscriptions/listen`: a stream of the changes that a client subscribed to, until it disconnects or the server
+//! stops.
 
 use std::sync::Arc;
 
@@ -23,26 +24,26 @@ use crate::mcp::pipe::Pipe;
 use crate::mcp::stream;
 use crate::refusal::refusal;
 
-/// The flag that asks for changes of a list.
+/// The subscription flag and the notification of each list.
 const FLAGS: [(ListKind, &str, &str); 3] = [
     (ListKind::Tools, "toolsListChanged", "notifications/tools/list_changed"),
     (ListKind::Prompts, "promptsListChanged", "notifications/prompts/list_changed"),
     (ListKind::Resources, "resourcesListChanged", "notifications/resources/list_changed"),
 ];
 
-/// Resources of one listener; the answer says which of them are heard of.
+/// Maximum resource subscriptions of one listener; the acknowledgement names those in effect.
 const SUBSCRIPTIONS: usize = 1000;
 
-/// What is listened for, and where it goes.
+/// A subscription and its output.
 struct Listener {
     id: Id,
     kinds: Vec<ListKind>,
     out: mpsc::Sender<Bytes>,
-    /// What happened before the client was told that we listen; gone after.
+    /// Messages from before the acknowledgement; `None` after it.
     early: Mutex<Option<Vec<Bytes>>>,
 }
 
-/// Lives as long as the stream; its end unsubscribes.
+/// Unsubscribes on drop; lives as long as the stream.
 struct Listening {
     listener: Arc<Listener>,
     _joined: Joined,
@@ -64,7 +65,7 @@ pub(crate) async fn stream(app: &Arc<App>, request: Request) -> Response {
     }
 }
 
-/// On a pipe the request is answered when listening ends: when it is cancelled, the input ends or we stop.
+/// Listens on a pipe. The request is answered when listening ends: on cancellation, end of input or shutdown.
 pub(crate) async fn on_pipe(pipe: &Pipe, request: Request) -> Bytes {
     let id = request.id.clone();
     match begin(&pipe.app, request, pipe.out.clone()).await {
@@ -108,7 +109,7 @@ async fn begin(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Re
     Ok(Listening { listener, _joined: joined })
 }
 
-/// Those of the addresses whose changes will be told.
+/// Subscribes to the resources and returns those that succeeded.
 async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> {
     let mut subscribed = Vec::new();
     for uri in uris {
@@ -128,7 +129,7 @@ async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> 
 }
 
 impl Listener {
-    /// Says what is listened for, then what has happened since.
+    /// Sends the acknowledgement, then the messages from before it.
     async fn acknowledge(&self, honoured: Object) {
         let params = self.tagged(Object::default().with("notifications", honoured));
         let said = encode::notification("notifications/subscriptions/acknowledged", Some(&params));

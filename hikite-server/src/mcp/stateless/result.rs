@@ -1,4 +1,4 @@
-//! Results and errors in the words of 2026-07-28.
+//! Results and errors in the format of 2026-07-28.
 
 use std::sync::LazyLock;
 
@@ -14,15 +14,15 @@ use memchr::memmem;
 
 use crate::mcp::http::Answer;
 
-/// How long a list may be taken for fresh: changes are told on a `subscriptions/listen` stream.
+/// Freshness of a list; changes are announced on a `subscriptions/listen` stream.
 const LIST_TTL_MS: u32 = 60_000;
 
-/// Why a request is not answered with a result.
+/// An error response to a request.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
     error: Raw,
-    /// The kind of failure it is to whoever counts.
+    /// The error code for metrics.
     code: &'static str,
 }
 
@@ -37,7 +37,7 @@ impl Refusal {
         self
     }
 
-    /// The client would have to offer something that it did not.
+    /// Builds the error for a capability that the client has not declared.
     pub(crate) fn lacking(required: &Object) -> Self {
         let names = required.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
         let message = format!("the client must declare the capability {names} for this");
@@ -54,7 +54,7 @@ impl Refusal {
         Self::lacking(&Object::default().with(name, Raw::empty_object()))
     }
 
-    /// An error of the gateway or an upstream. A missing resource has another number than in the older revisions.
+    /// Converts an error of the gateway or an upstream. A missing resource has another code than in older revisions.
     pub(crate) fn of(error: &Error, uri: Option<&str>) -> Self {
         let object = error.rpc();
         let members = object.object().unwrap_or_default();
@@ -71,7 +71,7 @@ impl Refusal {
         }
     }
 
-    /// Its kind and its number.
+    /// Returns the error code for metrics and the JSON-RPC code.
     pub(crate) fn words(&self) -> (&'static str, i64) {
         let number = self.error.object().and_then(|error| error.get("code")?.decode().ok());
         (self.code, number.unwrap_or_default())
@@ -82,7 +82,7 @@ impl Refusal {
     }
 }
 
-/// Adds what every result of this revision carries; what an upstream has said already stays.
+/// Adds the members that every result of this revision has; those of an upstream are kept.
 pub(crate) fn complete(result: Raw) -> Raw {
     static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let meta = Object::default().with(META_SERVER, own_info());
@@ -96,7 +96,7 @@ pub(crate) fn complete(result: Raw) -> Raw {
     if has("\"resultType\"") || has("\"_meta\"") || !bytes.starts_with(b"{\"") {
         return amended(result);
     }
-    // Neither member can be there, so both go in front, and the rest stays as it came.
+    // Neither member is present, so both are prepended and the rest is copied unchanged.
     let mut out = Vec::with_capacity(HEAD.len() + bytes.len());
     out.extend_from_slice(&HEAD);
     out.push(b',');
@@ -120,7 +120,7 @@ fn amended(result: Raw) -> Raw {
     body.raw()
 }
 
-/// A list depends on the caller, and may be kept for a while; a resource only as long as its server says.
+/// Adds cache hints. A list depends on the caller and is fresh for a while; a resource only as long as its server says.
 pub(crate) fn cacheable(result: &Raw, is_list: bool) -> Raw {
     let mut body = result.object().unwrap_or_default();
     if body.get("ttlMs").is_none() {

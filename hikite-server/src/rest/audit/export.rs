@@ -1,5 +1,4 @@
-//! The audit as a file: lines of JSON with their hashes, which can be verified, or a table for a spreadsheet. Sent piece
-//! by piece, the oldest first, however many records there are.
+//! Export of the audit log as JSON lines with hashes, which can be verified, or as CSV. Streamed, oldest first.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use super::super::query::Query;
 use super::{filter, known};
 use crate::app::App;
 
-/// Records that are read at once.
+/// Records per read.
 const AT_ONCE: usize = 500;
 pub(crate) const JSONL: &str = "application/x-ndjson";
 pub(crate) const CSV: &str = "text/csv; charset=utf-8";
@@ -30,7 +29,7 @@ enum Format {
     Csv,
 }
 
-/// Where the next piece begins; nothing after the last.
+/// The position of an export; `after` is `None` at the end.
 struct Walk {
     app: Arc<App>,
     filter: AuditFilter,
@@ -51,7 +50,7 @@ pub(crate) async fn export(State(app): State<Arc<App>>, uri: Uri) -> Result<Resp
     };
     query.finish()?;
     let walk = Walk { app, filter, format, after: Some(0) };
-    // What cannot be read at all is an error, not half a file.
+    // A failing first read is an error response, not a truncated file.
     let first = walk.page(0).await?;
     let head = if format == Format::Csv { table::head() + "\n" } else { String::new() };
     let rest = unfold((walk, Some((head, first))), |(mut walk, given)| async move {

@@ -1,5 +1,5 @@
-//! A batch that is watched: an event for every task that begins or ends, and the report as the last one. The batch runs
-//! while the stream is read; whoever goes away cancels it.
+//! A batch as an event stream: one event per task that starts or ends, and the report last. The batch runs while the
+//! stream is read; disconnecting cancels it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -36,7 +36,7 @@ pub(super) fn run(app: Arc<App>, caller: Caller, origin: Origin, batch: Batch) -
             Ok(report) => sse::event("report", answer(&report, began.elapsed()).bytes()),
             Err(error) => sse::event("error", &text(refusal_after(error, began.elapsed())).await),
         };
-        // Nobody to hear it is nobody to tell.
+        // A failed send means that the client has disconnected.
         let _ = watcher.told.send(last);
     };
     let work = stream::once(scope::within(within, work)).filter_map(|()| async { None });
@@ -49,14 +49,14 @@ pub(super) fn run(app: Arc<App>, caller: Caller, origin: Origin, batch: Batch) -
     response
 }
 
-/// The words of a refusal, as it would have been answered.
+/// Returns the body of an error response.
 async fn text(refusal: Response) -> Bytes {
     refusal.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default()
 }
 
 struct Watcher {
     told: UnboundedSender<Bytes>,
-    /// By place in the plan.
+    /// Task ids, by position in the plan.
     ids: OnceLock<Vec<Arc<str>>>,
 }
 

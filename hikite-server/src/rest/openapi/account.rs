@@ -1,4 +1,4 @@
-//! The part of the description that is about accounts with services.
+//! OpenAPI: accounts with services.
 
 use serde_json::{Value, json};
 
@@ -250,7 +250,7 @@ fn name() -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": 64, "description": description })
 }
 
-/// A text that says something.
+/// Builds the schema of a non-empty string.
 fn word(description: &str) -> Value {
     json!({ "type": "string", "minLength": 1, "description": description })
 }

@@ -1,4 +1,4 @@
-//! The description of what people set up and look after: modules and how they are doing.
+//! OpenAPI: administration of modules and their state.
 
 mod module;
 mod preview;
@@ -33,14 +33,14 @@ pub(super) fn parameters() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A name that is made here.
+/// Builds a path parameter for a name with restricted characters.
 fn named(description: &str, example: &str) -> Value {
     let mut part = part("name", description, example);
     part["schema"]["pattern"] = "^[A-Za-z0-9_-]{1,64}$".into();
     part
 }
 
-/// A part of the path.
+/// Builds a path parameter.
 fn part(name: &str, description: &str, example: &str) -> Value {
     json!({
         "name": name, "in": "path", "required": true, "description": description,
@@ -64,7 +64,7 @@ fn text(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
 
-/// An object with one list.
+/// Builds the schema of an object with one list.
 fn listed(member: &str, of: &str) -> Value {
     let items = json!({ "type": "array", "items": reference(of) });
     json!({ "type": "object", "required": [member], "properties": { member: items } })

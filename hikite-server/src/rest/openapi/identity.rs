@@ -1,4 +1,4 @@
-//! The part of the description that is about who may come in: oneself, projects and tokens.
+//! OpenAPI: the caller, projects and tokens.
 
 use hikite_gateway::Surface;
 use serde_json::{Value, json};
@@ -186,7 +186,7 @@ fn me() -> Value {
     })
 }
 
-/// A project with more members than its form has; `open` where there may be others yet.
+/// Builds the schema of a project with additional members; `open` allows others.
 fn project(required: &[&str], more: &Value, open: bool) -> Value {
     let mut properties = project_form();
     if let (Some(properties), Some(more)) = (properties.as_object_mut(), more.as_object()) {

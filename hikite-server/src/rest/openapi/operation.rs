@@ -1,4 +1,4 @@
-//! The operations of the description.
+//! OpenAPI: the operations.
 
 use std::collections::BTreeSet;
 
@@ -8,24 +8,24 @@ use super::refused::{ALWAYS, WITH_BODY, reference};
 use crate::rest::audit;
 use crate::rest::tools::{LIMIT, LIMIT_MAX, PAGE_MAX};
 
-/// One method of one address.
+/// One method of one path.
 pub(super) struct Operation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) id: &'static str,
     pub(super) tag: &'static str,
     pub(super) summary: &'static str,
-    /// Its parameters, each an object or a reference.
+    /// Parameters, each an object or a reference.
     pub(super) parameters: Vec<Value>,
-    /// The name of its body's schema.
+    /// Schema name of the body.
     pub(super) body: Option<&'static str>,
-    /// Its answer: the status, what it is, and the name of its schema.
+    /// Success response: status, description and schema name.
     pub(super) answer: (u16, &'static str, Option<&'static str>),
-    /// Another answer that is as good.
+    /// Alternative success response.
     pub(super) also: Option<(u16, &'static str, Option<&'static str>)>,
-    /// Kinds of text that it answers with, where that is not JSON.
+    /// Media types of a response that is not JSON.
     pub(super) texts: &'static [&'static str],
-    /// Statuses of its own errors, besides those that every request may meet.
+    /// Statuses of its own errors, besides the common ones.
     pub(super) errors: &'static [u16],
     pub(super) needs_token: bool,
 }
@@ -108,7 +108,7 @@ impl Operation {
     }
 }
 
-/// What can be done with a tool once it is registered.
+/// Builds the links from a registered tool to its operations.
 fn links() -> Value {
     let link = |operation: &str, description: &str| {
         json!({
@@ -134,7 +134,7 @@ pub(crate) fn paths() -> Value {
     paths.into()
 }
 
-/// Every status of an error that some operation may answer with.
+/// Returns all error statuses of all operations.
 pub(crate) fn statuses() -> BTreeSet<u16> {
     operations().iter().flat_map(Operation::statuses).collect()
 }
@@ -339,7 +339,7 @@ fn query(name: &str, description: &str, schema: &Value) -> Value {
     json!({ "name": name, "in": "query", "description": description, "schema": schema })
 }
 
-/// By which records are chosen.
+/// Builds the filter parameters of audit records.
 fn chosen() -> Vec<Value> {
     let about = |word: &str| match word {
         "actor" => "Only records of this user, by name, id or subject.".to_owned(),

@@ -1,4 +1,4 @@
-//! The part of the description that is about pins.
+//! OpenAPI: tool definition pins.
 
 use hikite_core::pin::Pinning;
 use hikite_gateway::PinState;

@@ -1,16 +1,16 @@
-//! The error answers of the description, made from the one table of errors.
+//! OpenAPI: error responses, generated from the error table.
 
 use std::collections::BTreeMap;
 
 use hikite_core::error::TABLE;
 use serde_json::{Map, Value, json};
 
-/// What any request with a token may meet, whatever it asks.
+/// Statuses that any authenticated request may return.
 pub(crate) const ALWAYS: &[u16] = &[400, 401, 403, 404, 429, 500];
-/// And what one with a body may meet.
+/// Additional statuses of requests with a body.
 pub(crate) const WITH_BODY: &[u16] = &[408, 413, 415];
 
-/// The response components, by status.
+/// Builds the response components by status.
 pub(crate) fn responses() -> Value {
     let mut codes: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for face in TABLE {
@@ -21,7 +21,7 @@ pub(crate) fn responses() -> Value {
     all.map(|(status, codes)| (name(*status), response(*status, codes))).collect::<Map<_, _>>().into()
 }
 
-/// The member of `responses` that refers to one of them.
+/// Returns the entry of `responses` that references a component.
 pub(crate) fn reference(status: u16) -> (String, Value) {
     (status.to_string(), json!({ "$ref": format!("#/components/responses/{}", name(status)) }))
 }

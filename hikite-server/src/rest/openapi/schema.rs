@@ -1,4 +1,4 @@
-//! The schemas of the description: what is sent, what is answered, and the one shape of errors.
+//! OpenAPI: the schemas of requests, responses and errors.
 
 mod audit;
 mod batch;
@@ -246,7 +246,7 @@ fn categories() -> Value {
     json!({ "type": "object", "required": ["categories"], "properties": { "categories": list_of("Category") } })
 }
 
-/// Of a tool, as they are sent; null takes one away.
+/// Builds the schema of tool text overrides; `null` removes one.
 fn texts() -> Value {
     json!({
         "type": "object",

@@ -1,4 +1,4 @@
-//! Pages of the audit: every filter has an index, and what none answers is found all the same.
+//! Pages of the audit log: every filter has an index, and other searches succeed as well.
 
 use hikite_core::audit::Record;
 use sqlx::{Executor, Row};
@@ -8,7 +8,7 @@ use super::{append, record, seqs};
 use crate::connect::Engine;
 use crate::{AuditBatch, AuditFilter, AuditWalk, Store};
 
-/// How the database goes about a question, in its own words.
+/// Returns the query plan of the database.
 async fn plan(store: &Store, question: &str) -> String {
     let explain = match store.engine() {
         Engine::Sqlite => "EXPLAIN QUERY PLAN",
@@ -98,7 +98,7 @@ async fn a_text_is_found_in_what_a_record_says_and_not_in_how_it_is_written() {
             ("a%c", vec![]),
             ("語", vec![33]),
             ("request-7", vec![7]),
-            // Every record has these members and none says so.
+            // All records have these members, but none contains this text.
             ("requestId", vec![]),
             ("x\0y", vec![]),
         ] {
@@ -119,7 +119,7 @@ async fn a_text_is_found_in_what_a_record_says_and_not_in_how_it_is_written() {
 async fn pages_go_on_where_the_one_before_ended_whatever_is_asked() {
     for place in Place::both() {
         let store = place.open().await;
-        // More than is looked through at once.
+        // More records than one scan covers.
         for from in 0..24 {
             append(&store, from * 1000 + 1..=(from + 1) * 1000).await;
         }

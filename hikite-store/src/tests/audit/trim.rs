@@ -1,4 +1,4 @@
-//! Trimming: by the database's clock, never by a node's own, and never without a trace.
+//! Trimming: by the database's clock only, and always with a trim record.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use crate::{AuditBatch, AuditFilter, AuditWalk, Boot, MachineClock, Retention, S
 const DAY: u64 = 24 * 3600 * 1000;
 const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
 
-/// The machine's clock as it is.
+/// Returns the machine's clock.
 async fn now(store: &Store) -> MachineClock {
     let wall_ms = store.now_ms().await.expect("a clock");
     MachineClock { wall_ms, boot: Some(Boot { id: "one".into(), uptime_ms: wall_ms }) }
 }
 
-/// A clock that is known to be right; the records of these tests are of 1970.
+/// Returns a clock that is confirmed as right; the records of these tests are from 1970.
 pub(super) async fn known(store: &Store) -> MachineClock {
     let clock = now(store).await;
     store.confirm_clock(&clock).await.expect("confirmed");
     clock
 }
 
-/// The same clock with another time on the wall.
+/// Returns the clock with another wall time.
 fn moved(clock: &MachineClock, ms: i64) -> MachineClock {
     MachineClock { wall_ms: clock.wall_ms.saturating_add_signed(ms), ..clock.clone() }
 }
 
-/// The same clock after so long.
+/// Returns the clock after some time.
 fn later(clock: &MachineClock, ms: u64) -> MachineClock {
     let boot = clock.boot.clone().map(|boot| Boot { uptime_ms: boot.uptime_ms + ms, ..boot });
     MachineClock { wall_ms: clock.wall_ms + ms, boot }
@@ -41,7 +41,7 @@ async fn trim(store: &Store, keep: Duration, clock: &MachineClock) -> Trimmed {
     store.trim_audit(Retention { keep, max_records: None }, clock).await.expect("trimmed")
 }
 
-/// As if so long had passed since the marks were made.
+/// Ages the marks.
 async fn age(store: &Store, ms: u64) {
     let text = format!("UPDATE audit_mark SET at = at - {ms}");
     store.writer().execute(&*text).await.expect("older");
@@ -64,7 +64,7 @@ async fn records_go_when_the_store_has_kept_them_long_enough_and_one_says_so() {
             Trimmed::default(),
             "an empty chain has nothing to trim"
         );
-        // Nodes whose clocks are wrong wrote these: what they took for the time does not count.
+        // Written by nodes with wrong clocks, whose times must not matter.
         let at = |n: u64| if n.is_multiple_of(2) { 1 } else { clock.wall_ms + 400 * DAY };
         let wrong = (1..=10).map(|n| Record { at: at(n), ..record(n) }).collect();
         store.append_audit(&mut AuditBatch::new(wrong)).await.expect("appended");
@@ -128,7 +128,7 @@ async fn no_more_than_so_many_stay_and_many_go_step_by_step_under_one_record() {
     }
 }
 
-/// Fails on a store that is trimmed by what a node takes for the time.
+/// Regression test: trimming must not use a node's own time.
 #[tokio::test]
 async fn a_node_a_year_ahead_erases_nothing_that_others_wrote() {
     let place = Place::postgres();
@@ -169,7 +169,7 @@ async fn a_clock_that_jumped_trims_nothing_until_somebody_confirms_it() {
     assert_eq!((kinds(&store).await, named(&store).await), (vec!["trim".to_owned(); 2], 0));
 }
 
-/// The first start of this version on a file of the one before, by a clock that is wrong.
+/// The first start of this version on an older file, with a wrong clock.
 #[tokio::test]
 async fn a_clock_nobody_knows_yet_is_held_against_the_newest_record() {
     let place = Place::sqlite();
@@ -206,7 +206,7 @@ async fn what_goes_without_a_trim_record_is_refused_or_named() {
             assert_eq!(broken.seq, expected);
             assert!(broken.problem.contains("no trim record says so"), "{}", broken.problem);
         }
-        // One that was emptied with its ends: a mark knows better.
+        // The chain was emptied together with its ends, but a mark remains.
         empty(&store).await;
         append(&store, 1..=6).await;
         trim(&store, KEEP, &known(&store).await).await;
@@ -222,7 +222,7 @@ async fn a_store_of_the_version_before_verifies_as_it_did_and_goes_on() {
         let clock = now(&before).await;
         let old = (1..=20).map(|n| Record { at: clock.wall_ms - (120 - n) * DAY, ..record(n) }).collect();
         before.append_audit(&mut AuditBatch::new(old)).await.expect("appended");
-        // As the version before trims: no record says so.
+        // An earlier version trims without a record.
         for text in [
             "UPDATE audit_end SET seq = 4, hash = (SELECT hash FROM audit WHERE seq = 4) WHERE name = 'first'",
             "DELETE FROM audit WHERE seq <= 4",
@@ -233,13 +233,13 @@ async fn a_store_of_the_version_before_verifies_as_it_did_and_goes_on() {
         let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
         assert_eq!((verified.broken.clone(), verified.first.seq, verified.records()), (None, 4, 16));
         assert_eq!(verified.trim, Some(TrimTrace::Before));
-        // A node of the version before goes on writing beside us, and cannot remove what no record covers.
+        // A node of the previous version keeps writing, and cannot remove what no record covers.
         append(&before, 21..=22).await;
         before.writer().execute("DELETE FROM audit WHERE seq <= 10").await.expect_err("kept");
         assert_eq!(named(&store).await, 0);
         let keep = Duration::from_millis(105 * DAY + DAY / 2);
         if store.engine() == Engine::Sqlite {
-            // The newest record is a hundred days old: nobody knows yet that the clock is right.
+            // The newest record is a hundred days old, so the clock is not trusted yet.
             assert!(trim(&store, keep, &clock).await.paused.is_some());
             store.confirm_clock(&clock).await.expect("confirmed");
         }

@@ -1,4 +1,4 @@
-//! Modules: what they are, how they are doing, and their switches.
+//! OpenAPI: modules, their state and switches.
 
 use serde_json::{Value, json};
 

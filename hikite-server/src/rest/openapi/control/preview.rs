@@ -1,4 +1,4 @@
-//! Looking through the eyes of others, and who is there.
+//! OpenAPI: previews, sessions, consents and logins.
 
 use serde_json::{Value, json};
 

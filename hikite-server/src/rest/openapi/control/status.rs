@@ -1,4 +1,4 @@
-//! The whole at a glance.
+//! OpenAPI: status overview.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Upstream servers and categories that are kept in the store.
+//! OpenAPI: upstream servers and categories in the store.
 
 use serde_json::{Value, json};
 

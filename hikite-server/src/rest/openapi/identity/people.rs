@@ -1,4 +1,4 @@
-//! The part of the description that is about people who log in, and the clients that do it for them.
+//! OpenAPI: users and OAuth clients.
 
 use serde_json::{Value, json};
 

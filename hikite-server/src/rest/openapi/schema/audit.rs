@@ -1,4 +1,4 @@
-//! The schemas of the audit.
+//! OpenAPI: schemas of the audit log.
 
 use serde_json::{Value, json};
 

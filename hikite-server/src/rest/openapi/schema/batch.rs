@@ -1,4 +1,4 @@
-//! What is sent to run a batch and what it answers.
+//! OpenAPI: schemas of batch requests and reports.
 
 use hikite_core::plan::{OnError, Status};
 use hikite_core::risk::Risk;
@@ -39,13 +39,13 @@ pub(super) fn request() -> Value {
     })
 }
 
-/// An id is what can stand in a reference as it is.
+/// Pattern of a task id: anything that can appear in a reference unescaped.
 const ID: &str = concat!(
     r#"^[^\s.\[\]{}?"'\x00-\x1f\x7f-\x9f]"#,
     r#"([^.\[\]{}?"'\x00-\x1f\x7f-\x9f]*[^\s.\[\]{}?"'\x00-\x1f\x7f-\x9f])?$"#
 );
 
-/// What is null counts as left out.
+/// Builds the schema of a task; `null` counts as absent.
 pub(super) fn task() -> Value {
     let or_null = |kind: &str| json!([kind, "null"]);
     let text = |description: &str| json!({ "type": or_null("string"), "pattern": "\\S", "description": description });

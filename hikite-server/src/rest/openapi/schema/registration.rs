@@ -1,8 +1,8 @@
-//! The form that registers a tool, as the description has it.
+//! OpenAPI: schema of a tool registration.
 
 use serde_json::{Value, json};
 
-/// A member of the form that may also be null, which says nothing.
+/// Builds the schema of an optional member; `null` counts as absent.
 fn optional(kind: &str, description: &str) -> Value {
     json!({ "type": [kind, "null"], "description": description })
 }

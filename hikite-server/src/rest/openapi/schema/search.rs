@@ -1,4 +1,4 @@
-//! What is sent to the Search API and what it answers.
+//! OpenAPI: schemas of the Search API.
 
 use serde_json::{Value, json};
 
