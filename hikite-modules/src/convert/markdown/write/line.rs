@@ -1,5 +1,5 @@
-//! Writes a line as Markdown. Markers are tried first; if parsing does not return the same line (`**「注意」**です` is not
-//! bold without a blank), HTML tags are used, and finally everything that could be markup is escaped.
+//! Writes a line as Markdown. Markers are tried first; if parsing does not return the same line, HTML tags are used
+//! (`**「注意」**です` is not bold without a blank), and finally everything that could be markup is escaped.
 
 use super::super::escape::{self, Pairs, Spot};
 use super::super::read::read;
