@@ -22,14 +22,14 @@ use crate::spawner::Turn;
 use crate::upstream::Inner;
 use crate::{http, sse, stdio};
 
-/// A start that takes longer continues but frees its start slot for others: it may hang or be downloading.
+/// A start that takes longer continues but releases its permit for others: it may hang or be downloading.
 const TURN: Duration = Duration::from_secs(10);
 /// Timeout for the exit of a process that is being replaced.
 const GONE: Duration = Duration::from_secs(10);
 
 impl Inner {
-    /// Opens and initializes a connection. `asker` is the call it is opened for: the server can ask its session even
-    /// before that call is sent.
+    /// Opens and initializes a connection. The server can ask the session of the call it is opened for even before that
+    /// call is sent.
     pub(crate) async fn open(
         self: &Arc<Self>,
         purpose: Purpose,
@@ -210,7 +210,7 @@ impl Inner {
         tokio::time::timeout(start_timeout, greeting).await.unwrap_or_else(|_| Err(self.too_slow()))
     }
 
-    /// Waits for a start slot and a process slot.
+    /// Waits for a start permit and a process slot.
     async fn await_turn(&self, connection: &Arc<Connection>) -> Result<(Turn, OwnedSemaphorePermit), Error> {
         if let Some(rest) = self.crashes.rest(Instant::now()) {
             let reason = format!("`{}` keeps ending soon after its start", self.definition.name);
@@ -270,7 +270,7 @@ impl Inner {
     }
 }
 
-/// Runs `work` with the start slot, and releases the slot after `TURN`.
+/// Runs `work` while holding the start permit, which is released after a while even if the work goes on.
 async fn keeping<T>(turn: Option<Turn>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if let Ok(done) = tokio::time::timeout(TURN, &mut work).await {

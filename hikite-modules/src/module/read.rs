@@ -19,7 +19,7 @@ use crate::file::{AnswerWord, File, RequestFile, Verify};
 use crate::scope::Scope;
 
 impl Service {
-    /// Parses a module file. Returns all violations at once; jq programs are checked on first use or by `problems`.
+    /// Parses a module file. Returns all violations at once; jq programs are compiled later.
     pub fn read(yaml: &str, settings: &Settings) -> Result<Self, Vec<Fault>> {
         let file = File::read(yaml)?;
         let mut reader = Reader { file: &file, definitions: file.defs.as_str().into(), faults: Vec::new() };

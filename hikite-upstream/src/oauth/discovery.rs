@@ -20,7 +20,7 @@ pub(super) struct Found {
     pub(super) announces: bool,
 }
 
-/// Discovers the authorization server. `told` is the metadata URL of the challenge, `wanted` the configured issuer.
+/// Discovers the authorization server from the metadata URL of the challenge and the configured issuer, if any.
 pub(super) async fn find(
     fetcher: &Fetcher,
     told: Option<&str>,

@@ -73,7 +73,7 @@ impl Authorization {
         }
     }
 
-    /// Loads the stored tokens if they differ from `shown`. Returns `true` if they do.
+    /// Loads the stored tokens. Returns `true` if they differ from those last sent.
     pub(super) async fn take_kept(&self, shown: Option<&Tokens>) -> Result<bool, Error> {
         let Some(kept) = self.kept().await? else { return Ok(false) };
         if shown == Some(&kept) {
