@@ -19,7 +19,7 @@ use crate::outbound::Outbound;
 
 /// Wait for `server/discover` before `initialize` is sent too, for a stdio server of unknown revision.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
-/// Same wait for a server that answered `server/discover` before, or a remote one.
+/// Wait for `server/discover` from a server that answered it before, or a remote one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Error name: a stdio server answered neither handshake within half of its start timeout, and may be stuck on the
