@@ -1,5 +1,5 @@
-//! The address of a request: scheme and host are fixed, values go into the path and the query, where they are
-//! escaped. A value can therefore never lead a request to another host or another place of its path.
+//! URL of a request. Scheme and host are fixed; argument values are percent-encoded into the path and the query, so a
+//! value can never redirect a request to another host or path.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault, step};
@@ -22,7 +22,7 @@ pub(crate) struct Address {
 struct Pair {
     name: Box<str>,
     escaped_name: Box<str>,
-    /// Nothing where the name stands alone.
+    /// `None` for a name without a value.
     value: Option<Template>,
 }
 
@@ -67,12 +67,12 @@ impl Address {
         Some(Self { scheme, authority, path, pairs })
     }
 
-    /// The names in its query.
+    /// Returns the names in the query.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.pairs.iter().map(|pair| &*pair.name)
     }
 
-    /// What stands in the query whatever is asked: it may be a key.
+    /// Returns the query values without references. They may be keys.
     pub(crate) fn fixed_values(&self) -> impl Iterator<Item = &str> {
         self.pairs.iter().filter_map(|pair| pair.value.as_ref()?.as_fixed())
     }
@@ -81,7 +81,7 @@ impl Address {
         self.authority.host()
     }
 
-    /// The address for these arguments; `rest` of them become pairs of their own.
+    /// Builds the URL for these arguments. The `rest` of them become query pairs.
     pub(crate) fn fill(&self, arguments: &Object, rest: Option<&Rest>) -> Result<Uri, Error> {
         let mut out = String::with_capacity(128);
         self.fill_path(arguments, &mut out)?;
@@ -93,7 +93,7 @@ impl Address {
             write_pairs(name, value, &mut out);
         }
         if out.len() > path_end {
-            // Every pair was written with an ampersand before it.
+            // Every pair was written with a leading ampersand.
             out.replace_range(path_end..=path_end, "?");
         }
         let path = PathAndQuery::try_from(out).ok();
@@ -152,7 +152,7 @@ impl Address {
 }
 
 impl Pair {
-    /// Nothing at all where something it needs is absent.
+    /// Writes nothing if a value that it needs is absent.
     fn write(&self, arguments: &Object, out: &mut String) {
         let Some(value) = &self.value else {
             out.push('&');
@@ -175,7 +175,7 @@ impl Pair {
     }
 }
 
-/// Appends `&name=value`; once per element of a list, and nothing for `null`.
+/// Appends `&name=value`, once per element of a list, and nothing for `null`.
 pub(crate) fn write_pairs(name: &str, value: &Raw, out: &mut String) {
     let mut write = |value: &Raw| {
         if !value.is_null() {
@@ -209,7 +209,7 @@ fn authority(written: &str) -> Result<Authority, &'static str> {
     Ok(authority)
 }
 
-/// The query as it stands in an address.
+/// Parses the query part of a URL template.
 fn written_pairs(reader: &mut Reader<'_>, query: &str) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for written in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -230,7 +230,7 @@ fn written_pairs(reader: &mut Reader<'_>, query: &str) -> Vec<Pair> {
     pairs
 }
 
-/// The `query` member.
+/// Parses the `query` member.
 fn object_pairs(reader: &mut Reader<'_>, query: &Raw) -> Vec<Pair> {
     let Some(members) = query.object() else {
         reader.fault("/http/query", "`query` is an object of names and values");
@@ -261,7 +261,7 @@ fn object_pairs(reader: &mut Reader<'_>, query: &Raw) -> Vec<Pair> {
     pairs
 }
 
-/// The text of a piece; a letter stands for a value.
+/// Returns the text of a piece, with a letter in place of a value.
 fn literal(piece: &Piece) -> &str {
     match piece {
         Piece::Text(text) => text,

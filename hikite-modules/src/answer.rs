@@ -1,5 +1,5 @@
-//! From an HTTP answer to a value or an error. What a service says when it refuses is shown in short and cleaned:
-//! no address, no header, nothing that stood in the request as a credential.
+//! Converts HTTP responses to values or errors. Error messages of a service are shortened and sanitized: no URL, no
+//! header, no credential of the request.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use http::{HeaderMap, Method, Response, StatusCode};
 
 use crate::pick::Pick;
 
-/// What is read of a refusal.
+/// Bytes read from an error response.
 pub(crate) const REFUSAL_BYTES: usize = 64 * 1024;
-/// What is shown of it.
+/// Characters shown of an error message.
 const SHOWN: usize = 200;
-/// Where services put the words of a refusal, the usual ones first.
+/// Members that may hold the error message, most common first.
 const WORDS: [&str; 7] = ["message", "error_description", "detail", "error", "title", "reason", "errors"];
-/// Shorter texts are no credentials, and hiding them would garble the message.
+/// Shorter texts are no credentials, and masking them would garble the message.
 const SHORTEST_HIDDEN: usize = 6;
 
 pub(crate) async fn value(
@@ -52,7 +52,7 @@ pub(crate) async fn value(
     }
 }
 
-/// What a request that got no answer, or not all of it, looks like to the caller. The reason goes to the log.
+/// Converts a transport failure to an error. The reason goes to the log only.
 pub(crate) fn unsent(error: &SendError) -> Error {
     tracing::debug!(reason = %error, "a request of a tool failed");
     match error {
@@ -137,12 +137,12 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &Bytes, hidden: &[Box<
     Error { retry_after: waits.then(|| retry_after(headers)).flatten().map(bounded), ..error }
 }
 
-/// No service may make a caller wait for years.
+/// Limits the delay of `Retry-After`.
 fn bounded(wait: Duration) -> Duration {
     wait.min(Duration::from_secs(24 * 3600))
 }
 
-/// What a service says in its refusal, if it says it in words.
+/// Extracts the error message of a response, if it has one.
 pub(crate) fn words(headers: &HeaderMap, body: &Bytes) -> Option<String> {
     if let Ok(value) = Raw::parse(body.clone()) {
         return said(&value, 0);
@@ -165,7 +165,7 @@ fn said(value: &Raw, depth: usize) -> Option<String> {
     WORDS.iter().filter_map(|word| members.get(word)).find_map(|member| said(member, depth + 1))
 }
 
-/// One short line without addresses and without the fixed values of the request.
+/// Returns one short line without URLs and without the fixed values of the request.
 pub(crate) fn clean(text: &str, hidden: &[Box<str>], most: usize) -> String {
     let mut text: String = text.chars().take(most * 8).collect();
     for secret in hidden.iter().filter(|secret| secret.len() >= SHORTEST_HIDDEN) {

@@ -1,5 +1,5 @@
-//! The body of a request: a JSON document with references in its strings. A string that is one reference and nothing
-//! else keeps the type of the value; whatever names an absent value is left out.
+//! Body of a request: a JSON document with references in its strings. A string that consists of one reference keeps the
+//! type of the value; members with absent values are left out.
 
 use bytes::Bytes;
 use hikite_core::fault::step;
@@ -11,7 +11,7 @@ use crate::header::Headers;
 use crate::reference::{Reference, text};
 use crate::template::Template;
 
-/// Deeper documents are nobody's request.
+/// Maximum nesting depth.
 const DEEPEST: usize = 64;
 
 pub(crate) struct Body {
@@ -24,7 +24,7 @@ pub(crate) enum Encoding {
     Json,
     /// `application/x-www-form-urlencoded`.
     Form,
-    /// Any other content type: a string is sent as it is.
+    /// Any other content type: a string is sent unchanged.
     Text,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Part {
     Text(Template),
     Object(Vec<(Box<str>, Self)>),
     List(Vec<Self>),
-    /// An object of the arguments that nothing mentions.
+    /// An object of all arguments that no template mentions.
     Rest(Rest),
 }
 
@@ -52,7 +52,7 @@ impl Encoding {
 }
 
 impl Body {
-    /// The bytes for these arguments; nothing if the whole body is an absent value.
+    /// Builds the body for these arguments. Returns `None` if the whole body is an absent value.
     pub(crate) fn fill(&self, arguments: &Object) -> Option<Bytes> {
         let mut out = Vec::with_capacity(128);
         if !self.part.write(arguments, &mut out) {
@@ -84,7 +84,7 @@ impl Part {
         }
     }
 
-    /// Appends the JSON; nothing is appended and `false` given where it is absent.
+    /// Appends the JSON. Returns `false` and appends nothing if the value is absent.
     fn write(&self, arguments: &Object, out: &mut Vec<u8>) -> bool {
         match self {
             Self::Fixed(raw) => out.extend_from_slice(raw.bytes()),
@@ -170,12 +170,12 @@ fn read(reader: &mut Reader<'_>, pointer: &str, raw: &Raw, depth: usize) -> Part
             let items = items.map(|(at, item)| read(reader, &format!("{pointer}/{at}"), &item, depth + 1));
             fixed_if_all(Part::List(items.collect()))
         }
-        // What is kept must not keep the whole form alive.
+        // Copied, so that it does not keep the buffer of the whole definition alive.
         _ => Part::Fixed(raw.copied()),
     }
 }
 
-/// What holds no reference is put together once.
+/// Renders a part without references once.
 fn fixed_if_all(part: Part) -> Part {
     let is_fixed = |part: &Part| matches!(part, Part::Fixed(_));
     let all = match &part {

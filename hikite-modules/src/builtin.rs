@@ -1,9 +1,9 @@
-//! The services that come with hikite.
+//! Built-in modules.
 
 #[cfg(test)]
 mod page;
 
-/// Their files by name, in the order in which they are shown.
+/// Module files by name, in display order.
 pub const BUILTIN: [(&str, &str); 7] = [
     ("notion", include_str!("../modules/notion.yaml")),
     ("github", include_str!("../modules/github.yaml")),
@@ -21,7 +21,7 @@ mod tests {
     use crate::module::Service;
     use crate::module::tests::settings;
 
-    /// The probe of each service, as the vendor's own description of the API has it.
+    /// Checks the verification request of each module against the vendor's own API description.
     #[test]
     fn every_service_proves_a_credential_at_an_address_that_its_vendor_describes() {
         let described = [

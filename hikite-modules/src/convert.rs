@@ -1,6 +1,6 @@
-//! What services keep their texts in, as Markdown and back: Notion blocks, the Atlassian Document Format, the
-//! storage format of Confluence and HTML. Everything here is a function of its input: no file, no socket, no
-//! clock. No text is lost on the way, and no input, however deep or broken, is refused.
+//! Converters between Markdown and the document formats of services: Notion blocks, the Atlassian Document Format,
+//! Confluence storage format and HTML. All are pure functions: no file, no socket, no clock. No text is lost, and no
+//! input is rejected, however deep or broken.
 
 pub mod adf;
 pub mod html;

@@ -1,27 +1,27 @@
-//! Percent signs: values that must not change the shape of an address, and addresses as people write them.
+//! Percent-encoding of values, which must not change the structure of a URL, and of URLs as people write them.
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Appends a value so that nothing in it has a meaning of its own: only unreserved characters stay (RFC 3986, 2.3).
+/// Appends a value with everything encoded but unreserved characters (RFC 3986, 2.3).
 pub(crate) fn value(text: &str, out: &mut String) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     escape(text, is_plain, out);
 }
 
-/// Appends a part of an address as its author wrote it; only what an address cannot hold is escaped.
+/// Appends a part of a URL template, encoding only characters that a URL cannot contain.
 pub(crate) fn written(text: &str, out: &mut String) {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
     escape(text, is_plain, out);
 }
 
-/// Whether a path, once a server has taken it apart, has a step that is `.` or `..`.
+/// Returns `true` if a decoded path contains a `.` or `..` segment.
 pub(crate) fn has_dot_segment(path: &str) -> bool {
     let decoded = decode(path.as_bytes());
     let mut segments = decoded.split(|byte| matches!(byte, b'/' | b'\\'));
     segments.any(|segment| segment == b"." || segment == b"..")
 }
 
-/// A name or a value of a query as it was meant.
+/// Decodes a name or value of a query.
 pub(crate) fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&decode(text.replace('+', " ").as_bytes())).into_owned()
 }

@@ -1,5 +1,5 @@
-//! An expression of a module file. Plain paths are followed at once; everything else is jq, compiled by its first use. They
-//! are their author's word, which was read before, so nothing bounds them.
+//! Expressions of module files. Plain paths are evaluated directly; everything else is jq, compiled on first use.
+//! Module files are reviewed before they are installed, so their programs run without limits.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::jq::Program;
 use crate::scope::Scope;
 
-/// What all expressions of a tool may name.
+/// Definitions and variables available to all expressions of a tool.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     pub(crate) definitions: Arc<str>,
@@ -27,7 +27,7 @@ pub(crate) struct Expression {
 
 enum Form {
     Path(Path),
-    /// The text alone is the name of a variable.
+    /// A single variable.
     Variable(Box<str>),
     Program {
         names: Names,
@@ -50,7 +50,7 @@ impl Expression {
         Self { text: trimmed.into(), form }
     }
 
-    /// What is wrong with it, found out now and not by its first use.
+    /// Compiles the expression and returns its error, if any.
     pub(crate) fn problem(&self) -> Option<String> {
         match &self.form {
             Form::Path(_) | Form::Variable(_) => None,
@@ -58,7 +58,7 @@ impl Expression {
         }
     }
 
-    /// Which variables it names.
+    /// Returns the variables that it uses.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
         let (one, several) = match &self.form {
             Form::Path(_) => (None, &[][..]),
@@ -68,7 +68,8 @@ impl Expression {
         one.into_iter().chain(several.iter().map(String::as_str))
     }
 
-    /// One value: several outputs, and all that a path with `[]` finds, are a list; nothing is null.
+    /// Evaluates to one value. Several outputs, and all matches of a path with `[]`, become a list; no output becomes
+    /// null.
     pub(crate) fn one(&self, input: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
         match &self.form {
             Form::Path(path) if path.is_single() => Ok(path.pick(input).unwrap_or_default()),
@@ -85,7 +86,7 @@ impl Expression {
         }
     }
 
-    /// Each of several values. A plain path to a list means its elements.
+    /// Evaluates to several values. A plain path to a list yields its elements.
     pub(crate) fn each<'v>(&self, input: &'v Value, scope: &Scope<'_>) -> Result<Vec<Cow<'v, Value>>, Error> {
         let outputs = match &self.form {
             Form::Path(path) => {
@@ -95,7 +96,7 @@ impl Expression {
             Form::Variable(name) => vec![scope.get(name).clone()],
             Form::Program { .. } => self.run(input, scope)?,
         };
-        // A program may give its rows one by one or as one list.
+        // A program may return its rows one by one or as one list.
         let outputs = match <[Value; 1]>::try_from(outputs) {
             Ok([Value::Array(items)]) => items,
             Ok([Value::Null]) => Vec::new(),
@@ -105,7 +106,7 @@ impl Expression {
         Ok(outputs.into_iter().map(Cow::Owned).collect())
     }
 
-    /// Whether it is neither null nor false.
+    /// Returns `true` if the value is neither null nor false.
     pub(crate) fn holds(&self, input: &Value, scope: &Scope<'_>) -> Result<bool, Error> {
         Ok(!matches!(self.one(input, scope)?, Value::Null | Value::Bool(false)))
     }
@@ -150,7 +151,7 @@ impl fmt::Debug for Expression {
     }
 }
 
-/// The variables that a text names, each once, in order.
+/// Returns the variables in a text, in order and without duplicates.
 fn used(text: &str, known: &HashSet<String>) -> Vec<String> {
     let mut used: Vec<String> = Vec::new();
     for rest in text.split('$').skip(1) {

@@ -1,5 +1,5 @@
-//! The module file: a service as a person describes it, in YAML. These types are its published schema; nothing here knows
-//! what the parts mean together.
+//! Module file format: the description of a service in YAML. These types define the published schema; the meaning of
+//! the parts is checked elsewhere.
 
 mod named;
 mod out;
@@ -192,7 +192,7 @@ pub(crate) struct PromptFile {
 }
 
 impl File {
-    /// All that is wrong with the file's form is told at once.
+    /// Parses a module file. Returns all violations of the schema at once.
     pub(crate) fn read(yaml: &str) -> Result<Self, Vec<Fault>> {
         let value: Value = serde_saphyr::from_str(yaml).map_err(|error| {
             let words = error.to_string();
@@ -200,7 +200,7 @@ impl File {
             vec![Fault::new("", first.trim_start_matches("error: "))]
         })?;
         Self::deserialize(&value).map_err(|error| {
-            // What is wrong is looked for only where something is.
+            // The schema check runs only if deserialization failed.
             let checked = Checker::new(Raw::parse(SCHEMA).ok()).check_template(&value, &[]);
             let faults = checked.err().map(|faults| faults.into_iter().map(of_file).collect());
             faults.unwrap_or_else(|| vec![Fault::new("", error.to_string())])
@@ -208,7 +208,7 @@ impl File {
     }
 }
 
-/// The checker speaks of parameters; a file has members.
+/// Rewords a violation: the checker refers to parameters, a file has members.
 fn of_file(fault: Fault) -> Fault {
     let message = if fault.message.starts_with("Required parameter missing") {
         "is missing".to_owned()
@@ -223,7 +223,7 @@ fn of_file(fault: Fault) -> Fault {
     Fault { message, ..fault }
 }
 
-/// The published schema of module files, as the types make it.
+/// Published JSON schema of module files, generated from the types.
 pub const SCHEMA: &str = include_str!("../../module.schema.json");
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Reads the `http` member of a registration: `{method?, url, headers?, query?, body?, result?}`. Everything that is
-//! wrong is told at once; what comes out needs no further look at call time.
+//! Parser for the `http` member of a registration: `{method?, url, headers?, query?, body?, result?}`. It reports all
+//! violations at once; its result needs no further checks at call time.
 
 use hikite_core::fault::{Fault, step};
 use hikite_core::json::{Object, Raw};
@@ -23,16 +23,16 @@ pub(crate) struct Form {
     pub(crate) address: Address,
     pub(crate) headers: Headers,
     pub(crate) body: Option<Body>,
-    /// Where arguments go that no template mentions, if not into the body.
+    /// Arguments that no template mentions, if they are sent in the query.
     pub(crate) query_rest: Option<Rest>,
     pub(crate) pick: Option<Pick>,
 }
 
-/// The arguments that no template mentions.
+/// Arguments that no template mentions.
 #[derive(Clone, Default)]
 pub(crate) struct Rest {
     names: Vec<Box<str>>,
-    /// What has its place already; kept only where the schema is open.
+    /// Arguments already used. Set only if the schema is open.
     taken: Option<Vec<Box<str>>>,
 }
 
@@ -100,7 +100,7 @@ impl Reader<'_> {
         self.faults.push(Fault::new(pointer, message));
     }
 
-    /// The template, unless something is wrong with it, which is told.
+    /// Parses a template and records its violations.
     pub(crate) fn template(&mut self, pointer: &str, written: &str) -> Option<Template> {
         let (parameters, mentioned) = (self.parameters, &mut self.mentioned);
         let parsed = Template::parse(written, &mut |name| {

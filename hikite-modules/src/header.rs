@@ -1,5 +1,4 @@
-//! The headers of a request. Their names are fixed; values hold no control characters, so that no argument can add
-//! a header of its own.
+//! Request headers. Their names are fixed, and values hold no control characters, so that no argument can add a header.
 
 use hikite_core::error::Error;
 use hikite_core::fault::{self, Fault, step};
@@ -9,7 +8,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use crate::form::Reader;
 use crate::template::{Piece, Template};
 
-/// What belongs to the connection or to the message as such is not a tool's to say.
+/// Headers of the connection or the message framing, which tools may not set.
 const OURS: [&str; 11] = [
     "connection",
     "content-encoding",
@@ -28,7 +27,7 @@ const OURS: [&str; 11] = [
 pub(crate) struct Headers {
     fixed: HeaderMap,
     filled: Vec<(HeaderName, Template)>,
-    /// The fixed values of the form: they may be credentials.
+    /// Fixed values of the definition. They may be credentials.
     hidden: Vec<Box<str>>,
 }
 
@@ -47,7 +46,7 @@ impl Headers {
         headers
     }
 
-    /// Sets a value where the form says nothing.
+    /// Sets a header that the definition does not set.
     pub(crate) fn unless_given(&mut self, name: HeaderName, value: &'static str) {
         if !self.fixed.contains_key(&name) && self.filled.iter().all(|(filled, _)| *filled != name) {
             self.fixed.insert(name, HeaderValue::from_static(value));
@@ -62,7 +61,7 @@ impl Headers {
         &self.hidden
     }
 
-    /// The headers for these arguments. One with an absent value is left out.
+    /// Builds the headers for these arguments. A header with an absent value is left out.
     pub(crate) fn fill(&self, arguments: &Object) -> Result<HeaderMap, Error> {
         let mut headers = self.fixed.clone();
         for (name, template) in &self.filled {
@@ -122,7 +121,7 @@ impl Headers {
     }
 }
 
-/// A value that can be sent; nothing if it cannot.
+/// Returns a sensitive header value, or `None` if it is invalid.
 fn value(text: &str) -> Option<HeaderValue> {
     if text.chars().any(char::is_control) {
         return None;

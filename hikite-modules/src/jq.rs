@@ -1,6 +1,5 @@
-//! Programs in jq, each run on one value. A program sees that value and nothing else: no file, no environment, no further
-//! input, no other program. It can still run for ever or take all memory, so one that nobody has read is run in a process
-//! of its own, which can be stopped.
+//! Runs jq programs on one value. A program has no access to files, environment, further input or other programs. It
+//! can still run forever or exhaust memory, so untrusted programs run in a separate process that can be killed.
 
 mod native;
 mod trouble;
@@ -18,13 +17,13 @@ use write::Writer;
 
 type Data = JustLut<Val>;
 
-/// The one thing that every program of jq may name and that is not a filter.
+/// The only global variable of jq.
 const ENVIRONMENT: &str = "$ENV";
 
-/// What looks around where it runs.
+/// Built-in filters that would reveal the environment.
 const CURIOUS: [&str; 3] = ["env", "localtime", "strflocaltime"];
 
-/// Ours in their place, and what programs for jq itself expect to be there.
+/// Replacements for these filters, and definitions that jq programs expect.
 const OURS: &str = r#"
 def env: {};
 def localtime: gmtime;
@@ -47,7 +46,7 @@ def @tsv: [.[] | if isstring then gsub("\\\\"; "\\\\") | gsub("\t"; "\\t") | gsu
     elif . == null then "" else tojson end] | join("\t");
 "#;
 
-/// A program that can be run.
+/// A compiled program.
 pub struct Program(Filter<Data>);
 
 impl std::fmt::Debug for Program {
@@ -57,12 +56,12 @@ impl std::fmt::Debug for Program {
 }
 
 impl Program {
-    /// Fails with what is wrong, and where.
+    /// Compiles a program. The error includes the position.
     pub fn compile(text: &str) -> Result<Self, Trouble> {
         Self::compile_with("", text, &[])
     }
 
-    /// The same with definitions before it and names of variables that it may use, without their `$`.
+    /// Compiles a program with definitions and variables, named without `$`.
     pub fn compile_with(definitions: &str, text: &str, variables: &[&str]) -> Result<Self, Trouble> {
         let ours = load::parse(OURS, |parser| parser.defs()).unwrap_or_default();
         let given = load::parse(definitions, |parser| parser.defs())
@@ -83,8 +82,8 @@ impl Program {
         Ok(Self(filter))
     }
 
-    /// What the program makes of the value: one output as it is, several as an array, none as null. No more than `most`
-    /// bytes of it are written.
+    /// Runs the program on JSON: one output is returned as it is, several as an array, none as null. The output is
+    /// limited to `most` bytes.
     pub fn run(&self, input: &[u8], most: usize) -> Result<Vec<u8>, Trouble> {
         let input = read::parse_single(input).map_err(|error| Trouble::Failed(error.to_string()))?;
         let ctx = self.context([]);
@@ -105,8 +104,7 @@ impl Program {
         })
     }
 
-    /// All that the program makes of a value, with these values for its variables. For programs that somebody has read:
-    /// nothing stops them.
+    /// Returns all outputs of the program. For trusted programs: there is no limit.
     pub fn outputs<'v>(
         &self,
         input: &Value,
@@ -123,7 +121,7 @@ impl Program {
     }
 }
 
-/// What is known for ever is known here, too.
+/// Shortens the lifetime of a definition.
 fn within<'a>(definition: load::parse::Def<&'static str>) -> load::parse::Def<&'a str> {
     definition
 }

@@ -1,5 +1,4 @@
-//! Tools that are described, not programmed: requests made from templates. Nothing here knows who may call what:
-//! a call that arrives here has been decided.
+//! Declarative tools: HTTP requests built from templates and module files. Authorization of callers happens elsewhere.
 
 mod address;
 mod answer;
@@ -34,12 +33,12 @@ pub use file::{Language, Named, SCHEMA};
 pub use module::{About, Review, Service, Settings, review};
 pub use tool::HttpTool;
 
-/// What is wrong with the `http` member of a form, where nobody wants the tool yet.
+/// Returns the violations in the `http` member of a registration without building the tool.
 pub fn faults(http: &Raw, schema: &Raw) -> Vec<Fault> {
     form::Form::read(http, schema).err().unwrap_or_default()
 }
 
-/// Tools that send their requests through `client`.
+/// Returns a factory of tools that send their requests through `client`.
 pub fn maker(client: Client, limits: Arc<Limits>) -> Maker {
     Arc::new(move |http, schema| {
         let tool = HttpTool::read(http, schema, client.clone(), &limits)?;

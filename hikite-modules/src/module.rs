@@ -1,4 +1,4 @@
-//! A service as a source of tools: a module file that was read, and what it takes to call what it describes.
+//! A service module as a `Source`: a parsed module file and everything needed to call its tools.
 
 mod about;
 mod account;
@@ -58,7 +58,7 @@ pub use review::{Review, review};
 use send::{Again, Refusals};
 use tool::{Tool, Work};
 
-/// What a service needs of the house.
+/// Dependencies of a service.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub client: Client,
@@ -73,7 +73,7 @@ pub struct Service {
     description: String,
     provider: Option<Arc<str>>,
     addresses: Addresses,
-    /// Proves a credential.
+    /// Verification request for credentials.
     probe: Option<request::Request>,
     headers: HeaderMap,
     paces: Paces,
@@ -102,7 +102,7 @@ impl Service {
         self.provider.as_deref()
     }
 
-    /// What of a tool's answer is worth reading; `None` if it does not have the shape that the file names.
+    /// Projects a tool's result to its output shape. Returns `None` if the result does not fit the shape.
     pub fn project(&self, tool: &str, arguments: Map<String, Value>, answer: &Value) -> Option<Value> {
         let tool = self.tool(tool).ok()?;
         let scope = tool.scope(arguments).ok()?;
@@ -255,7 +255,7 @@ impl Source for Service {
 }
 
 impl Tool {
-    /// The arguments as expressions see them: with defaults, and without nulls.
+    /// Returns the scope of expressions: the arguments with defaults and without nulls.
     fn scope(&self, given: Map<String, Value>) -> Result<Scope<'static>, Error> {
         let mut members = Map::new();
         for (name, schema) in self.schema["properties"].as_object().into_iter().flatten() {

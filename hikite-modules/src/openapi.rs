@@ -1,5 +1,5 @@
-//! An OpenAPI description as the beginning of a module file: somebody chooses operations, the rest is guessed and marked as
-//! such, and somebody looks it through. Text in, text out; nothing is fetched.
+//! Generates a draft module file from an OpenAPI description: a person chooses operations, the rest is guessed, marked
+//! as such, and reviewed by a person. Text in, text out; nothing is fetched.
 
 mod choice;
 mod list;
@@ -25,17 +25,17 @@ use schema::Schemas;
 use tool::{Made, Ways};
 use words::{line, single};
 
-/// Where a service is whose description does not say it.
+/// Placeholder for a missing server URL.
 const NOWHERE: &str = "https://api.example.com";
 
-/// A description that was read.
+/// A parsed OpenAPI description.
 #[derive(Debug)]
 pub struct Description {
     document: Value,
 }
 
 impl Description {
-    /// Reads JSON or YAML.
+    /// Parses JSON or YAML.
     pub fn read(text: &str) -> Result<Self, String> {
         let document: Value = match serde_json::from_str(text) {
             Ok(document) => document,
@@ -55,13 +55,13 @@ impl Description {
         Ok(Self { document })
     }
 
-    /// What the service calls itself.
+    /// Returns the title of the service.
     pub fn title(&self) -> String {
         let title = single(self.document["info"]["title"].as_str().unwrap_or_default());
         if title.is_empty() { "A service".to_owned() } else { title }
     }
 
-    /// A name for the module, made of the title.
+    /// Derives a module name from the title.
     pub fn name(&self) -> String {
         let title = self.title().to_lowercase();
         let words =
@@ -69,12 +69,12 @@ impl Description {
         name::snake(&words.collect::<Vec<_>>().join(" "), name::MODULE_CHARS)
     }
 
-    /// All that can be called, in the order of the file, each with the name that its tool gets.
+    /// Returns all operations in file order, each with the name of its tool.
     pub fn operations(&self) -> Vec<Operation<'_>> {
         operation::all(&self.document)
     }
 
-    /// A module file with a tool for each of these.
+    /// Generates a module file with a tool per operation.
     pub fn module(&self, name: &str, chosen: &[&Operation<'_>]) -> String {
         let schemas = Schemas::new(&self.document);
         let mut ways = Ways::default();
@@ -98,7 +98,7 @@ impl Description {
         text
     }
 
-    /// Everything before the tools.
+    /// Writes everything before the tools.
     fn head(&self, name: &str) -> String {
         let (base, base_is_known) = self.base();
         let info = &self.document["info"];
@@ -133,7 +133,7 @@ impl Description {
         text
     }
 
-    /// The first address, with what its variables are by default, and whether it is whole.
+    /// Returns the first server URL with default variables, and whether it is absolute.
     fn base(&self) -> (String, bool) {
         let server = &self.document["servers"][0];
         let mut url = single(server["url"].as_str().unwrap_or_default());
@@ -149,7 +149,7 @@ impl Description {
         (format!("{NOWHERE}{path}"), false)
     }
 
-    /// How the service wants to know who calls.
+    /// Describes the security schemes.
     fn security(&self) -> Vec<String> {
         let schemes = self.document["components"]["securitySchemes"].as_object();
         let told = |(name, scheme): (&String, &Value)| {
@@ -165,7 +165,7 @@ impl Description {
     }
 }
 
-/// Headers that every tool sends with the same value.
+/// Returns the headers that all tools send with the same value.
 fn shared_headers(tools: &[Made]) -> Map<String, Value> {
     let Some(first) = tools.first() else { return Map::new() };
     let everywhere =

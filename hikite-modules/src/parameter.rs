@@ -1,19 +1,19 @@
-//! What the schema of a tool says of its arguments: the names that templates may use.
+//! Argument names that templates may use, from the schema of a tool.
 
 use hikite_core::json::{Object, Raw};
 use hikite_core::suggest;
 
 use crate::reference::Reference;
 
-/// Words of a schema behind which more properties may stand.
+/// Schema keywords that may add properties.
 const COMPOSED: [&str; 6] = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if"];
 
 #[derive(Debug)]
 pub(crate) struct Parameters {
     properties: Object,
-    /// Its properties stand elsewhere than where we look, so that no name is wrong.
+    /// Set if properties are defined elsewhere, so that any name is accepted.
     is_composed: bool,
-    /// It says that there may be arguments beside those it names.
+    /// Set if the schema allows additional arguments.
     is_open: bool,
 }
 
@@ -35,7 +35,7 @@ impl Parameters {
         self.is_open
     }
 
-    /// The reference that stands between braces, or what is wrong with it.
+    /// Parses a reference, or returns what is wrong with it.
     pub(crate) fn reference(&self, written: &str) -> Result<Reference, String> {
         if self.properties.get(written).is_some() {
             return Ok(Reference::whole(written));
@@ -60,7 +60,7 @@ impl Parameters {
     }
 }
 
-/// Whether the steps below an argument fit its schema, as far as it tells.
+/// Checks the path below an argument against its schema, as far as it is known.
 fn below(schema: &Raw, reference: &Reference) -> Result<(), String> {
     let mut schema = schema.clone();
     for step in reference.further() {

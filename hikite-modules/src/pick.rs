@@ -1,4 +1,4 @@
-//! The part of a JSON answer that is the result: `data.items[0]`, or a JSON Pointer.
+//! Path to the result in a JSON response: `data.items[0]`, or a JSON Pointer.
 
 use hikite_core::json::Raw;
 
@@ -22,7 +22,8 @@ impl Pick {
         &self.written
     }
 
-    /// A number is an index in a list, counted from its end if negative, and a name in an object.
+    /// Returns the value at the path. A number is an index in a list, counted from its end if negative, and a name in
+    /// an object.
     pub(crate) fn find(&self, answer: &Raw) -> Option<Raw> {
         let mut value = answer.clone();
         for step in &self.steps {
@@ -41,7 +42,7 @@ impl Pick {
     }
 }
 
-/// Names separated by dots, each with any number of `[index]` or `["name"]` behind it.
+/// Parses names separated by dots, each followed by any number of `[index]` or `["name"]`.
 fn dotted(written: &str) -> Option<Vec<Box<str>>> {
     let mut steps: Vec<Box<str>> = Vec::new();
     let mut rest = written;

@@ -1,4 +1,4 @@
-//! `{name}` and `{a.b}`: where in the arguments a template takes a value from.
+//! References `{name}` and `{a.b}` to argument values in templates.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// To an argument as a whole, whatever its name looks like.
+    /// References a whole argument, whatever its name looks like.
     pub(crate) fn whole(name: &str) -> Self {
         Self { written: name.into(), first: name.into(), further: Box::default() }
     }
 
-    /// Steps separated by dots; `None` if one of them is empty.
+    /// Parses steps separated by dots. Returns `None` if one is empty.
     pub(crate) fn dotted(written: &str) -> Option<Self> {
         let mut steps = written.split('.');
         let first = steps.next()?;
@@ -26,22 +26,22 @@ impl Reference {
         (!is_empty).then(|| Self { written: written.into(), first: first.into(), further })
     }
 
-    /// As it stands between the braces.
+    /// Returns the text between the braces.
     pub(crate) fn written(&self) -> &str {
         &self.written
     }
 
-    /// The argument it takes something from.
+    /// Returns the name of the argument.
     pub(crate) fn argument(&self) -> &str {
         &self.first
     }
 
-    /// The steps below the argument.
+    /// Returns the steps below the argument.
     pub(crate) fn further(&self) -> &[Box<str>] {
         &self.further
     }
 
-    /// The value; `null` counts as absent.
+    /// Returns the value. `null` counts as absent.
     pub(crate) fn find(&self, arguments: &Object) -> Option<Raw> {
         let mut value = arguments.get(&self.first)?.clone();
         for step in &self.further {
@@ -54,12 +54,12 @@ impl Reference {
     }
 }
 
-/// A value inside a text: strings as they are, everything else as JSON.
+/// Returns a value as text: strings unquoted, everything else as JSON.
 pub(crate) fn text(value: &Raw) -> Cow<'_, str> {
     if value.bytes().first() != Some(&b'"') {
         return value.as_str();
     }
-    // Strings without escapes, which are most, are borrowed.
+    // Most strings have no escapes and are borrowed.
     match value.decode::<&str>() {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => Cow::Owned(value.text().unwrap_or_default()),

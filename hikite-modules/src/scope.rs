@@ -1,4 +1,4 @@
-//! What expressions may name: arguments, answers of steps, and the element at hand. A scope may stand inside another.
+//! Variables of expressions: arguments, step results, and the current element. Scopes can be nested.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ pub(crate) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// One that stands alone, of values that each have a name of their own.
+    /// Creates a scope without an outer one.
     pub(crate) fn of(members: Map<String, Value>) -> Self {
         Self { outer: None, own: members.into_iter().map(|(name, value)| (name.into(), value)).collect() }
     }
@@ -31,7 +31,7 @@ impl Scope<'_> {
         self
     }
 
-    /// Null for what nobody has given.
+    /// Returns a variable, or null if it is not set.
     pub(crate) fn get(&self, name: &str) -> &Value {
         let own = self.own.iter().find(|(own, _)| **own == *name).map(|(_, value)| value);
         own.unwrap_or_else(|| self.outer.map_or(&Value::Null, |outer| outer.get(name)))

@@ -1,4 +1,4 @@
-//! A text with references in it, taken apart once. `{{` and `}}` are literal braces.
+//! Text with references, parsed once. `{{` and `}}` are literal braces.
 
 use hikite_core::fault::TOLD_MAX;
 use hikite_core::json::Object;
@@ -15,7 +15,7 @@ pub(crate) enum Piece {
 }
 
 impl Template {
-    /// `reference` makes one from what stands between braces; everything that is wrong is told.
+    /// Parses a template. `reference` parses the text between braces. Returns all errors.
     pub(crate) fn parse(
         written: &str,
         reference: &mut dyn FnMut(&str) -> Result<Reference, String>,
@@ -38,7 +38,7 @@ impl Template {
                 let lacks = if brace == "{" { "is not closed" } else { "has no `{` before it" };
                 faults.push(format!("`{brace}` {lacks}; a literal brace is written twice"));
                 if brace == "{" {
-                    // None of those behind it is closed either.
+                    // No brace after an unclosed one is closed either.
                     return Err(faults);
                 }
                 rest = &found[1..];
@@ -60,7 +60,7 @@ impl Template {
         if faults.is_empty() { Ok(Self(pieces)) } else { Err(faults) }
     }
 
-    /// A text without references.
+    /// Creates a template without references.
     pub(crate) fn fixed(text: &str) -> Self {
         Self(vec![Piece::Text(text.into())])
     }
@@ -69,7 +69,7 @@ impl Template {
         &self.0
     }
 
-    /// The text, if there are no references in it.
+    /// Returns the text if there are no references.
     pub(crate) fn as_fixed(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
@@ -78,7 +78,7 @@ impl Template {
         }
     }
 
-    /// The reference, if there is nothing else.
+    /// Returns the reference if there is nothing else.
     pub(crate) fn as_sole(&self) -> Option<&Reference> {
         match self.0.as_slice() {
             [Piece::Value(reference)] => Some(reference),
@@ -86,7 +86,7 @@ impl Template {
         }
     }
 
-    /// The same with its literal texts written another way.
+    /// Rewrites the literal texts.
     pub(crate) fn with_texts(self, write: impl Fn(&str, &mut String)) -> Self {
         let pieces = self.0.into_iter().map(|piece| match piece {
             Piece::Text(text) => {
@@ -99,7 +99,7 @@ impl Template {
         Self(pieces.collect())
     }
 
-    /// Appends the text with its values, each through `write`; `false` if one of them is absent.
+    /// Appends the text with its values, each through `write`. Returns `false` if a value is absent.
     pub(crate) fn render(
         &self,
         arguments: &Object,

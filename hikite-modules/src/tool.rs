@@ -1,4 +1,4 @@
-//! A tool that is one HTTP request: its form is taken apart once, a call only fills in the values.
+//! Tool of one HTTP request. Its definition is parsed once; a call only fills in the values.
 
 use std::fmt;
 
@@ -19,20 +19,20 @@ pub struct HttpTool {
     form: Form,
     client: Client,
     answer_bytes: usize,
-    /// What stands in every request and may be a credential: no message repeats it.
+    /// Fixed values of every request that may be credentials. No message repeats them.
     hidden: Vec<Box<str>>,
 }
 
 impl HttpTool {
-    /// Reads the `http` member of a form against the schema of the tool's arguments. All faults are told, their
-    /// pointers start with `/http`.
+    /// Parses the `http` member of a registration against the schema of the tool's arguments. Returns all violations,
+    /// with pointers that start with `/http`.
     pub fn read(http: &Raw, schema: &Raw, client: Client, limits: &Limits) -> Result<Self, Vec<Fault>> {
         let mut form = Form::read(http, schema)?;
         if matches!(form.body, Some(Body { encoding: Encoding::Json, .. })) {
             form.headers.unless_given(CONTENT_TYPE, "application/json");
         }
         let mut hidden: Vec<Box<str>> = form.headers.hidden().to_vec();
-        // `Bearer x` is as secret as `x`.
+        // The token of `Bearer x` is secret too.
         let bare = form.headers.hidden().iter().filter_map(|value| Some(value.rsplit_once(' ')?.1.into()));
         hidden.extend(bare.collect::<Vec<_>>());
         hidden.extend(form.address.fixed_values().map(Into::into));
@@ -46,7 +46,7 @@ impl HttpTool {
         let mut headers = form.headers.fill(arguments)?;
         let body = form.body.as_ref().and_then(|body| body.fill(arguments));
         if body.is_none() && matches!(form.method, Method::POST | Method::PUT | Method::PATCH) {
-            // Some services refuse a request that does not say that it has no body (RFC 9110, 8.6).
+            // Some services refuse a request without a body and without `Content-Length` (RFC 9110, 8.6).
             headers.remove(CONTENT_TYPE);
             headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
@@ -78,7 +78,7 @@ impl fmt::Debug for HttpTool {
     }
 }
 
-/// The trace that the call belongs to goes on at the service, unless the form has a word of its own for it.
+/// Propagates the trace context to the service, unless the definition sets it.
 fn trace(headers: &mut HeaderMap, origin: &Origin) {
     let parts = [("traceparent", &origin.traceparent), ("tracestate", &origin.tracestate)];
     for (name, value) in parts {

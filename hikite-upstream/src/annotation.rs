@@ -1,5 +1,5 @@
-//! How tools want to be called, as far as they say so in their list: arguments repeated as headers, and calls
-//! that run as tasks. Worked out once per listing, off the path of a call.
+//! Call annotations that tools declare in their definitions: arguments mirrored into HTTP headers, and task support.
+//! Computed once per listing, not per call.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use hikite_core::listing::{Item, Listing};
 use hikite_wire::header::{self, Mirror};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// Only tools that say something are in here.
+/// Call annotations by tool name. Tools without any are absent.
 #[derive(Debug, Default)]
 pub(crate) struct Annotations {
     mirrors: HashMap<Box<str>, Vec<(HeaderName, Mirror)>>,
     tasks: HashMap<Box<str>, TaskSupport>,
 }
 
-/// Whether a tool of 2025-11-25 runs as a task.
+/// Task support of a tool, as declared in revision 2025-11-25.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskSupport {
     Optional,
@@ -42,7 +42,7 @@ impl Annotations {
         annotations
     }
 
-    /// The headers that repeat arguments of a call. What is null or absent has none.
+    /// Returns the headers that mirror arguments of a call. Null or absent arguments get no header.
     pub(crate) fn headers(&self, params: &Object) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if self.mirrors.is_empty() {
@@ -68,7 +68,7 @@ impl Annotations {
     }
 }
 
-/// Leaves out the tools whose annotations are not valid: over HTTP they cannot be called as they ask.
+/// Removes tools with invalid header annotations: over HTTP they cannot be called as they require.
 pub(crate) fn retain_callable(module: &str, tools: &mut Vec<Item>) {
     tools.retain(|tool| match mirrors(tool) {
         Ok(_) => true,

@@ -1,4 +1,5 @@
-//! The pause between attempts: doubled after every failure up to a limit, with jitter, forgotten after success.
+//! Exponential backoff between connection attempts: doubled after every failure up to a limit, with jitter, reset on
+//! success.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The rest of the pause and the reason for it, while it lasts.
+    /// Returns the remaining pause and its reason, or `None` if there is no pause.
     pub(crate) fn pause(&self, now: Instant) -> Option<(Duration, &str)> {
         let rest = self.until?.checked_duration_since(now).filter(|rest| !rest.is_zero())?;
         Some((rest, &self.reason))
@@ -28,7 +29,7 @@ impl Backoff {
         self.reason = reason;
     }
 
-    /// The next attempt is no sooner than that.
+    /// Delays the next attempt until at least `pause` from `now`.
     pub(crate) fn wait(&mut self, now: Instant, pause: Duration) {
         self.until = self.until.max(Some(now + pause));
     }
@@ -38,7 +39,7 @@ impl Backoff {
     }
 }
 
-/// Between 0.5 and 1, so that many servers that failed together do not come back together.
+/// Returns a factor between 0.5 and 1, so that servers that failed together do not reconnect together.
 fn jitter() -> f64 {
     let random = getrandom::u32().unwrap_or(u32::MAX);
     0.5 + f64::from(random) / f64::from(u32::MAX) / 2.0

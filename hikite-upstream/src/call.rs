@@ -1,5 +1,5 @@
-//! One call on its way: over which connection it goes, in which dialect, and what happens when the connection
-//! turns out to be the wrong one.
+//! The path of one call: picks a connection, sends the request in its protocol revision, and retries on another
+//! connection if the first one refused it before running anything.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::stdio::DIED;
 use crate::tasks::place::Place;
 use crate::upstream::Inner;
 
-/// How often a client hears of a start that takes long.
+/// Interval between progress notifications to a client that waits for a server start.
 const TOLD: Duration = Duration::from_secs(2);
 
 impl Inner {
@@ -51,9 +51,9 @@ impl Inner {
         if connection.is_stateless() || error.name == Some(ERA_LOST) {
             self.doubt(&connection, &error);
         }
-        // Refused before anything ran: another connection may take it.
+        // Refused before anything ran, so another connection may take it.
         if ran_nothing(&error) {
-            // What runs on this one is not refused with it.
+            // Retired rather than closed: other calls on it may still succeed.
             connection.retire(Why::Doubted);
         } else if !self.may_be_asked(&connection, &context, &error) || !self.may_run_twice(&invocation) {
             return Err(plain(error));
@@ -62,8 +62,8 @@ impl Inner {
         Box::pin(self.send(&connection, invocation, context)).await.map_err(plain)
     }
 
-    /// Asks the connection that made a task; `None` if any other would do and that one is gone. The params then
-    /// name the task as its server does.
+    /// Sends a task request over the connection that created the task, under the server's own task id. Returns `None`
+    /// if that connection is gone and any other can serve the request.
     async fn ask_of_task(
         self: &Arc<Self>,
         invocation: &mut Invocation,
@@ -80,7 +80,7 @@ impl Inner {
         }
     }
 
-    /// The live connection that this call takes.
+    /// Returns the live connection for this call.
     async fn ready(
         self: &Arc<Self>,
         invocation: &Invocation,
@@ -90,7 +90,7 @@ impl Inner {
         if self.leave_if_outgrown(&connection, &context.session) {
             connection = self.ready_for(invocation.method, context).await?;
         }
-        // Without the connection that made it, a task is known only where there are no sessions.
+        // In revisions with sessions, a task is known only to the connection that created it.
         if is_of_task(invocation.method) && !connection.is_stateless() {
             return Err(Error::unknown_task());
         }
@@ -105,8 +105,8 @@ impl Inner {
         let mut slot = self.slot_for(method, context);
         if slot.live().is_none() {
             Box::pin(self.tell_start(context, self.connection(&slot, Some(context)))).await?;
-            // The start may have shown that the server offers more to a client it may ask, or that it has no
-            // sessions and all share one connection.
+            // The start may have shown that the server needs to ask its clients, or that it is stateless and all
+            // sessions share one connection.
             let first = std::mem::replace(&mut slot, self.slot_for(method, context));
             if matches!((&first.purpose, &slot.purpose), (Purpose::Owned(_), Purpose::Shared)) {
                 self.drop_owned(context.session.id);
@@ -115,8 +115,9 @@ impl Inner {
         self.connection(&slot, Some(context)).await
     }
 
-    /// Tells the client how the start goes that its call waits for. What is told extends the call's time, so that it is
-    /// told again only while others are started first: from then on the time of the start counts.
+    /// Waits for `start` and reports its state to the client as progress. Progress extends the call's deadline, so it
+    /// is sent repeatedly only while the start is queued behind others; once the server is starting, the start timeout
+    /// applies.
     async fn tell_start<T>(&self, context: &CallContext, start: impl Future<Output = T>) -> T {
         let mut start = pin!(start);
         let (mut told, mut starts) = (0_u32, false);
@@ -131,7 +132,7 @@ impl Inner {
             told += 1;
             let how = if queued { "waits for its turn to start" } else { "is starting" };
             let message = format!("`{}` {how}", self.definition.name);
-            // Small steps: what the server tells of its own progress is to be more.
+            // Small steps, so that progress from the server itself is always greater.
             let step = Raw::of(&(f64::from(told) / 1000.0));
             context.back.progress(Object::default().with("progress", step).with("message", message.as_str()));
         }
@@ -144,7 +145,7 @@ impl Inner {
         context: CallContext,
     ) -> Result<Raw, Error> {
         let _hold = connection.hold();
-        // Boxed, so that it takes no room in a call to a server with sessions.
+        // Boxed to keep it out of the future of a call to a server with sessions.
         if connection.is_stateless() {
             let could_ask = self.wants_session(&context);
             let answer = Box::pin(self.send_stateless(connection, invocation, context)).await;
@@ -175,8 +176,8 @@ impl Inner {
         answer
     }
 
-    /// Whether a call was refused because its server may ask nothing on the shared connection, while its client
-    /// could answer: it gets a connection of its own.
+    /// Returns `true` if a call was refused because its server may not ask questions on the shared connection and the
+    /// client could answer them. The client then gets a connection of its own.
     fn may_be_asked(&self, connection: &Connection, context: &CallContext, error: &Error) -> bool {
         let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
         if unasked && misses_question(error) && !connection.is_stateless() {
@@ -186,8 +187,8 @@ impl Inner {
         false
     }
 
-    /// Whether a request that may have begun to run may be sent again. A tool that misses something in the middle of
-    /// its work says so in the same words as one that never began.
+    /// Returns `true` if a request that may have begun to run may be sent again. A tool that fails halfway for a
+    /// missing capability returns the same error as one that never began.
     fn may_run_twice(&self, invocation: &Invocation) -> bool {
         if invocation.method != Method::CallTool {
             return true;
@@ -198,12 +199,13 @@ impl Inner {
         tool.is_some_and(|tool| Promise::read(&tool.raw).is_repeatable())
     }
 
-    /// A failure may show that the server is no longer what it was: then it is greeted anew. Whether it does.
+    /// Invalidates the connection if the error shows that the server changed its protocol revision, and returns `true`
+    /// if it does. The next connection performs a new handshake.
     pub(crate) fn doubt(&self, connection: &Arc<Connection>, error: &Error) -> bool {
         if !era::casts_doubt(error) {
             return false;
         }
-        // Of several calls on it the first is enough: the next connection may be open by now.
+        // The first of several failing calls is enough: the next connection may already be open.
         if connection.retire(Why::Doubted) {
             tracing::info!(
                 module = &*self.definition.name,
@@ -216,7 +218,7 @@ impl Inner {
         true
     }
 
-    /// The next greeting finds out the revision.
+    /// Forgets the cached revision, so that the next handshake probes for it.
     pub(crate) fn forget_era(&self) {
         if !self.era.forget() {
             return;
@@ -227,7 +229,7 @@ impl Inner {
     }
 }
 
-/// One more call, as long as it lives.
+/// Guard that counts a running operation until it is dropped.
 pub(crate) struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
@@ -243,22 +245,22 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// What is asked of a task goes where the task runs.
+/// Returns `true` for requests that go to the connection where the task runs.
 fn is_of_task(method: Method) -> bool {
     matches!(method, Method::GetTask | Method::UpdateTask | Method::CancelTask)
 }
 
-/// Whether a request was refused before anything ran.
+/// Returns `true` if the request was refused before anything ran.
 fn ran_nothing(error: &Error) -> bool {
     matches!(error.name, Some(SESSION_LOST | NOT_SENT | ERA_LOST))
 }
 
-/// The failure of a later step: what came before it ran, whatever this one did.
+/// Marks an error of a later step as not safe to retry: earlier steps have already run.
 pub(crate) fn after_it_ran(error: Error) -> Error {
     if ran_nothing(&error) { Error { name: None, ..error } } else { error }
 }
 
-/// Whether a call was refused because its server needs to ask something, in so many words.
+/// Returns `true` if the error lists client capabilities that the server needs to ask its question.
 fn misses_question(error: &Error) -> bool {
     let required = || {
         let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
@@ -268,7 +270,7 @@ fn misses_question(error: &Error) -> bool {
         && required().is_some_and(|required| Abilities::read(&required).any())
 }
 
-/// Without the names that mean something only in here.
+/// Removes error names that are internal to this crate.
 pub(crate) fn plain(error: Error) -> Error {
     match error.name {
         Some(
@@ -279,7 +281,7 @@ pub(crate) fn plain(error: Error) -> Error {
     }
 }
 
-/// Whether a tool failed because its server may not ask us anything: the words of the public SDKs.
+/// Returns `true` if a tool failed for a missing client capability, judged by the error texts of the public SDKs.
 fn misses_ability(result: &Raw) -> bool {
     let Some(object) = result.object() else { return false };
     if object.get("isError").is_none_or(|flag| flag.as_str() != "true") {
@@ -290,7 +292,8 @@ fn misses_ability(result: &Raw) -> bool {
         && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
 }
 
-/// Whether a tool failed because its server may ask nothing without a session: the words of the public SDKs.
+/// Returns `true` if a tool failed because the server cannot ask without a session, judged by the error texts of the
+/// public SDKs.
 fn misses_session(answer: &Result<Raw, Error>) -> bool {
     let speaks_of_it = |text: &str| {
         text.contains("no back-channel for server-initiated requests")

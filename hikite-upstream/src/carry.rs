@@ -1,5 +1,5 @@
-//! The trace that a call belongs to, told to its server: in `_meta` of the request, and over HTTP in headers too.
-//! A call that belongs to none says nothing.
+//! Propagates the W3C trace context of a call to its server: in `_meta` of the request, and over HTTP in headers too.
+//! Calls without a trace send nothing.
 
 use hikite_core::json::Object;
 use hikite_core::source::Origin;
@@ -13,7 +13,7 @@ pub(crate) fn into_meta(mut meta: Object, origin: &Origin) -> Object {
     meta.set("traceparent", &**parent);
     match &origin.tracestate {
         Some(state) => meta.set("tracestate", &**state),
-        // What a client said of another span does not belong to this one.
+        // A client's `tracestate` belongs to a different span.
         None => drop(meta.remove("tracestate")),
     }
     meta

@@ -1,5 +1,5 @@
-//! Requests of the revision without sessions: each says for itself who sends it and what it may be asked, and
-//! over HTTP repeats in headers where it goes.
+//! Requests of the stateless revision: each carries the client's identity and capabilities in `_meta`, and over HTTP
+//! repeats its method and name in headers.
 
 use hikite_core::caller::Abilities;
 use hikite_core::error::Error;
@@ -19,16 +19,17 @@ use crate::outbound::Outbound;
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// What a stateless request says beside its params.
+/// Client capabilities and mirrored headers of one stateless request.
 #[derive(Debug, Default)]
 pub(crate) struct Claiming {
     pub(crate) abilities: Abilities,
-    /// Arguments that the tool wants repeated as headers.
+    /// Arguments that the tool requires as headers.
     pub(crate) mirrored: HeaderMap,
 }
 
 impl Claiming {
-    /// The session's abilities; of the extension for tasks we decide ourselves.
+    /// Returns the session's capabilities. The tasks extension is declared if `tasks` is set, whatever the session
+    /// supports.
     pub(crate) fn for_call(context: &CallContext, tasks: bool) -> Self {
         let mut abilities = context.session.abilities.clone();
         if tasks != abilities.knows(TASKS) {
@@ -43,7 +44,7 @@ impl Claiming {
         Self { abilities, mirrored: HeaderMap::new() }
     }
 
-    /// Everything: what a server lists may depend on it.
+    /// Declares all capabilities: a server's lists may depend on them.
     pub(crate) fn for_lists() -> Self {
         let extensions =
             Object::default().with(TASKS, Raw::empty_object()).with(SKILLS, Raw::empty_object()).raw();
@@ -51,7 +52,7 @@ impl Claiming {
         Self { abilities, mirrored: HeaderMap::new() }
     }
 
-    /// With one more extension.
+    /// Adds one extension.
     pub(crate) fn knowing(mut self, extension: &str) -> Self {
         let extensions = self.abilities.extensions.as_ref().and_then(Raw::object).unwrap_or_default();
         self.abilities.extensions = Some(extensions.with(extension, Raw::empty_object()).raw());
@@ -60,7 +61,7 @@ impl Claiming {
 }
 
 impl Connection {
-    /// What a plain request says of its sender.
+    /// Returns the capabilities of a plain request.
     pub(crate) fn claiming(&self, context: Option<&CallContext>) -> Claiming {
         match (context, &self.purpose) {
             (Some(context), _) => Claiming::for_call(context, false),
@@ -69,7 +70,7 @@ impl Connection {
         }
     }
 
-    /// What is said of us before any call.
+    /// Returns the capabilities of the handshake.
     pub(crate) fn greeting_claim(&self) -> Claiming {
         match self.purpose {
             Purpose::Lists => Claiming::for_lists(),
@@ -77,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Sends one stateless request and waits for its answer. Dropping the future cancels it.
+    /// Sends one stateless request and waits for its response. Dropping the future cancels the request.
     pub(crate) async fn request_stateless(
         &self,
         method: &str,
@@ -93,7 +94,7 @@ impl Connection {
         self.exchange(ticket, method, Some(params), routing).await
     }
 
-    /// The params with our claim, and over HTTP the headers that go with them.
+    /// Adds `_meta` to the params and returns them with the routing headers, which exist over HTTP only.
     pub(crate) fn dress(
         &self,
         method: &str,
@@ -114,7 +115,7 @@ impl Connection {
     }
 }
 
-/// The headers that say where a request goes.
+/// Builds the headers that repeat the method and the name of a request.
 fn routing(method: &str, params: &Object, mut headers: HeaderMap) -> HeaderMap {
     headers.insert(REVISION, HeaderValue::from_static(stateless::REVISION));
     if let Ok(method) = HeaderValue::from_str(method) {

@@ -1,5 +1,5 @@
-//! One live, initialised connection to a server, whatever carries it. Requests are matched to their answers
-//! here; what the server sends of its own accord is handled in `inbound`.
+//! A live connection to a server, independent of its transport. It matches responses to requests; messages that the
+//! server initiates are handled in `inbound`.
 
 use std::collections::{HashMap, HashSet};
 use std::pin::pin;
@@ -34,65 +34,65 @@ use crate::retire::Leaving;
 use crate::tasks::desk::Desks;
 use crate::tasks::running::Running;
 
-/// What the connection was opened for; decides who can be asked through it.
+/// Purpose of a connection. It decides which client can be asked through it.
 #[derive(Clone, Debug)]
 pub(crate) enum Purpose {
-    /// Looking at what the server offers. Declares everything, answers no question.
+    /// Reads lists. Declares all capabilities and refuses questions.
     Lists,
-    /// Calls of every session. Declares at most what the session can that started it.
+    /// Calls of all sessions. Declares at most the capabilities of the session that started it.
     Shared,
-    /// Calls of one session, whose abilities it declares.
+    /// Calls of one session, whose capabilities it declares.
     Owned(Arc<Session>),
 }
 
 pub(crate) struct Connection {
     pub(crate) name: Arc<str>,
-    /// No other connection of its upstream has it.
+    /// Unique among the connections of one upstream.
     pub(crate) number: u64,
     pub(crate) purpose: Purpose,
     pub(crate) pending: Pending,
     pub(crate) tasks: TaskTracker,
     pub(crate) notices: Notices,
-    /// Fires when the connection is over, for whatever reason; firing it ends the connection.
+    /// Cancelled when the connection ends. Cancelling it ends the connection.
     pub(crate) closed: CancellationToken,
-    /// Whether the server said, while its lists were being read, that they changed.
+    /// Set if the server announced a list change while its lists were being read.
     pub(crate) lists_changed: AtomicBool,
-    /// What is known of its lists since it was opened.
+    /// Listing state of this connection.
     pub(crate) offered: Offered,
     pub(crate) subscriptions: Mutex<HashMap<String, HashSet<SessionId>>>,
     /// Sessions that have called through this connection.
     pub(crate) users: Mutex<HashSet<SessionId>>,
-    /// The latest call of the owner: the way to it for what the server sends between calls.
+    /// Latest call of the owning session, used to route messages that the server sends between calls.
     pub(crate) latest: Mutex<Option<CallContext>>,
-    /// What the session can be asked that a shared connection was started for.
+    /// Client capabilities of the session that a shared connection was started for.
     pub(crate) starter: OnceLock<Abilities>,
-    /// Whether it was opened before anything was known of its server, to list what that offers.
+    /// Set if the connection was opened to list an unknown server.
     pub(crate) lists_first: AtomicBool,
-    /// Questions of the server that wait for an answer, by its id.
+    /// Unanswered questions of the server, by its request id.
     pub(crate) questions: Mutex<HashMap<Id, CancellationToken>>,
-    /// What a stateless server is asked to tell of its own accord.
+    /// The `subscriptions/listen` request of a stateless server.
     pub(crate) listening: Listening,
-    /// Tasks of a server with sessions, with the questions they wait for.
+    /// Tasks of a server with sessions, with their suspended questions.
     pub(crate) desks: Desks,
-    /// Tasks that its server may still be at.
+    /// Tasks that may still be running on the server.
     pub(crate) running: Running,
-    /// Who still needs it, and whether it may take anything new.
+    /// References to the connection, and its retirement.
     pub(crate) leaving: Leaving,
-    /// Fires when its process is gone, where it has one.
+    /// Cancelled when the server process has exited, where there is one.
     pub(crate) gone: CancellationToken,
-    /// The log levels of the sessions: a stateless request names the one of its own.
+    /// Log levels of all sessions. A stateless request carries the level of its own session.
     pub(crate) levels: Arc<Levels>,
     outbound: OnceLock<Outbound>,
     greeted: OnceLock<Greeted>,
-    /// Why it ended, where that is known.
+    /// Reason for the end, where it is known.
     ending: Mutex<Option<Error>>,
     last_used: Mutex<Instant>,
     opened: Instant,
-    /// How long it lived, told once, if it broke by itself.
+    /// Lifetime of a connection that broke, until it is taken.
     lived: Mutex<Option<Duration>>,
 }
 
-/// What is known once the server has been greeted.
+/// Result of the handshake.
 #[derive(Debug)]
 pub(crate) struct Greeted {
     pub(crate) welcome: Welcome,
@@ -100,27 +100,27 @@ pub(crate) struct Greeted {
     pub(crate) runs_tasks: bool,
 }
 
-/// The place for the answer to one request.
+/// A pending request: its id and the receiver of its response.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     pub(crate) id: u64,
-    /// Where the call came in that it is for.
+    /// Origin of the call that the request belongs to.
     pub(crate) origin: Origin,
     answer: oneshot::Receiver<Outcome>,
 }
 
-/// The name of an error that means: the request was not sent, another connection may take it.
+/// Error name: the request was not sent, and another connection may take it.
 pub(crate) const NOT_SENT: &str = "NotSent";
 
-/// For the answer to a request that nobody waits for.
+/// Timeout of a request whose response nobody waits for.
 pub(crate) const ASIDE: Duration = Duration::from_secs(10);
 
-/// What a connection reports to its upstream.
+/// Callback by which a connection reports to its upstream.
 pub(crate) type Notices = Arc<dyn Fn(Notice) + Send + Sync>;
 
 #[derive(Debug)]
 pub(crate) enum Notice {
-    /// The server says that its lists changed: on this connection, and perhaps on no other.
+    /// The server announced a list change on this connection, which may not apply to others.
     ListChanged(Arc<Connection>),
     AskedBack,
     Event(Event),
@@ -136,7 +136,8 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// `closed` is a child of the upstream's own token: nothing outlives the upstream.
+    /// Creates a connection without a transport. `closed` is a child of the upstream's token, so a connection never
+    /// outlives its upstream.
     pub(crate) fn new(
         name: Arc<str>,
         number: u64,
@@ -177,12 +178,12 @@ impl Connection {
         })
     }
 
-    /// Gives the connection its way out; once, by the transport.
+    /// Attaches the transport. Called once.
     pub(crate) fn attach(&self, outbound: Outbound) {
         let _ = self.outbound.set(outbound);
     }
 
-    /// The server has been greeted; the dialect is settled from now on.
+    /// Stores the result of the handshake, which fixes the revision.
     pub(crate) fn greeted(&self, greeted: Greeted) {
         let _ = self.greeted.set(greeted);
     }
@@ -199,13 +200,13 @@ impl Connection {
         self.welcome().is_some_and(|welcome| welcome.capabilities.get(capability).is_some())
     }
 
-    /// Whether every request stands for itself, as in 2026-07-28. Before the greeting none does.
+    /// Returns `true` if the server speaks the stateless revision 2026-07-28. Always `false` before the handshake.
     pub(crate) fn is_stateless(&self) -> bool {
         self.greeted.get().is_some_and(|greeted| greeted.stateless)
     }
 
-    /// Whether the server keeps a session for it, in which it can ask. Over HTTP some greet in the old way and know
-    /// nobody afterwards.
+    /// Returns `true` if the server has a session for this connection and can ask questions in it. Over HTTP some
+    /// servers accept `initialize` without creating a session.
     pub(crate) fn has_session(&self) -> bool {
         let kept = match self.outbound() {
             Some(Outbound::Http(sender)) => sender.has_session(),
@@ -215,12 +216,12 @@ impl Connection {
         kept && !self.is_stateless()
     }
 
-    /// Whether the server runs tool calls as tasks, in the form of its dialect.
+    /// Returns `true` if the server supports tool calls as tasks in its revision.
     pub(crate) fn runs_tasks(&self) -> bool {
         self.greeted.get().is_some_and(|greeted| greeted.runs_tasks)
     }
 
-    /// Sends one request and waits for its answer. Dropping the future tells the server that it is cancelled.
+    /// Sends one request and waits for its response. Dropping the future cancels the request at the server.
     pub(crate) async fn request(
         &self,
         method: &str,
@@ -228,7 +229,7 @@ impl Connection {
         context: Option<CallContext>,
     ) -> Result<Raw, Error> {
         if self.is_stateless() {
-            // Boxed, so that it takes no room in a call to a server with sessions.
+            // Boxed to keep it out of the future of a call to a server with sessions.
             let claiming = self.claiming(context.as_ref());
             let params = params.unwrap_or_default();
             return Box::pin(self.request_stateless(method, params, context, claiming)).await;
@@ -239,7 +240,7 @@ impl Connection {
         self.exchange(ticket, method, params, None).await
     }
 
-    /// Makes room for the answer to one request.
+    /// Registers a pending request.
     pub(crate) fn ticket(&self, context: Option<CallContext>) -> Result<Ticket, Error> {
         if self.outbound.get().is_none() {
             return Err(self.ending());
@@ -252,13 +253,13 @@ impl Connection {
         Ok(Ticket { id, origin, answer })
     }
 
-    /// The same for a request that does not keep an idle server from being stopped.
+    /// Registers a pending request that does not count as activity, so an idle server can still be stopped.
     pub(crate) fn background_ticket(&self) -> Result<Ticket, Error> {
         let (id, answer) = self.pending.open(None, false).ok_or_else(|| self.ending().named(NOT_SENT))?;
         Ok(Ticket { id, origin: Origin::default(), answer })
     }
 
-    /// Sends the request of a ticket. `routing` are the headers of a stateless request over HTTP.
+    /// Sends a registered request. `routing` holds the headers of a stateless request over HTTP.
     pub(crate) async fn exchange(
         &self,
         ticket: Ticket,
@@ -267,7 +268,7 @@ impl Connection {
         routing: Option<HeaderMap>,
     ) -> Result<Raw, Error> {
         let Ticket { id, origin, answer } = ticket;
-        // A greeting must not be cancelled, and over HTTP a stateless request is by closing its exchange.
+        // A handshake must not be cancelled; a stateless HTTP request is cancelled by closing its exchange.
         let tell = !matches!(method, "initialize" | "server/discover") && routing.is_none();
         let _cancel = CancelOnDrop { connection: self, id, tell };
         if tell {
@@ -293,7 +294,7 @@ impl Connection {
         outcome?.map_err(Error::from_upstream)
     }
 
-    /// Sends a request of our own whose answer does not matter; the handle ends when it is there or given up.
+    /// Sends a request whose response does not matter. The handle ends on the response or a timeout.
     pub(crate) fn request_aside(self: &Arc<Self>, method: &'static str, params: Object) -> JoinHandle<()> {
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
@@ -305,7 +306,6 @@ impl Connection {
         self.send(encode::notification(method, params));
     }
 
-    /// Sends without waiting.
     pub(crate) fn send(&self, message: Bytes) {
         if let Some(outbound) = self.outbound.get() {
             outbound.send(message);
@@ -316,15 +316,15 @@ impl Connection {
         !self.closed.is_cancelled()
     }
 
-    /// Sends a notification and waits until the server has it, as far as its transport can tell.
+    /// Sends a notification and waits for the server's receipt, if the transport confirms it.
     pub(crate) async fn deliver(&self, message: Bytes) {
         if let Some(outbound) = self.outbound.get() {
             outbound.deliver(message).await;
         }
     }
 
-    /// Ends the connection; every waiting request fails with `reason`, and its server hears that it is cancelled before
-    /// the way out is closed.
+    /// Closes the connection. All pending requests fail with `reason`, and the server gets their cancellations before
+    /// the transport closes.
     pub(crate) fn close(&self, reason: Error) {
         self.ending.lock().get_or_insert(reason);
         let unanswered = self.pending.fail_all();
@@ -344,29 +344,29 @@ impl Connection {
         self.notify("notifications/cancelled", Some(&params));
     }
 
-    /// The transport broke: ends the connection, and remembers how long it lived.
+    /// Closes the connection after a transport failure and records how long it lived.
     pub(crate) fn broke(&self, reason: Error) {
         if self.is_open() {
             *self.lived.lock() = Some(self.opened.elapsed());
         }
         self.ending.lock().get_or_insert(reason);
-        // There is nobody left to be told that they are cancelled.
+        // No cancellations are sent: the transport is gone.
         self.closed.cancel();
         self.pending.fail_all();
     }
 
-    /// How long it lived, if it broke by itself; told once.
+    /// Returns the lifetime of a connection that broke, once.
     pub(crate) fn broken_after(&self) -> Option<Duration> {
         self.lived.lock().take()
     }
 
-    /// Whether it has something for its session alone, which the next one would not have.
+    /// Returns `true` if the connection has a listing for its session that a new connection would not have.
     pub(crate) fn keeps_memory(&self) -> bool {
         matches!(self.purpose, Purpose::Owned(_)) && self.offered.own().is_some()
     }
 
-    /// Closes the connection if it has not been used since `before`, nothing runs and nobody waits for news.
-    /// A request that comes at the same moment either keeps it open or is not sent at all.
+    /// Closes the connection if it has not been used since `before` and has no pending requests or subscriptions. A
+    /// concurrent request either keeps it open or is not sent.
     pub(crate) fn close_if_idle(&self, before: Instant) -> bool {
         let unused = *self.last_used.lock() < before && self.subscriptions.lock().is_empty();
         let unused = unused && !self.keeps_memory();
@@ -384,12 +384,12 @@ impl Connection {
         })
     }
 
-    /// When the last call began, or it was opened.
+    /// Returns the start of the latest call, or the time of opening.
     pub(crate) fn last_used(&self) -> Instant {
         *self.last_used.lock()
     }
 
-    /// It is about to be used.
+    /// Records a use of the connection.
     pub(crate) fn touch(&self) {
         *self.last_used.lock() = Instant::now();
     }
@@ -397,7 +397,7 @@ impl Connection {
     fn note_use(&self, context: &CallContext) {
         self.touch();
         match self.purpose {
-            // Of a stateless server nothing comes that belongs to no request.
+            // A stateless server sends nothing outside a request.
             _ if self.is_stateless() => {}
             Purpose::Owned(_) => *self.latest.lock() = Some(context.clone()),
             Purpose::Shared | Purpose::Lists => {
@@ -411,7 +411,7 @@ impl Connection {
     }
 }
 
-/// Tells the server when the waiting future is dropped before the answer came.
+/// Cancels the request at the server if the waiting future is dropped before the response.
 struct CancelOnDrop<'a> {
     connection: &'a Connection,
     id: u64,
@@ -427,8 +427,8 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// The params with our progress token, and the trace: progress extends the deadline even if the client did not ask
-/// for it.
+/// Adds our progress token and the trace context to the params. Progress extends the deadline even if the client did
+/// not request it.
 fn with_token(params: Option<Object>, ticket: &Ticket) -> Object {
     let mut params = params.unwrap_or_default();
     let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The processes of one server that ended by themselves soon after their start. A server that crashes again and again
-//! is started so many times in a minute and no more, whoever asks and however often.
+//! Crash tracking for the processes of one server. A server that keeps exiting soon after its start is restarted at
+//! most a few times per minute, however often it is called.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,38 +7,38 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// What ends within this time has lived a short life.
+/// A process that exits within this time counts as crashed.
 pub(crate) const SHORT_LIFE: Duration = Duration::from_secs(10);
-/// So many short lives may begin within the span: with one that lives long enough to tell its lists, six starts.
+/// Crashes allowed per `SPAN`. With one process that lives long enough to return its lists, that makes six starts.
 const STARTS: usize = 5;
 const SPAN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(crate) struct Crashes {
-    /// When each of them was started, the oldest first.
+    /// Start times of crashed processes, oldest first.
     starts: Mutex<VecDeque<Instant>>,
 }
 
 impl Crashes {
-    /// How long nothing is to be started; `None` if it may be.
+    /// Returns how long no process may be started, or `None` if one may.
     pub(crate) fn rest(&self, now: Instant) -> Option<Duration> {
         let mut starts = self.starts.lock();
         while starts.front().is_some_and(|start| now.duration_since(*start) >= SPAN) {
             starts.pop_front();
         }
-        // The oldest of the last few: more may have been under way at once.
+        // Counted from the newest `STARTS` entries: several processes may have crashed at once.
         let first = starts.len().checked_sub(STARTS).and_then(|index| starts.get(index))?;
         Some((*first + SPAN).duration_since(now))
     }
 
-    /// A process that was started then has ended by itself.
+    /// Records that a process started at `start` exited by itself.
     pub(crate) fn ended(&self, start: Instant, now: Instant) {
         if now.duration_since(start) <= SHORT_LIFE {
             self.starts.lock().push_back(start);
         }
     }
 
-    /// Somebody wants it started anew, whatever was.
+    /// Forgets all crashes after an explicit restart.
     pub(crate) fn forget(&self) {
         self.starts.lock().clear();
     }

@@ -1,4 +1,4 @@
-//! How one upstream server is reached: an entry of `mcpServers`, checked.
+//! Definition of one upstream server: a validated entry of `mcpServers`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ pub struct Definition {
     pub name: Arc<str>,
     pub transport: Transport,
     pub share: Share,
-    /// How it is logged in to; nothing for programs, and where the credentials stand in the headers.
+    /// OAuth settings. `None` for stdio servers and for credentials in `headers`.
     pub access: Option<Access>,
-    /// How it is reached, without secrets, for the owner's eyes.
+    /// Description of the connection target without secrets, for administrators.
     pub place: Object,
-    /// Changes with anything that may change what the server offers; the key of its cached lists.
+    /// Hash of everything that may change the server's lists. Key of the list cache.
     pub hash: String,
 }
 
@@ -29,10 +29,10 @@ pub enum Transport {
         args: Vec<String>,
         env: Vec<(String, Secret)>,
         cwd: Option<PathBuf>,
-        /// Whether the server sees our whole environment instead of the few variables programs need to run.
+        /// Passes the whole environment instead of the few variables that programs need to run.
         inherit_env: bool,
     },
-    /// Streamable HTTP. A server that refuses it is tried as legacy SSE. Header values are marked sensitive.
+    /// Streamable HTTP. Falls back to legacy SSE if the server refuses it. Header values are marked sensitive.
     Http {
         url: Uri,
         headers: HeaderMap,
@@ -49,10 +49,10 @@ impl Transport {
     }
 }
 
-/// Whether sessions share one connection.
+/// Policy for sharing one connection among sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Share {
-    /// Shared, except that a session that can be asked gets its own connection to a server that asks.
+    /// Shared, except that a session that can answer questions gets its own connection to a server that asks them.
     #[default]
     Auto,
     Always,

@@ -1,5 +1,5 @@
-//! How a request gets into a remote server: with what the server wants to see, and once more where that was refused and
-//! there is something newer to show. What is refused for want of a login has not run.
+//! Sends HTTP requests to a remote server with its access token, and retries when the token is refused and a newer one
+//! is available. A request refused for its token has not run.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use http::{Request, Response};
 use crate::http::failure;
 use crate::oauth::{Authorization, Shown};
 
-/// A request is refused so often before it is given up.
+/// Attempts per request.
 const ATTEMPTS: usize = 3;
-/// The rest of a refusal is read up to here, so that its connection can be used again.
+/// Bytes read from a refusal, so that its HTTP connection can be reused.
 const REFUSAL_BYTES: usize = 64 * 1024;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) name: Arc<str>,
     pub(crate) client: Client,
-    /// Nothing where the credentials stand in the headers.
+    /// `None` if the credentials are in the configured headers.
     pub(crate) authorization: Option<Arc<Authorization>>,
 }
 
@@ -37,14 +37,14 @@ impl Entry {
             if !Authorization::is_refusal(answer.status(), answer.headers()) {
                 return Ok(answer);
             }
-            // Boxed, so that it takes no room in a call that is let in.
+            // Boxed to keep it out of the future of an authorized call.
             Box::pin(see_to(authorization, answer, shown)).await?;
         }
         Err(authorization.useless())
     }
 }
 
-/// Gets something newer to show, after a refusal.
+/// Obtains a newer token after a refusal.
 async fn see_to(authorization: &Authorization, refusal: Response<Body>, shown: Shown) -> Result<(), Error> {
     let (status, headers) = (refusal.status(), refusal.headers().clone());
     let _ = read(refusal.into_body(), REFUSAL_BYTES).await;

@@ -1,5 +1,5 @@
-//! Which kind of revision a server speaks: those with sessions, or the one without. Judged from what it
-//! answers, remembered with its lists, and doubted when a later answer does not fit.
+//! Detects whether a server speaks a revision with sessions or the stateless one. The result is cached with the lists
+//! and invalidated when a later response does not fit.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -11,29 +11,29 @@ use hikite_wire::stateless::{self, HEADER_MISMATCH, UNSUPPORTED_REVISION};
 
 use crate::http::{DECLINED, MISFIT, NO_ANSWER, REFUSED};
 
-/// The name of an error that means: the server speaks another dialect by now, and ran nothing.
+/// Error name: the server speaks another revision now, and nothing ran.
 pub(crate) const ERA_LOST: &str = "EraLost";
 
-/// What is said first on a new connection.
+/// Handshake to try first on a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// `server/discover`, then `initialize` where that finds nothing.
+    /// `server/discover`, then `initialize` if that fails.
     Probe,
-    /// The same for a server that understood the first before: if it is silent, it needs time.
+    /// Like `Probe`, for a server that answered `server/discover` before: silence means that it is slow.
     Stateless,
-    /// `server/discover` and nothing else.
+    /// `server/discover` only.
     StatelessOnly,
-    /// `initialize`, then `server/discover` where that is refused.
+    /// `initialize`, then `server/discover` if that is refused.
     Sessions,
-    /// `initialize` and nothing else.
+    /// `initialize` only.
     SessionsOnly,
 }
 
-/// The kind of revision the server was last spoken to in.
+/// Kind of revision that the server last spoke.
 #[derive(Debug)]
 pub(crate) struct Memory {
     kind: AtomicU8,
-    /// Whether a server without sessions refused to have one as well.
+    /// Set if a stateless server refused `initialize`.
     refuses_sessions: AtomicBool,
 }
 
@@ -42,7 +42,7 @@ const SESSIONS: u8 = 1;
 const STATELESS: u8 = 2;
 
 impl Memory {
-    /// What a listing remembers.
+    /// Reads the revision from a cached listing.
     pub(crate) fn of(listing: Option<&Listing>) -> Self {
         let known = match listing.and_then(|listing| listing.revision.as_deref()) {
             None => UNKNOWN,
@@ -56,8 +56,7 @@ impl Memory {
         self.kind.load(Ordering::Relaxed) == STATELESS
     }
 
-    /// Whether a server that speaks the stateless revision may know sessions as well. Few say so when asked what they
-    /// are, so that it is tried.
+    /// Returns `true` if a stateless server may support sessions as well. Few servers declare it, so it is tried.
     pub(crate) fn may_speak_both(&self) -> bool {
         self.is_stateless() && !self.refuses_sessions.load(Ordering::Relaxed)
     }
@@ -74,7 +73,7 @@ impl Memory {
         self.kind.store(if is_stateless { STATELESS } else { SESSIONS }, Ordering::Relaxed);
     }
 
-    /// Whether there was anything to forget.
+    /// Forgets the revision. Returns `true` if one was known.
     pub(crate) fn forget(&self) -> bool {
         self.refuses_sessions.store(false, Ordering::Relaxed);
         self.kind.swap(UNKNOWN, Ordering::Relaxed) != UNKNOWN
@@ -89,15 +88,15 @@ impl Memory {
     }
 }
 
-/// What an answer to `server/discover` shows.
+/// Result of `server/discover`.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Stateless(Welcome),
-    /// The server names our revision in an error: once more.
+    /// The error lists our revision as supported: retry.
     Again(Error),
-    /// It does not know the stateless revision.
+    /// The server does not support the stateless revision.
     Sessions,
-    /// It shows nothing: no answer, no access, or the server is in trouble.
+    /// Inconclusive: no response, no access, or a server failure.
     Nothing(Error),
 }
 
@@ -124,13 +123,13 @@ fn names_ours(revisions: &[String]) -> bool {
     revisions.iter().any(|revision| revision == stateless::REVISION)
 }
 
-/// Whether a server that refused `initialize` so may be one without sessions.
+/// Returns `true` if this `initialize` error may come from a stateless server.
 pub(crate) fn refuses_sessions(error: &Error) -> bool {
     error.relayed.is_some() || error.name == Some(REFUSED)
 }
 
-/// Names an upstream's error that shows that it speaks another dialect than the request did. Only for a request
-/// that HTTP refused: any other may have run, and its error may say anything.
+/// Names an error that shows that the server speaks a different revision from the request's. Valid only for requests
+/// refused at the HTTP level: any other may have run.
 pub(crate) fn recognise(error: Error, sent_stateless: bool) -> Error {
     let relayed = error.relayed.as_ref().and_then(Raw::object).unwrap_or_default();
     let code = code_of(&relayed);
@@ -139,7 +138,7 @@ pub(crate) fn recognise(error: Error, sent_stateless: bool) -> Error {
     }
     let lost = match code {
         Some(UNSUPPORTED_REVISION) => true,
-        // An invalid request, or an unknown method: said of the first of a session, nothing can have run.
+        // An invalid request or unknown method that mentions a session: nothing can have run.
         Some(-32600 | -32601) if sent_stateless => complains(&error.message),
         Some(-32600 | -32602 | HEADER_MISMATCH) if !sent_stateless => misses_claim(&error.message),
         _ => false,
@@ -147,13 +146,13 @@ pub(crate) fn recognise(error: Error, sent_stateless: bool) -> Error {
     if lost { error.named(ERA_LOST) } else { error }
 }
 
-/// Whether a refusal speaks of sessions, which a stateless request has none of.
+/// Returns `true` if a refusal mentions sessions, which stateless requests do not have.
 pub(crate) fn complains(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     text.contains("session") || text.contains("initializ")
 }
 
-/// Whether a refusal misses what every stateless request says of itself.
+/// Returns `true` if a refusal names a missing header or `_meta` member of the stateless revision.
 fn misses_claim(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ["io.modelcontextprotocol/protocolversion", "mcp-protocol-version", "mcp-method"]
@@ -161,17 +160,17 @@ fn misses_claim(text: &str) -> bool {
         .any(|word| text.contains(word))
 }
 
-/// Whether a stateless connection with this failure is one no longer.
+/// Returns `true` if this error means that the server no longer speaks the stateless revision.
 pub(crate) fn casts_doubt(error: &Error) -> bool {
     matches!(error.name, Some(ERA_LOST | REFUSED))
 }
 
-/// The number of a JSON-RPC error object.
+/// Returns the code of a JSON-RPC error object.
 pub(crate) fn code_of(error: &Object) -> Option<i32> {
     error.get("code")?.decode().ok()
 }
 
-/// The number of the JSON-RPC error that an upstream answered with.
+/// Returns the JSON-RPC error code that the upstream sent.
 pub(crate) fn upstream_code(error: &Error) -> Option<i32> {
     code_of(&error.relayed.as_ref()?.object()?)
 }

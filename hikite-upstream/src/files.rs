@@ -1,18 +1,18 @@
-//! How many files this process may have open. hikite raises its own limit as far as it may; the servers it starts get the
-//! one that hikite was started with, because some programs are slow or wrong with a large one.
+//! Limit of open files. hikite raises its own soft limit; child processes get the original limit, because some programs
+//! are slow or broken with a large one.
 
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// More than anybody needs; some kernels refuse more.
+/// Upper bound: some kernels refuse more.
 const MOST: u64 = 1 << 20;
-/// What macOS grants where it says that there is no limit.
+/// Limit that macOS accepts when it reports no hard limit.
 const MODEST: u64 = 10_240;
 
 static BEFORE: OnceLock<u64> = OnceLock::new();
 
-/// Raises the soft limit of open files to the hard one, and gives what it is then; nothing where there is no limit.
+/// Raises the soft limit of open files to the hard limit and returns the new value, or `None` if there is no limit.
 pub fn raise_file_limit() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let soft = limit.current?;
@@ -29,12 +29,12 @@ pub fn raise_file_limit() -> Option<u64> {
     Some(soft)
 }
 
-/// The soft limit that hikite was started with, where it is another by now.
+/// Returns the original soft limit, if it was raised.
 pub(crate) fn before() -> Option<u64> {
     BEFORE.get().copied()
 }
 
-/// Sets the soft limit for this process and what it starts.
+/// Sets the soft limit for this process and its children.
 pub(crate) fn set(soft: u64) {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), ..limit });

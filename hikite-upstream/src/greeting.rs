@@ -1,5 +1,5 @@
-//! The first words on a new connection: `initialize` to a server with sessions, `server/discover` to one
-//! without. Where nobody knows which it is, it is found out here.
+//! Handshake on a new connection: `initialize` for revisions with sessions, `server/discover` for the stateless one.
+//! Probes for the revision if it is unknown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::era::{self, Opening, Verdict};
 use crate::http::UNREACHED;
 use crate::outbound::Outbound;
 
-/// A program of which nothing is known and that has not answered `server/discover` by then may never do so.
+/// Wait for `server/discover` before `initialize` is sent too, for a stdio server of unknown revision.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
-/// Neither may one that did before, or a web server.
+/// Wait for `server/discover` from a server that answered it before, or a remote one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The name of the error when a program may have choked on the first greeting: it answered none for half of the time
-/// that it has to start. Most that are so slow are being downloaded, which is better not cut short.
+/// Error name: a stdio server answered neither handshake within half of its start timeout, and may be stuck on the
+/// first one. Most servers this slow are still being downloaded, which must not be interrupted.
 pub(crate) const MUTE: &str = "Mute";
-/// The name of the error when a program took both greetings.
+/// Error name: a stdio server accepted both handshakes.
 pub(crate) const GREETED_TWICE: &str = "GreetedTwice";
 
 impl Connection {
-    /// `time` is how long all of it may take.
+    /// Performs the handshake. `time` is its total timeout.
     pub(crate) async fn greet(self: &Arc<Self>, opening: Opening, time: Duration) -> Result<(), Error> {
         match opening {
             Opening::SessionsOnly => {
@@ -55,7 +55,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Finds out what the server speaks. Where nobody knows, a program may be silent for so long, but no longer.
+    /// Probes for the revision. `silence` limits how long an unknown stdio server may stay silent.
     async fn probe(self: &Arc<Self>, silence: Option<Duration>) -> Result<(), Error> {
         let stdio = matches!(self.outbound(), Some(Outbound::Stdio(_)));
         let silence = silence.filter(|_| stdio);
@@ -69,12 +69,12 @@ impl Connection {
             Verdict::Stateless(welcome) => self.has_none(welcome),
             Verdict::Again(error) => return Err(error),
             Verdict::Nothing(error) if stdio || error.name == Some(UNREACHED) => return Err(error),
-            // What wants a login for what it does not know may let the rest in.
+            // A server that requires a login for unknown methods may allow `initialize`.
             Verdict::Nothing(error) if error.kind == Kind::AccountRequired => {
                 let welcome = self.initialize().await.map_err(|_| error)?;
                 self.has_sessions(welcome).await;
             }
-            // Whatever stands before a web server may be in the way of what it does not know.
+            // A proxy before the server may block methods that it does not know.
             Verdict::Sessions | Verdict::Nothing(_) => {
                 let welcome = self.initialize().await?;
                 self.has_sessions(welcome).await;
@@ -83,8 +83,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The server is silent: it may be starting, or it may never answer what it does not know. Whichever of
-    /// the two greetings succeeds first is the right one.
+    /// Sends `initialize` while `server/discover` is still unanswered: the server may be starting, or may ignore
+    /// unknown methods. The first handshake that succeeds wins.
     async fn race(
         self: &Arc<Self>,
         mut discovering: std::pin::Pin<Box<impl Future<Output = Verdict>>>,
@@ -93,7 +93,7 @@ impl Connection {
     ) -> Result<(), Error> {
         let mut initializing = Box::pin(self.initialize());
         tokio::select! {
-            // Both answers may be there by now.
+            // Both responses may have arrived.
             biased;
             verdict = &mut discovering => match verdict {
                 Verdict::Stateless(welcome) if stdio => self.settle(welcome, initializing).await?,
@@ -115,8 +115,8 @@ impl Connection {
         Ok(())
     }
 
-    /// A program that has answered the first greeting has also been sent the second. If it takes that, too, the last
-    /// may count, and what it speaks from here on is anyone's guess.
+    /// Waits for the outcome of `initialize` after `server/discover` succeeded. If the server accepts both, its
+    /// revision is undefined and the connection fails.
     async fn settle(
         self: &Arc<Self>,
         welcome: Welcome,
@@ -130,7 +130,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks the server what it is; once more if it wants to hear our revision again.
+    /// Sends `server/discover`, and repeats it once if the server lists our revision in an error.
     async fn discover(&self) -> Verdict {
         let ask = async || {
             let claiming = self.greeting_claim();
@@ -153,7 +153,7 @@ impl Connection {
         Error::new(Kind::UpstreamUnavailable, reason)
     }
 
-    /// What the connection as a whole declares.
+    /// Returns the capabilities that the connection declares.
     pub(crate) fn own_abilities(&self) -> Abilities {
         match &self.purpose {
             Purpose::Lists => Abilities::all(),
@@ -162,8 +162,8 @@ impl Connection {
         }
     }
 
-    /// Ends the handshake: the server has `notifications/initialized`, and over HTTP the stream is open on which it may ask
-    /// at once, before the first request is sent.
+    /// Completes the handshake of a revision with sessions: delivers `notifications/initialized` and, over HTTP, opens
+    /// the GET stream for server requests before the first request is sent.
     async fn has_sessions(self: &Arc<Self>, welcome: Welcome) {
         if let Some(Outbound::Http(sender)) = self.outbound() {
             sender.negotiated(&welcome.protocol_version);
@@ -183,7 +183,7 @@ impl Connection {
     }
 }
 
-/// A member of a member.
+/// Returns the value at a path of members.
 fn member(object: &Object, path: &[&str]) -> Option<Raw> {
     let (first, rest) = path.split_first()?;
     let mut value = object.get(first)?.clone();

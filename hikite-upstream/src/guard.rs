@@ -1,6 +1,5 @@
-//! The guard: a small process of this same binary between hikite and a stdio server. It outlives hikite by the
-//! moment it takes to end the server and everything the server started, so that no process is ever orphaned,
-//! even when hikite is killed without warning.
+//! Guard process between hikite and a stdio server, run from the same binary. It outlives hikite just long enough to
+//! end the server and all its descendants, so that no process is orphaned, even when hikite is killed.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -12,12 +11,11 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-/// Between asking and killing.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs `command` until it ends, until we are told to end it, or until the parent process is gone. Called in a
-/// process that is the leader of its own group; the server joins that group, with `files` as its limit of open files.
-/// Returns the exit code.
+/// Runs `command` until it exits, a signal arrives, or the parent process is gone, and returns the exit code. Must be
+/// called in a process group leader; the server joins that group, with `files` as its limit of open files.
 pub async fn guard(parent: u32, files: Option<u64>, command: OsString, args: Vec<OsString>) -> u8 {
     if let Some(files) = files {
         crate::files::set(files);
@@ -48,7 +46,7 @@ pub async fn guard(parent: u32, files: Option<u64>, command: OsString, args: Vec
     code(status)
 }
 
-/// To stderr, which hikite reads.
+/// Writes to stderr, which hikite reads.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -57,7 +55,7 @@ fn say(text: &str) {
 fn watch_parent(parent: u32) -> std::io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    // The parent may have died before the signal was asked for.
+    // The parent may have died before the death signal was set.
     if is_parent(parent) { Ok(()) } else { Err(std::io::Error::other("the parent is already gone")) }
 }
 
@@ -70,7 +68,7 @@ fn is_parent(parent: u32) -> bool {
     rustix::process::getppid().is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() == parent)
 }
 
-/// Where there is no death signal the parent is looked for now and then; where there is one this is a fallback.
+/// Waits until the parent is gone, by polling. A fallback on Linux, which has a parent-death signal.
 async fn parent_gone(parent: u32) {
     while is_parent(parent) {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -90,13 +88,13 @@ async fn end(child: &mut Child) -> Option<ExitStatus> {
 
 fn signal_group(signal: Signal) {
     let group = rustix::process::getpgrp();
-    // A group that is not ours (started by hand from a shell) is left alone.
+    // A process group that is not ours (started by hand from a shell) is left alone.
     if group == rustix::process::getpid() {
         let _ = rustix::process::kill_process_group(group, signal);
     }
 }
 
-/// Ends whatever the server left behind. As the subreaper we inherit its orphans, also those that left the group.
+/// Ends all processes that the server left behind. As the subreaper we inherit orphans, even those that left the group.
 async fn sweep() {
     let started = Instant::now();
     let mut asked = false;
@@ -120,7 +118,7 @@ async fn sweep() {
     }
 }
 
-/// Our direct children, by the process table.
+/// Returns our direct children from the process table.
 fn children() -> Vec<Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let Ok(table) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -133,7 +131,7 @@ fn children() -> Vec<Pid> {
 
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // `pid (name) state parent …`; the name may hold spaces and parentheses.
+    // `pid (name) state parent …`; the name may contain spaces and parentheses.
     let after = stat.rsplit_once(") ")?.1;
     after.split(' ').nth(1)?.parse().ok()
 }

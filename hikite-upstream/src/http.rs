@@ -1,5 +1,5 @@
-//! Streamable HTTP, the client's side: every message is a POST whose answer is JSON or an event stream; a GET
-//! stream carries what the server sends between calls.
+//! Streamable HTTP, client side: every message is a POST answered with JSON or an event stream; a GET stream carries
+//! messages that the server sends between calls.
 
 mod stream;
 
@@ -34,21 +34,21 @@ pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-/// For a message that nobody waits for.
+/// Timeout of a message that nobody waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For the goodbye of a session that is over.
+/// Timeout of the DELETE request that ends a session.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// The status our own error wears when the server no longer knows the session.
+/// Error name: the server no longer knows the session.
 pub(crate) const SESSION_LOST: &str = "SessionLost";
-/// And when it does not speak this transport at all.
+/// Error name: the server does not support this transport.
 pub(crate) const REFUSED: &str = "Refused";
-/// And when it does not want this request, for whatever reason.
+/// Error name: the server rejects this request, for any reason.
 pub(crate) const DECLINED: &str = "Declined";
-/// And when there is nobody at its address.
+/// Error name: the server cannot be reached.
 pub(crate) const UNREACHED: &str = "Unreached";
-/// And when its headers do not fit the request, which then has not been run.
+/// Error name: the headers do not match the request, which has not run.
 pub(crate) const MISFIT: &str = "Misfit";
-/// And when it took the request and answered with something else.
+/// Error name: the server accepted the request and returned something other than a response.
 pub(crate) const NO_ANSWER: &str = "NoAnswer";
 
 #[derive(Clone, Debug)]
@@ -61,12 +61,12 @@ struct Inner {
     name: Arc<str>,
     entry: Entry,
     url: Uri,
-    /// What every request carries: the definition's headers, then session and revision once they are known.
+    /// Headers of every request: those of the definition, then session and revision once they are known.
     headers: RwLock<HeaderMap>,
     connection: Weak<Connection>,
     closed: CancellationToken,
     tasks: TaskTracker,
-    /// Messages on their way that nobody waits for; the goodbye comes after them.
+    /// Messages in flight that nobody waits for. The session is ended after them.
     sends: TaskTracker,
     settling: Settling,
     answer_bytes: usize,
@@ -98,8 +98,8 @@ pub(crate) fn connect(
 }
 
 impl HttpSender {
-    /// Posts one request and follows its answer, over several streams if need be. One with `routing` headers is
-    /// stateless: it knows of no session, and its stream is never taken up again.
+    /// Posts one request and reads its response, resuming the stream if necessary. A request with `routing` headers is
+    /// stateless: it carries no session, and its stream is never resumed.
     pub(crate) async fn request(
         &self,
         id: u64,
@@ -114,7 +114,7 @@ impl HttpSender {
         if let Some(session) = answer.headers().get(SESSION).filter(|_| !stateless) {
             inner.headers.write().insert(SESSION, session.clone());
         }
-        // Boxed, so that they take no room in a call that is answered at once.
+        // Boxed to keep them out of the future of a call that is answered at once.
         if !status.is_success() {
             return Box::pin(inner.refused(id, status, answer, stateless)).await;
         }
@@ -126,12 +126,12 @@ impl HttpSender {
         inner.answer(id, &body)
     }
 
-    /// Posts a notification or an answer; nobody waits for it.
+    /// Posts a notification or a response without waiting.
     pub(crate) fn send(&self, message: Bytes) {
         drop(self.post_detached(message));
     }
 
-    /// Posts a notification and waits for its receipt, within reason.
+    /// Posts a notification and waits, for a limited time, until the server has received it.
     pub(crate) async fn deliver(&self, message: Bytes) {
         let received = self.post_detached(message);
         self.inner.settling.receipt.wait(received, &self.inner.tasks).await;
@@ -143,7 +143,7 @@ impl HttpSender {
             let sending = async {
                 match inner.post(message, None, &Origin::default()).await {
                     Ok(answer) => {
-                        // Read to the end, so that the connection can be used again.
+                        // Read to the end, so that the HTTP connection can be reused.
                         let _ = read(answer.into_body(), inner.answer_bytes).await;
                     }
                     Err(error) => {
@@ -157,7 +157,7 @@ impl HttpSender {
             };
             let patience = async {
                 inner.closed.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
-                // The last word of a connection is often that a call is cancelled.
+                // The last message of a connection is often a cancellation.
                 tokio::time::sleep(GOODBYE).await;
             };
             tokio::select! {
@@ -168,12 +168,12 @@ impl HttpSender {
         self.inner.tasks.spawn(sent)
     }
 
-    /// Whether the server gave us a session.
+    /// Returns `true` if the server created a session.
     pub(crate) fn has_session(&self) -> bool {
         self.inner.headers.read().contains_key(SESSION)
     }
 
-    /// The revision of the session is settled: later requests carry it, and the session is ended with the connection.
+    /// Sets the negotiated revision for later requests, and ends the session when the connection closes.
     pub(crate) fn negotiated(&self, revision: &str) {
         if let Ok(value) = HeaderValue::from_str(revision) {
             self.inner.headers.write().insert(REVISION, value);
@@ -221,11 +221,11 @@ impl Inner {
         Err(self.broken(what).named(NO_ANSWER))
     }
 
-    /// Takes the answer to `id` out of what arrived with it; the rest is handed on.
+    /// Returns the response to `id` from a message or batch, and handles all other messages.
     fn take(&self, id: Option<u64>, data: &Bytes) -> Option<Answer> {
         let is_own = |answered: &Id| id.is_some() && answered.as_number() == id;
         let mut found = None;
-        // Servers of 2025-03-26 may send several at once.
+        // Servers of 2025-03-26 may send batches.
         for message in split(data).unwrap_or_else(|| vec![data.clone()]) {
             match Message::decode(&message) {
                 Ok(Message::Response { id: answered, body }) if is_own(&answered) => found = Some(body),
@@ -239,7 +239,7 @@ impl Inner {
         found
     }
 
-    /// A status other than success: a JSON-RPC error if the body holds one, else an error of our own.
+    /// Handles an error status: relays a JSON-RPC error from the body, else returns an error of our own.
     async fn refused(
         &self,
         id: u64,
@@ -304,13 +304,13 @@ impl Inner {
     }
 }
 
-/// An answer over `limits.answer_bytes`.
+/// Returns the error for a response over `limits.answer_bytes`.
 pub(crate) fn too_large(name: &str, limit: usize) -> Error {
     Error::new(Kind::PayloadTooLarge, format!("`{name}` answered with more than {limit} bytes"))
         .hint("ask for less, or raise `limits.answer_bytes`")
 }
 
-/// Why a request could not be sent or its answer not be read. Where it went is for the log alone.
+/// Converts a transport error. The URL goes only to the log.
 pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
     let unavailable = |what: &str| Error::new(Kind::UpstreamUnavailable, format!("`{name}` {what}"));
     match error {
@@ -329,13 +329,13 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
     }
 }
 
-/// Whether a refusal may be about our request. A server that cannot say which one it refuses names none of ours: the
-/// Python SDK writes `server-error`.
+/// Returns `true` if a refusal may be about our request. A server that cannot tell sends some other id: the Python SDK
+/// sends `server-error`.
 fn may_answer(answered: &Id, id: u64) -> bool {
     answered.as_number().is_none_or(|answered| answered == id)
 }
 
-/// An error about revisions may come without the id of its request.
+/// Returns an error about revisions that lacks the id of its request.
 fn nameless_error(body: &Bytes) -> Option<Raw> {
     let error = Raw::parse(body.clone()).ok()?.object()?.get("error")?.clone();
     supported_revisions(&error.object()?).map(|_| error)
@@ -346,7 +346,7 @@ fn is_stream(answer: &Response<Body>) -> bool {
     kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
-/// Scheme and host: what may be logged of a URL that may carry a key in its path or query.
+/// Returns scheme and host: the loggable part of a URL, whose path or query may contain a key.
 fn origin(url: &Uri) -> String {
     format!("{}://{}", url.scheme_str().unwrap_or("http"), url.authority().map_or("", |a| a.as_str()))
 }

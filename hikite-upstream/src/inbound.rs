@@ -1,5 +1,5 @@
-//! What a server sends of its own accord: notifications and questions. A question reaches only the client it
-//! provably belongs to; any other is refused.
+//! Messages that a server initiates: notifications and requests to the client (sampling, elicitation, roots). A request
+//! is relayed only to the client it provably belongs to; any other is refused.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,15 +18,15 @@ use crate::outbound::Outbound;
 use crate::pending::Call;
 use crate::tasks::desk::Addressee;
 
-/// JSON-RPC's "method not found": what a client that lacks a capability answers.
+/// JSON-RPC "method not found", the reply of a client without the capability.
 const NOT_SUPPORTED: i32 = -32601;
-/// The `_meta` member in which a server may name its question.
+/// `_meta` member in which a server may name its question.
 pub(crate) const KEY: &str = "hikite/key";
 
 impl Connection {
-    /// Takes one message off the wire. `origin` is our request on whose own stream it came, where there is one.
+    /// Handles one received message. `origin` is the id of our request on whose stream it came, if any.
     pub(crate) fn receive(self: &Arc<Self>, bytes: &Bytes, origin: Option<u64>) {
-        // Servers of 2025-03-26 may send several at once.
+        // Servers of 2025-03-26 may send batches.
         if let Some(messages) = split(bytes) {
             return messages.iter().for_each(|message| self.receive_one(message, origin));
         }
@@ -36,7 +36,7 @@ impl Connection {
     fn receive_one(self: &Arc<Self>, bytes: &Bytes, origin: Option<u64>) {
         match Message::decode(bytes) {
             Ok(Message::Response { id, body }) => {
-                // Over HTTP an answer comes with its own request, which takes it; any other is foreign there.
+                // Over HTTP a response arrives on the stream of its own request; any other is unexpected.
                 let expected = !self.outbound().is_some_and(Outbound::is_http);
                 let settled = id.as_number().is_some_and(|id| expected && self.pending.settle(id, body));
                 if !settled {
@@ -82,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// The server no longer wants an answer; or, without sessions, ends a request of ours that only listens.
+    /// Cancels a question of the server or, on a stateless connection, one of our listen requests.
     fn withdrawn(&self, id: &Id) {
         if let Some(question) = self.questions.lock().remove(id) {
             question.cancel();
@@ -156,7 +156,7 @@ impl Connection {
         }
         if !kind.can_ask(&call.context.session) {
             call.context.back.lacks(kind);
-            // It was told that there may be roots, and this caller has none.
+            // The server was told that there may be roots, and this caller has none.
             if kind == QuestionKind::Roots && self.lists_first.load(Ordering::Relaxed) {
                 return self.answer_while_listing(&id, kind);
             }
@@ -186,7 +186,7 @@ impl Connection {
         });
     }
 
-    /// Whether it was opened to list and nobody has called over it.
+    /// Returns `true` if the connection was opened to read lists and no session has called through it.
     fn only_lists(&self) -> bool {
         self.lists_first.load(Ordering::Relaxed) && self.users.lock().is_empty()
     }
@@ -200,7 +200,7 @@ impl Connection {
         }
     }
 
-    /// Servers without sessions ask nothing in messages of their own; over HTTP there is not even a way to answer.
+    /// Refuses a request of a stateless server, which may send none. Over HTTP there is no way to reply.
     fn refuse_stateless(&self, id: &Id, method: &str) {
         tracing::debug!(module = &*self.name, method, "a question of a server that may ask none");
         if !self.outbound().is_some_and(Outbound::is_http) {
@@ -212,8 +212,8 @@ impl Connection {
         self.send(encode::error(Some(id), &encode::error_object(NOT_SUPPORTED, reason)));
     }
 
-    /// The call that a message belongs to: the one on whose stream it came, else that of the only session with
-    /// calls running, else the owner's latest.
+    /// Returns the call that a message belongs to: the one on whose stream it came, else that of the only session with
+    /// running calls, else the owner's latest.
     fn call_of(&self, origin: Option<u64>) -> Option<Call> {
         if let Some(origin) = origin {
             return self.pending.call(origin);
@@ -242,13 +242,13 @@ impl Connection {
     }
 }
 
-/// What the server calls its question, where it has a name for it.
+/// Returns the server's name for its question, if it has one.
 fn key_of(params: &Raw) -> Option<Box<str>> {
     let meta = params.object()?.get("_meta")?.object()?;
     meta.text(KEY).map(Into::into)
 }
 
-/// Which request of ours a message came on is nobody else's business.
+/// Removes the subscription id, which is internal to our connection.
 fn without_subscription(mut params: Object) -> Raw {
     if let Some(mut meta) = params.get("_meta").and_then(Raw::object) {
         meta.remove(META_SUBSCRIPTION);

@@ -1,5 +1,5 @@
-//! Which log level the sessions of one upstream asked for. A server on a shared connection is told the most
-//! talkative of them; each session's own level is applied where its messages go out.
+//! Log levels that sessions requested of one upstream. A shared connection uses the most verbose of them; each
+//! session's own level is applied when its messages are sent.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
-//! Connections to upstream MCP servers over stdio, streamable HTTP and legacy SSE: started when needed, watched,
-//! stopped when idle, started again with a growing pause; their lists kept across restarts. Who may call what
-//! is decided elsewhere.
+//! Connections to upstream MCP servers over stdio, streamable HTTP and legacy SSE: started on demand, monitored,
+//! stopped when idle, restarted with backoff, with their lists cached across restarts. Authorization of callers happens
+//! elsewhere.
 
 mod annotation;
 mod backoff;

@@ -1,6 +1,6 @@
-//! News of a stateless server: one `subscriptions/listen` request per connection stays open and carries them.
-//! Whoever subscribes or unsubscribes changes what is wanted; the request is then replaced by a wider or
-//! narrower one, the old heard until the new is acknowledged.
+//! Change notifications of a stateless server: one `subscriptions/listen` request per connection stays open and carries
+//! them. Each change of subscriptions replaces it with a new request; the old one stays open until the new one is
+//! acknowledged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,29 +19,29 @@ use crate::backoff::Backoff;
 use crate::connection::{Connection, Purpose};
 use crate::era;
 
-/// For a server to acknowledge a listen request.
+/// Timeout for the acknowledgement of a listen request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A request that was open for so long was no failure; the next pause is short again.
+/// A request that was open this long resets the backoff.
 const LONG_ENOUGH: Duration = Duration::from_secs(30);
 
-/// A listen request that is under way.
+/// A listen request in flight.
 type Exchange<'a> = BoxFuture<'a, Result<Raw, Error>>;
 
 #[derive(Debug)]
 pub(crate) struct Listening {
-    /// Counts every change of what is wanted.
+    /// Incremented with every change of the subscriptions.
     wished: watch::Sender<u64>,
     agreed: watch::Sender<Agreed>,
-    /// Listen requests that are not acknowledged yet, by their id.
+    /// Listen requests that are not acknowledged yet, by id.
     unheard: Mutex<HashMap<u64, oneshot::Sender<Object>>>,
 }
 
-/// What the server has agreed to tell.
+/// State that the server has acknowledged.
 #[derive(Clone, Debug, Default)]
 struct Agreed {
     wish: u64,
     uris: HashSet<String>,
-    /// Why the latest wish was not granted.
+    /// Reason why the latest listen request failed.
     refusal: Option<Error>,
 }
 
@@ -56,7 +56,7 @@ impl Default for Listening {
 }
 
 impl Listening {
-    /// What is wanted has changed: the number of the wish.
+    /// Records a change of the subscriptions and returns its sequence number.
     pub(crate) fn wish(&self) -> u64 {
         let mut wish = 0;
         self.wished.send_modify(|wished| {
@@ -66,7 +66,7 @@ impl Listening {
         wish
     }
 
-    /// The server has heard a listen request. `origin` is the request on whose stream it says so.
+    /// Handles the acknowledgement of a listen request. `origin` is the request on whose stream it came.
     pub(crate) fn acknowledged(&self, params: &Raw, origin: Option<u64>) {
         let Some(params) = params.object() else { return };
         let named = || {
@@ -81,9 +81,9 @@ impl Listening {
 }
 
 impl Connection {
-    /// Listens as long as the connection lives, if the server has anything to tell.
+    /// Starts listening for the lifetime of the connection, if the server has any notifications to send.
     pub(crate) fn start_listening(self: &Arc<Self>) {
-        // Lists are read and the connection is closed; what changes later is asked for elsewhere.
+        // A connection for reading lists is closed right after; changes arrive on the shared connection.
         if matches!(self.purpose, Purpose::Lists) || !(self.lists_may_change() || self.can_subscribe()) {
             return;
         }
@@ -94,7 +94,7 @@ impl Connection {
         });
     }
 
-    /// Adds a resource to what the server tells of; it must already stand among the subscriptions.
+    /// Subscribes to a resource at the server. The resource must already be among the subscriptions.
     pub(crate) async fn listen_to(&self, uri: &str) -> Result<Raw, Error> {
         let unsupported = || {
             let reason = format!("`{}` tells nobody when `{uri}` changes", self.name);
@@ -127,7 +127,7 @@ impl Connection {
         declared.and_then(|declared| declared.get(member)?.decode().ok()).unwrap_or(false)
     }
 
-    /// What is wanted of the server now; `None` if nothing is.
+    /// Returns the notifications to listen for, or `None` if there are none.
     fn wanted(&self) -> Option<Object> {
         let mut wanted = Object::default();
         for (capability, member) in LISTS {
@@ -142,7 +142,7 @@ impl Connection {
         (!wanted.is_empty()).then_some(wanted)
     }
 
-    /// Sends a listen request: its exchange, and where its acknowledgement will be.
+    /// Sends a listen request. Returns its exchange and the receiver of its acknowledgement.
     fn begin_listening(&self, wanted: Object) -> Result<(Exchange<'_>, oneshot::Receiver<Object>), Error> {
         const METHOD: &str = "subscriptions/listen";
         let ticket = self.background_ticket()?;
@@ -160,11 +160,11 @@ impl Connection {
     }
 }
 
-/// The lists that may change: the capability that promises to say so, and what to ask for.
+/// Lists that may change: the capability that announces it, and the member of the listen request.
 const LISTS: [(&str, &str); 3] =
     [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")];
 
-/// Nobody waits for the acknowledgement of a request that is over.
+/// Removes an unacknowledged request when its exchange ends.
 struct UnheardOnDrop<'a> {
     listening: &'a Listening,
     id: u64,
@@ -183,7 +183,7 @@ async fn keep_listening(connection: &Arc<Connection>) {
     let mut missed = false;
     loop {
         let wish = *wishes.borrow_and_update();
-        // A server that refuses to listen is asked again only for something else.
+        // A server that refused is asked again only after the subscriptions changed.
         let mut refused = false;
         match renew(connection, &mut open).await {
             Ok(uris) => {
@@ -228,7 +228,8 @@ async fn keep_listening(connection: &Arc<Connection>) {
     }
 }
 
-/// Replaces the open request by one for what is wanted now: the resources that the server agreed to.
+/// Replaces the open listen request with one for the current subscriptions. Returns the resources that the server
+/// agreed to.
 async fn renew<'a>(
     connection: &'a Connection,
     open: &mut Option<Exchange<'a>>,
@@ -256,7 +257,7 @@ async fn renew<'a>(
     Ok(uris.unwrap_or_default())
 }
 
-/// Waits for the end of an open request, whatever ends it.
+/// Waits until the open request ends for any reason.
 async fn ended(open: &mut Option<Exchange<'_>>) {
     if let Some(open) = open {
         let _ = open.await;

@@ -1,4 +1,4 @@
-//! Reads everything a server offers: all lists that it promises, page after page.
+//! Reads all lists that a server declares, page by page.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,13 @@ use crate::clock::now_ms;
 use crate::connection::Connection;
 use crate::outbound::Outbound;
 
-/// A server that offers too much is not read again sooner: it costs the whole budget each time.
+/// Pause after a server exceeded its list budget: every attempt costs the whole budget.
 const PAUSE: Duration = Duration::from_secs(600);
 
-/// How often lists are read again because they changed meanwhile.
+/// Rereads when lists change while they are being read.
 const REREADS: usize = 5;
 
-/// How much a server may offer: bytes of all its lists together, and pages of each.
+/// Limits for the lists of one server: total bytes, and pages per list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ListBudget {
     pub(crate) bytes: usize,
@@ -35,7 +35,7 @@ impl ListBudget {
     }
 }
 
-/// Reads all lists; once more if the server says meanwhile that they changed.
+/// Reads all lists, and again if the server announces a change meanwhile.
 pub(crate) async fn read_lists(connection: &Connection, budget: ListBudget) -> Result<Listing, Error> {
     let mut listing = read_once(connection, budget).await?;
     for _ in 0..REREADS {
@@ -72,14 +72,14 @@ async fn read_once(connection: &Connection, budget: ListBudget) -> Result<Listin
     Ok(listing)
 }
 
-/// One list, all its pages together.
+/// One list, all its pages merged.
 #[derive(Debug, Default)]
 struct List {
     items: Vec<Item>,
     ttl_ms: Option<u64>,
 }
 
-/// `left` is what of the bytes of the budget no other list has used.
+/// Reads one list. `left` holds the bytes of the budget that other lists have not used.
 async fn read_list(
     connection: &Connection,
     kind: ListKind,
@@ -95,7 +95,7 @@ async fn read_list(
         let params = cursor.take().map(|cursor| Object::default().with("cursor", cursor));
         let page = match read_page(connection, kind, params).await {
             Ok(page) => page,
-            // Some servers promise a list and do not know the method; tools are the one list that must be there.
+            // Some servers declare a list without implementing its method. Only the tool list is mandatory.
             Err(error) if error.kind == Kind::MethodNotFound && kind != ListKind::Tools => return Ok(list),
             Err(error) => return Err(error),
         };
@@ -104,8 +104,8 @@ async fn read_list(
         let part =
             page.get(kind.member()).and_then(Raw::items).ok_or_else(|| unreadable(connection, kind))?;
         if connection.is_stateless() {
-            // Each page has its own clock; the first that runs out ends them all. Whether it is public or
-            // private makes no difference: lists are kept per definition, its credentials included.
+            // Each page has its own TTL; the shortest applies to the whole list. Public and private scope do not differ
+            // here: lists are cached per definition, which includes its credentials.
             let ttl = page.get("ttlMs").and_then(|ttl| ttl.decode().ok());
             list.ttl_ms = shorter(list.ttl_ms, ttl.filter(|ttl| *ttl > 0));
         }
@@ -120,7 +120,7 @@ async fn read_list(
     Ok(list)
 }
 
-/// A stateless server is told with every page that everything may be asked: what it offers may depend on it.
+/// Reads one page. A stateless server receives all capabilities with every page, because its lists may depend on them.
 async fn read_page(connection: &Connection, kind: ListKind, params: Option<Object>) -> Result<Raw, Error> {
     if !connection.is_stateless() {
         return connection.request(kind.method(), params, None).await;
@@ -164,7 +164,7 @@ fn endless(connection: &Connection, kind: ListKind, budget: &ListBudget) -> Erro
         .after(PAUSE)
 }
 
-/// Seconds since 1970: the age of a cached list is told across restarts.
+/// Returns the seconds since 1970. The age of a cached list must survive restarts.
 pub(crate) fn now() -> u64 {
     now_ms() / 1000
 }

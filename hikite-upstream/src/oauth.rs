@@ -1,6 +1,5 @@
-//! Being let in by a remote server, as the authorization part of the protocol has it: whose word opens it, how a person
-//! says it, how it is renewed. A token goes to the server it was given for and nowhere else, and no token of our own
-//! clients ever comes this far.
+//! OAuth client for remote servers, as specified in the authorization part of MCP: discovery, login, token renewal. A
+//! token is sent only to the server it was issued for; tokens of our own clients never reach this module.
 
 mod address;
 mod challenge;
@@ -33,39 +32,39 @@ use self::pending::Pending;
 use self::renew::AtHand;
 use self::tokens::Tokens;
 
-/// How a remote server is logged in to.
+/// OAuth settings of a remote server.
 #[derive(Clone, Debug)]
 pub struct Access {
     pub grant: Grant,
-    /// The client that the owner wrote down.
+    /// Client that an administrator registered.
     pub client: Option<Fixed>,
-    /// What is asked for; empty for what the server names.
+    /// Requested scopes. If empty, those that the server names.
     pub scopes: Vec<String>,
-    /// The only authorization server that is used, where the owner names one.
+    /// The only authorization server to use, if configured.
     pub issuer: Option<String>,
-    /// What we say of ourselves, where others can read it.
+    /// Our published client metadata document.
     pub document: Option<Document>,
-    /// What a person is told to do.
+    /// Login instructions for a person.
     pub advice: String,
-    /// What may be reached beside the public internet.
+    /// Private addresses that may be reached, in addition to the public internet.
     pub egress: Allow,
     pub keep: Arc<dyn Keep>,
 }
 
-/// A client that somebody registered.
+/// A client registered in advance.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     pub id: String,
     pub secret: Option<Secret>,
-    /// In place of a secret.
+    /// Signs client assertions, in place of a secret.
     pub signer: Option<Arc<dyn Signer>>,
 }
 
-/// Our own description at an address of ours, which then is our name.
+/// Our client metadata document. Its URL is our client id.
 #[derive(Clone, Debug)]
 pub struct Document {
     pub url: String,
-    /// The only way back that stands in it.
+    /// The only redirect URI in the document.
     pub redirect: String,
 }
 
@@ -74,11 +73,11 @@ pub enum Grant {
     /// A person logs in with a browser.
     #[default]
     AuthorizationCode,
-    /// We log in ourselves.
+    /// hikite authenticates by itself.
     ClientCredentials,
 }
 
-/// The way into one server, for all its connections.
+/// OAuth state of one server, shared by all its connections.
 #[derive(Debug)]
 pub(crate) struct Authorization {
     name: Arc<str>,
@@ -87,29 +86,29 @@ pub(crate) struct Authorization {
     state: Mutex<State>,
     /// Held while a token is renewed.
     turn: tokio::sync::Mutex<()>,
-    /// Whether it was looked for what is kept.
+    /// Set once stored tokens have been looked up.
     looked: AtomicBool,
-    /// A person must log in before anything else can be done.
+    /// Set if a person must log in first.
     needed: AtomicBool,
-    /// Whether somebody has to log in has changed.
+    /// Notified when `needed` changes.
     pub(crate) changed: Notify,
-    /// Somebody did.
+    /// Notified after a login.
     pub(crate) news: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     tokens: Option<Arc<Tokens>>,
-    /// What the server said when it last refused us.
+    /// Challenge of the latest refusal.
     challenge: Challenge,
-    /// Scopes that a call needed beside those of the token.
+    /// Scopes that a call needed in addition to those of the token.
     more: Vec<String>,
-    /// How often a token that had all scopes was refused for its scopes; and the last of them.
+    /// Refusals for missing scopes of tokens that had them all, and the last such token.
     useless: (u32, Option<Arc<Tokens>>),
     pending: Pending,
 }
 
-/// What a request showed.
+/// Tokens that a request was sent with.
 pub(crate) type Shown = Option<Arc<Tokens>>;
 
 impl Authorization {
@@ -129,7 +128,7 @@ impl Authorization {
         }
     }
 
-    /// What documents may be read from, beside the public internet.
+    /// Sets the private addresses that documents may be fetched from, in addition to the public internet.
     pub(crate) fn allow(&self, egress: &Allow) {
         self.fetcher.client.allow(address::allowed(&self.fetcher.home, egress));
     }
@@ -138,21 +137,21 @@ impl Authorization {
         self.needed.load(Ordering::Relaxed)
     }
 
-    /// The server let us in after all.
+    /// Clears the need for a login after the server granted access.
     pub(crate) fn opened(&self) {
         if self.needed.swap(false, Ordering::Relaxed) {
             self.changed.notify_one();
         }
     }
 
-    /// Puts the token into a request to the server, if there is one.
+    /// Adds the access token to a request to the server, if there is one.
     pub(crate) async fn show<B>(&self, request: &mut Request<B>) -> Result<Shown, Error> {
         if !address::same_origin(request.uri(), &self.fetcher.home) {
             return Ok(None);
         }
         let tokens = match self.at_hand() {
             AtHand::Sure(tokens) => tokens,
-            // Boxed, so that it takes no room in a call that has a token at hand.
+            // Boxed to keep it out of the future of a call that has a valid token.
             AtHand::Unsure => Box::pin(self.current()).await?,
         };
         let Some(tokens) = tokens else { return Ok(None) };
@@ -163,13 +162,13 @@ impl Authorization {
         Ok(Some(tokens))
     }
 
-    /// Whether an answer refuses for want of a login.
+    /// Returns `true` if a response demands a login or more scopes.
     pub(crate) fn is_refusal(status: StatusCode, headers: &HeaderMap) -> bool {
         status == StatusCode::UNAUTHORIZED
             || (status == StatusCode::FORBIDDEN && Challenge::read(headers).wants_more_scopes())
     }
 
-    /// The server refused what a request showed. `Ok` if there is something else to show by now.
+    /// Handles a refusal. Returns `Ok` if the request can be retried with a newer token.
     pub(crate) async fn refused(
         &self,
         status: StatusCode,
@@ -178,7 +177,7 @@ impl Authorization {
     ) -> Result<(), Error> {
         let challenge = Challenge::read(headers);
         let _turn = self.turn.lock().await;
-        // Another request may have seen to it.
+        // Another request may have renewed the token.
         let current = self.state.lock().tokens.clone();
         if current.is_some() && current != shown {
             return Ok(());
@@ -198,7 +197,7 @@ impl Authorization {
         }
     }
 
-    /// A call needs scopes that the token does not have: the next login asks for both.
+    /// Records the scopes that a call lacked, so that the next login requests them too, and returns the error.
     fn step_up(&self, challenge: &Challenge, shown: &Arc<Tokens>) -> Error {
         let mut state = self.state.lock();
         if challenge.scopes.iter().all(|scope| shown.scopes.contains(scope)) {
@@ -221,7 +220,7 @@ impl Authorization {
         Error::new(Kind::AccountRequired, message).hint(self.access.advice.as_str())
     }
 
-    /// Nothing can be shown: a person has to do something.
+    /// Marks the server as needing a login and returns the error.
     fn must_log_in(&self) -> Error {
         if !self.needed.swap(true, Ordering::Relaxed) {
             self.changed.notify_one();
@@ -230,7 +229,7 @@ impl Authorization {
             .hint(self.access.advice.as_str())
     }
 
-    /// What we show is new each time and refused each time.
+    /// Returns the error for a server that refuses every new token.
     pub(crate) fn useless(&self) -> Error {
         self.fetcher.failed("it refuses what its authorization server gave us")
     }
@@ -244,14 +243,14 @@ impl Authorization {
     }
 }
 
-/// Both, each once, in their order.
+/// Returns the union of both, in order, without duplicates.
 fn union(one: &[String], other: &[String]) -> Vec<String> {
     let mut all = one.to_vec();
     all.extend(other.iter().filter(|scope| !one.contains(scope)).cloned());
     all
 }
 
-/// What nobody can guess.
+/// Returns 32 random bytes.
 fn random() -> Result<[u8; 32], Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|_| Error::new(Kind::Internal, "there is no randomness"))?;

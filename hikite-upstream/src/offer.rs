@@ -1,6 +1,6 @@
-//! Lists that change while a server runs. They are read where the change was said: on the connection of that session.
-//! What is read over a connection that all sessions share counts for everybody; what only one session is offered is kept
-//! beside its connection, and goes with it.
+//! Lists that change while a server runs. They are read on the connection that announced the change. A list read over a
+//! connection that all sessions share replaces the common listing; a list that only one session sees is stored with its
+//! connection and ends with it.
 
 pub(crate) mod pace;
 
@@ -22,26 +22,26 @@ use crate::slot::Slot;
 use crate::upstream::Inner;
 use pace::Pace;
 
-/// What a connection knows of the lists behind it.
+/// Listing state of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Offered {
-    /// Lists that are to be read again: a bit for each kind that the server named, and one for any other reason.
+    /// Lists to reread: one bit per announced kind, and one for any other reason.
     said: AtomicU8,
-    /// Whether somebody is about to read them.
+    /// Set while a task is reading them.
     is_followed: AtomicBool,
     pace: Mutex<Pace>,
-    /// What is offered here and is not what everybody is offered.
+    /// Listing of this connection, where it differs from the common one.
     own: ArcSwapOption<Listing>,
-    /// Whether somebody waits for the end of the connection, with which `own` ends.
+    /// Set while a task waits for the end of the connection, to drop `own`.
     is_watched: AtomicBool,
 }
 
-/// Lists of single sessions that are in use, so that equal ones are kept once.
+/// Session listings in use, so that equal ones share memory.
 pub(crate) type OwnLists = Mutex<HashMap<u64, Weak<Listing>>>;
 
 const OTHER_REASON: u8 = 1 << 7;
 
-/// The lists a server may say to have changed.
+/// Lists that a server may announce as changed.
 const KINDS: [(&str, ListKind, u8); 3] = [
     ("notifications/tools/list_changed", ListKind::Tools, 1),
     ("notifications/resources/list_changed", ListKind::Resources, 1 << 1),
@@ -55,13 +55,13 @@ impl Offered {
 }
 
 impl Connection {
-    /// The server says that a list changed. However often it does, one reading is under way at most.
+    /// Handles a `list_changed` notification. At most one reread runs at a time.
     pub(crate) fn announced(self: &Arc<Self>, method: &str) {
         let bit = KINDS.iter().find(|(known, ..)| *known == method).map_or(OTHER_REASON, |(.., bit)| *bit);
         self.list_again(bit);
     }
 
-    /// The lists may have changed, for all that is known.
+    /// Rereads the lists because they may have changed.
     pub(crate) fn doubt_lists(self: &Arc<Self>) {
         self.list_again(OTHER_REASON);
     }
@@ -73,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// The sessions whose calls it carries.
+    /// Returns the sessions that use this connection.
     fn sessions(&self) -> Vec<SessionId> {
         match &self.purpose {
             Purpose::Owned(session) => vec![session.id],
@@ -83,7 +83,7 @@ impl Connection {
 }
 
 impl Inner {
-    /// What one session is offered, where that differs from the rest.
+    /// Returns the listing of one session, where it differs from the common one.
     pub(crate) fn own_listing(&self, session: SessionId) -> Option<Arc<Listing>> {
         let owned = self.owned.lock().get(&session).cloned();
         let connection = match owned {
@@ -93,14 +93,14 @@ impl Inner {
         connection.offered.own()
     }
 
-    /// A connection took its place: what it already offers is seen from now on.
+    /// Announces the session listing of a connection that has become live.
     pub(crate) fn tell_own(&self, connection: &Connection) {
         if connection.offered.own().is_some() {
             (self.listener)(Event::OwnListChanged { sessions: connection.sessions() });
         }
     }
 
-    /// Reads the lists behind a connection as long as its server says that they change, at a bounded pace.
+    /// Rereads the lists of a connection as long as the server announces changes, at a limited rate.
     pub(crate) async fn follow_lists(self: Arc<Self>, connection: Arc<Connection>) {
         let offered = &connection.offered;
         let longest = self.environment.limits.list_ttl;
@@ -110,13 +110,13 @@ impl Inner {
                 () = connection.closed.cancelled() => return,
                 () = tokio::time::sleep(wait) => {}
             }
-            // Said while it was being opened: there is nobody to ask yet.
+            // Announced during the handshake: no request can be sent yet.
             if connection.welcome().is_none() {
                 continue;
             }
             let said = offered.said.swap(0, Ordering::AcqRel);
             if said == 0 {
-                // Read and written at once: what is said from here on finds that nobody follows.
+                // A swap, so that an announcement from here on starts a new task.
                 offered.is_followed.swap(false, Ordering::AcqRel);
                 let late = offered.said.load(Ordering::Acquire) != 0;
                 if late && !offered.is_followed.swap(true, Ordering::AcqRel) {
@@ -129,7 +129,7 @@ impl Inner {
         }
     }
 
-    /// Whether what was read is something new.
+    /// Rereads the lists. Returns `true` if they changed.
     async fn read_again(self: &Arc<Self>, connection: &Arc<Connection>, said: u8) -> bool {
         let listing = match self.read_lists(connection).await {
             Ok(listing) => listing,
@@ -157,7 +157,7 @@ impl Inner {
         };
         let named = KINDS.iter().filter(|(.., bit)| said & bit != 0);
         let kinds: Vec<ListKind> = named.map(|(_, kind, _)| *kind).collect();
-        // What it said was true when it said it: a tool may have come and gone.
+        // The announcement is relayed even so: a tool may have come and gone.
         if !is_new && !kinds.is_empty() {
             let sessions = (!is_everybodys).then(|| connection.sessions());
             (self.listener)(Event::ListAnnounced { kinds, sessions });
@@ -165,13 +165,13 @@ impl Inner {
         is_new
     }
 
-    /// Whether what is offered over a connection is what everybody is shown.
+    /// Returns `true` if the lists of this connection apply to all sessions.
     fn is_everybodys(&self, connection: &Connection) -> bool {
         let for_all = self.definition.share == Share::Always || !self.asks_back.load(Ordering::Relaxed);
         matches!(connection.purpose, Purpose::Shared) && (for_all || connection.is_stateless())
     }
 
-    /// Remembers what a connection offers, if that is not what everybody is offered; whether it is something new.
+    /// Stores the listing of a connection if it differs from the common one. Returns `true` if it changed.
     fn offer(self: &Arc<Self>, connection: &Arc<Connection>, listing: Listing) -> bool {
         let common = self.listing.load_full();
         let own = match common {
@@ -198,15 +198,15 @@ impl Inner {
             });
         }
         (self.listener)(Event::OwnListChanged { sessions: connection.sessions() });
-        // It may be news for everybody; to look costs no process where the server is elsewhere.
+        // The change may apply to everybody; checking a remote server costs no process.
         if !self.definition.transport.is_stdio() {
             self.stale.notify_one();
         }
         true
     }
 
-    /// The listing with its own items apart from the buffer they came in, and the rest lent by the common one. `None`
-    /// if the sessions of this caller are offered more than one server may offer.
+    /// Shares equal items with the common listing and copies the others out of their buffer. Returns `None` if the
+    /// sessions of this caller exceed the list budget of one server.
     fn leaning(
         &self,
         connection: &Connection,
@@ -240,7 +240,7 @@ impl Inner {
         Some(self.kept_once(hasher.finish(), listing))
     }
 
-    /// Bytes of what other sessions of the same caller are offered beside the common listing.
+    /// Returns the bytes that other sessions of the same caller use beyond the common listing.
     fn own_bytes(&self, connection: &Connection, common: &Listing) -> usize {
         let Purpose::Owned(session) = &connection.purpose else { return 0 };
         let slots: Vec<_> = self.owned.lock().values().cloned().collect();
@@ -271,7 +271,7 @@ impl Inner {
         listing
     }
 
-    /// There is another common listing: who is offered just that is offered nothing of its own.
+    /// Drops session listings that equal the new common listing.
     pub(crate) fn forget_common(&self, common: &Listing) {
         let slots: Vec<_> = self.owned.lock().values().cloned().chain([Arc::clone(&self.shared)]).collect();
         for connection in slots.iter().filter_map(|slot| slot.standing()) {

@@ -1,4 +1,4 @@
-//! How a connection to an upstream is opened: over its transport, in whichever dialect the server speaks.
+//! Opens a connection to an upstream over its transport, in the revision that the server speaks.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::spawner::Turn;
 use crate::upstream::Inner;
 use crate::{http, sse, stdio};
 
-/// A start that takes longer goes on, but no longer keeps others from theirs: it may hang, or load something.
+/// A start that takes longer continues but releases its permit for others: it may hang or be downloading.
 const TURN: Duration = Duration::from_secs(10);
-/// For a process that is started anew to be gone.
+/// Timeout for the exit of a process that is being replaced.
 const GONE: Duration = Duration::from_secs(10);
 
 impl Inner {
-    /// Opens and initialises a connection. `asker` is the call it is opened for: an owner can be asked through
-    /// it before its first call is on its way.
+    /// Opens and initializes a connection. The server can ask the session of the call it is opened for even before that
+    /// call is sent.
     pub(crate) async fn open(
         self: &Arc<Self>,
         purpose: Purpose,
@@ -61,15 +61,14 @@ impl Inner {
         Ok(connection)
     }
 
-    /// Remembers the revision; a server with sessions that is another version by now may have changed its mind,
-    /// so that the next greeting asks again.
+    /// Caches the revision. If the version of a server with sessions changed, the next handshake probes again.
     fn learn(&self, connection: &Connection) {
         let (Some(welcome), known) = (connection.welcome(), self.listing.load_full()) else { return };
         let version = known.as_ref().and_then(|known| known.version());
         if version.is_some() && version != welcome.info.text("version") && !connection.is_stateless() {
             return self.forget_era();
         }
-        // One that speaks both is spoken to without sessions by all who need none.
+        // Servers that support both revisions are used statelessly by all other sessions.
         if self.era.may_speak_both() && matches!(connection.purpose, Purpose::Owned(_)) {
             return;
         }
@@ -87,7 +86,7 @@ impl Inner {
     ) -> Result<Arc<Connection>, Error> {
         let transport = &self.definition.transport;
         let open = async |transport: &Transport, opening: Opening| {
-            // Boxed: it stands in many places here.
+            // Boxed because it is awaited in several branches.
             Box::pin(self.open_over(transport, opening, purpose.clone(), asker.clone())).await
         };
         let opening = match transport {
@@ -107,27 +106,27 @@ impl Inner {
             self.era.speaks_one();
         }
         match (transport, open(transport, opening).await) {
-            // Some servers end when the first they hear is not `initialize`.
+            // Some servers exit if the first message is not `initialize`.
             (Transport::Stdio { .. }, Err(error))
                 if error.name == Some(stdio::DIED)
                     && matches!(opening, Opening::Probe | Opening::Stateless) =>
             {
-                // If it ends again, that was not the reason; then it is not started twice each time.
+                // If it exits again, that was not the reason, and it is not started twice each time.
                 self.era.learn(false);
                 open(transport, Opening::SessionsOnly).await
             }
-            // Others never say a word again. One that was only slow gets all its time now, and may still say that
-            // it has no sessions.
+            // Some servers ignore everything after an unknown first message. A slow one gets its full start timeout
+            // now, and may still turn out to be stateless.
             (Transport::Stdio { .. }, Err(error)) if error.name == Some(MUTE) => {
                 self.era.learn(false);
                 open(transport, Opening::Sessions).await
             }
-            // It starts slowly and knows both: the next one hears of no session.
+            // A slow server that supports both revisions: the next process gets `server/discover` only.
             (Transport::Stdio { .. }, Err(error)) if error.name == Some(GREETED_TWICE) => {
                 self.era.learn(true);
                 open(transport, Opening::StatelessOnly).await
             }
-            // A server of 2024-11-05 refuses the POST; its stream is then at the same address.
+            // A server of 2024-11-05 refuses the POST; its event stream is at the same URL.
             (Transport::Http { url, headers }, Err(error)) if error.name == Some(http::REFUSED) => {
                 let legacy = Transport::Sse { url: url.clone(), headers: headers.clone() };
                 open(&legacy, Opening::SessionsOnly).await.map_err(|_| error)
@@ -159,11 +158,11 @@ impl Inner {
             Purpose::Shared => self.declare_for(&connection, asker.as_ref()),
             Purpose::Lists => {}
         }
-        // Whoever stops waiting for the start ends it.
+        // Ends the start if this future is dropped.
         let unfinished = connection.closed.clone().drop_guard();
         let opened = tokio::select! {
             biased;
-            // The transport may give up before there is anything to wait for, and we may be closing.
+            // The transport may fail before the handshake begins, and the upstream may be closing.
             () = connection.closed.cancelled() => Err(connection.ending()),
             opened = self.attach_and_greet(&connection, transport, opening) => opened,
         };
@@ -175,7 +174,7 @@ impl Inner {
             Err(error) => {
                 connection.close(error.clone());
                 if matches!(error.name, Some(MUTE | GREETED_TWICE)) {
-                    // Two at once might be in each other's way.
+                    // Two processes at once might conflict.
                     let _ = tokio::time::timeout(GONE, connection.gone.cancelled()).await;
                 }
                 Err(error)
@@ -189,7 +188,7 @@ impl Inner {
         alive.push(Arc::downgrade(connection));
     }
 
-    /// The time to start counts from when it does start: how long others take before it is not its own fault.
+    /// Attaches the transport and performs the handshake. The start timeout excludes the time in the start queue.
     async fn attach_and_greet(
         &self,
         connection: &Arc<Connection>,
@@ -211,7 +210,7 @@ impl Inner {
         tokio::time::timeout(start_timeout, greeting).await.unwrap_or_else(|_| Err(self.too_slow()))
     }
 
-    /// Waits until its process may start and there is room for it.
+    /// Waits for a start permit and a process slot.
     async fn await_turn(&self, connection: &Arc<Connection>) -> Result<(Turn, OwnedSemaphorePermit), Error> {
         if let Some(rest) = self.crashes.rest(Instant::now()) {
             let reason = format!("`{}` keeps ending soon after its start", self.definition.name);
@@ -271,7 +270,7 @@ impl Inner {
     }
 }
 
-/// Does the work and keeps the turn for it, but not for ever.
+/// Runs `work` while holding the start permit, which is released after a while even if the work goes on.
 async fn keeping<T>(turn: Option<Turn>, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     if let Ok(done) = tokio::time::timeout(TURN, &mut work).await {

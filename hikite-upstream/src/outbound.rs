@@ -1,4 +1,4 @@
-//! The way out to a server: a queue to one writer (stdio), or a request per message (HTTP, SSE).
+//! Outgoing side of a transport: a queue to one writer (stdio), or one HTTP request per message (HTTP, SSE).
 
 use bytes::Bytes;
 use hikite_core::error::Error;
@@ -18,8 +18,8 @@ pub(crate) enum Outbound {
 }
 
 impl Outbound {
-    /// Sends a request. Over HTTP the answer comes with it; elsewhere on the connection's one stream.
-    /// `routing` are the headers of a stateless request.
+    /// Sends a request. Streamable HTTP returns the response with it; the other transports deliver it on the
+    /// connection's stream. `routing` holds the headers of a stateless request.
     pub(crate) async fn request(
         &self,
         id: u64,
@@ -38,7 +38,7 @@ impl Outbound {
         }
     }
 
-    /// Sends a notification and waits until it is in the queue before everything later, or has been received.
+    /// Sends a notification and waits until it is queued (stdio) or received.
     pub(crate) async fn deliver(&self, message: Bytes) {
         match self {
             Self::Stdio(queue) => drop(queue.send(message).await),
@@ -51,7 +51,7 @@ impl Outbound {
         matches!(self, Self::Http(_))
     }
 
-    /// Sends a notification or an answer without waiting for it to arrive.
+    /// Sends a notification or a response without waiting.
     pub(crate) fn send(&self, message: Bytes) {
         match self {
             Self::Stdio(queue) => {

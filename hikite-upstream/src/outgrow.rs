@@ -1,7 +1,6 @@
-//! What a shared process is told its callers can. One that is started to list what its server offers is told everything,
-//! because what is offered may depend on it, and stays for the calls that follow. One that is started for a call is told
-//! what that caller can, so that the first question of a server is not its first failure. Either is left as soon as it
-//! no longer fits.
+//! Client capabilities that a shared connection declares. A process started to read lists declares all of them, because
+//! lists may depend on them, and stays for later calls. A process started for a call declares those of its caller.
+//! Either is retired once its declaration exceeds what its callers support.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,9 +15,9 @@ use crate::retire::Why;
 use crate::upstream::Inner;
 
 impl Inner {
-    /// A process that nobody knows to ask declares what its first caller can; where not even its lists are known, it
-    /// declares everything. A question still goes only to the caller it belongs to; once one was asked, callers that can
-    /// answer have processes of their own.
+    /// Sets the capabilities of a shared connection: all for an unlisted stdio server, else those of the first caller,
+    /// unless the server is known to ask questions. A question goes only to the caller it belongs to; after the first
+    /// one, callers that can answer get their own processes.
     pub(crate) fn declare_for(&self, connection: &Connection, asker: Option<&CallContext>) {
         let known = self.asks_back.load(Ordering::Relaxed) || self.outgrown.load(Ordering::Relaxed);
         let unknown = self.definition.share == Share::Auto && !known;
@@ -26,14 +25,15 @@ impl Inner {
             connection.lists_first.store(true, Ordering::Relaxed);
             let _ = connection.starter.set(Abilities::all());
         } else if let Some(asker) = asker.filter(|asker| unknown && asker.session.abilities.any()) {
-            // An extension is spoken by a client of its own accord; nobody else does so in its place.
+            // Extensions are left out: only the client itself can use them.
             let abilities = Abilities { extensions: None, ..asker.session.abilities.clone() };
             let _ = connection.starter.set(abilities);
         }
     }
 
-    /// Leaves a shared connection that declares too much for this session, or at all; whether it did. The process that
-    /// listed serves everybody until it asks: most servers never do, and would all be started twice.
+    /// Retires a shared connection whose declared capabilities exceed those of this session, and returns `true` if it
+    /// did. The process that read the lists serves all callers until it asks a question: most servers never do, and
+    /// would all be started twice.
     pub(crate) fn leave_if_outgrown(&self, connection: &Arc<Connection>, session: &Session) -> bool {
         let Some(declared) = declared(connection) else { return false };
         let fits = connection.lists_first.load(Ordering::Relaxed) || covers(&session.abilities, declared);
@@ -41,12 +41,13 @@ impl Inner {
             return false;
         }
         self.outgrown.store(true, Ordering::Relaxed);
-        // Another call may have done so already; this one goes elsewhere all the same.
+        // Another call may have retired it already; this one needs a new connection all the same.
         connection.retire(Why::Outgrown);
         true
     }
 
-    /// The server is known to ask: what it was told of its first caller does not hold for others.
+    /// Retires a shared connection that declared capabilities: the server is now known to ask, and other callers may
+    /// lack them.
     pub(crate) fn leave_declared(&self) {
         if let Some(connection) = self.shared.live().filter(|connection| declared(connection).is_some()) {
             connection.retire(Why::Outgrown);
@@ -54,24 +55,24 @@ impl Inner {
     }
 }
 
-/// What a shared connection declares; a stateless one says it with each request.
+/// Returns the capabilities that a shared connection declared. A stateless one declares them per request.
 fn declared(connection: &Connection) -> Option<&Abilities> {
     let shared = matches!(connection.purpose, Purpose::Shared) && !connection.is_stateless();
     connection.starter.get().filter(|_| shared)
 }
 
-/// Whether a client can all that was declared.
+/// Returns `true` if the client supports everything that was declared.
 fn covers(can: &Abilities, declared: &Abilities) -> bool {
     has_all(can.sampling.as_ref(), declared.sampling.as_ref())
         && has_all(can.elicitation.as_ref(), declared.elicitation.as_ref())
-        // Whether its roots change is nothing that it could be asked.
+        // `roots.listChanged` is not something that a server could ask for.
         && (can.roots.is_some() || declared.roots.is_none())
 }
 
 fn has_all(can: Option<&Raw>, declared: Option<&Raw>) -> bool {
     let Some(declared) = declared else { return true };
     let members = |raw: &Raw| raw.object().unwrap_or_default();
-    // Forms are what every client shows that says nothing else.
+    // `form` is the default mode of elicitation.
     let has = |can: &Object, name: &str| name == "form" || can.get(name).is_some();
     can.is_some_and(|can| members(declared).iter().all(|(name, _)| has(&members(can), name)))
 }

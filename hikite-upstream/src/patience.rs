@@ -1,14 +1,14 @@
-//! What a refusal says of later: which statuses mean that the server cannot serve now, and when to come back.
+//! Maps HTTP statuses that mean "try again later" to errors, with the delay of `Retry-After`.
 
 use std::time::Duration;
 
 use hikite_core::error::{Error, Kind};
 use http::{HeaderMap, StatusCode};
 
-/// Longer is not worth remembering.
+/// Upper bound of the delay.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The error as this status means it: too often, not now, or as it was.
+/// Sets the error kind for statuses of rate limiting and unavailability; leaves other errors unchanged.
 pub(crate) fn judged(error: Error, status: StatusCode, wait: Option<Duration>) -> Error {
     let kind = match status {
         StatusCode::TOO_MANY_REQUESTS => Kind::RateLimit,
@@ -24,7 +24,7 @@ pub(crate) fn judged(error: Error, status: StatusCode, wait: Option<Duration>) -
     }
 }
 
-/// How long the server asks to be left alone.
+/// Returns the delay of `Retry-After`.
 pub(crate) fn wait(headers: &HeaderMap) -> Option<Duration> {
     Some(hikite_egress::retry_after(headers)?.min(LONGEST))
 }

@@ -1,4 +1,4 @@
-//! The requests we have sent on one connection and not yet seen answered.
+//! Requests sent on one connection that have no response yet.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,29 +11,29 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// The upstream's answer: its result, or its error object.
+/// Response of the upstream: its result or its error object.
 pub(crate) type Answer = Result<Raw, Raw>;
-/// An answer, or why none can be taken.
+/// Response, or the reason why there is none.
 pub(crate) type Outcome = Result<Answer, Error>;
 
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     next: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
-    /// Set together with the check that nothing waits; read under the same lock.
+    /// Set together with the check that no request is pending, under the same lock.
     closed: AtomicBool,
-    /// Requests whose caller no longer waits, while the server may still be at them.
+    /// Requests whose caller no longer waits, while the server may still be working on them.
     abandoned: Mutex<Abandoned>,
 }
 
 #[derive(Debug, Default)]
 struct Abandoned {
     by_id: HashMap<u64, SessionId>,
-    /// More were abandoned than are kept: from then on nothing can be told apart.
+    /// Set when `ABANDONED` was exceeded: abandoned requests can no longer be told apart.
     lost_count: bool,
 }
 
-/// Abandoned requests that are kept.
+/// Maximum number of abandoned requests to remember.
 const ABANDONED: usize = 1024;
 
 #[derive(Debug)]
@@ -41,14 +41,14 @@ struct Waiting {
     answer: oneshot::Sender<Outcome>,
     context: Option<CallContext>,
     counts: bool,
-    /// Whether the server has the request and wants to hear that nobody waits for its answer any more.
+    /// Set once the server has the request and must be notified of its cancellation.
     cancellable: bool,
-    /// Fires when the request is answered or given up; its questions end with it.
+    /// Cancelled when the request is answered or abandoned; its questions end with it.
     over: CancellationToken,
     _fires: DropGuard,
 }
 
-/// A call that is running, as far as what the server sends meanwhile concerns it.
+/// A running call, for routing messages that the server sends meanwhile.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) context: CallContext,
@@ -62,8 +62,8 @@ impl Waiting {
 }
 
 impl Pending {
-    /// Makes room for one more request: its id, and where its answer will be. `None` once closed.
-    /// One that does not count may wait while the connection is idle.
+    /// Registers a request and returns its id and the receiver of its response, or `None` once closed. A request that
+    /// does not count may be pending while the connection is idle.
     pub(crate) fn open(
         &self,
         context: Option<CallContext>,
@@ -82,7 +82,7 @@ impl Pending {
         Some((id, answer))
     }
 
-    /// The request is on its way: if it is given up, its server hears of it.
+    /// Marks a request as sent: its cancellation must be sent to the server.
     pub(crate) fn cancellable(&self, id: u64) {
         if let Some(waiting) = self.waiting.lock().get_mut(&id) {
             waiting.cancellable = true;
@@ -93,7 +93,7 @@ impl Pending {
         self.end(id, Ok(answer))
     }
 
-    /// The answer came and cannot be taken.
+    /// Fails a request whose response cannot be used.
     pub(crate) fn fail(&self, id: u64, error: Error) {
         self.end(id, Err(error));
     }
@@ -110,8 +110,8 @@ impl Pending {
         self.waiting.lock().get(&id)?.call()
     }
 
-    /// The newest call of the only session that has calls running; `None` when there is none or several, or
-    /// when the server may still be at work for somebody who no longer waits.
+    /// Returns the newest call of the only session with running calls. Returns `None` if there are several sessions, or
+    /// if the server may still be working on an abandoned call of another session.
     pub(crate) fn sole_caller(&self) -> Option<Call> {
         let waiting = self.waiting.lock();
         let calls = waiting.iter().filter_map(|(id, w)| Some((*id, w, w.context.as_ref()?.session.id)));
@@ -121,39 +121,39 @@ impl Pending {
         }
         let several = calls.clone().nth(1).is_some();
         let newest = calls.max_by_key(|(id, ..)| *id).and_then(|(_, waiting, _)| waiting.call())?;
-        // Of several calls it may be another that asks; the end of the newest is then no end of the question.
+        // Another of these calls may be the one that asks, so the end of the newest does not end the question.
         Some(if several { Call { over: CancellationToken::new(), ..newest } } else { newest })
     }
 
-    /// Whether a call that another session gave up may still be running.
+    /// Returns `true` if an abandoned call of another session may still be running.
     pub(crate) fn works_for_others(&self, session: SessionId) -> bool {
         let abandoned = self.abandoned.lock();
         abandoned.lost_count || abandoned.by_id.values().any(|other| *other != session)
     }
 
-    /// The only request that waits, if there is just one that counts.
+    /// Returns the only counted request, if there is exactly one.
     pub(crate) fn sole_request(&self) -> Option<u64> {
         let waiting = self.waiting.lock();
         let mut counting = waiting.iter().filter(|(_, waiting)| waiting.counts).map(|(id, _)| *id);
         counting.next().filter(|_| counting.next().is_none())
     }
 
-    /// Whether this is a request of ours that does not count.
+    /// Returns `true` for a pending request that does not count.
     pub(crate) fn is_background(&self, id: u64) -> bool {
         self.waiting.lock().get(&id).is_some_and(|waiting| !waiting.counts)
     }
 
-    /// Whether nothing waits that counts.
+    /// Returns `true` if no counted request is pending.
     pub(crate) fn is_empty(&self) -> bool {
         !self.waiting.lock().values().any(|waiting| waiting.counts)
     }
 
-    /// Whether a call of somebody waits.
+    /// Returns `true` if a call of a client is pending.
     pub(crate) fn has_calls(&self) -> bool {
         self.waiting.lock().values().any(|waiting| waiting.context.is_some())
     }
 
-    /// Takes no more requests, if none waits that counts.
+    /// Closes the table if no counted request is pending.
     pub(crate) fn close_if_empty(&self) -> bool {
         let waiting = self.waiting.lock();
         let empty = !waiting.values().any(|waiting| waiting.counts);
@@ -163,12 +163,12 @@ impl Pending {
         empty
     }
 
-    /// Takes out a request that is over; whether it was still there.
+    /// Removes a finished request. Returns `true` if it was still pending.
     pub(crate) fn forget(&self, id: u64) -> bool {
         self.waiting.lock().remove(&id).is_some()
     }
 
-    /// Takes out a request that nobody waits for any more; whether it was still unanswered.
+    /// Removes a request that nobody waits for. Returns `true` if it was unanswered.
     pub(crate) fn abandon(&self, id: u64) -> bool {
         let Some(waiting) = self.waiting.lock().remove(&id) else { return false };
         if let Some(context) = waiting.context {
@@ -179,8 +179,8 @@ impl Pending {
         true
     }
 
-    /// Takes no more requests, and drops every waiting one, which sees its answer's sender gone. Returns those whose
-    /// server wants to hear of it.
+    /// Closes the table and drops all pending requests, whose receivers then fail. Returns the ids that must be
+    /// cancelled at the server.
     pub(crate) fn fail_all(&self) -> Vec<u64> {
         let mut waiting = self.waiting.lock();
         self.closed.store(true, Ordering::Relaxed);

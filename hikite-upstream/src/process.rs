@@ -1,4 +1,4 @@
-//! One stdio server as a process: started through the guard in a group of its own, watched, ended and reaped.
+//! A stdio server process: started through the guard in its own process group, monitored, ended and reaped.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -16,12 +16,12 @@ use tokio_util::task::TaskTracker;
 use crate::files;
 use crate::spawner::Spawner;
 
-/// For a server to end by itself once its stdin is closed.
+/// Time for a server to exit after its stdin is closed.
 const CLOSE_GRACE: Duration = Duration::from_millis(300);
-/// For the guard to end the server, its own grace included.
+/// Time for the guard to end the server, including its own grace period.
 const GUARD_GRACE: Duration = Duration::from_secs(7);
 
-/// What programs need to run at all; everything else comes from the definition's `env`.
+/// Variables that programs need to run. All others come from the definition's `env`.
 const PASSED_ON: &[&str] = &[
     "HOME",
     "LANG",
@@ -41,10 +41,10 @@ const PASSED_ON: &[&str] = &[
     "http_proxy",
     "https_proxy",
     "no_proxy",
-    // The guard is a process of ours, which leaves no core dump unless it is told so.
+    // The guard is a process of ours and disables core dumps unless this is set.
     "HIKITE_DUMPABLE",
 ];
-/// Families of such variables: locale, folders, certificates, and the package managers that start servers.
+/// Prefixes of such variables: locale, directories, certificates, and package managers that start servers.
 const PASSED_ON_PREFIXES: &[&str] = &[
     "LC_",
     "XDG_",
@@ -67,7 +67,7 @@ pub(crate) struct Pipes {
     pub(crate) stderr: ChildStderr,
 }
 
-/// A running process. Cancelling `stop` ends it; `ended` fires when it is gone and reaped.
+/// A running process. Cancelling `stop` ends it; `ended` is cancelled once it is reaped.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
     pub(crate) stop: CancellationToken,
@@ -81,7 +81,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) env: &'a [(String, Secret)],
     pub(crate) cwd: Option<&'a std::path::Path>,
     pub(crate) inherit_env: bool,
-    /// The place that it takes, as long as it runs.
+    /// Process slot, held while it runs.
     pub(crate) place: OwnedSemaphorePermit,
 }
 
@@ -108,7 +108,7 @@ impl Process {
         Ok((process, pipes))
     }
 
-    /// How it ended, in words.
+    /// Describes how the process ended.
     pub(crate) fn ending(&self) -> String {
         match *self.status.lock() {
             Some(status) => match (status.code(), status.signal()) {
@@ -120,7 +120,7 @@ impl Process {
         }
     }
 
-    /// Whether there was no program to start at all: the guard says so as shells do.
+    /// Returns `true` if the program could not be executed: the guard exits with 126 or 127, as shells do.
     pub(crate) fn never_ran(&self) -> bool {
         self.status.lock().and_then(|status| status.code()).is_some_and(|code| matches!(code, 126 | 127))
     }
@@ -131,7 +131,7 @@ impl Process {
             status = child.wait() => status,
             () = self.stop.cancelled() => end(&mut child, group).await,
         };
-        // Should the guard itself have been killed, its group is still there.
+        // If the guard itself was killed, its group may still be running.
         if let Some(group) = group {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
@@ -156,7 +156,7 @@ async fn end(child: &mut Child, guard: Option<Pid>) -> io::Result<ExitStatus> {
     }
 }
 
-/// Our id, and the limit of open files that the server shall have.
+/// Returns our process id and the limit of open files for the server.
 fn parent() -> String {
     let id = std::process::id();
     files::before().map_or_else(|| id.to_string(), |files| format!("{id}:{files}"))

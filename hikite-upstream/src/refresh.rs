@@ -1,5 +1,5 @@
-//! How an upstream's lists are kept: fetched when there are none, when they are old, and when the server says
-//! that they changed.
+//! Keeps an upstream's lists current: fetches them when there are none, when they expire, and when the server announces
+//! a change.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,9 +20,9 @@ use crate::retire::Why;
 use crate::slot::Attempt;
 use crate::upstream::Inner;
 
-/// The name of a failure to read the lists of a server that runs.
+/// Error name: the lists of a running server could not be read.
 const UNREADABLE: &str = "SchemaFetchError";
-/// What a server says of how long its lists stay fresh is taken within these bounds.
+/// Bounds for the TTL that a server declares.
 const SHORTEST_LIFE: Duration = Duration::from_secs(5);
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -30,7 +30,7 @@ impl Inner {
     pub(crate) async fn keep_lists(self: Arc<Self>) {
         let closed = self.closed.clone();
         closed.run_until_cancelled(self.keep_lists_until_closed()).await;
-        // Nobody is to wait for lists that will not come.
+        // Releases everybody who waits for lists that will not come.
         self.tried.send_replace(true);
     }
 
@@ -45,7 +45,7 @@ impl Inner {
                 pace.read(Instant::now(), changed, self.environment.limits.list_ttl);
             }
             let retry = backoff.pause(Instant::now()).map(|(pause, _)| pause);
-            // With lists at hand a server that fails is left alone until somebody calls it.
+            // If cached lists exist, a failing server is not retried until somebody calls it.
             let retry = retry.filter(|_| self.listing.load().is_none());
             let lifetime = self.lifetime(self.listing.load().as_deref());
             stale = tokio::select! {
@@ -64,7 +64,7 @@ impl Inner {
         }
     }
 
-    /// Whether the lists are new.
+    /// Fetches the lists. Returns `true` if they changed.
     async fn refresh(self: &Arc<Self>, backoff: &mut Backoff) -> bool {
         let name = &*self.definition.name;
         let started = Instant::now();
@@ -81,7 +81,7 @@ impl Inner {
                 tracing::warn!(module = name, "{}", error.guarded());
                 let answers = error.name == Some(UNREADABLE);
                 *self.state.lock() = failing(&error, answers);
-                // A login is nothing that waiting helps with.
+                // Backoff does not help with a missing login.
                 if error.kind != Kind::AccountRequired {
                     let (now, pause) = (Instant::now(), error.retry_after);
                     backoff.failed(now, error.message.into());
@@ -94,7 +94,7 @@ impl Inner {
         }
     }
 
-    /// Fetches the lists at once, because a call needs fresh ones.
+    /// Fetches the lists at once, for a call that needs fresh ones.
     pub(crate) async fn renew_lists(self: &Arc<Self>) -> Result<(), Error> {
         let seen = self.listing.load_full();
         let _turn = self.renewing.lock().await;
@@ -102,7 +102,7 @@ impl Inner {
             (Some(seen), Some(now)) => Arc::ptr_eq(seen, now),
             (seen, _) => seen.is_none(),
         };
-        // Another call that waited for the same has just fetched them.
+        // Otherwise a concurrent call has just fetched them.
         if same {
             let listing = self.fetch().await?;
             self.keep(listing);
@@ -110,9 +110,9 @@ impl Inner {
         Ok(())
     }
 
-    /// Reads the lists: over the shared connection for a server that is known not to ask back, else over one
-    /// of its own that declares everything, because what a server offers may depend on it. A stateless server
-    /// is told with each request, so that any connection does.
+    /// Reads the lists. Uses the shared connection for a server known not to ask questions, else a separate one that
+    /// declares all capabilities, because lists may depend on them. A stateless server receives them per request, so
+    /// any connection works.
     async fn fetch(self: &Arc<Self>) -> Result<Listing, Error> {
         let together = self.definition.share != Share::Never;
         if together && self.era.is_stateless() {
@@ -134,11 +134,11 @@ impl Inner {
         };
         let connection = self.connection(&self.shared, None).await?;
         let shared = self.read_lists(&connection).await?;
-        // A server that turned out to be stateless has told all.
+        // The lists of a stateless server are complete.
         if shared.same_offer(&known) || connection.is_stateless() {
             return Ok(shared);
         }
-        // Either the server changed, or it offers less to a client that cannot be asked.
+        // Either the server changed, or it offers less to a client without capabilities.
         let all = self.fetch_all().await?;
         if !all.has_more_than(&shared) {
             return Ok(shared);
@@ -148,7 +148,7 @@ impl Inner {
         Ok(Listing { asks_back: true, ..shared.with_more_of(&all) })
     }
 
-    /// Whether the first lists are read over the process that then serves calls.
+    /// Returns `true` if the first lists are read over the process that later serves calls.
     fn lists_together(&self) -> bool {
         let may_stay = match self.definition.share {
             Share::Never => false,
@@ -158,8 +158,8 @@ impl Inner {
         may_stay && self.definition.transport.is_stdio() && self.listing.load().is_none()
     }
 
-    /// Reads the first lists of a program. Its process stays for the calls that follow, unless it has asked something
-    /// meanwhile: then it has been told of more than any caller need be able to do.
+    /// Reads the first lists of a stdio server. Its process stays for later calls, unless it asked a question
+    /// meanwhile: it was told of more capabilities than callers may have.
     async fn fetch_first(self: &Arc<Self>) -> Result<Listing, Error> {
         let connection = self.connection_for(Attempt::Lists, &self.shared, None).await?;
         let lists = self.read_lists(&connection).await;
@@ -170,15 +170,15 @@ impl Inner {
         match lists {
             Ok(listing) => Ok(Listing { asks_back, ..listing }),
             Err(error) => {
-                // The next attempt begins with another process.
+                // The next attempt starts a new process.
                 connection.retire(Why::Doubted);
                 Err(error.named(UNREADABLE))
             }
         }
     }
 
-    /// Once, when the shared process first runs: does it offer all that was seen when everything was declared?
-    /// If not, one that declares everything is asked once more: the list may be an old one.
+    /// Compares the lists of the first shared process with the cached ones, which were read with all capabilities. If
+    /// some are missing, reads them once more with all capabilities, because the cache may be outdated.
     pub(crate) async fn compare(self: &Arc<Self>, connection: &Connection) {
         let shared = matches!(connection.purpose, Purpose::Shared)
             && self.definition.transport.is_stdio()
@@ -199,7 +199,7 @@ impl Inner {
         }
     }
 
-    /// Reads the lists over a connection of their own that declares everything.
+    /// Reads the lists over a separate connection that declares all capabilities.
     async fn fetch_all(self: &Arc<Self>) -> Result<Listing, Error> {
         let connection = self.open(Purpose::Lists, None).await?;
         let lists = self.read_lists(&connection).await;
@@ -222,7 +222,7 @@ impl Inner {
         now().saturating_sub(listing.fetched_at) > self.lifetime(Some(listing)).as_secs()
     }
 
-    /// How long a listing stays fresh: as long as its server says, within reason.
+    /// Returns how long a listing stays fresh: the server's TTL within bounds, else the configured one.
     fn lifetime(&self, listing: Option<&Listing>) -> Duration {
         lifetime(listing.and_then(|listing| listing.ttl_ms), self.environment.limits.list_ttl)
     }

@@ -1,5 +1,5 @@
-//! How a connection leaves its slot before it is over: nobody new takes it, what runs on it may end, and then it
-//! closes. One call's trouble is so nobody else's.
+//! Retirement of a connection: it leaves its slot, takes no new calls, and closes once its running calls are done. The
+//! failure of one call does not affect the others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,29 +11,29 @@ use tokio::time::Instant;
 
 use crate::connection::{Connection, NOT_SENT};
 
-/// How often a retired connection is looked at for what ends without a word: tasks, and subscriptions that
-/// another connection took over.
+/// Poll interval for conditions without a signal: tasks that expire, and subscriptions that another connection took
+/// over.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// The server may not be what it was greeted as.
+    /// The server may have changed its revision.
     Doubted,
-    /// It declares what not all of its callers can. Its news are told until another connection does.
+    /// It declares capabilities that not all callers have. It relays notifications until another connection takes over.
     Outgrown,
-    /// Its session is over, and only what it began goes on.
+    /// Its session is over, and only its tasks continue.
     Unowned,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
-    /// Calls that may have more than one thing to say.
+    /// Calls that may send several requests.
     holds: AtomicUsize,
     why: OnceLock<Why>,
     rested: Notify,
 }
 
-/// Keeps a connection from being closed between two requests that belong together.
+/// Keeps a connection open between related requests.
 #[derive(Debug)]
 pub(crate) struct Hold<'a>(&'a Leaving);
 
@@ -56,7 +56,7 @@ impl Connection {
         self.leaving.why.get().is_some()
     }
 
-    /// Takes no new calls, and closes when the last is done; whether that is news.
+    /// Stops new calls and closes the connection after the last running one. Returns `true` on the first retirement.
     pub(crate) fn retire(self: &Arc<Self>, why: Why) -> bool {
         if self.leaving.why.set(why).is_err() {
             return false;
@@ -90,23 +90,23 @@ impl Connection {
         true
     }
 
-    /// Whether somebody will come back to it, also while no request waits.
+    /// Returns `true` if the connection is still in use, even while no request is pending.
     pub(crate) fn is_needed(&self) -> bool {
         self.leaving.holds.load(Ordering::Acquire) > 0 || self.running.any(Instant::now())
     }
 
-    /// Whether its server has been greeted and has nothing to do, so that it could be stopped.
+    /// Returns `true` if the server is initialized and idle, so that it could be stopped.
     pub(crate) fn is_at_rest(&self) -> bool {
         let unheard = self.subscriptions.lock().is_empty();
         unheard && self.welcome().is_some() && !self.is_needed() && self.pending.is_empty()
     }
 
-    /// Whether somebody waits for what its server does: an answer, a task or news.
+    /// Returns `true` if somebody waits for a response, a task or a notification of the server.
     pub(crate) fn works_for_somebody(&self) -> bool {
         self.pending.has_calls() || self.running.any(Instant::now()) || !self.subscriptions.lock().is_empty()
     }
 
-    /// Something ended that a retired connection may have waited for.
+    /// Wakes up the retirement after something ended that it may be waiting for.
     pub(crate) fn rested(&self) {
         if self.is_retired() {
             self.leaving.rested.notify_one();

@@ -1,5 +1,5 @@
-//! Results of the stateless revision that are no end yet: the server needs something first. A client that
-//! takes rounds gets them as they are; to any other the questions are put here, and the next request is ours.
+//! Multi-round results of the stateless revision, where the server needs input first. A client that supports rounds
+//! gets them unchanged; for any other client the questions are asked here and the next request is sent by hikite.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Question, QuestionKind};
 
-/// A server that always needs one thing more is cut off here.
+/// Maximum number of rounds per call.
 pub(crate) const ROUNDS: usize = 16;
-/// Before a server that only asks for patience is asked again.
+/// Pause before the next round if the server asks nothing.
 const LOAD_PAUSE: Duration = Duration::from_millis(200);
 
 const RESPONSES: &str = "inputResponses";
 const STATE: &str = "requestState";
 
-/// Takes out what belongs to the rounds of another request, or to a server that knows no rounds.
+/// Removes round members of another request, or for a server without rounds.
 pub(crate) fn strip(params: &mut Object) {
     params.remove(RESPONSES);
     params.remove(STATE);
 }
 
-/// The params of the next request: those of the first, and what the result asked for.
+/// Returns the params of the next round: those of the first request, and the requested input.
 pub(crate) async fn next(
     module: &str,
     first: &Object,
@@ -44,11 +44,11 @@ pub(crate) async fn next(
     Ok(params)
 }
 
-/// Puts every question to the client at once: its answers by the same names.
+/// Asks the client all questions at once and returns its answers by key.
 pub(crate) async fn ask_all(module: &str, requests: &Object, context: &CallContext) -> Result<Object, Error> {
     let questions: Result<Vec<_>, Error> =
         requests.iter().map(|(key, request)| question(module, key, request, context)).collect();
-    // All are looked at before the first is asked, so that nobody answers in vain.
+    // All questions are validated before the first is asked, so that no answer is wasted.
     let asked = questions?.into_iter().map(|(key, question)| async move {
         match context.back.ask(question).await {
             Ok(answer) => Ok((key, answer)),
@@ -78,7 +78,7 @@ fn question<'a>(
     Ok((key, Question { kind, params, key: Some(key.into()) }))
 }
 
-/// Session revisions want an id with every URL that is to be opened.
+/// Adds the `elicitationId` that revisions with sessions require for URL elicitation.
 fn with_elicitation_id(kind: QuestionKind, params: Raw) -> Raw {
     let Some(members) = params.object().filter(|_| kind == QuestionKind::Elicitation) else { return params };
     let by_url = members.text("mode").as_deref() == Some("url");

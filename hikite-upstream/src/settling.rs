@@ -1,6 +1,6 @@
-//! The steps of a handshake that a server need not answer: the receipt of `notifications/initialized`, and the headers of
-//! the GET stream. The first request waits for them, because a server may ask its first question on that stream. A server
-//! that lets one of them wait too long is not waited for again until it has answered in time.
+//! Handshake steps that a server need not answer: the receipt of `notifications/initialized`, and the headers of the
+//! GET stream. The first request waits for them, because a server may ask its first question on that stream. A step
+//! that timed out is not awaited again until it has completed in time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-/// For the receipt of `notifications/initialized`.
+/// Timeout for the receipt of `notifications/initialized`.
 const RECEIPT: Duration = Duration::from_secs(10);
-/// For the headers of the GET stream: some servers withhold them until the first event.
+/// Timeout for the headers of the GET stream: some servers withhold them until the first event.
 const STREAM: Duration = Duration::from_secs(1);
 
-/// The steps of one server's handshakes, and which of them were late the last time.
+/// Optional handshake steps of one server, and whether they were late last time.
 #[derive(Clone, Debug)]
 pub(crate) struct Settling {
     pub(crate) receipt: Arc<Step>,
@@ -37,8 +37,8 @@ impl Step {
         Self { time, was_late: AtomicBool::new(false) }
     }
 
-    /// Waits until the step is done, but no longer than its time, and not at all if it was late before. Either way the
-    /// next handshake knows how long it took this time.
+    /// Waits for the step up to its timeout, or not at all if it was late last time. Records in either case whether it
+    /// was late.
     pub(crate) async fn wait(self: &Arc<Self>, done: impl Future + Send + 'static, tasks: &TaskTracker) {
         let was_late = self.was_late.load(Ordering::Relaxed);
         let step = Arc::clone(self);

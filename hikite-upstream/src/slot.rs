@@ -1,5 +1,5 @@
-//! The place of one connection: empty, or held by a live one. Whoever needs it while it is empty waits for the
-//! one attempt under way, and a failed attempt is not repeated before its pause is over.
+//! Slot of one connection: empty, or with a live one. Concurrent callers share one connection attempt, and a failed
+//! attempt is not repeated during its backoff.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,24 +22,24 @@ pub(crate) struct Slot {
     live: ArcSwapOption<Connection>,
     opening: tokio::sync::Mutex<()>,
     backoff: Mutex<Backoff>,
-    /// How many connections in a row broke soon after they were opened.
+    /// Number of consecutive connections that broke soon after opening.
     short_lives: AtomicU32,
-    /// The place that its first process will take.
+    /// Reserved process slot for the first process.
     claim: Mutex<Option<Claim>>,
-    /// Nobody needs it any more: nothing is opened here again.
+    /// Cancelled when the slot is no longer needed; nothing is opened afterwards.
     ended: CancellationToken,
 }
 
-/// What a connection is opened for.
+/// Purpose of a connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attempt {
-    /// Somebody calls, or may.
+    /// A call, now or soon.
     Call,
-    /// The first lists, which have pauses of their own: a call that comes meanwhile is not to wait for these.
+    /// First lists, which have their own backoff: a concurrent call must not be delayed by it.
     Lists,
 }
 
-/// So many short lives are bad luck; more are a server that crashes, which is then left to rest.
+/// Short-lived connections that are tolerated before backoff applies.
 const SHORT_LIVES: u32 = 3;
 
 impl Slot {
@@ -59,12 +59,12 @@ impl Slot {
         self.standing().filter(|connection| !connection.is_retired())
     }
 
-    /// The same, also if it takes no more calls.
+    /// Returns the open connection, even if it is retired.
     pub(crate) fn standing(&self) -> Option<Arc<Connection>> {
         self.live.load_full().filter(|connection| connection.is_open())
     }
 
-    /// The live connection, or the one that `open` makes.
+    /// Returns the live connection, or opens one.
     pub(crate) async fn get<F>(
         &self,
         name: &str,
@@ -90,7 +90,7 @@ impl Slot {
         let Some(opened) = self.ended.run_until_cancelled(open()).await else {
             return Err(Error::new(Kind::Cancelled, format!("nobody needs `{name}` any more")));
         };
-        // Its process has a place by now, or there is none.
+        // The process has its slot by now, or there is none.
         *self.claim.lock() = None;
         match opened {
             Ok(connection) => {
@@ -105,7 +105,7 @@ impl Slot {
                 }
                 Ok(connection)
             }
-            // A login is nothing that waiting helps with, and that there is no room is not its own failure.
+            // Backoff does not help with a missing login, and a full process table is not the server's failure.
             Err(error) if matches!(error.kind, Kind::AccountRequired | Kind::Overloaded) => {
                 Err(Error { unsent: true, ..error })
             }
@@ -118,7 +118,7 @@ impl Slot {
         }
     }
 
-    /// Counts the connection that broke; a server that keeps crashing gets a growing pause.
+    /// Counts the last connection if it broke; a server that keeps crashing gets a growing backoff.
     fn judge_the_last(&self) {
         let Some(last) = self.live.load_full() else { return };
         let Some(lived) = last.broken_after() else { return };
@@ -133,7 +133,7 @@ impl Slot {
         self.live().is_some_and(|connection| connection.close_if_idle(before))
     }
 
-    /// Ends the connection that stands here; the next one is opened as if nothing had ever failed.
+    /// Closes the connection and resets the backoff.
     pub(crate) fn begin_anew(&self, reason: Error) {
         if let Some(connection) = self.live.load_full() {
             connection.close(reason);
@@ -142,8 +142,8 @@ impl Slot {
         self.backoff.lock().succeeded();
     }
 
-    /// Ends the connection that stands here, and any that is being opened. One whose tasks run is left to them:
-    /// their caller may look at them from elsewhere.
+    /// Closes the connection and any attempt in progress. A connection with running tasks is retired instead: their
+    /// caller may query them from another session.
     pub(crate) fn end(&self, reason: Error) {
         self.ended.cancel();
         let Some(connection) = self.live.load_full() else { return };

@@ -1,6 +1,5 @@
-//! One thread that starts all processes. A death signal is tied to the thread that started a process, not to
-//! the program: started from a passing worker thread, a server would be told that we died when only that
-//! thread ended.
+//! A dedicated thread that starts all processes. The parent-death signal is tied to the thread that started a process:
+//! if a short-lived worker thread started a server, the server would be killed when that thread ends.
 
 use std::io;
 use std::path::PathBuf;
@@ -27,17 +26,17 @@ pub struct Spawner {
     pub(crate) turns: Arc<Turns>,
 }
 
-/// How many processes there may be.
+/// Limits on server processes.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessLimits {
-    /// Servers that run at once.
+    /// Maximum number of running servers.
     pub running: usize,
-    /// Of them, those that start at a time; zero means twice the processors, at least four.
+    /// Maximum number of servers starting at once. Zero means twice the processors, at least four.
     pub starting: usize,
 }
 
 impl Spawner {
-    /// `guard` is the hikite program itself. Must be called inside a tokio runtime.
+    /// Starts the spawner thread. `guard` is the hikite binary. Must be called inside a tokio runtime.
     pub fn start(guard: PathBuf, processes: ProcessLimits) -> io::Result<Self> {
         let (jobs, queue) = mpsc::channel::<Job>();
         let runtime = tokio::runtime::Handle::current();
@@ -45,7 +44,7 @@ impl Spawner {
             let _context = runtime.enter();
             for (mut command, answer) in queue {
                 if let Err(Ok(child)) = answer.send(command.spawn()) {
-                    // Nobody waits for it any more, and its server may be running already.
+                    // The caller is gone, and the server may already be running.
                     end_group(&child);
                 }
             }

@@ -1,5 +1,5 @@
-//! The transport of 2024-11-05, the client's side: one event stream in, and an endpoint that it names for
-//! everything out.
+//! Legacy SSE transport of 2024-11-05, client side: one event stream for incoming messages, which names the endpoint
+//! for outgoing ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,15 +37,15 @@ struct Inner {
     headers: HeaderMap,
     closed: CancellationToken,
     tasks: TaskTracker,
-    /// Messages on their way that nobody waits for; the stream is closed after them.
+    /// Messages in flight that nobody waits for. The stream is closed after them.
     sends: TaskTracker,
     settling: Settling,
     answer_bytes: usize,
 }
 
-/// For a message that nobody waits for.
+/// Timeout of a message that nobody waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For the last messages of a connection that is over: mostly that a call is cancelled.
+/// Timeout of the last messages of a closed connection, mostly cancellations.
 const GOODBYE: Duration = Duration::from_secs(2);
 
 pub(crate) async fn connect(
@@ -131,7 +131,7 @@ impl SseSender {
         drop(self.post_detached(message));
     }
 
-    /// Posts a notification and waits for its receipt, within reason.
+    /// Posts a notification and waits, for a limited time, until the server has received it.
     pub(crate) async fn deliver(&self, message: Bytes) {
         let received = self.post_detached(message);
         self.inner.settling.receipt.wait(received, &self.inner.tasks).await;
@@ -173,7 +173,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// The next event; `None` at the end of the stream.
+    /// Returns the next event, or `None` at the end of the stream.
     async fn next(&mut self) -> Result<Option<hikite_wire::sse::Event>, TooLarge> {
         loop {
             if let Some(event) = self.parser.next_event()? {

@@ -1,5 +1,4 @@
-//! One call to a server without sessions: asked until its answer is an end, whatever rounds, tasks or headers
-//! that takes.
+//! One call to a stateless server, including rounds, tasks and header mismatches, until its final result.
 
 use std::sync::Arc;
 
@@ -62,7 +61,7 @@ impl Inner {
         }
     }
 
-    /// Sends a request again and again until it is answered for good.
+    /// Sends a request repeatedly until it has a final result.
     async fn in_rounds(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
@@ -80,7 +79,7 @@ impl Inner {
         for _ in 0..ROUNDS {
             let sent = self.send_once(connection, method, next.clone(), &context, declares).await;
             let answer = match sent {
-                // It runs as a task or not at all: then we wait for it in the client's place.
+                // The tool requires a task: wait for it on behalf of the client.
                 Err(error) if !declares && connection.runs_tasks() && tasks::is_required(&error) => {
                     declares = true;
                     continue;
@@ -108,7 +107,7 @@ impl Inner {
         Err(failed(format!("`{}` still needs something after {ROUNDS} rounds", connection.name)))
     }
 
-    /// Sends a request; a call whose headers do not fit is sent once more with those of fresh lists.
+    /// Sends a request. A call with mismatched headers is sent once more with headers from fresh lists.
     async fn send_once(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
@@ -134,12 +133,12 @@ impl Inner {
     }
 }
 
-/// The result as the client knows results: only stateless clients are told what it is.
+/// Removes `resultType` for clients of revisions with sessions.
 fn complete(answer: Raw, mut result: Object, takes_rounds: bool) -> Raw {
     if !takes_rounds && result.remove("resultType").is_some() { result.raw() } else { answer }
 }
 
-/// What is not there, in the words that hikite has for it inside.
+/// Maps a "resource not found" error to the error kind used inside hikite.
 fn not_found(method: Method, error: Error) -> Error {
     const NOT_FOUND: i32 = -32002;
     let reads = matches!(method, Method::ReadResource | Method::GetSkill);

@@ -1,11 +1,11 @@
-//! The last lines a server wrote to stderr, kept for people who want to know why it failed.
+//! Last stderr lines of a server, for diagnosing failures.
 
 use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Longer lines are cut: a flood must not cost memory.
+/// Longer lines are truncated, to bound memory.
 const LINE_BYTES: usize = 2048;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl StderrRing {
         self.lines.lock().iter().cloned().collect()
     }
 
-    /// The last line that says something, for an error message.
+    /// Returns the last line that is not blank.
     pub(crate) fn last(&self) -> Option<String> {
         self.lines.lock().iter().rev().find(|line| !line.trim().is_empty()).cloned()
     }

@@ -1,4 +1,4 @@
-//! A server at the other end of two pipes: one task writes, one reads, one keeps what it says on stderr.
+//! Stdio transport: one task writes to stdin, one reads stdout, one records stderr.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 
 const QUEUE: usize = 1024;
-/// The name of the error when a process ended before it was greeted.
+/// Error name: the process exited before the handshake.
 pub(crate) const DIED: &str = "Died";
-/// For the last lines of a process that has ended.
+/// Time to read the remaining output of an exited process.
 const LAST_WORDS: Duration = Duration::from_millis(50);
-/// For a process to read the last messages of a connection that is closed.
+/// Time for a process to read the last messages of a closed connection.
 const FAREWELL: Duration = Duration::from_millis(250);
 
 pub(crate) async fn connect(
@@ -55,14 +55,14 @@ pub(crate) async fn connect(
     Ok(())
 }
 
-/// The tasks at the three pipes of a process.
+/// Tasks on the three pipes of a process.
 struct Pumps {
     writer: JoinHandle<()>,
     reader: JoinHandle<()>,
     drain: JoinHandle<()>,
 }
 
-/// Ends the connection when its process ends, and the process when the connection is closed.
+/// Closes the connection when its process exits, and ends the process when the connection closes.
 async fn watch(
     connection: Arc<Connection>,
     process: Process,
@@ -74,30 +74,30 @@ async fn watch(
     tokio::select! {
         () = process.ended.cancelled() => { let _ = tokio::time::timeout(LAST_WORDS, &mut reader).await; }
         _ = &mut reader => {
-            // A closed stdout is the end of the conversation; the exit code may follow at once.
+            // A closed stdout ends the connection; the exit code may follow at once.
             let _ = tokio::time::timeout(LAST_WORDS, process.ended.cancelled()).await;
         }
         () = connection.closed.cancelled() => {}
     }
     if connection.is_open() {
         crashes.ended(start, Instant::now());
-        // Why it ended is often the last thing it said.
+        // The last stderr line often states the reason.
         settle(&drain).await;
     }
     let reason = reason(&connection, &process, stderr.last());
     connection.broke(reason);
-    // It hears what is cancelled before it is ended; the writer gives up soon if nobody reads.
+    // Cancellations are written before the process is stopped; the writer gives up soon if nobody reads.
     let _ = writer.await;
     process.stop.cancel();
     reader.abort();
     process.ended.cancelled().await;
     connection.gone.cancel();
-    // A survivor may hold stderr open; it is not waited for.
+    // A surviving descendant may hold stderr open; it is not waited for.
     settle(&drain).await;
     drain.abort();
 }
 
-/// Waits a moment for a task that is about to end.
+/// Waits briefly for a task that is about to end.
 async fn settle(task: &JoinHandle<()>) {
     let ended = async {
         while !task.is_finished() {
@@ -120,8 +120,7 @@ fn reason(connection: &Connection, process: &Process, last_words: Option<String>
     error.hint(format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name))
 }
 
-/// Writes until the connection is closed, and then what is still in the queue if it is read at once: mostly that calls
-/// are cancelled.
+/// Writes until the connection is closed, then flushes the queue if it is read at once: mostly cancellations.
 async fn write(connection: Arc<Connection>, stdin: ChildStdin, messages: mpsc::Receiver<Bytes>) {
     let overdue = async {
         connection.closed.cancelled().await;
@@ -144,14 +143,14 @@ async fn write_all(connection: &Connection, mut stdin: ChildStdin, mut messages:
         let Some(message) = message else { return };
         buffer.clear();
         push(&message, &mut buffer);
-        // What has queued up meanwhile goes out in the same write.
+        // Queued messages are combined into one write.
         while buffer.len() < 64 * 1024
             && let Ok(message) = messages.try_recv()
         {
             push(&message, &mut buffer);
         }
         if stdin.write_all(&buffer).await.is_err() {
-            // The reader sees the end of the process and says why.
+            // The reader notices the exit and reports the reason.
             return;
         }
     }
@@ -169,7 +168,8 @@ async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, longest: Lin
     }
 }
 
-/// The line is gone. Whose answer it was is certain only if its beginning says so, or if one request waits.
+/// Handles a dropped line over the limit. Fails its request if the beginning of the line identifies it, or if only one
+/// is pending.
 fn too_long(connection: &Connection, longest: LineLimit, head: Head) {
     let LineLimit { bytes, name } = longest;
     tracing::warn!(module = &*connection.name, limit = name, bytes, "a line over the limit was dropped");

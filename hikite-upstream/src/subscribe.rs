@@ -1,5 +1,5 @@
-//! Who wants to hear of which resource. The server is asked once for each, in the words of its dialect: a
-//! request with sessions, a wider listen request without.
+//! Resource subscriptions of sessions. The server is asked once per resource: with `resources/subscribe`, or with a
+//! wider listen request if it is stateless.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use hikite_core::source::CallContext;
 
 use crate::connection::Connection;
 
-/// Resources that one session hears of.
+/// Maximum number of subscriptions per session.
 const SUBSCRIPTIONS: usize = 1000;
-/// The longest address that is kept.
+/// Maximum length of a URI.
 const URI_BYTES: usize = 8 * 1024;
 
 fn too_many() -> Error {
@@ -23,7 +23,7 @@ fn too_many() -> Error {
 }
 
 impl Connection {
-    /// Takes over the subscriptions of the connection that stood here before.
+    /// Takes over the subscriptions of the previous connection.
     pub(crate) fn succeed(self: &Arc<Self>, before: &Self) {
         let subscriptions = std::mem::take(&mut *before.subscriptions.lock());
         let uris: Vec<String> = subscriptions.keys().cloned().collect();
@@ -37,13 +37,13 @@ impl Connection {
         }
     }
 
-    /// Subscribes the session; the server is asked only for the first one.
+    /// Subscribes the session. Only the first subscriber sends a request.
     pub(crate) async fn subscribe(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
         let uri = params.text("uri").unwrap_or_default();
         let session = context.session.id;
         let first = {
             let mut subscriptions = self.subscriptions.lock();
-            // Looked at only where there are many, of whomever.
+            // Counted per session only if there are many in total.
             if subscriptions.len() >= SUBSCRIPTIONS || uri.len() > URI_BYTES {
                 let own = subscriptions.values().filter(|sessions| sessions.contains(&session)).count();
                 if own >= SUBSCRIPTIONS || uri.len() > URI_BYTES {
@@ -67,7 +67,7 @@ impl Connection {
         answer
     }
 
-    /// Unsubscribes the session; the server is told only by the last one.
+    /// Unsubscribes the session. Only the last subscriber sends a request.
     pub(crate) async fn unsubscribe(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
         let uri = params.text("uri").unwrap_or_default();
         if !self.forget_subscription(&uri, context.session.id) {
@@ -80,7 +80,7 @@ impl Connection {
         self.request("resources/unsubscribe", Some(params), Some(context)).await
     }
 
-    /// The session is over.
+    /// Removes all subscriptions of a session that is over.
     pub(crate) fn release(self: &Arc<Self>, session: SessionId) {
         self.users.lock().remove(&session);
         let uris: Vec<String> = self.subscriptions.lock().keys().cloned().collect();
@@ -96,7 +96,7 @@ impl Connection {
         }
     }
 
-    /// The sessions that wait for news of a resource, or of one that it is a part of.
+    /// Returns the sessions subscribed to a resource or to one of its parents.
     pub(crate) fn subscribers(&self, uri: &str) -> Vec<SessionId> {
         let subscriptions = self.subscriptions.lock();
         let of_it = |wanted: &str| uri.strip_prefix(wanted).is_some_and(|rest| is_part(wanted, rest));
@@ -110,7 +110,7 @@ impl Connection {
         sessions
     }
 
-    /// Whether the last subscriber is gone.
+    /// Removes a subscription. Returns `true` if it was the last one for this resource.
     fn forget_subscription(&self, uri: &str, session: SessionId) -> bool {
         let mut subscriptions = self.subscriptions.lock();
         let Some(sessions) = subscriptions.get_mut(uri) else { return false };
@@ -123,12 +123,12 @@ impl Connection {
     }
 }
 
-/// Whether what follows a URI names the same resource or one below it.
+/// Returns `true` if `rest` after a URI names the same resource or one below it.
 fn is_part(uri: &str, rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/') || uri.ends_with('/')
 }
 
-/// A subscription that the server has not confirmed.
+/// Removes a subscription on drop unless the server has confirmed it.
 struct ForgetOnDrop<'a> {
     connection: &'a Connection,
     uri: &'a str,

@@ -1,5 +1,5 @@
-//! Tool calls that go on after they are answered. Inside hikite they have the form of the stateless revision's
-//! extension, whatever the server speaks; those of 2025-11-25 are translated here.
+//! Tool calls that run as tasks. Inside hikite they have the form of the stateless revision's extension, whatever the
+//! server speaks; tasks of 2025-11-25 are translated here.
 
 pub(crate) mod desk;
 mod form;
@@ -20,12 +20,12 @@ use crate::connection::Connection;
 use crate::era::upstream_code;
 use crate::upstream::Inner;
 
-/// Whether the client takes a task for an answer. Its wish of 2025-11-25 is taken out of the params.
+/// Returns `true` if the client accepts a task as a result. Removes the `task` member of 2025-11-25 from the params.
 pub(crate) fn takes(params: &mut Object, context: &CallContext) -> bool {
     params.remove("task").is_some() || context.session.abilities.knows(TASKS)
 }
 
-/// Whether a call was refused because it runs as a task or not at all.
+/// Returns `true` if a call was refused because the tool requires a task.
 pub(crate) fn is_required(error: &Error) -> bool {
     let names_tasks = || {
         let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
@@ -34,13 +34,13 @@ pub(crate) fn is_required(error: &Error) -> bool {
     upstream_code(error) == Some(MISSING_CAPABILITY) && names_tasks().is_some()
 }
 
-/// Whether a task has come to its end.
+/// Returns `true` if a task has ended.
 pub(crate) fn is_over(task: &Raw) -> bool {
     let status = task.object().and_then(|task| task.text("status"));
     matches!(status.as_deref(), Some("completed" | "failed" | "cancelled"))
 }
 
-/// A server without tasks knows none by any name.
+/// Returns the task id, or an error if the server has no tasks.
 pub(crate) fn require(connection: &Connection, params: &Object) -> Result<String, Error> {
     let id = params.text("taskId").unwrap_or_default();
     if connection.runs_tasks() && !id.is_empty() {
@@ -50,7 +50,7 @@ pub(crate) fn require(connection: &Connection, params: &Object) -> Result<String
 }
 
 impl Inner {
-    /// A tool call to a server with sessions: as a task where the tool demands it, or where both sides can.
+    /// Calls a tool of a server with sessions: as a task if the tool requires it, or if both sides support it.
     pub(crate) async fn call_with_task(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
@@ -71,7 +71,7 @@ impl Inner {
         }
         params.set("task", wish.unwrap_or_else(Raw::empty_object));
         let answer = connection.request(name, Some(params), Some(context.clone())).await?;
-        // A server may still answer at once.
+        // A server may still return the result at once.
         let Some(task) = form::created(&answer) else { return Ok(answer) };
         if takes {
             connection.open_desk(&task.text("taskId").unwrap_or_default());
@@ -80,7 +80,7 @@ impl Inner {
         wait::for_result(connection, &task, context).await.map_err(after_it_ran)
     }
 
-    /// What is asked of a task of a server with sessions.
+    /// Handles a task request for a server with sessions.
     pub(crate) async fn task_with_sessions(
         &self,
         connection: &Arc<Connection>,
@@ -106,7 +106,7 @@ impl Inner {
     }
 }
 
-/// Calls a task off. To call off one that has ended is an error in 2025-11-25 and none without sessions.
+/// Cancels a task. Cancelling an ended task is an error in 2025-11-25, but not in the stateless revision.
 async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Result<Raw, Error> {
     let ask =
         async |method: &str| connection.request(method, Some(form::named(id)), Some(context.clone())).await;
@@ -120,7 +120,7 @@ async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Resu
     Err(error)
 }
 
-/// The task as it stands, with its result or its questions inside.
+/// Returns the current task, including its result or its questions.
 async fn get(connection: &Arc<Connection>, id: &str, context: CallContext) -> Result<Raw, Error> {
     let answer = connection.request("tasks/get", Some(form::named(id)), Some(context.clone())).await?;
     let mut task = form::flat(&answer.object().unwrap_or_default());

@@ -1,5 +1,5 @@
-//! One upstream server as a source: which connection a session's call takes, and what happens when there is
-//! none yet. Its lists are kept by `refresh`, its connections by their slots.
+//! An upstream MCP server as a `Source`: chooses the connection of each session's calls. `refresh` keeps its lists, and
+//! slots hold its connections.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -36,10 +36,10 @@ use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 use crate::tasks::place::Places;
 
-/// For a server to take a log level before it is asked something else.
+/// Time for a server to accept a log level before the next request.
 const LEVEL_TOLD: Duration = Duration::from_secs(1);
 
-/// What all upstreams share.
+/// Dependencies shared by all upstreams.
 #[derive(Clone)]
 pub struct Environment {
     pub spawner: Spawner,
@@ -63,14 +63,14 @@ pub(crate) struct Inner {
     pub(crate) definition: Definition,
     pub(crate) environment: Environment,
     pub(crate) listener: Listener,
-    /// The way in, for a remote server that may want a login.
+    /// OAuth state of a remote server with a login.
     pub(crate) authorization: Option<Arc<Authorization>>,
     pub(crate) listing: ArcSwapOption<Listing>,
     pub(crate) asks_back: AtomicBool,
-    /// Whether the first attempt to get the lists is over.
+    /// Set once the first attempt to fetch the lists is over.
     pub(crate) tried: watch::Sender<bool>,
     pub(crate) stale: Notify,
-    /// Somebody wants the lists at once, whatever failed before.
+    /// Requests the lists at once, regardless of the backoff.
     pub(crate) restarted: Notify,
     pub(crate) shared: Arc<Slot>,
     pub(crate) owned: Mutex<HashMap<SessionId, Arc<Slot>>>,
@@ -80,33 +80,33 @@ pub(crate) struct Inner {
     pub(crate) tasks: TaskTracker,
     pub(crate) closed: CancellationToken,
     pub(crate) levels: Arc<Levels>,
-    /// The kind of revision it was last spoken to in.
+    /// Kind of revision last spoken.
     pub(crate) era: Memory,
-    /// Which steps of its handshakes it let wait.
+    /// Handshake steps that were late.
     pub(crate) settling: Settling,
-    /// How its tools want to be called.
+    /// Call annotations of its tools.
     pub(crate) annotations: ArcSwap<Annotations>,
-    /// Held while lists are fetched because a call needs fresh ones.
+    /// Held while lists are fetched for a call that needs fresh ones.
     pub(crate) renewing: tokio::sync::Mutex<()>,
-    /// Where its tasks run.
+    /// Connections where its tasks run.
     pub(crate) places: Places,
-    /// Requests that wait for it to start or to tell its lists; those of many servers that most wait for start first.
+    /// Requests that wait for its start or its lists. The queue of starts prefers servers with more of them.
     pub(crate) wanted: Arc<AtomicUsize>,
-    /// Starts that wait for those of others.
+    /// Starts waiting in the queue.
     pub(crate) queued: AtomicUsize,
-    /// Calls under way, those that wait for a start included.
+    /// Running calls, including those that wait for a start.
     pub(crate) calls: AtomicUsize,
-    /// Connections there have been.
+    /// Number of connections opened so far.
     pub(crate) connections: AtomicU64,
-    /// Those that may still be there, also out of their slots: whatever runs on them is cancelled at the end.
+    /// Connections that may still be open, even outside their slots. Their calls are cancelled on close.
     pub(crate) alive: Mutex<Vec<Weak<Connection>>>,
-    /// Whether a shared connection declared more than all its callers can: none declares anything again.
+    /// Set once a shared connection declared more capabilities than all callers have: later ones declare none.
     pub(crate) outgrown: AtomicBool,
-    /// Whether the offer on the shared connection has been held against the full one.
+    /// Set once the lists of the shared connection have been compared with the full ones.
     pub(crate) compared: AtomicBool,
-    /// Lists that single sessions are offered.
+    /// Listings of single sessions.
     pub(crate) own_lists: OwnLists,
-    /// Whether what is offered to everybody is more than a server that has just started is known to offer.
+    /// Set if the common listing changed while the server ran, so a fresh process may offer something else.
     pub(crate) changed_while_running: AtomicBool,
     /// Held while the listing is replaced.
     keeping: Mutex<()>,
@@ -119,7 +119,8 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Upstream {
-    /// Serves the cached lists at once; fetches them in the background where there are none or they are old.
+    /// Starts an upstream. Serves the cached lists at once, and fetches them in the background if they are missing or
+    /// expired.
     pub fn start(definition: Definition, environment: Environment, listener: Listener) -> Self {
         let cached = environment.cache.load(&definition.hash).map(Arc::new);
         let inner = Arc::new(Inner {
@@ -176,7 +177,7 @@ impl Source for Upstream {
             State::NeedsLogin { provider: Arc::clone(&self.inner.definition.name) }
         } else {
             let state = self.inner.state.lock().clone();
-            // One that runs and whose lists cannot be taken says why.
+            // A running server whose lists cannot be read reports why.
             let is_refused = matches!(state, State::Failing { answers: true, .. });
             if self.inner.is_running() && !is_refused { State::Running } else { state }
         }
@@ -253,14 +254,14 @@ impl Source for Upstream {
 }
 
 impl Inner {
-    /// The slot that the session's calls go through.
+    /// Returns the slot for the session's calls.
     pub(crate) fn slot_for(self: &Arc<Self>, method: Method, context: &CallContext) -> Arc<Slot> {
         let session = &context.session;
         let cheap = !self.definition.transport.is_stdio();
         let own = match self.definition.share {
             Share::Always => false,
             Share::Never => true,
-            // Nothing is asked through a connection without sessions, so that one serves all.
+            // A stateless connection carries no server requests, so one serves all sessions.
             Share::Auto if self.era.is_stateless() && !(may_ask(method) && self.wants_session(context)) => {
                 false
             }
@@ -273,7 +274,7 @@ impl Inner {
         if let Some(slot) = owned.get(&session.id) {
             return Arc::clone(slot);
         }
-        // A process of its own is a favour where others wait for a place.
+        // A process per session is optional here, so it must not displace others.
         let favour = self.definition.share == Share::Auto && !cheap;
         let claim = favour.then(|| self.environment.spawner.room.claim_own()).flatten();
         if favour && claim.is_none() {
@@ -284,14 +285,13 @@ impl Inner {
         slot
     }
 
-    /// Whether this client should have a session with a server that speaks the stateless revision, if the server knows
-    /// both: what was written for sessions asks in the middle of its work, and can do so in one alone. Changes are
-    /// heard of without.
+    /// Returns `true` if this client should get a session with a server that supports both revisions: tools written for
+    /// sessions ask questions while they run, which only works in a session. Change notifications do not need one.
     pub(crate) fn wants_session(&self, context: &CallContext) -> bool {
         self.era.may_speak_both() && !context.takes_rounds && context.session.abilities.any()
     }
 
-    /// A slot that was made for a session before it was clear that it needs none.
+    /// Removes a slot that was created for a session before it was known to be unnecessary.
     pub(crate) fn drop_owned(&self, session: SessionId) {
         if let Some(slot) = self.owned.lock().remove(&session) {
             slot.end(Error::new(Kind::Cancelled, "all sessions share one connection"));
@@ -302,8 +302,8 @@ impl Inner {
         self.shared.live().is_some() || self.owned.lock().values().any(|slot| slot.live().is_some())
     }
 
-    /// The slot's connection, opened in a task of its own, so that a caller who gives up does not spoil the
-    /// start for those who still wait.
+    /// Returns the slot's connection. Opens it in a separate task, so that a caller who gives up does not abort the
+    /// start for others.
     pub(crate) async fn connection(
         self: &Arc<Self>,
         slot: &Arc<Slot>,
@@ -343,8 +343,8 @@ impl Inner {
         }
     }
 
-    /// Tells a connection which log messages its sessions want. What is asked of the server next comes after it, unless
-    /// the server is busy.
+    /// Sends the log level of a connection's sessions to the server, and waits for a limited time, so that it applies
+    /// to the next request.
     pub(crate) async fn tell_level(&self, connection: &Arc<Connection>) {
         let level = match &connection.purpose {
             Purpose::Owned(session) => self.levels.of(session.id),
@@ -368,7 +368,8 @@ impl Inner {
         }
     }
 
-    /// From now on sessions that can be asked get connections of their own, and restarts remember it.
+    /// Records that the server asks questions: sessions that can answer get their own connections from now on, also
+    /// after a restart.
     pub(crate) fn note_asks_back(&self) {
         if self.asks_back.swap(true, Ordering::Relaxed) {
             return;
@@ -379,7 +380,7 @@ impl Inner {
         }
     }
 
-    /// Makes a listing the current one, here and in the cache; whether it offers something new.
+    /// Replaces the current listing, here and in the cache. Returns `true` if its content changed.
     pub(crate) fn keep(&self, mut listing: Listing) -> bool {
         let keeping = self.keeping.lock();
         listing.asks_back |= self.asks_back.load(Ordering::Relaxed);
@@ -431,7 +432,7 @@ impl Inner {
         }
     }
 
-    /// Every connection goes, and with it what failed before.
+    /// Closes all connections and resets crashes and backoff.
     fn stop(&self, how: &str) {
         let reason = || {
             let message = format!("`{}` was {how} by an admin", self.definition.name);
@@ -477,7 +478,7 @@ impl Inner {
         for slot in &slots {
             slot.end(reason());
         }
-        // One by one and before the token of all: a server hears which of its calls are cancelled.
+        // Closed one by one before the common token, so that each server receives its cancellations.
         let alive: Vec<_> =
             self.alive.lock().drain(..).filter_map(|connection| connection.upgrade()).collect();
         for connection in alive {
@@ -489,7 +490,7 @@ impl Inner {
     }
 }
 
-/// The way into a remote server that is logged in to.
+/// Returns the OAuth state of a remote server with a login.
 fn authorization(definition: &Definition) -> Option<Arc<Authorization>> {
     let (Transport::Http { url, .. } | Transport::Sse { url, .. }) = &definition.transport else {
         return None;
@@ -498,7 +499,7 @@ fn authorization(definition: &Definition) -> Option<Arc<Authorization>> {
     Some(Arc::new(Authorization::new(Arc::clone(&definition.name), url.clone(), access)))
 }
 
-/// Requests that a server may have to ask something for.
+/// Returns `true` for methods whose server may ask questions.
 fn may_ask(method: Method) -> bool {
     matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
 }

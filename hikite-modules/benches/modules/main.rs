@@ -1,5 +1,5 @@
-//! What it costs to show of an answer what its module holds to be worth reading. Rows are printed as those of the
-//! benchmark of `hikite-core` are; without `--bench` everything runs once, so that it is known to work.
+//! Benchmark of response shaping: the cost of projecting a service's response to the shape of its module. Prints the
+//! same rows as the benchmark of `hikite-core`; without `--bench` everything runs once, as a smoke test.
 
 #[path = "../../../hikite-core/benches/core/timer.rs"]
 mod timer;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use timer::Timer;
 
-/// A recorded answer, and whose it is.
+/// Module, tool and recorded response.
 const ANSWERS: [(&str, &str, &str); 5] = [
     ("github", "list_issues", include_str!("../../../hikite-testkit/fixtures/answers/github-issues.json")),
     ("github", "get_repo", include_str!("../../../hikite-testkit/fixtures/answers/github-repository.json")),
@@ -32,7 +32,7 @@ const ANSWERS: [(&str, &str, &str); 5] = [
     ("notion", "list_users", include_str!("../../../hikite-testkit/fixtures/answers/notion-users.json")),
 ];
 
-/// Nothing is sent from here.
+/// Credential provider without any credentials: nothing is sent from here.
 #[derive(Debug)]
 struct Nobody;
 

@@ -1,5 +1,5 @@
-//! `docs/modules.md`, made from the files of the services that come with hikite.
-//! `HIKITE_UPDATE=1 cargo test --workspace --lib -- builtin::page` writes it anew.
+//! Generates `docs/modules.md` from the built-in module files. `HIKITE_UPDATE=1 cargo test --workspace --lib --
+//! builtin::page` rewrites it.
 
 use std::fmt::Write;
 use std::path::Path;

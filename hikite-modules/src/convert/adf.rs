@@ -1,5 +1,5 @@
-//! The Atlassian Document Format, in which Jira keeps descriptions and comments. Every node and mark of its published
-//! schema is read, and one that is not in it is shown by its name. What is written is valid by that schema.
+//! Atlassian Document Format, used by Jira for descriptions and comments. Reads every node and mark of the published
+//! schema and shows unknown ones by name. The output is valid by that schema.
 
 mod date;
 mod inline;
@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::markdown;
 
-/// Nothing is nothing, and a text, which older interfaces give instead of a document, stays as it is.
+/// Converts a document. Null becomes an empty string; a string, which older APIs return instead of a document, is
+/// returned unchanged.
 pub fn to_markdown(document: &Value) -> String {
     match document {
         Value::String(text) => text.clone(),
@@ -21,7 +22,7 @@ pub fn to_markdown(document: &Value) -> String {
     }
 }
 
-/// A whole document.
+/// Returns a whole document.
 pub fn from_markdown(text: &str) -> Value {
     write::document(&markdown::read(text))
 }

@@ -1,5 +1,5 @@
-//! HTML as Markdown: what calendars and lists of tasks hold as their descriptions. A text without any tag that makes
-//! lines keeps the lines it has. Scripts, style sheets and heads are not told.
+//! Converts HTML to Markdown, for descriptions of calendar events and tasks. Text without block tags keeps its line
+//! breaks. Scripts, style sheets and heads are dropped.
 
 mod table;
 #[cfg(test)]
@@ -15,7 +15,7 @@ pub fn to_markdown(html: &str) -> String {
     write(&blocks(html))
 }
 
-/// The blocks of a piece of HTML.
+/// Converts HTML to blocks.
 pub(super) fn blocks(html: &str) -> Vec<Block> {
     let nodes = parse(html);
     let mut walk = Walk::new(0);

@@ -1,5 +1,5 @@
-//! A text as a small tree, which every converter here reads or makes. It knows what Markdown can say and nothing
-//! more; how Markdown is written and read is below. A tree is never deeper than [`DEPTH_MAX`].
+//! Document tree that all converters read or build, limited to what Markdown can express. The modules below parse and
+//! write Markdown. A tree is never deeper than [`DEPTH_MAX`].
 
 mod escape;
 mod flatten;
@@ -14,7 +14,7 @@ pub(super) use line::tidy;
 pub(super) use read::read;
 pub(super) use write::{is_empty, tag, write};
 
-/// How many blocks stand inside each other at most; what is deeper is told at this depth.
+/// Maximum nesting depth of blocks. Deeper content is flattened to this depth.
 pub(super) const DEPTH_MAX: usize = 24;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,7 @@ pub(super) enum Block {
         text: Vec<Inline>,
     },
     Code {
-        /// What stands behind the fence, as it stands there.
+        /// Info string of the fence.
         language: String,
         text: String,
     },
@@ -40,12 +40,12 @@ pub(super) enum Block {
         blocks: Vec<Block>,
     },
     List {
-        /// The number of the first item, where items are numbered.
+        /// Number of the first item of an ordered list.
         start: Option<u64>,
         items: Vec<Item>,
     },
     Table {
-        /// All of its cells are empty where a table has no head.
+        /// All cells are empty if the table has no head.
         head: Vec<Cell>,
         rows: Vec<Vec<Cell>>,
     },
@@ -54,14 +54,14 @@ pub(super) enum Block {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Item {
-    /// For something to do: whether it is done.
+    /// State of a task item.
     pub(super) checked: Option<bool>,
     pub(super) blocks: Vec<Block>,
 }
 
 pub(super) type Cell = Vec<Inline>;
 
-/// The kinds of `> [!NOTE]`.
+/// Kinds of alerts such as `> [!NOTE]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Callout {
     Note,
@@ -72,7 +72,7 @@ pub(super) enum Callout {
 }
 
 impl Block {
-    /// A paragraph in plain words.
+    /// Returns a paragraph of plain text.
     pub(super) fn words(text: impl Into<String>) -> Self {
         Self::Paragraph(vec![Inline::text(text, &Style::default())])
     }

@@ -1,5 +1,5 @@
-//! Markup as people and programs leave it behind: HTML and the XHTML of Confluence. A lenient reader makes a small
-//! tree of any text in one pass, and never one that is too deep to walk. Nothing is fetched, run or refused.
+//! Lenient parser for HTML and the XHTML of Confluence. It builds a small tree of limited depth from any text in one
+//! pass. Nothing is fetched, executed or rejected.
 
 mod entity;
 mod name;

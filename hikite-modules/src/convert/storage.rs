@@ -1,6 +1,5 @@
-//! The storage format of Confluence: XHTML with elements of its own for macros, links, images and tasks. Macros that
-//! nobody here knows are shown by their names, with all they hold. Reading never fails; what is written is
-//! well-formed XML.
+//! Confluence storage format: XHTML with elements for macros, links, images and tasks. Unknown macros are shown by name
+//! with their content. Reading never fails; the output is well-formed XML.
 
 mod element;
 mod link;

@@ -1,5 +1,4 @@
-//! What holds for all converters: nothing panics, no word is lost, and what was written once is written the same
-//! again.
+//! Properties of all converters: no panic, no lost text, and a stable second round trip.
 
 mod deep;
 mod generate;
@@ -13,15 +12,15 @@ use proptest::test_runner::{Config, RngSeed};
 
 use super::markdown::{Block, Inline, Kind, read};
 
-/// The same cases in every run, others with `PROPTEST_RNG_SEED`: who changes something else is not held up by a document
-/// that nobody has thought of yet.
+/// Returns the same cases in every run, or others with `PROPTEST_RNG_SEED`, so that an unrelated change does not fail
+/// on a newly generated document.
 fn cases(cases: u32) -> Config {
     const SEED: u64 = 20_261_115;
     let chosen = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok());
     Config { cases, rng_seed: RngSeed::Fixed(chosen.unwrap_or(SEED)), ..Config::default() }
 }
 
-/// Every text in a tree.
+/// Returns all texts in a tree.
 pub(super) fn texts(tree: &[Block]) -> Vec<String> {
     let mut texts = Vec::new();
     for block in tree {
@@ -56,12 +55,12 @@ fn push_line(line: &[Inline], texts: &mut Vec<String>) {
     }
 }
 
-/// Everything that Markdown says, without its signs.
+/// Returns the text of Markdown without markup.
 pub(super) fn said(markdown: &str) -> String {
     texts(&read(markdown)).concat()
 }
 
-/// Words of these texts that are not in another.
+/// Returns the words of these texts that are missing in the output.
 pub(super) fn missing(texts: &[String], output: &str) -> Vec<String> {
     let words = texts.iter().flat_map(|text| text.split_whitespace());
     words.filter(|word| !output.contains(word)).map(str::to_owned).collect()

@@ -1,4 +1,4 @@
-//! Things by their names, in the order in which they are written.
+//! Map with string keys that preserves the order of the file.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What of an answer is worth reading, as its author writes it. Everything here is jq.
+//! Output shapes of a module file. All expressions are jq.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

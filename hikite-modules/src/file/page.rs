@@ -1,4 +1,4 @@
-//! How a service gives long lists in parts.
+//! Pagination styles of a module file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

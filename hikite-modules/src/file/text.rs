@@ -1,4 +1,4 @@
-//! Words for people, in English and in Japanese.
+//! Texts in English and Japanese.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ pub(crate) enum Text {
     Both { en: String, ja: String },
 }
 
-/// Which of them is shown.
+/// Display language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
     #[default]
@@ -24,7 +24,7 @@ impl Language {
 }
 
 impl Text {
-    /// Whether somebody who reads Japanese alone is told something.
+    /// Returns `true` if there is a Japanese text.
     pub(crate) fn is_in_both(&self) -> bool {
         matches!(self, Self::Both { .. })
     }

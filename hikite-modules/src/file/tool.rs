@@ -1,4 +1,4 @@
-//! A tool as its author writes it: parameters, what is sent, and what is shown of the answer.
+//! Tools of a module file: parameters, requests and output.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

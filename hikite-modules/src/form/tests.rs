@@ -1,4 +1,4 @@
-//! What a form may not say. Each fault has its place; all of them are told at once.
+//! Tests of invalid definitions. Each violation has its pointer; all are reported at once.
 
 use hikite_core::json::{Object, Raw};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn faults(http: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// One fault, at this place, with these words in it.
+/// Checks for exactly one violation with this pointer and text.
 #[track_caller]
 fn check(http: &Value, pointer: &str, words: &str) {
     let found = faults(http);
@@ -146,7 +146,7 @@ proptest! {
         faults(&json!({ "url": format!("https://x/{url}") }));
     }
 
-    /// Whatever a value holds, the request goes to the same host and the same place of it.
+    /// Checks that no value changes the host or the path of the request.
     #[test]
     fn a_value_is_only_ever_a_value(id in "([./%\\\\?#&@:]|\\PC|[\r\n\0]){0,12}") {
         let http = json!({ "url": "https://host.example:8443/a/{id}/b?q={id}&r=x{id}", "headers": { "X-A": "{id}" } });

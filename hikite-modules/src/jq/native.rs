@@ -1,4 +1,4 @@
-//! What jq itself does not have: texts of services as Markdown, and back.
+//! Native jq filters that convert document formats of services to Markdown and back.
 
 use jaq_core::native::{Fun, bome, run, v};
 use jaq_core::{Cv, Error, RunPtr, ValXs};
@@ -28,7 +28,7 @@ fn value((_, input): Cv<'_, Data>, convert: impl Fn(&Value) -> Value) -> Outputs
     bome(Ok(to_jq(&convert(&of_jq(&input)))))
 }
 
-/// Null is an empty text.
+/// Applies a text conversion. Null counts as an empty text.
 fn text<'a>((_, input): Cv<'a, Data>, name: &str, convert: impl Fn(&str) -> Value) -> Outputs<'a> {
     bome(match of_jq(&input) {
         Value::String(text) => Ok(to_jq(&convert(&text))),

@@ -1,4 +1,4 @@
-//! Programs that are right, wrong and endless.
+//! Tests of valid, invalid and endless programs.
 
 use hikite_core::json::Raw;
 

@@ -1,4 +1,4 @@
-//! What went wrong with a program, in words that say where.
+//! Errors of jq programs, with positions.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use jaq_core::load::{self, lex, parse, span};
 use jaq_core::{Exn, compile as compiler};
 use jaq_json::Val;
 
-/// So much of a value is shown where it did not fit.
+/// Maximum length of a message.
 const WORDS: usize = 300;
-/// So many faults are told.
+/// Maximum number of errors reported.
 const FAULTS: usize = 3;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The program itself: it does not compile.
+    /// The program does not compile.
     Wrong(String),
-    /// It failed on this input.
+    /// The program failed on this input.
     Failed(String),
-    /// What it gives is longer than it may be.
+    /// The output exceeds its limit.
     TooLong,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// Only the program of the caller is read, so there is one file.
+/// Converts parse errors. There is one file: the caller's program.
 pub(super) fn load(errors: &load::Errors<&str, ()>) -> Trouble {
     let faults = errors.iter().flat_map(|(file, error)| match error {
         load::Error::Io(modules) => modules.iter().map(|(path, _)| no_module(file.code, path)).collect(),
@@ -85,7 +85,7 @@ fn undefined(code: &str, (name, what): &compiler::Error<&str>) -> String {
     format!("{at}: there is no filter `{name}` with {arguments} arguments{near}")
 }
 
-/// Where a part of the program begins, for people.
+/// Returns line and column of a part of the program.
 fn place(code: &str, part: &str) -> String {
     let before = &code[..span(code, part).start.min(code.len())];
     let line = before.matches('\n').count() + 1;

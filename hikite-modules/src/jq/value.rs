@@ -1,5 +1,5 @@
-//! Between the values of JSON and those of jaq, which knows some more: what is not a number becomes null, bytes become text,
-//! and keys of other kinds the text of their JSON.
+//! Conversion between JSON values and jaq values. NaN and infinity become null, bytes become text, and non-string keys
+//! become the text of their JSON.
 
 use jaq_json::{Map as JqMap, Num, Val};
 use serde_json::{Map, Number, Value};

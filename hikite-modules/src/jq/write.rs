@@ -1,12 +1,12 @@
-//! What a program gives, as JSON. jaq knows values that JSON does not have: what is not a number becomes null, bytes become
-//! text, and keys of other kinds the text of their JSON.
+//! Writes program output as JSON. NaN and infinity become null, bytes become text, and non-string keys become the text
+//! of their JSON.
 
 use hikite_core::json::{Raw, write_string};
 use jaq_json::{Num, Val};
 
 use super::Trouble;
 
-/// Whole numbers are written without a point as far as a double is exact.
+/// Whole floats below this are written without a decimal point: a double is exact here.
 const EXACT: f64 = 1e15;
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Writer {
             Num::Int(whole) => whole.to_string(),
             Num::BigInt(whole) => whole.to_string(),
             Num::Float(float) => of_float(*float),
-            // As it was spelled, where that is JSON.
+            // Preserved as written if that is valid JSON.
             Num::Dec(text) => match Raw::parse(text.to_string()) {
                 Ok(_) => text.to_string(),
                 Err(_) => of_float(text.parse().unwrap_or(f64::NAN)),

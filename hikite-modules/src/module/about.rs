@@ -1,24 +1,24 @@
-//! What can be told of a module without calling anything.
+//! Metadata of a module that needs no call.
 
 use hikite_core::risk::Risk;
 
 use super::Service;
 use crate::file::Language;
 
-/// A tool in the words of its author.
+/// Metadata of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About<'a> {
     pub name: &'a str,
     pub risk: Risk,
     pub description: &'a str,
-    /// Whether it gives long lists in parts.
+    /// Set if the tool returns paginated lists.
     pub pages: bool,
-    /// The kinds of its compact forms: `table`, `record`, `text`.
+    /// Kinds of its output shapes: `table`, `record`, `text`.
     pub forms: Vec<&'static str>,
 }
 
 impl Service {
-    /// Its tools in the order of the file.
+    /// Returns the tools in file order.
     pub fn about(&self, language: Language) -> impl Iterator<Item = About<'_>> {
         self.tools.iter().map(move |(name, tool)| About {
             name,
@@ -29,12 +29,12 @@ impl Service {
         })
     }
 
-    /// How many tools of each risk there are, in the order of `Risk::ALL`.
+    /// Returns the number of tools per risk, in the order of `Risk::ALL`.
     pub fn risks(&self) -> [usize; 3] {
         Risk::ALL.map(|risk| self.tools.iter().filter(|(_, tool)| tool.risk == risk).count())
     }
 
-    /// How many resources and prompts there are.
+    /// Returns the number of resources and prompts.
     pub fn extras(&self) -> (usize, usize) {
         (self.resources.len(), self.prompts.len())
     }

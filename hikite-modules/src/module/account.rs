@@ -1,5 +1,5 @@
-//! With what a call goes to its service: the credential, and the address that follows from it. Where an account has several
-//! sites, one of them is meant.
+//! Account of a call: its credential, and the base URL derived from it. If an account has several sites, the call
+//! selects one.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -18,25 +18,25 @@ use crate::expression::{Expression, Names};
 use crate::file::{Base, Resolve};
 use crate::scope::Scope;
 
-/// Sites come and go, but not often.
+/// Cache lifetime of site lookups.
 const KNOWN_FOR: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     pub(crate) credential: Option<Arc<Credential>>,
-    /// What paths are put behind.
+    /// Base URL of request paths.
     pub(crate) base: String,
-    /// What no message repeats.
+    /// Secrets that no message may repeat.
     pub(crate) hidden: Vec<Box<str>>,
-    /// How fast the vendor lets this account ask.
+    /// Rate limit of this account.
     pub(crate) pace: Arc<Pace>,
 }
 
-/// The addresses of a service.
+/// Base URLs of a service.
 #[derive(Debug)]
 pub(crate) struct Addresses {
     base: Base,
-    /// What a base needs and a credential may not say.
+    /// Lookups of values that the base URL needs and the credential may lack.
     pub(crate) lookups: Vec<Lookup>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Lookup {
     label: Expression,
     value: Expression,
     hasher: RandomState,
-    /// By the hash of the credential.
+    /// Cached sites by credential hash.
     known: Mutex<HashMap<u64, Known>>,
 }
 
@@ -93,7 +93,7 @@ impl Addresses {
         Ok(Self { base, lookups: lookups.collect() })
     }
 
-    /// The base for a credential, with places for what is not known yet.
+    /// Returns the base URL template for a credential.
     pub(crate) fn base(&self, credential: Option<&Credential>) -> Result<&str, Error> {
         let base = match (&self.base, credential.map(|credential| credential.scheme)) {
             (Base::One(base), _) => Some(base),
@@ -108,7 +108,7 @@ impl Addresses {
     }
 }
 
-/// Puts the owner's address in place of the service's own host.
+/// Replaces the service's host with the configured API address.
 pub(crate) fn moved(base: &str, api: Option<&str>) -> String {
     let Some(api) = api else { return base.trim_end_matches('/').to_owned() };
     let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
@@ -116,7 +116,7 @@ pub(crate) fn moved(base: &str, api: Option<&str>) -> String {
     format!("{}{}", api.trim_end_matches('/'), path.trim_end_matches('/'))
 }
 
-/// Fills the places of a base: in the host only what can be part of a host's name, in the path one segment.
+/// Fills the placeholders of a base URL: host characters only in the host, one escaped segment in the path.
 pub(crate) fn filled(base: &str, find: impl Fn(&str) -> Option<String>) -> Result<String, Error> {
     let mut out = String::new();
     let mut rest = base;
@@ -147,14 +147,14 @@ pub(crate) fn filled(base: &str, find: impl Fn(&str) -> Option<String>) -> Resul
 }
 
 impl Lookup {
-    /// What an account has, if that was asked not long ago.
+    /// Returns the cached sites of an account, unless expired.
     pub(crate) fn known(&self, credential: &Credential) -> Option<Arc<Vec<Site>>> {
         let known = self.known.lock();
         let Known { since, sites } = known.get(&self.key(credential))?;
         (since.elapsed() < KNOWN_FOR).then(|| Arc::clone(sites))
     }
 
-    /// Reads the answer of the service, and remembers it.
+    /// Parses the service's response and caches the sites.
     pub(crate) fn read(&self, credential: &Credential, answer: &Value) -> Result<Arc<Vec<Site>>, Error> {
         let scope = Scope::default();
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -164,7 +164,7 @@ impl Lookup {
                 label: text(self.label.one(&row, &scope)?),
                 value: text(self.value.one(&row, &scope)?),
             };
-            // One site is listed once for each product.
+            // A site is listed once per product.
             if !sites.contains(&site) {
                 sites.push(site);
             }
@@ -185,7 +185,7 @@ impl Lookup {
     }
 }
 
-/// The one that is meant. Without a word for it there must be one alone.
+/// Returns the selected site. Without a selection there must be exactly one.
 pub(crate) fn chosen<'a>(sites: &'a [Site], wanted: Option<&str>) -> Result<&'a str, Error> {
     let labels = || sites.iter().map(|site| format!("`{}`", site.label)).collect::<Vec<_>>().join(", ");
     let is_wanted = |site: &&Site, wanted: &str| {

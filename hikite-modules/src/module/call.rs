@@ -1,4 +1,4 @@
-//! One call of a tool: its requests one by one, side by side or page by page, until there is an answer.
+//! One tool call: sends its requests in sequence, in parallel or page by page, and builds the result.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -20,13 +20,13 @@ use crate::scope::Scope;
 pub(crate) struct Call<'a> {
     pub(crate) service: &'a Service,
     pub(crate) context: &'a CallContext,
-    /// Whether it may change something.
+    /// Set if the call may change data.
     pub(crate) writes: bool,
-    /// Which site is meant, if the account has several.
+    /// Selected site, if the account has several.
     pub(crate) site: Option<String>,
-    /// True if any of several will do: a request that only proves the credential.
+    /// Set if any site will do, for verification requests.
     pub(crate) any_site: bool,
-    /// Spreads repeated requests, from 0 to 1.
+    /// Jitter for retries, from 0 to 1.
     pub(crate) share: f64,
     pub(super) account: Mutex<Option<Account>>,
 }
@@ -60,7 +60,7 @@ impl<'a> Call<'a> {
                 let choice = choose(choices, &scope)?;
                 self.fetch(&choice.leg, &scope, asked).await
             }
-            // Lists of steps are fetched whole, unless the tool itself has pages.
+            // Lists of steps are fetched completely, unless the tool itself is paginated.
             Work::Steps { steps, waves, .. } if tool.is_paged() => {
                 self.steps(steps, waves, &scope, asked).await
             }
@@ -122,7 +122,7 @@ impl<'a> Call<'a> {
         Ok((fetched.iter().map(|fetched| parse(&fetched.value)).collect(), None))
     }
 
-    /// One leg with all that belongs to it. Boxed, because lists below lists lead here again.
+    /// Runs one leg with its pagination and chunks. Boxed, because nested lists recurse.
     pub(crate) fn fetch<'f>(
         &'f self,
         leg: &'f Leg,
@@ -157,7 +157,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The first whose condition holds.
+/// Returns the first choice whose condition holds.
 pub(crate) fn choose<'c>(choices: &'c [Choice], scope: &Scope<'_>) -> Result<&'c Choice, Error> {
     for choice in choices {
         let holds = choice.when.as_ref().map_or(Ok(true), |when| when.holds(&Value::Null, scope))?;

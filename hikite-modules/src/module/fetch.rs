@@ -1,4 +1,4 @@
-//! Lists that come in parts, lists below their elements, and lists that are sent in parts.
+//! Paginated lists, nested lists, and lists sent in chunks.
 
 use futures_util::StreamExt;
 use futures_util::stream;
@@ -14,10 +14,10 @@ use super::parameter::{ITEMS, ITEMS_MAX};
 use crate::file::Chunk;
 use crate::scope::Scope;
 
-/// Lists below elements that are fetched at once.
+/// Maximum number of nested lists fetched in parallel.
 const AT_ONCE: usize = 3;
 
-/// What a caller wants of a list.
+/// Pagination arguments of a call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) all: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct Fetched {
     pub(crate) value: Raw,
-    /// Where the rest of a list begins.
+    /// Cursor of the next page.
     pub(crate) next: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl Asked {
 }
 
 impl Call<'_> {
-    /// One part, or all of them joined: as the last came, with the elements of all.
+    /// Fetches one page, or all pages merged: the last response with the items of all.
     pub(crate) async fn pages(
         &self,
         leg: &Leg,
@@ -87,7 +87,7 @@ impl Call<'_> {
                 if let Some(below) = &leg.below {
                     items = self.below(below, items, scope, below.depth).await?;
                 }
-                // A part that was cut is begun again by whoever goes on.
+                // A truncated page is fetched again by the next call.
                 let next = if is_cut { cursor.or(next) } else { next };
                 match pager.list_mut(&mut value) {
                     Some(list) => *list = items,
@@ -100,7 +100,7 @@ impl Call<'_> {
         }
     }
 
-    /// Gives each element that has more below it a list of that, to a depth.
+    /// Fetches the nested list of each item that has one, up to a depth.
     async fn below(
         &self,
         rule: &Below,
@@ -153,7 +153,7 @@ impl Call<'_> {
         }
     }
 
-    /// Sends a long list in parts. The lists in the answers are joined; everything else is as the last answer says it.
+    /// Sends a long list in chunks. The lists of the responses are joined; all else is from the last response.
     pub(crate) async fn chunks(&self, leg: &Leg, chunk: &Chunk, scope: &Scope<'_>) -> Result<Fetched, Error> {
         let whole = leg.request.fill(scope)?;
         let list =
@@ -185,7 +185,7 @@ impl Call<'_> {
     }
 }
 
-/// Says what has happened already: nobody shall send it a second time.
+/// Adds how many items were already sent, so that nobody sends them twice.
 fn halfway(error: Error, sent: u64, total: u64) -> Error {
     if sent == 0 {
         return error;

@@ -1,5 +1,4 @@
-//! One request of a tool with all that belongs to it: its pages, what lies below its elements, and a list that is sent in
-//! parts.
+//! One request of a tool with its pagination, nested lists and chunked list.
 
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use super::request::Request;
 use crate::expression::{Expression, Names};
 use crate::file::{Chunk, Recursion, RequestFile, Usage};
 
-/// The same as it is written.
+/// Source form of a leg in the module file.
 pub(crate) struct Parts<'a> {
     pub(crate) request: &'a RequestFile,
     pub(crate) pages: Option<&'a Usage>,
@@ -20,14 +19,14 @@ pub(crate) struct Parts<'a> {
 #[derive(Debug)]
 pub(crate) struct Leg {
     pub(crate) request: Request,
-    /// With how many a page has where nobody says anything.
+    /// Pagination and default page size.
     pub(crate) pager: Option<(Arc<Pager>, u64)>,
     pub(crate) below: Option<Below>,
     pub(crate) chunk: Option<Chunk>,
     pub(crate) result: Option<Expression>,
 }
 
-/// Lists that elements have of their own.
+/// Rule for nested lists of items.
 #[derive(Debug)]
 pub(crate) struct Below {
     pub(crate) holds: Expression,

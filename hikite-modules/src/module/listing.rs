@@ -1,4 +1,4 @@
-//! What a module offers, in the words of the protocol.
+//! MCP listing of a module.
 
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::{Item, ListKind, Listing};

@@ -1,5 +1,4 @@
-//! With whose credential a call goes to its service, and to which address. Found out once for each call; a credential that
-//! the service refuses is renewed once.
+//! Credential and base URL of a call. Resolved once per call; a credential that the service refuses is renewed once.
 
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ impl Call<'_> {
             }
         };
         let account = match (self.with(credential.clone()).await, &credential) {
-            // The very first question, which site it is, may be refused already.
+            // The site lookup itself may be refused.
             (Err(error), Some(credential)) if error.kind == Kind::AccountRequired => {
                 let newer = self.newer(credential).await?.ok_or(error)?;
                 self.with(Some(newer)).await?
@@ -41,11 +40,11 @@ impl Call<'_> {
         Ok(account)
     }
 
-    /// The same with a newer credential, if there is one.
+    /// Returns the account with a renewed credential, if there is one.
     pub(crate) async fn renewed(&self, refused: &Account) -> Result<Option<Account>, Error> {
         let mut held = self.account.lock().await;
         let Some(credential) = &refused.credential else { return Ok(None) };
-        // Another request of this call may have been faster.
+        // A concurrent request of this call may have renewed it.
         if let Some(other) = held.as_ref().filter(|other| other.credential.as_ref() != Some(credential)) {
             return Ok(Some(other.clone()));
         }

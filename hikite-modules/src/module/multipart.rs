@@ -1,8 +1,8 @@
-//! Files in one answer (`multipart/form-data`, RFC 7578), each with its name, its type and its text.
+//! Parser for multipart responses (`multipart/form-data`, RFC 7578): files with name, type and text.
 
 use serde_json::{Value, json};
 
-/// `None` if the answer does not say how its parts are told apart.
+/// Parses the parts. Returns `None` if the content type has no boundary.
 pub(crate) fn parts(content_type: &str, body: &[u8]) -> Option<Value> {
     let boundary = parameter(content_type, "boundary")?;
     let marker = format!("--{boundary}");

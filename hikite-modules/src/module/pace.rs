@@ -1,5 +1,5 @@
-//! How fast a service is asked with one account: so many requests at once, fewer that change something, and none at all
-//! while the vendor wants to be left alone. Vendors count per credential, so each account has a pace of its own.
+//! Rate limit per account of a service: maximum concurrent requests, fewer for writes, and none until the vendor's
+//! limit resets. Vendors count per credential, so each account has its own limit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use tokio::time::Instant;
 
 use crate::file::Limits;
 
-/// Nobody waits longer for a service than this; whoever would have to is told when to come back.
+/// Longest wait for a service. A longer one fails with `retry_after`.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Requests at once where the file says nothing.
+/// Default of concurrent requests.
 const CONCURRENCY: usize = 8;
-/// No service may make a caller wait for years.
+/// Upper bound of a reset time.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Beyond so many accounts those that are idle are forgotten.
+/// Number of accounts beyond which idle ones are dropped.
 const ACCOUNTS: usize = 256;
 
-/// The paces of one service, by account. Requests without a credential share one.
+/// Rate limits of one service by account. Requests without a credential share one.
 #[derive(Debug)]
 pub(crate) struct Paces {
     limits: Limits,
@@ -61,12 +61,12 @@ pub(crate) struct Pace {
 
 #[derive(Debug, Default)]
 struct Moments {
-    /// Nothing is sent before.
+    /// No request is sent before this time.
     closed_until: Option<Instant>,
     last_write: Option<Instant>,
 }
 
-/// The right to send one request.
+/// Permit for one request.
 pub(crate) struct Turn<'a> {
     _place: Option<SemaphorePermit<'a>>,
     _write: Option<SemaphorePermit<'a>>,
@@ -109,12 +109,12 @@ impl Pace {
         next.saturating_duration_since(now)
     }
 
-    /// True if a new one would do the same.
+    /// Returns `true` if the state equals that of a new limit.
     fn is_idle(&self) -> bool {
         self.wait(true).is_zero()
     }
 
-    /// Learns from an answer: where nothing is left, nothing is sent until there is more.
+    /// Updates the limit from response headers: if no requests remain, none is sent until the reset.
     pub(crate) fn learn(&self, headers: &HeaderMap) {
         let (Some(remaining), Some(reset)) = (&self.remaining, &self.reset) else { return };
         let text = |name: &str| headers.get(name)?.to_str().ok();
@@ -142,9 +142,9 @@ pub(crate) fn too_fast(wait: Duration) -> Error {
     .after(wait)
 }
 
-/// How long a header says to wait: seconds, a date of HTTP, a moment as of RFC 3339, or seconds since 1970.
+/// Parses the delay in a header: seconds, an HTTP date, an RFC 3339 timestamp, or seconds since 1970.
 pub(crate) fn wait_in(headers: &HeaderMap, name: &str) -> Option<Duration> {
-    /// Numbers beyond are moments, not waits.
+    /// Larger numbers are timestamps, not delays.
     const EPOCH: u64 = 1_000_000_000;
     let text = headers.get(name)?.to_str().ok()?.trim();
     if name.eq_ignore_ascii_case("retry-after")
@@ -162,7 +162,7 @@ pub(crate) fn wait_in(headers: &HeaderMap, name: &str) -> Option<Duration> {
     Some(Duration::from_millis(moment_ms.saturating_sub(now)).min(LONGEST))
 }
 
-/// `2026-11-15T09:00Z` has no seconds; moments as we read them have.
+/// Adds seconds to a timestamp such as `2026-11-15T09:00Z`.
 fn rfc3339(text: &str) -> String {
     let is_short = text.len() == 17 && text.ends_with('Z');
     if is_short { format!("{}:00Z", &text[..16]) } else { text.to_owned() }

@@ -1,5 +1,5 @@
-//! Long lists in parts: what to add to a request for the next part, and whether there is one. What leads on may change
-//! parameters of the query or the body, never the address.
+//! Pagination: builds the request of the next page and detects the last one. A next link can change query or body
+//! parameters, never the URL path or host.
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::expression::{Expression, Names};
 use crate::file::{Page, Place, Style};
 use crate::scope::Scope;
 
-/// What is taken over from an address that leads to the next part.
+/// Query parameters taken from a next link.
 const CARRIED: [&str; 9] =
     ["page", "cursor", "after", "before", "start", "since", "$skip", "$skiptoken", "next"];
 
@@ -18,12 +18,12 @@ const CARRIED: [&str; 9] =
 pub(crate) struct Pager {
     style: Style,
     place: Place,
-    /// The parameter for cursor, offset or number.
+    /// Parameter for cursor, offset or page number.
     at: Option<String>,
     size: Option<String>,
     pub(crate) max: u64,
     cap: Option<u64>,
-    /// The members that lead to the list.
+    /// Path of members to the list.
     items: Vec<String>,
     next: Option<Expression>,
     more: Option<Expression>,
@@ -31,7 +31,7 @@ pub(crate) struct Pager {
     total: Option<Expression>,
 }
 
-/// Where to go on, as a caller is told it and brings it back.
+/// Opaque cursor returned to the caller.
 pub(crate) type Cursor = String;
 
 impl Pager {
@@ -65,7 +65,7 @@ impl Pager {
         })
     }
 
-    /// Makes the request one for this part.
+    /// Sets the pagination parameters of a request.
     pub(crate) fn ask(&self, request: &mut Filled, cursor: Option<&Cursor>, size: u64) {
         if let Some(name) = &self.size {
             self.put(request, name, Value::from(size));
@@ -92,8 +92,8 @@ impl Pager {
         }
     }
 
-    /// Where the part after this one begins; `None` if this was the last. `before` is where this one began, `seen` how many
-    /// there were in all parts up to here.
+    /// Returns the cursor of the next page, or `None` if this was the last. `before` is the cursor of this page, `seen`
+    /// the number of items so far.
     pub(crate) fn next(
         &self,
         part: &Part<'_>,
@@ -144,13 +144,13 @@ impl Pager {
         [&self.next, &self.more, &self.last, &self.total].into_iter().flatten()
     }
 
-    /// Whether a part may be asked for that is smaller than the others.
+    /// Returns `true` if the style allows a smaller last page.
     pub(crate) fn shrinks(&self) -> bool {
         matches!(self.style, Style::Cursor | Style::Offset)
     }
 }
 
-/// One part as it came.
+/// One page as received.
 pub(crate) struct Part<'a> {
     pub(crate) value: &'a Value,
     pub(crate) headers: &'a HeaderMap,
@@ -165,7 +165,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The address behind `rel="next"` (RFC 8288).
+/// Returns the `rel="next"` link (RFC 8288).
 fn link_next(headers: &HeaderMap) -> Option<String> {
     let links = headers.get_all("link").iter().filter_map(|value| value.to_str().ok());
     links.flat_map(|links| links.split(',')).find_map(|link| {
@@ -178,7 +178,7 @@ fn link_next(headers: &HeaderMap) -> Option<String> {
     })
 }
 
-/// What of an address leads on.
+/// Returns the pagination parameters of a next link.
 fn carried(address: &str) -> Option<Cursor> {
     let (_, query) = address.split_once('?')?;
     let query = query.split('#').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The parameters of a tool as JSON Schema: those of its groups, its own, and those that paging brings.
+//! Parameters of a tool as JSON Schema: those of its groups, its own, and those for pagination.
 
 use hikite_core::suggest::did_you_mean;
 use serde_json::{Map, Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 use super::page::Pager;
 use crate::file::{File, Groups, Named, ToolFile};
 
-/// What a list that is fetched whole has at most, where the caller says nothing.
+/// Default of `max_items` with `fetch_all`.
 pub(crate) const ITEMS: u64 = 1000;
-/// And whatever the caller says.
+/// Maximum of `max_items`.
 pub(crate) const ITEMS_MAX: u64 = 10_000;
-/// Which of several sites is meant.
+/// Parameter that selects one of several sites.
 pub(crate) const SITE: &str = "site";
 
-/// The schema of a tool's arguments; all that is wrong is told, by the name of the parameter.
+/// Builds the schema of a tool's arguments. Returns all violations by parameter name.
 pub(crate) fn schema(
     file: &File,
     tool: &ToolFile,
@@ -84,7 +84,7 @@ fn paging(properties: &mut Map<String, Value>, max: u64, default: u64) {
     }
 }
 
-/// One parameter: `"string! | What it is"` or a JSON Schema.
+/// Parses one parameter: `"string! | What it is"` or a JSON Schema.
 fn property(written: &Value) -> Result<(Value, bool), String> {
     match written {
         Value::String(short) => of_short(short),
@@ -93,7 +93,7 @@ fn property(written: &Value) -> Result<(Value, bool), String> {
             let required = match members.remove("required") {
                 None => false,
                 Some(Value::Bool(required)) => required,
-                // The required members of an object.
+                // The required members of an object schema.
                 Some(names) => {
                     members.insert("required".into(), names);
                     false

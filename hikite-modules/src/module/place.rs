@@ -1,5 +1,5 @@
-//! A text with places for values: the path of a request, a header, the address of a resource. In a path every value is
-//! escaped, so that it cannot lead anywhere else.
+//! Text with placeholders: the path of a request, a header, the URI of a resource. Values in a path are
+//! percent-encoded, so that they cannot change its structure.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::fault::{self, Fault, step};
@@ -19,7 +19,7 @@ enum Piece {
 }
 
 impl Places {
-    /// `{name}`, `{name|jq}` for what becomes of it first, `{+name}` for several segments.
+    /// Parses `{name}`, `{name|jq}` with a filter, and `{+name}` for several path segments.
     pub(crate) fn new(written: &str, names: &Names) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = written;
@@ -40,7 +40,7 @@ impl Places {
         Ok(Self(pieces))
     }
 
-    /// The path of an address. A value that is absent or empty is refused, and so is one that would climb.
+    /// Renders a URL path. Absent or empty values and `.` or `..` segments are refused.
     pub(crate) fn path(&self, scope: &Scope<'_>) -> Result<String, Error> {
         let mut out = String::new();
         for piece in &self.0 {
@@ -69,7 +69,7 @@ impl Places {
         Ok(out)
     }
 
-    /// The value of a header: visible ASCII, or it is refused.
+    /// Renders a header value. Only printable ASCII is allowed.
     pub(crate) fn header(&self, scope: &Scope<'_>) -> Result<String, Error> {
         let mut out = String::new();
         for piece in &self.0 {

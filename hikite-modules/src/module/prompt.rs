@@ -1,4 +1,4 @@
-//! Prompts of a module: words for a model, with places for what is asked.
+//! MCP prompts of a module, with placeholders for arguments.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -65,7 +65,7 @@ impl Prompt {
         let mut pieces = self.text.get(language).split('{');
         let mut text = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
-            // What is filled in is not looked at again.
+            // Inserted values are not parsed for placeholders.
             let (name, after) = piece.split_once('}').unwrap_or(("", piece));
             text.push_str(&given.text(name).unwrap_or_default());
             text.push_str(after);

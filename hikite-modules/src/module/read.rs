@@ -1,4 +1,4 @@
-//! From a module file to a service. Everything that is wrong with the file is told at once.
+//! Builds a service from a module file and reports all violations at once.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,8 +19,7 @@ use crate::file::{AnswerWord, File, RequestFile, Verify};
 use crate::scope::Scope;
 
 impl Service {
-    /// Reads a module file. All that is wrong with it is told at once; programs in it are looked at by their first use, or
-    /// by `problems`.
+    /// Parses a module file. Returns all violations at once; jq programs are compiled later.
     pub fn read(yaml: &str, settings: &Settings) -> Result<Self, Vec<Fault>> {
         let file = File::read(yaml)?;
         let mut reader = Reader { file: &file, definitions: file.defs.as_str().into(), faults: Vec::new() };
@@ -84,7 +83,7 @@ impl Service {
         Ok(service)
     }
 
-    /// What is wrong with its programs, each by the tool it belongs to.
+    /// Returns the compile errors of all jq programs.
     pub fn problems(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (name, tool) in &self.tools {
@@ -133,7 +132,7 @@ fn resources(file: &File, tools: &[(String, Tool)], reader: &mut Reader<'_>) -> 
     resources
 }
 
-/// The request that proves a credential, where the file names one.
+/// Builds the verification request, if the file has one.
 fn probe(file: &File, reader: &mut Reader<'_>, names: &Names) -> Option<Request> {
     let Verify { get, query } = file.verify.as_ref()?;
     if file.provider.is_none() {

@@ -1,5 +1,5 @@
-//! One request of a module: a method, a path and what goes along, with places for values. Neither the method nor the host nor
-//! the shape of the path can be changed by a value.
+//! Request template of a module: method, path, query, headers and body. No value can change the method, the host or the
+//! structure of the path.
 
 use hikite_core::error::{Error, Kind};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
@@ -20,16 +20,16 @@ pub(crate) struct Request {
     headers: Vec<(HeaderName, Places)>,
     body: Option<Slot>,
     pub(crate) answer: AnswerWord,
-    /// Refusals that mean null.
+    /// Error statuses that count as null.
     pub(crate) allow: Vec<u16>,
 }
 
-/// The same with everything filled in, but for the host.
+/// A request with all values filled in, without the host.
 #[derive(Clone, Debug)]
 pub(crate) struct Filled {
     pub(crate) method: Method,
     pub(crate) path: String,
-    /// Names and values, not escaped yet.
+    /// Names and values, not yet encoded.
     pub(crate) query: Vec<(String, String)>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Option<Value>,
@@ -70,7 +70,7 @@ impl Request {
         })
     }
 
-    /// A plain question without places.
+    /// Builds a GET request without placeholders.
     pub(crate) fn get(path: &str, answer: AnswerWord) -> Result<Self, String> {
         let file = RequestFile { get: Some(path.to_owned()), answer, ..RequestFile::default() };
         Self::new(&file, &Names::default())
@@ -91,7 +91,7 @@ impl Request {
         Ok(Filled { method: self.method.clone(), path: self.path.path(scope)?, query, headers, body })
     }
 
-    /// What has a place in its path.
+    /// Returns the placeholders of its path.
     #[cfg(test)]
     pub(crate) fn places(&self) -> impl Iterator<Item = &str> {
         self.path.names()
@@ -109,7 +109,7 @@ impl Request {
         self.body.iter().for_each(|body| body.expressions(found));
     }
 
-    /// The variables that it names.
+    /// Returns the variables that it uses.
     pub(crate) fn variables<'a>(&'a self, found: &mut Vec<&'a str>) {
         let mut expressions = Vec::new();
         self.expressions(&mut expressions);
@@ -120,7 +120,7 @@ impl Request {
 }
 
 impl Filled {
-    /// Path and query as they stand in an address.
+    /// Returns the encoded path and query.
     pub(crate) fn target(&self) -> String {
         let mut out = self.path.clone();
         for (at, (name, value)) in self.query.iter().enumerate() {
@@ -132,7 +132,7 @@ impl Filled {
         out
     }
 
-    /// Gives a parameter of the query this value, whatever it was.
+    /// Sets a query parameter, replacing any previous value.
     pub(crate) fn set_query(&mut self, name: &str, value: String) {
         self.query.retain(|(other, _)| other != name);
         self.query.push((name.to_owned(), value));
@@ -157,7 +157,7 @@ pub(super) fn header(name: &str, value: &str, names: &Names) -> Result<(HeaderNa
     Ok((name, Places::new(value, names)?))
 }
 
-/// A list is a parameter several times; null is none.
+/// Adds query pairs: one per element of a list, none for null.
 fn add_pairs(name: &str, value: &Value, query: &mut Vec<(String, String)>) {
     match value {
         Value::Null => {}

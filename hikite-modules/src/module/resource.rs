@@ -1,4 +1,4 @@
-//! Addresses under which things of a service can be read: each stands for a call of a tool.
+//! MCP resources of a module. Each URI maps to a tool call.
 
 use hikite_core::json::Raw;
 use serde_json::{Map, Value, json};
@@ -51,7 +51,7 @@ impl Resource {
         })
     }
 
-    /// Its definition, and whether it is one resource and not many.
+    /// Returns the definition, and `true` if it is a single resource rather than a template.
     pub(crate) fn definition(&self, language: Language) -> (Raw, bool) {
         let is_fixed = self.names().next().is_none();
         let mut definition = json!({
@@ -71,7 +71,7 @@ impl Resource {
         })
     }
 
-    /// The arguments of its tool for this address; `None` if it is not one of these.
+    /// Returns the tool arguments for a URI, or `None` if it does not match.
     pub(crate) fn arguments(&self, uri: &str) -> Option<Map<String, Value>> {
         let mut arguments = self.arguments.clone();
         let mut rest = uri;

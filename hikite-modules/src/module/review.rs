@@ -1,4 +1,4 @@
-//! What can be said of a module file before it is used: all that is wrong with it, and what is right but hardly meant.
+//! Review of a module file before use: all errors, and warnings about likely mistakes.
 
 use std::collections::HashSet;
 
@@ -11,18 +11,18 @@ use crate::expression::Expression;
 use crate::file::{File, Groups, ToolFile, Usage};
 use crate::jq::Program;
 
-/// So many names are told of those that lack something.
+/// Maximum number of names in a warning.
 const NAMES: usize = 5;
 
-/// A file that is right.
+/// A valid module file with its warnings.
 #[derive(Debug)]
 pub struct Review {
     pub service: Service,
-    /// What does not stop it from being used.
+    /// Findings that do not prevent its use.
     pub warnings: Vec<Fault>,
 }
 
-/// Reads a file with all its programs. Everything that is wrong is told at once.
+/// Parses a module file and compiles all its programs. Returns all errors at once.
 pub fn review(yaml: &str, settings: &Settings) -> Result<Review, Vec<Fault>> {
     let file = File::read(yaml)?;
     let definitions = Program::compile_with(&file.defs, ".", &[]).err();
@@ -30,7 +30,7 @@ pub fn review(yaml: &str, settings: &Settings) -> Result<Review, Vec<Fault>> {
     let service = match Service::read(yaml, settings) {
         Ok(service) => service,
         Err(mut faults) => {
-            // Where the definitions are wrong, so is every program.
+            // Invalid definitions make every program invalid.
             faults.extend(definitions.map_or_else(|| programs(&file), |wrong| vec![wrong]));
             return Err(faults);
         }
@@ -47,7 +47,7 @@ pub fn review(yaml: &str, settings: &Settings) -> Result<Review, Vec<Fault>> {
     Ok(Review { service, warnings })
 }
 
-/// What is wrong with the programs of those tools that could be read.
+/// Returns the compile errors of all tools that could be parsed.
 fn programs(file: &File) -> Vec<Fault> {
     let mut reader = Reader { file, definitions: file.defs.as_str().into(), faults: Vec::new() };
     let mut faults = Vec::new();
@@ -74,7 +74,7 @@ fn of_tool(name: &str, tool: &Tool, written: Option<&ToolFile>) -> Vec<Fault> {
     warnings
 }
 
-/// One warning for all, so that a file in one language is not drowned in them.
+/// Returns one warning for all untranslated tools, so that a file in one language is not flooded with them.
 fn untranslated(file: &File) -> Option<Fault> {
     let names: Vec<&str> =
         file.tools.iter().filter(|(_, tool)| !tool.description.is_in_both()).map(|(name, _)| name).collect();
@@ -84,7 +84,7 @@ fn untranslated(file: &File) -> Option<Fault> {
     (!names.is_empty()).then(|| Fault::new("/tools", format!("no Japanese text: {shown}{more}")))
 }
 
-/// Groups and ways of paging that no tool takes.
+/// Returns warnings for unused groups and pagination styles.
 fn unused(file: &File) -> Vec<Fault> {
     let (mut groups, mut pages) = (HashSet::new(), HashSet::new());
     for (_, tool) in file.tools.iter() {

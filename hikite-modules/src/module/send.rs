@@ -1,5 +1,5 @@
-//! One request on its way: the credential, the service's pace, and once more where that is allowed. A refusal becomes an error
-//! with the service's own words.
+//! Sends one request: adds the credential, respects the rate limit, and retries where allowed. An error response
+//! becomes an error with the service's message.
 
 use std::time::Duration;
 
@@ -23,19 +23,19 @@ use crate::expression::Expression;
 use crate::file::{self, AnswerWord};
 use crate::scope::Scope;
 
-/// What is shown of the words of a refusal.
+/// Characters shown of an error message.
 const SHOWN: usize = 600;
-/// The first pause before a further attempt.
+/// First pause before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What a service is asked again after.
+/// Retry rules of a service.
 #[derive(Debug)]
 pub(crate) struct Again {
     pub(crate) rule: file::Retry,
     pub(crate) also: Option<Expression>,
 }
 
-/// Where its words are.
+/// Expressions that extract error messages.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     pub(crate) message: Option<Expression>,
@@ -47,7 +47,7 @@ pub(crate) struct Answer {
     pub(crate) body: Raw,
 }
 
-/// A refusal as it came.
+/// An error response.
 struct Refusal {
     status: StatusCode,
     headers: HeaderMap,
@@ -77,7 +77,7 @@ impl From<Error> for Trouble {
 }
 
 impl Call<'_> {
-    /// Sends a request until it is answered, or refused for good.
+    /// Sends a request, with retries and one credential renewal.
     pub(crate) async fn send(&self, filled: &Filled, rule: &Request) -> Result<Answer, Error> {
         let account = self.account().await?;
         let outcome = self.send_until_answered(&account, filled, rule).await;
@@ -105,7 +105,7 @@ impl Call<'_> {
         }
     }
 
-    /// The same with this account, whatever becomes of it.
+    /// Sends a request with this account, with retries but without renewal.
     pub(crate) async fn send_as(
         &self,
         account: &Account,
@@ -129,7 +129,7 @@ impl Call<'_> {
                 return Err(self.refused(&refusal, account));
             }
             let wait = self.wait(&refusal, attempts + 1);
-            // A 403 that passes is a limit by another name: it says nothing of the credential.
+            // A retryable 403 is a rate limit in disguise and says nothing about the credential.
             let is_limit = matches!(refusal.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::FORBIDDEN);
             if is_limit {
                 account.pace.close(wait);
@@ -216,7 +216,7 @@ impl Call<'_> {
             .hint(hint)
     }
 
-    /// What never arrived may be sent again, and what changes nothing may be, too.
+    /// Returns `true` if a failed request may be sent again: it was a read, and the connection broke.
     fn may_resend(&self, error: &SendError, attempts: u32) -> bool {
         let again = match error {
             SendError::Transfer(_) => !self.writes,
@@ -228,7 +228,7 @@ impl Call<'_> {
         again && attempts < self.service.again.rule.attempts
     }
 
-    /// Whether the same request may be answered later.
+    /// Returns `true` if the request may succeed later.
     fn is_passing(&self, refusal: &Refusal) -> bool {
         let Again { rule, also } = &self.service.again;
         let status = refusal.status.as_u16();
@@ -256,7 +256,7 @@ impl Call<'_> {
         retry::pause(about::Retry { attempts: u32::MAX, delay: PAUSE }, attempt - 1, self.share)
     }
 
-    /// The service's own words, without what nobody should read.
+    /// Builds the error from the service's message, without secrets.
     fn refused(&self, refusal: &Refusal, account: &Account) -> Error {
         let status = refusal.status.as_u16();
         let kind = match status {
@@ -312,7 +312,7 @@ impl Refusal {
     }
 }
 
-/// `None` for what should be JSON or text and is not.
+/// Decodes a response body. Returns `None` if it is not the expected JSON or text.
 fn decode(headers: &HeaderMap, bytes: Bytes, wanted: AnswerWord) -> Option<Raw> {
     let text = |bytes: &Bytes| {
         let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));

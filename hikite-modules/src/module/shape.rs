@@ -1,4 +1,4 @@
-//! What of an answer is worth reading, as its author says it: a table, a record or a text.
+//! Output shapes of a tool: projects a result to a table, a record or a text.
 
 use hikite_core::error::Error;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use crate::expression::{Expression, Names};
 use crate::file::{Named, Out};
 use crate::scope::Scope;
 
-/// The column whose members are columns.
+/// Column whose members become columns.
 const SPREAD: &str = "*";
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ enum Form {
 struct Table {
     name: String,
     rows: Expression,
-    /// Rows for which this holds are left out.
+    /// Rows that match this are left out.
     unless: Option<Expression>,
     columns: Vec<Column>,
     beside: Vec<Column>,
@@ -67,7 +67,7 @@ impl Shape {
         Ok(Self { when, form })
     }
 
-    /// What it makes: a table, a record or a text.
+    /// Returns the kind of the shape.
     pub(crate) fn word(&self) -> &'static str {
         match self.form {
             Form::Table { .. } => "table",
@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// The answer in this shape.
+    /// Projects a value to this shape.
     pub(crate) fn apply(&self, value: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
         match &self.form {
             Form::Text(text) => text.one(value, scope).map(as_text),
@@ -141,7 +141,7 @@ fn add(
     Ok(())
 }
 
-/// Columns that are empty in every row say nothing.
+/// Removes columns that are empty in every row.
 fn without_empty(mut rows: Vec<Value>) -> Value {
     let is_empty =
         |value: &Value| value.is_null() || *value == "" || value.as_array().is_some_and(Vec::is_empty);

@@ -1,5 +1,5 @@
-//! A value of a request as the file writes it: a variable, an expression, or itself, with others inside it. What turns out to
-//! be null is left out.
+//! Value template of a request: a variable, an expression, or a literal with nested templates. Null members are left
+//! out.
 
 use hikite_core::error::Error;
 use serde_json::{Map, Value};

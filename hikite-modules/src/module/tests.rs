@@ -1,4 +1,4 @@
-//! What services do, against a server that plays one.
+//! Tests of services against a fixture server.
 
 mod hostile;
 mod page;
@@ -30,7 +30,7 @@ use crate::file::Language;
 
 const TOY: &str = include_str!("tests/toy.yaml");
 
-/// Accounts of everybody: the first is used until it is refused.
+/// Accounts shared by all callers: the first is used until it is refused.
 #[derive(Debug)]
 pub(crate) struct Accounts(Mutex<Vec<Arc<Credential>>>);
 
@@ -83,7 +83,7 @@ pub(crate) fn settings() -> Settings {
     settings_with(vec![bearer("test-token", None)], Language::English)
 }
 
-/// The service of tests, played by this server.
+/// Returns the test service with this server as its API.
 fn toy(api: &Api) -> Service {
     toy_with(vec![bearer("first-token", Some(api.url("")))])
 }
@@ -92,7 +92,7 @@ fn toy_with(accounts: Vec<Credential>) -> Service {
     Service::read(TOY, &settings_with(accounts, Language::English)).expect("a service")
 }
 
-/// A client that remembers how far a call has come.
+/// A client that records progress.
 #[derive(Debug, Default)]
 struct Client(Mutex<Vec<Value>>);
 
@@ -128,12 +128,12 @@ async fn call_raw(service: &Service, tool: &str, arguments: Value) -> Result<Raw
     ask(service, Method::CallTool, json!({ "name": tool, "arguments": arguments })).await
 }
 
-/// The value that a tool gives.
+/// Returns the value of a tool's result.
 async fn call(service: &Service, tool: &str, arguments: Value) -> Result<Value, Error> {
     call_raw(service, tool, arguments).await.map(|result| Answer::read(&result).value.value())
 }
 
-/// What is worth reading of it.
+/// Returns the shaped result.
 async fn compact(service: &Service, tool: &str, arguments: Value) -> Value {
     let result = call_raw(service, tool, arguments.clone()).await.expect("an answer");
     service.shape(tool, Some(&Raw::from(arguments)), &result).unwrap_or_default()

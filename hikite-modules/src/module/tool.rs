@@ -1,5 +1,4 @@
-//! A tool of a module, taken apart once: what it sends, and what is shown of the answer. Everything that can be wrong with its
-//! description is found here.
+//! Tool of a module, parsed once: its requests and its output shapes. All errors in its description are reported here.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use super::shape::Shape;
 use crate::expression::{Expression, Names};
 use crate::file::{File, Outs, RiskWord, Step, Text, ToolFile};
 
-/// Variables that are there beside parameters and steps.
+/// Variables available beside parameters and steps.
 const GIVEN: [&str; 4] = ["each", "item", "last", "call_id"];
 
 #[derive(Debug)]
@@ -31,14 +30,14 @@ pub(crate) struct Tool {
     pub(crate) work: Work,
 }
 
-/// How the answer comes about.
+/// Ways to produce a result.
 #[derive(Debug)]
 pub(crate) enum Work {
     Compute {
         value: Expression,
         shapes: Vec<Shape>,
     },
-    /// The first that holds.
+    /// The first choice whose condition holds.
     Choose(Vec<Choice>),
     Steps {
         steps: Vec<StepRule>,
@@ -63,7 +62,7 @@ pub(crate) struct StepRule {
     pub(crate) leg: Leg,
 }
 
-/// Reads the tools of one file.
+/// Parser for the tools of one file.
 pub(crate) struct Reader<'a> {
     pub(crate) file: &'a File,
     pub(crate) definitions: Arc<str>,
@@ -236,7 +235,7 @@ impl Reader<'_> {
 }
 
 impl Tool {
-    /// Every expression, so that they can be compiled before their first use.
+    /// Returns all expressions, so that they can be compiled ahead of use.
     pub(crate) fn expressions(&self) -> Vec<&Expression> {
         let mut found = Vec::new();
         let shapes = match &self.work {
@@ -267,7 +266,7 @@ impl Tool {
         found
     }
 
-    /// The variables that it names anywhere.
+    /// Returns all variables that it uses.
     pub(crate) fn variables(&self) -> HashSet<&str> {
         let mut found: Vec<&str> = self.expressions().into_iter().flat_map(Expression::variables).collect();
         match &self.work {
@@ -278,7 +277,7 @@ impl Tool {
         found.into_iter().collect()
     }
 
-    /// The kinds of its compact forms, each once.
+    /// Returns the kinds of its output shapes, without duplicates.
     pub(crate) fn forms(&self) -> Vec<&'static str> {
         let shapes: Vec<&Shape> = match &self.work {
             Work::Compute { shapes, .. } | Work::Steps { shapes, .. } => shapes.iter().collect(),
@@ -293,7 +292,7 @@ impl Tool {
         forms
     }
 
-    /// Everything that it may send, but for what lies below elements.
+    /// Returns all its requests, except those for nested lists.
     #[cfg(test)]
     pub(crate) fn requests(&self) -> Vec<&Request> {
         match &self.work {
@@ -323,7 +322,7 @@ impl StepRule {
         self.leg.expressions(found);
     }
 
-    /// The places of the steps that it names.
+    /// Returns the indices of the steps that it depends on.
     fn after(&self, steps: &[Self]) -> Vec<usize> {
         let mut expressions = Vec::new();
         self.expressions(&mut expressions);

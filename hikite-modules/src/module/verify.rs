@@ -1,4 +1,4 @@
-//! Proves a credential: one cheap request, which the module file names, with that credential and no other.
+//! Credential verification: sends the module's verification request with one given credential.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use super::call::Call;
 use super::request::Request;
 use crate::scope::Scope;
 
-/// A person waits for it, in front of a page.
+/// Timeout. A person waits for the result in a browser.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Service {
-    /// True if the file names a request that proves a credential.
+    /// Returns `true` if the file has a verification request.
     pub fn can_verify(&self) -> bool {
         self.probe.is_some()
     }
@@ -26,7 +26,7 @@ impl Service {
         self.probe.as_ref()?.path(&Scope::default()).ok()
     }
 
-    /// Sends that request with this credential. The words of a refusal are the vendor's.
+    /// Sends the verification request with this credential. Error messages are the vendor's.
     pub async fn verify(&self, credential: Arc<Credential>) -> Proof {
         let Some(probe) = &self.probe else { return Proof::NoProbe };
         let context = CallContext::unattended();
@@ -49,7 +49,7 @@ impl Call<'_> {
     }
 }
 
-/// Only who refuses the credential itself says that it is wrong.
+/// Converts an error. Only a refused credential counts as invalid.
 fn judged(error: &Error) -> Proof {
     let words = error.message.to_string();
     match error.kind {

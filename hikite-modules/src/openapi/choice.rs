@@ -1,16 +1,17 @@
-//! Which operations become tools. Nobody wants them all: a model chooses badly among hundreds.
+//! Selection of operations to import. A model chooses badly among hundreds of tools, so importing all of them is rarely
+//! useful.
 
 use hikite_core::suggest::did_you_mean;
 
 use super::Operation;
 
-/// What must hold of an operation; what is empty says nothing.
+/// Filter for operations. Empty fields match everything.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Ids or names of tools.
+    /// Operation ids or tool names.
     pub operations: Vec<String>,
     pub tag: Option<String>,
-    /// How its path begins.
+    /// Path prefix.
     pub path: Option<String>,
 }
 
@@ -19,7 +20,7 @@ impl Choice {
         self.operations.is_empty() && self.tag.is_none() && self.path.is_none()
     }
 
-    /// Those that are meant. A word that means nothing is told.
+    /// Returns the matching operations, or an error for a filter that matches nothing.
     pub fn of<'o, 'a>(&self, all: &'o [Operation<'a>]) -> Result<Vec<&'o Operation<'a>>, String> {
         let is_called =
             |operation: &Operation<'_>, word: &str| operation.id == Some(word) || operation.name == word;

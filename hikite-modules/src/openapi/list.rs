@@ -1,4 +1,4 @@
-//! What an operation answers with, and where in it the list is.
+//! Response schema of an operation, and the list in it.
 
 use serde_json::{Map, Value};
 
@@ -7,15 +7,15 @@ use super::parameter::json_of;
 use super::schema::{Schemas, kind};
 use super::yaml::below;
 
-/// Members by which lists are usually called.
+/// Common names of list members.
 pub(super) const LISTS: [&str; 9] =
     ["items", "data", "results", "values", "value", "entries", "records", "list", "rows"];
-/// Members in which answers are wrapped.
+/// Common names of wrapper members.
 const WRAPS: [&str; 4] = ["data", "result", "response", "payload"];
 
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// Nothing, or nothing that is known.
+    /// Empty or unknown.
     Open,
     Text,
     Object {
@@ -27,9 +27,9 @@ pub(super) enum Answer {
 
 #[derive(Debug)]
 pub(super) struct List {
-    /// The path to it in jq.
+    /// jq path of the list.
     pub(super) path: String,
-    /// The member's name; none for an answer that is a list itself.
+    /// Member name; `None` if the response itself is a list.
     pub(super) name: Option<String>,
     pub(super) item: Map<String, Value>,
 }
@@ -69,7 +69,7 @@ fn list(schema: &Map<String, Value>, operation: &Operation<'_>, schemas: Schemas
     })
 }
 
-/// The one list among members, where they look like what is around a list and not like a thing of its own.
+/// Returns the only list among the members, if they look like the envelope of a list rather than an entity.
 fn among(
     members: &Map<String, Value>,
     path: &str,

@@ -1,11 +1,11 @@
-//! Names of tools and parameters, made of those of others.
+//! Names of tools and parameters, derived from foreign names.
 
 use std::collections::HashSet;
 
 pub(super) const TOOL_CHARS: usize = 40;
 pub(super) const MODULE_CHARS: usize = 24;
 
-/// Small letters, digits and `_`, beginning with a letter, and no longer than this: whole words as far as they fit.
+/// Converts to snake case, starting with a letter, limited to whole words within `chars`.
 pub(super) fn snake(text: &str, chars: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -14,7 +14,7 @@ pub(super) fn snake(text: &str, chars: usize) -> String {
             before = ' ';
             continue;
         }
-        // `listV2Issues`, `pageID`: a large letter begins a word unless another stands before it.
+        // `listV2Issues`, `pageID`: an uppercase letter begins a word unless another precedes it.
         let begins = before == ' ' || (c.is_ascii_uppercase() && !before.is_ascii_uppercase());
         match words.last_mut() {
             Some(word) if !begins => word.push(c.to_ascii_lowercase()),
@@ -41,7 +41,7 @@ pub(super) fn snake(text: &str, chars: usize) -> String {
     }
 }
 
-/// Gives every name once.
+/// Set of unique names.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashSet<String>);
 

@@ -1,4 +1,4 @@
-//! What can be called, by the description.
+//! Operations of an OpenAPI description.
 
 use serde_json::Value;
 
@@ -7,23 +7,23 @@ use crate::escape;
 use super::name::{Names, TOOL_CHARS, snake};
 use super::words::{line, single};
 
-/// The methods that a module can send.
+/// HTTP methods that a module supports.
 const METHODS: [(&str, &str); 5] =
     [("get", "GET"), ("post", "POST"), ("put", "PUT"), ("patch", "PATCH"), ("delete", "DELETE")];
-/// Words by which a POST says that it only looks.
+/// Words in the name of a POST operation that only reads.
 const LOOKING: [&str; 5] = ["search", "query", "list", "find", "lookup"];
 
 #[derive(Clone, Debug)]
 pub struct Operation<'a> {
-    /// The name of its tool.
+    /// Name of the tool.
     pub name: String,
-    /// `operationId`, where there is one.
+    /// The `operationId`, if there is one.
     pub id: Option<&'a str>,
     pub method: &'static str,
     pub path: &'a str,
     pub tags: Vec<&'a str>,
     pub summary: String,
-    /// What its path says of all its operations.
+    /// Path item with shared parameters.
     pub(super) shared: &'a Value,
     pub(super) value: &'a Value,
 }
@@ -54,7 +54,7 @@ pub(super) fn all(document: &Value) -> Vec<Operation<'_>> {
 }
 
 impl Operation<'_> {
-    /// The risk, and why it is guessed.
+    /// Returns the guessed risk and the reason.
     pub(super) fn risk(&self) -> (&'static str, String) {
         let looks = self.name.split('_').any(|word| LOOKING.contains(&word));
         match self.method {
@@ -65,14 +65,14 @@ impl Operation<'_> {
         }
     }
 
-    /// The last part of the path that is no place for a value.
+    /// Returns the last fixed segment of the path.
     pub(super) fn thing(&self) -> String {
         let part = self.path.rsplit('/').find(|part| !part.is_empty() && !part.contains('{'));
         snake(part.unwrap_or("items"), TOOL_CHARS)
     }
 }
 
-/// Whether a module can have such a path.
+/// Returns `true` if a module supports this path.
 fn is_sendable(path: &str) -> bool {
     let closed = path.split('{').skip(1).all(|rest| rest.contains('}'));
     closed && path.starts_with('/') && !path.contains(['?', '#', '\\']) && !escape::has_dot_segment(path)

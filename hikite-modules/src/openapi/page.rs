@@ -1,4 +1,4 @@
-//! How long lists are given in parts, guessed from the names of parameters and of what comes back.
+//! Guesses the pagination style from the names of parameters and response members.
 
 use serde_json::{Map, Value, json};
 
@@ -38,20 +38,20 @@ const NEXTS: [&str; 8] = [
 const MORES: [&str; 5] = ["has_more", "has_next", "has_next_page", "more", "is_truncated"];
 const LASTS: [&str; 2] = ["is_last", "last_page"];
 const TOTALS: [&str; 4] = ["total", "total_count", "total_results", "total_items"];
-/// Members in which an answer tells of its pages.
+/// Members that contain pagination metadata.
 const AROUND: [&str; 7] =
     ["meta", "paging", "pagination", "page_info", "response_metadata", "links", "cursors"];
 
-/// What is asked for where nobody says anything.
+/// Default page size.
 const DEFAULT: u64 = 30;
 const MAX: u64 = 100;
 
 #[derive(Debug)]
 pub(super) struct Paging {
-    /// As the file writes it.
+    /// Pagination style as written in the module file.
     pub(super) way: Value,
     pub(super) default: u64,
-    /// The parameters that it brings itself, as the service calls them.
+    /// Parameters replaced by pagination, by their API names.
     pub(super) taken: Vec<(Place, String)>,
 }
 
@@ -108,7 +108,7 @@ pub(super) fn guess(parameters: &[Parameter], answer: &Answer, schemas: Schemas<
     Some(Paging { way: Value::Object(way), default: DEFAULT.min(most.unwrap_or(MAX)), taken })
 }
 
-/// Where the answer says how to go on. With `starting_after` it is the last element itself.
+/// Returns the expression of the next cursor. For `starting_after` it is the id of the last item.
 fn next_of(cursor: &Parameter, list: &str, told: &impl Fn(&[&str]) -> Option<String>) -> Option<String> {
     if let Some(next) = told(&NEXTS) {
         return Some(next);
@@ -118,7 +118,7 @@ fn next_of(cursor: &Parameter, list: &str, told: &impl Fn(&[&str]) -> Option<Str
         .then(|| format!("{}[-1].id", if list.is_empty() { "." } else { list }))
 }
 
-/// The member that holds the next address.
+/// Returns the member with the next link.
 fn link_of(schema: &Map<String, Value>) -> Option<String> {
     let members = schema.get("properties")?.as_object()?;
     let name = ["@odata.nextLink", "nextLink", "next_link", "next_url"]
@@ -127,7 +127,7 @@ fn link_of(schema: &Map<String, Value>) -> Option<String> {
     name.map(|name| below(".", name))
 }
 
-/// The path to a scalar of one of these names, in the answer or in what is told around the list.
+/// Returns the path of a scalar member with one of these names, in the response or its pagination metadata.
 fn member(schema: &Map<String, Value>, names: &[&str], schemas: Schemas<'_>) -> Option<String> {
     let direct = |members: &Map<String, Value>, path: &str| {
         names.iter().find_map(|wanted| {

@@ -1,5 +1,4 @@
-//! What an operation takes, as parameters of a tool: those of path and query, headers that it must have, and the members of
-//! its body.
+//! Parameters of an operation: path, query, required headers and body members.
 
 use serde_json::{Map, Value, json};
 
@@ -8,9 +7,9 @@ use super::name::{Names, TOOL_CHARS, snake};
 use super::schema::{Schemas, kind};
 use super::words::{line, single};
 
-/// Names that expressions and paging have for themselves.
+/// Names reserved for expressions and pagination.
 const TAKEN: [&str; 8] = ["each", "item", "last", "call_id", "page_size", "fetch_all", "max_items", "cursor"];
-/// Headers that are not for a module.
+/// Headers that a module may not set.
 const OURS: [&str; 6] = ["authorization", "host", "content-length", "content-type", "accept", "user-agent"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,25 +22,25 @@ pub(super) enum Place {
 
 #[derive(Debug)]
 pub(super) struct Parameter {
-    /// As the service calls it.
+    /// Name in the API.
     pub(super) wire: String,
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) required: bool,
     pub(super) schema: Map<String, Value>,
     words: String,
-    /// A list that is one text with commas.
+    /// Set for a list sent as comma-separated text.
     joined: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     pub(super) all: Vec<Parameter>,
-    /// The body is one parameter, not many.
+    /// Name of the parameter that is the whole body.
     pub(super) whole_body: Option<String>,
-    /// Headers with a value that never changes.
+    /// Headers with a constant value.
     pub(super) fixed: Map<String, Value>,
-    /// What a module cannot send.
+    /// Parameters that a module cannot send.
     pub(super) left_out: Vec<String>,
 }
 
@@ -50,7 +49,7 @@ pub(super) fn of(operation: &Operation<'_>, schemas: Schemas<'_>) -> Parameters 
     let mut names = Names::without(&TAKEN);
     let own = operation.value["parameters"].as_array().into_iter().flatten();
     let mut seen: Vec<(String, String)> = Vec::new();
-    // What the operation says goes before what its path says.
+    // Parameters of the operation override those of its path.
     for written in own.chain(operation.shared["parameters"].as_array().into_iter().flatten()) {
         let written = schemas.follow(written);
         let (Some(wire), Some(place)) = (written["name"].as_str(), written["in"].as_str()) else { continue };
@@ -111,7 +110,7 @@ impl Parameters {
         let name = names.give(snake(wire, TOOL_CHARS), TOOL_CHARS);
         let own = schema.remove("description").and_then(|words| Some(words.as_str()?.to_owned()));
         let mut words = if words.is_empty() { own.unwrap_or_default() } else { words };
-        // The service knows its default; a default of ours would be sent.
+        // The service applies its own default; a default in the schema would be sent.
         if let Some(default) = schema.remove("default") {
             let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
             let space = if words.is_empty() { "" } else { " " };
@@ -151,7 +150,7 @@ impl Parameters {
 }
 
 impl Parameter {
-    /// As a module file writes it.
+    /// Returns the parameter as written in a module file.
     pub(super) fn written(&self) -> Value {
         let mark = if self.required { "!" } else { "" };
         let words = if self.words.is_empty() { String::new() } else { format!(" | {}", self.words) };
@@ -171,13 +170,13 @@ impl Parameter {
             schema.insert("description".into(), json!(self.words));
         }
         if self.required {
-            // The word has two meanings here; that of the parameter goes first.
+            // `required` is ambiguous here; the parameter's own takes precedence.
             schema.insert("required".into(), json!(true));
         }
         Value::Object(schema)
     }
 
-    /// What stands for it in the request.
+    /// Returns its value template for the request.
     pub(super) fn slot(&self) -> Value {
         let name = &self.name;
         if self.joined {
@@ -189,7 +188,7 @@ impl Parameter {
     }
 }
 
-/// The one value that a header can have.
+/// Returns the only possible value of a header.
 fn only_value(written: &Value, schemas: Schemas<'_>) -> Option<String> {
     let schema = schemas.follow(&written["schema"]);
     let options = schema["enum"].as_array().filter(|options| options.len() == 1);
@@ -199,7 +198,7 @@ fn only_value(written: &Value, schemas: Schemas<'_>) -> Option<String> {
     text.bytes().all(|byte| byte.is_ascii_graphic() && !b"{}".contains(&byte)).then(|| text.to_owned())
 }
 
-/// The part of a body or an answer that is JSON.
+/// Returns the JSON media type of a body or response.
 pub(super) fn json_of(content: &Map<String, Value>) -> Option<&Value> {
     let is_json = |kind: &str| {
         let kind = kind.split(';').next().unwrap_or_default().trim();

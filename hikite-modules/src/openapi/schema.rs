@@ -1,15 +1,15 @@
-//! Schemas of a description: references followed, parts put together, and made small enough to be read. What refers to
-//! another file, or to itself without end, is left open.
+//! Schemas of a description: resolves references, merges parts and reduces them to a readable size. References to other
+//! files and endless ones stay open.
 
 use serde_json::{Map, Value, json};
 
 use super::words::line;
 
-/// So many references may lead to one another.
+/// Maximum length of a chain of references.
 const HOPS: usize = 8;
-/// So deep are parameters described.
+/// Maximum depth of parameter schemas.
 const DEPTH: usize = 3;
-/// More options than these help nobody.
+/// Maximum number of enum values.
 const OPTIONS: usize = 50;
 
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ impl<'a> Schemas<'a> {
         Self(document)
     }
 
-    /// What a reference leads to, or the value itself.
+    /// Resolves a reference, or returns the value itself.
     pub(super) fn follow<'v>(self, value: &'v Value) -> &'v Value
     where
         'a: 'v,
@@ -34,7 +34,7 @@ impl<'a> Schemas<'a> {
         &Value::Null
     }
 
-    /// A schema with all its parts: `allOf` joined, and of several forms the first that says something.
+    /// Merges a schema: joins `allOf`, and takes the first useful variant of `oneOf` and `anyOf`.
     pub(super) fn whole(self, schema: &Value) -> Map<String, Value> {
         let mut whole = Map::new();
         self.join(schema, HOPS, &mut whole);
@@ -75,7 +75,7 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// A schema as a parameter has it, with nothing that a model does not need.
+    /// Returns a reduced schema for a parameter.
     pub(super) fn small(self, schema: &Value) -> Value {
         self.smaller(schema, DEPTH)
     }
@@ -123,7 +123,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// The type, of several the first that is not null; guessed from what else is said.
+/// Returns the type: the first that is not null, or a guess from other keywords.
 pub(super) fn kind(schema: &Map<String, Value>) -> Option<&str> {
     match schema.get("type") {
         Some(Value::String(kind)) => Some(kind),
@@ -141,7 +141,7 @@ pub(super) fn is_scalar(schema: &Map<String, Value>) -> bool {
     matches!(kind(schema), Some("string" | "integer" | "number" | "boolean"))
 }
 
-/// Elements are described with their list.
+/// Removes the description of list items, which the list already has.
 fn without_words(mut schema: Value) -> Value {
     if let Some(members) = schema.as_object_mut() {
         members.remove("description");

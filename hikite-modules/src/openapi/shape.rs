@@ -1,4 +1,4 @@
-//! What of an answer is worth reading, guessed from its schema: a table of a list, a record of a thing.
+//! Guesses the output shape from the response schema: a table for a list, a record for an object.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::yaml::below;
 
 const COLUMNS: usize = 8;
 const FIELDS: usize = 16;
-/// What people look for first.
+/// Preferred columns, most important first.
 const FIRST: [&str; 26] = [
     "id",
     "key",
@@ -38,15 +38,15 @@ const FIRST: [&str; 26] = [
     "description",
     "email",
 ];
-/// What nobody wants to read.
+/// Members that are never shown.
 const NEVER: [&str; 5] = ["node_id", "etag", "gravatar_id", "kind", "object"];
-/// By what a thing inside another is called.
+/// Members that name a nested object.
 const CALLED: [&str; 6] = ["name", "display_name", "login", "title", "email", "key"];
-/// Behind what people look for first: things inside others, then everything else.
+/// Ranks after the preferred columns: nested objects, then everything else.
 const INSIDE: usize = 50;
 const ELSE: usize = 100;
 
-/// The compact form as the file writes it, if there is anything to say.
+/// Returns the output shape as written in the module file, if there is anything to show.
 pub(super) fn guess(answer: &Answer, thing: &str, schemas: Schemas<'_>) -> Option<Value> {
     match answer {
         Answer::Open => None,
@@ -66,13 +66,13 @@ fn table(list: &List, thing: &str, schemas: Schemas<'_>) -> Value {
         columns.insert(name.into(), json!("."));
     }
     let name = list.name.as_deref().map_or_else(|| thing.to_owned(), |name| snake(name, 40));
-    // `results` says less than what the results are.
+    // The name of the entity says more than `results`.
     let name = if LISTS.contains(&name.as_str()) { thing.to_owned() } else { name };
     let path = if list.path == "." { "." } else { &list.path };
     json!({ "table": name, "rows": format!("{path}[]"), "columns": columns })
 }
 
-/// The scalars of a thing that are worth a column, what people look for first.
+/// Returns the scalar members worth a column, preferred ones first.
 fn columns(schema: &Map<String, Value>, most: usize, schemas: Schemas<'_>) -> Map<String, Value> {
     let members = schema.get("properties").and_then(Value::as_object);
     let ranked = members.into_iter().flatten().filter_map(|(name, schema)| {

@@ -1,4 +1,4 @@
-//! A description with something of everything, and the file that is made of it.
+//! Tests with a description that covers all features, and the module file generated from it.
 
 use std::path::Path;
 

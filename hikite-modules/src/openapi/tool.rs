@@ -1,4 +1,4 @@
-//! One operation as a tool of a module file.
+//! Converts one operation to a tool of a module file.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::parameter::{self, Parameter, Parameters, Place};
 use super::schema::Schemas;
 use super::{page, shape, yaml};
 
-/// Ways of paging by name, each once.
+/// Pagination styles by name, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Ways(Vec<(String, Value)>);
 
@@ -22,7 +22,7 @@ pub(super) struct Made {
     params: Vec<(String, Value)>,
     request: Map<String, Value>,
     headers: Map<String, Value>,
-    /// Headers whose value never changes; those of all tools stand at the top of the file.
+    /// Headers with a constant value. Those common to all tools are written at the top of the file.
     pub(super) fixed: Map<String, Value>,
     pages: Option<(String, u64)>,
     out: Option<Value>,
@@ -95,7 +95,7 @@ impl Ways {
 }
 
 impl Made {
-    /// Writes it; headers of all tools are said elsewhere.
+    /// Writes the tool, without the shared headers.
     pub(super) fn write(&self, shared: &Map<String, Value>, text: &mut String) {
         let (risk, why) = &self.risk;
         let _ = writeln!(text, "  {}:\n    risk: {risk} # guessed: {why}", self.name);
@@ -131,7 +131,7 @@ fn slots(all: &[Parameter], place: Place) -> Map<String, Value> {
     here.map(|parameter| (parameter.wire.clone(), parameter.slot())).collect()
 }
 
-/// The path with our names in its places.
+/// Returns the path with our parameter names.
 fn path(written: &str, all: &[Parameter]) -> String {
     let mut path = String::new();
     let mut rest = written;

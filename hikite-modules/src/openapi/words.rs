@@ -1,14 +1,14 @@
-//! Texts of others as one short line.
+//! Shortens foreign texts to one line.
 
 const LINE_CHARS: usize = 120;
 
-/// All of it on one line, without what cannot be shown.
+/// Joins a text to one line without control characters.
 pub(super) fn single(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first sentence or so, without tags of HTML.
+/// Returns the first sentence, without HTML tags and limited in length.
 pub(super) fn line(text: &str) -> String {
     let paragraph = text.trim().split("\n\n").next().unwrap_or_default();
     let mut plain = String::new();

@@ -1,8 +1,8 @@
-//! Values as YAML in one line: names and paths as they are, everything else as JSON writes it.
+//! Writes values as single-line YAML: plain names and paths unquoted, everything else as JSON.
 
 use serde_json::Value;
 
-/// Words that YAML reads as something else than text.
+/// Words that YAML does not parse as text.
 const TAKEN: [&str; 13] =
     ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf", ".nan", ".inf"];
 
@@ -19,7 +19,7 @@ pub(super) fn flow(value: &Value) -> String {
     }
 }
 
-/// A text, with quotes where it needs them.
+/// Writes a text, quoted if necessary.
 pub(super) fn word(text: &str) -> String {
     let rest = text.strip_prefix('$').unwrap_or(text);
     let is_plain = match rest.strip_prefix('.') {
@@ -33,7 +33,7 @@ pub(super) fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The path in jq to a member below another path.
+/// Returns the jq path of a member below another path.
 pub(super) fn below(path: &str, member: &str) -> String {
     let path = if path == "." { "" } else { path };
     if is_name(member) { format!("{path}.{member}") } else { format!("{path}.{}", quoted(member)) }

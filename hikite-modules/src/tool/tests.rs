@@ -1,4 +1,4 @@
-//! Tools against a service that answers as told: what is sent, what comes back, and what never gets through.
+//! Tests of HTTP tools against a fixture service: requests, results and refusals.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ async fn run(tool: &HttpTool, arguments: Value) -> Result<Value, Error> {
     tool.run(arguments, context(Origin::default())).await.map(|raw| raw.value())
 }
 
-/// Runs a tool of the service once. `url` is the rest of the form's address.
+/// Runs a tool once. `url` is the path of its URL.
 async fn call(api: &Api, url: &str, mut form: Value, arguments: Value) -> Result<Value, Error> {
     form["url"] = api.url(url).into();
     run(&tool_with(&form, &schema(), Client::new(), &Limits::default()), arguments).await

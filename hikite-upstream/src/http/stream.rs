@@ -1,5 +1,5 @@
-//! Event streams of streamable HTTP: the one that answers a request, taken up again where the server allows that, and the
-//! GET stream for what the server sends between calls.
+//! Event streams of streamable HTTP: the response stream of a request, resumed where the server supports that, and the
+//! GET stream for messages between calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::pending::Answer;
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
-/// How often a broken stream is taken up again before the call counts as lost.
+/// Resumptions without progress before the call fails.
 const RESUMES: u32 = 5;
 const RESUME_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
@@ -31,8 +31,8 @@ struct Reading {
 }
 
 impl HttpSender {
-    /// Opens the GET stream, which is kept open as long as the connection, and waits until it is open or refused, within
-    /// reason.
+    /// Opens the GET stream for the lifetime of the connection and waits, for a limited time, until it is open or
+    /// refused.
     pub(crate) async fn listen(&self) {
         let inner = Arc::clone(&self.inner);
         let (opened, opening) = oneshot::channel();
@@ -44,7 +44,7 @@ impl HttpSender {
 }
 
 impl Inner {
-    /// Reads the stream of one request until its answer, taking it up again where the server allows that.
+    /// Reads the stream of one request until its response arrives, resuming it where the server supports that.
     pub(super) async fn follow(&self, id: u64, body: Body, resumable: bool) -> Result<Answer, Error> {
         let mut reading =
             Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
@@ -55,7 +55,7 @@ impl Inner {
                 return Ok(answer);
             }
             if reading.last_event != before {
-                // It got further; the call's own deadline ends what never ends.
+                // The stream made progress; the call's deadline bounds the total.
                 resumes = 0;
             }
             let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
@@ -72,7 +72,7 @@ impl Inner {
         }
     }
 
-    /// Hands on the messages of a stream; `Some` is the answer to `id`, `None` the end of the stream.
+    /// Handles the messages of a stream. Returns the response to `id`, or `None` at the end of the stream.
     async fn read_stream(&self, reading: &mut Reading, id: Option<u64>) -> Result<Option<Answer>, Error> {
         while let Some(frame) = reading.body.frame().await {
             let Ok(frame) = frame else { return Ok(None) };
@@ -94,7 +94,7 @@ impl Inner {
         Ok(None)
     }
 
-    /// Keeps the GET stream open where the server has one. Dropping `opened` tells that the first attempt is over.
+    /// Keeps the GET stream open if the server has one. Drops `opened` after the first attempt.
     async fn keep_listening(&self, opened: oneshot::Sender<()>) {
         let mut opened = Some(opened);
         let mut last = None;

@@ -1,5 +1,5 @@
-//! Which addresses of others are used at all: those that are encrypted, and plain ones only where the server itself is
-//! on this machine or is the same host. Where a name leads is judged by the guarded client, not here.
+//! Validates URLs that servers name: `https`, or `http` on loopback or the server's own host. The guarded client judges
+//! the resolved addresses, not this module.
 
 use std::net::IpAddr;
 
@@ -7,10 +7,10 @@ use hikite_egress::{Allow, Allowed};
 use http::Uri;
 use http::uri::Scheme;
 
-/// Longer is no address.
+/// Maximum length of a URL.
 const LENGTH: usize = 2_000;
 
-/// The address, if a server at `home` may send us there.
+/// Returns the URL if a server at `home` may send us there.
 pub(super) fn checked(home: &Uri, text: &str) -> Option<Uri> {
     if text.len() > LENGTH || text.contains('#') {
         return None;
@@ -30,8 +30,8 @@ pub(super) fn checked(home: &Uri, text: &str) -> Option<Uri> {
     (scheme_is_right && !authority.as_str().contains('@')).then_some(url)
 }
 
-/// What a guarded client may reach for the sake of a server at `home`: the address its owner wrote, and with a server on
-/// this machine others on it. A name is no reason: it may lead elsewhere tomorrow.
+/// Returns the addresses that the guarded client may reach for a server at `home`: the configured IP address, and
+/// loopback for a loopback server. A host name grants nothing: it may resolve differently tomorrow.
 pub(super) fn allowed(home: &Uri, by_owner: &Allow) -> Allow {
     let mut texts = Vec::new();
     if is_loopback(home) {
@@ -51,7 +51,7 @@ pub(super) fn is_loopback(url: &Uri) -> bool {
     is_name || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// Scheme, host and port, as they stand in an address.
+/// Returns scheme, host and port.
 pub(super) fn origin(url: &Uri) -> String {
     let authority = url.authority().map_or("", |authority| authority.as_str());
     format!("{}://{authority}", url.scheme_str().unwrap_or("https"))
@@ -62,14 +62,14 @@ pub(crate) fn same_origin(one: &Uri, other: &Uri) -> bool {
     one.scheme() == other.scheme() && (one.authority() == other.authority() || same_place())
 }
 
-/// Whether a token for `resource` is one for `home`: the same origin, and the path or a part of its front.
+/// Returns `true` if a token for `resource` is valid for `home`: same origin, and a path prefix.
 pub(super) fn covers(resource: &Uri, home: &Uri) -> bool {
     let front = resource.path().trim_end_matches('/');
     let rest = home.path().strip_prefix(front);
     same_origin(resource, home) && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The server as a resource: its address without what does not belong to it.
+/// Returns the canonical resource URI of the server: without query, `/` path and uppercase host.
 pub(super) fn canonical(home: &Uri) -> String {
     let path = if home.path() == "/" { "" } else { home.path() };
     format!("{}{path}", origin(home).to_ascii_lowercase())

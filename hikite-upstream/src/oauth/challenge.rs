@@ -1,22 +1,21 @@
-//! What a refusal asks for: the `Bearer` challenge of `WWW-Authenticate` (RFC 9110, 11.6.1; RFC 6750, 3). Its words are
-//! the server's: they are looked at, never trusted.
+//! Parser for the `Bearer` challenge of `WWW-Authenticate` (RFC 9110, 11.6.1; RFC 6750, 3). Its content is untrusted.
 
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 
-/// More scopes than this are not asked for.
+/// Maximum number of scopes taken from one challenge.
 const SCOPES: usize = 100;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
-    /// Where the server describes itself.
+    /// URL of the protected resource metadata.
     pub(super) resource_metadata: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) error: Option<String>,
 }
 
 impl Challenge {
-    /// Of all the headers; the first `Bearer` challenge counts.
+    /// Returns the first `Bearer` challenge of all headers.
     pub(crate) fn read(headers: &HeaderMap) -> Self {
         let mut values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         values.find_map(Self::of_value).unwrap_or_default()
@@ -50,7 +49,7 @@ impl Challenge {
     }
 }
 
-/// The scopes of a text, each once and in its order; what is no scope (RFC 6749, 3.3) is left out.
+/// Parses a scope list, in order and without duplicates. Invalid scopes (RFC 6749, 3.3) are skipped.
 pub(super) fn scopes(text: &str) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for scope in text.split(' ').filter(|scope| is_scope(scope)).take(SCOPES) {
@@ -70,7 +69,7 @@ enum Word<'a> {
     Parameter(&'a str, String),
 }
 
-/// Schemes and parameters in their order. What makes no sense ends the list.
+/// Splits a header value into schemes and parameters. Stops at the first syntax error.
 fn words(value: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut rest = value;

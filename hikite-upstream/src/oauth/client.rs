@@ -1,5 +1,5 @@
-//! Who we are to an authorization server: the client that the owner wrote down, our own document, or one that is
-//! registered there. What one server gave us is never shown to another.
+//! OAuth client identity at an authorization server: configured, a client metadata document, or dynamically registered.
+//! Credentials from one server are never sent to another.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::tokens::Bound;
 use super::{Access, Fixed, address, random};
 
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-/// How long a signed word of ours holds, in seconds.
+/// Lifetime of a client assertion in seconds.
 const ASSERTION_LIFE: u64 = 60;
 
 /// A client as one authorization server knows it.
@@ -31,7 +31,7 @@ pub(super) struct Client {
     proof: Proof,
 }
 
-/// How the client shows that it is itself.
+/// Client authentication method.
 #[derive(Clone)]
 enum Proof {
     None,
@@ -51,7 +51,7 @@ impl fmt::Debug for Proof {
     }
 }
 
-/// What is kept of a registration.
+/// Stored client registration.
 #[derive(Deserialize)]
 struct Registered {
     client_id: String,
@@ -59,13 +59,13 @@ struct Registered {
     /// Seconds since 1970; zero for never.
     client_secret_expires_at: Option<u64>,
     token_endpoint_auth_method: Option<String>,
-    /// What we registered for.
+    /// Scopes of the registration.
     #[serde(default)]
     scopes: Vec<String>,
 }
 
 impl Client {
-    /// The client for a login that comes back to `redirect`.
+    /// Returns the client for a login with this redirect URI, and registers one if necessary.
     pub(super) async fn find(
         access: &Access,
         fetcher: &Fetcher,
@@ -95,7 +95,7 @@ impl Client {
         Ok(Self::registered(registered, server))
     }
 
-    /// The client that a token was given to, if it is still known.
+    /// Returns the client that a token was issued to, if it is still known.
     pub(super) async fn of_token(
         access: &Access,
         server: &ServerDocument,
@@ -131,7 +131,7 @@ impl Client {
         Self { id: known.client_id, proof }
     }
 
-    /// Adds what shows who we are to a request for a token; what goes into its header.
+    /// Adds client authentication to a token request. Returns the `Authorization` header, if one is needed.
     pub(super) fn sign(
         &self,
         pairs: &mut Vec<(&'static str, String)>,
@@ -168,7 +168,7 @@ impl Client {
 }
 
 impl Registered {
-    /// A registration that still holds, for these scopes.
+    /// Parses a stored registration. Returns `None` if it has expired or lacks a scope.
     fn known(kept: &Secret, scopes: &[String], now: u64) -> Option<Self> {
         let known: Self = serde_json::from_str(kept.expose()).ok()?;
         let is_over = known.client_secret_expires_at.is_some_and(|end| end > 0 && end <= now / 1000);
@@ -176,7 +176,7 @@ impl Registered {
     }
 }
 
-/// How a secret is shown: as the registration says, else in the first way that the server takes.
+/// Chooses the authentication method: the registered one, else the first that the server supports.
 fn with_secret(secret: Secret, method: Option<&str>, server: &ServerDocument) -> Proof {
     let supported = server.token_endpoint_auth_methods_supported.as_deref();
     let takes = |method: &str| match supported {
@@ -194,7 +194,7 @@ fn with_secret(secret: Secret, method: Option<&str>, server: &ServerDocument) ->
     }
 }
 
-/// The owner's client belongs to the issuer that the owner names, else to the first that it was used with.
+/// Binds the configured client to its issuer: the configured one, else the first that it was used with.
 async fn bind(access: &Access, fetcher: &Fetcher, id: &str, server: &ServerDocument) -> Result<(), Error> {
     if access.issuer.is_some() {
         return Ok(());
@@ -213,7 +213,7 @@ async fn bind(access: &Access, fetcher: &Fetcher, id: &str, server: &ServerDocum
     access.keep.save("bound", &Secret::hidden(bound.to_string())).await
 }
 
-/// Registers us (RFC 7591); what is to be kept of it.
+/// Registers a client (RFC 7591) and returns the record to store.
 async fn register(
     fetcher: &Fetcher,
     server: &ServerDocument,
@@ -255,7 +255,7 @@ async fn register(
     }))
 }
 
-/// A registration that the server no longer knows.
+/// Deletes a registration that the server no longer knows.
 pub(super) async fn forget(keep: &dyn Keep, bound: &Bound) -> Result<(), Error> {
     keep.forget(&name_of(&bound.issuer, &bound.redirect)).await
 }

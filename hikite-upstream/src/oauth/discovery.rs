@@ -1,5 +1,5 @@
-//! Finding out who lets us in: from a server to its authorization server. Every document must speak of the very place it
-//! was looked for at; one that does not ends the search.
+//! Discovery of a server's authorization server. Every document must describe the URL that it was fetched for;
+//! otherwise discovery fails.
 
 use hikite_core::error::Error;
 use http::Uri;
@@ -9,18 +9,18 @@ use super::address;
 use super::fetch::Fetcher;
 use super::metadata::{self, ResourceDocument, ServerDocument};
 
-/// Where to log in to, and for what.
+/// Result of discovery: resource, scopes and authorization server.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// What the server calls itself, to the letter.
+    /// Resource identifier, exactly as the server states it.
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
     pub(super) server: ServerDocument,
-    /// Whether PKCE must be announced: older servers may do it and say nothing.
+    /// Set if the server must advertise PKCE. Older servers may support it without saying so.
     pub(super) announces: bool,
 }
 
-/// `told` is where the server says that it describes itself; `wanted` the issuer that the owner named.
+/// Discovers the authorization server from the metadata URL of the challenge and the configured issuer, if any.
 pub(super) async fn find(
     fetcher: &Fetcher,
     told: Option<&str>,
@@ -45,7 +45,7 @@ pub(super) async fn find(
     Ok(Found { resource: resource.resource, scopes: resource.scopes_supported, server, announces: true })
 }
 
-/// A server of 2025-03-26 is its own authorization server, and need not describe itself.
+/// Fallback for servers of 2025-03-26: the server is its own authorization server and may have no metadata.
 async fn of_old(fetcher: &Fetcher, wanted: Option<&str>) -> Result<Found, Error> {
     let issuer = address::origin(&fetcher.home);
     let described = server(fetcher, &issuer, wanted).await?;
@@ -73,7 +73,7 @@ async fn resource(fetcher: &Fetcher, told: Option<&str>) -> Result<Option<Resour
     Ok(Some(document))
 }
 
-/// What the issuer says of itself; also under the name that the owner gave it.
+/// Fetches the metadata of an issuer, which may also go by the configured name `also`.
 async fn server(
     fetcher: &Fetcher,
     issuer: &str,
@@ -90,7 +90,7 @@ async fn server(
     Ok(Some(document))
 }
 
-/// The first document there is.
+/// Returns the first document that exists.
 async fn first(fetcher: &Fetcher, places: &[String]) -> Result<Option<Value>, Error> {
     for place in places {
         let url = fetcher.address("address", place)?;
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// A server somewhere else, whose words lead back to this machine: nobody is to come.
+    /// Checks that a remote server cannot make us connect to this machine.
     async fn check(told: impl Fn(u16) -> String) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("it does not wait");

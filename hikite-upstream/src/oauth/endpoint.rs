@@ -1,5 +1,5 @@
-//! One request to a token endpoint: a code, a refresh token or our own word in exchange for a token. Its answer is judged
-//! here; nothing of it is repeated but the name of an error.
+//! Token requests: exchanges a code, a refresh token or client credentials for tokens, and validates the response.
+//! Errors repeat nothing of the response but the error code.
 
 use hikite_core::error::Error;
 use http::StatusCode;
@@ -11,7 +11,7 @@ use super::form;
 use super::metadata::ServerDocument;
 use super::tokens::{Bound, Tokens};
 
-/// What is exchanged for a token.
+/// Grant to exchange for a token.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Offer<'a> {
     Code { code: &'a str, verifier: &'a str },
@@ -19,10 +19,10 @@ pub(super) enum Offer<'a> {
     Ourselves,
 }
 
-/// Why there is no token.
+/// Reason why no token was issued.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// What was offered is worth nothing any more.
+    /// The grant is invalid or expired.
     Worthless,
     /// The server does not know the client.
     Unknown,
@@ -76,7 +76,7 @@ fn refused(fetcher: &Fetcher, status: StatusCode, answer: &Value) -> Refusal {
     }
 }
 
-/// An error's name as it may be shown.
+/// Returns an error code that is safe to display.
 pub(super) fn plain(error: &str) -> String {
     error.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(60).collect()
 }

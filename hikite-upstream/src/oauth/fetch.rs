@@ -1,5 +1,5 @@
-//! Requests to addresses that others name: through the guarded client, within a time and a size. A redirect is followed
-//! for documents alone, and only on its own origin.
+//! HTTP requests to URLs that servers name, through the guarded client, with limits on time and size. Redirects are
+//! followed for documents only, and only within their origin.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ const REDIRECTS: usize = 2;
 
 #[derive(Clone, Debug)]
 pub(super) struct Fetcher {
-    /// Of the server, for messages.
+    /// Name of the server, for messages.
     pub(super) name: std::sync::Arc<str>,
     pub(super) home: Uri,
     pub(super) client: Client,
 }
 
 impl Fetcher {
-    /// The address, if the server may send us there.
+    /// Returns the URL if the server may send us there.
     pub(super) fn address(&self, what: &str, text: &str) -> Result<Uri, Error> {
         address::checked(&self.home, text).ok_or_else(|| {
             self.failed(&format!("its {what} is not an address that is used"))
@@ -34,7 +34,7 @@ impl Fetcher {
         })
     }
 
-    /// A document; `None` if there is none at this address.
+    /// Fetches a JSON document. Returns `None` if there is none at this URL.
     pub(super) async fn document(&self, url: &Uri) -> Result<Option<Value>, Error> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTS {
@@ -57,7 +57,7 @@ impl Fetcher {
         Err(self.failed("a document of its login is redirected too often"))
     }
 
-    /// Posts a body; the status, and what came back where that is JSON.
+    /// Posts a body. Returns the status and the JSON of the response, or null.
     pub(super) async fn post(
         &self,
         url: &Uri,
@@ -81,7 +81,7 @@ impl Fetcher {
         mut request: Request<Full<Bytes>>,
     ) -> Result<(StatusCode, Bytes, Option<String>), Error> {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        // What is sent cannot always be sent twice, so it does not go over a connection that may be gone by now.
+        // Not every request can be repeated, so none is sent over a reused connection that may be closed by now.
         request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         let origin = address::origin(request.uri());
         let exchange = async {

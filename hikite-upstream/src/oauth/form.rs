@@ -1,8 +1,8 @@
-//! Names and values as they stand in queries and bodies of forms.
+//! Encoding of `application/x-www-form-urlencoded` queries and bodies.
 
 use std::fmt::Write as _;
 
-/// Pairs, escaped and joined.
+/// Encodes pairs.
 pub(super) fn write<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut out = String::new();
     for (name, value) in pairs {
@@ -32,7 +32,7 @@ fn escape_into(out: &mut String, text: &str) {
     }
 }
 
-/// The pairs of a query; `None` if one is named twice or makes no sense.
+/// Decodes a query. Returns `None` for duplicate names and invalid escapes.
 pub(super) fn read(query: &str) -> Option<Vec<(String, String)>> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     for part in query.split('&').filter(|part| !part.is_empty()) {

@@ -1,5 +1,5 @@
-//! A person logs in: where the browser is sent, and what becomes of what it brings back. The answer is taken from the
-//! authorization server that was asked, once, and from no other.
+//! Authorization code login: builds the authorization URL and handles the redirect. A response is accepted once, and
+//! only from the authorization server that was asked.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,7 +18,7 @@ use super::{Authorization, Grant, form, random};
 use crate::clock::now_ms;
 
 impl Authorization {
-    /// Sends a person to the authorization server, and back to `redirect`.
+    /// Begins a login and returns the authorization URL.
     pub(crate) async fn begin(&self, redirect: &str) -> Result<Begun, Error> {
         if self.access.grant == Grant::ClientCredentials {
             let message = format!("`{}` is not logged in to by people", self.name);
@@ -48,7 +48,7 @@ impl Authorization {
         if !words.is_empty() {
             pairs.push(("scope", &words));
         }
-        // Without a way to ask again for what was granted before, some servers give a refresh token only so.
+        // Some servers issue a refresh token only with a new consent.
         if scopes.iter().any(|scope| scope == "offline_access") {
             pairs.push(("prompt", "consent"));
         }
@@ -70,7 +70,7 @@ impl Authorization {
         self.state.lock().pending.has(state, Instant::now())
     }
 
-    /// What the browser brought back.
+    /// Completes a login with the query of the redirect.
     pub(crate) async fn finish(&self, query: &str) -> Result<(), Error> {
         let Some(pairs) = form::read(query) else { return Err(refused("the answer makes no sense")) };
         let value = |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
@@ -89,7 +89,7 @@ impl Authorization {
         self.exchange(login, code).await
     }
 
-    /// Lets go of the token and of what is registered.
+    /// Deletes the tokens and the client registration.
     pub(crate) async fn leave(&self) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         self.take_kept(None).await?;
@@ -128,7 +128,7 @@ impl Authorization {
         Ok(())
     }
 
-    /// Without it a code that somebody catches is as good as a token.
+    /// Returns an error unless the server supports PKCE: without it, an intercepted code is as good as a token.
     fn demand_pkce(&self, found: &Found) -> Result<(), Error> {
         let methods = found.server.code_challenge_methods_supported.as_deref();
         let is_right = match methods {
@@ -142,7 +142,7 @@ impl Authorization {
     }
 }
 
-/// Who answers must be who was asked (RFC 9207), to the letter.
+/// Checks the issuer of the response (RFC 9207), byte by byte.
 fn check_issuer(login: &Login, answered: Option<&str>) -> Result<(), Error> {
     match answered {
         Some(answered) if answered == login.server.issuer => Ok(()),

@@ -1,5 +1,5 @@
-//! What a server and its authorization server say of themselves (RFC 9728, RFC 8414, `OpenID` Connect Discovery), as far
-//! as it is used, and where they say it.
+//! Metadata of servers and authorization servers (RFC 9728, RFC 8414, `OpenID` Connect Discovery), reduced to the
+//! members in use, and their well-known URLs.
 
 use http::Uri;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// Of the server.
+/// Protected resource metadata.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ResourceDocument {
     pub(super) resource: String,
@@ -20,7 +20,7 @@ pub(super) struct ResourceDocument {
     pub(super) scopes_supported: Vec<String>,
 }
 
-/// Of the authorization server.
+/// Authorization server metadata.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ServerDocument {
     pub(super) issuer: String,
@@ -37,14 +37,14 @@ pub(super) struct ServerDocument {
     pub(super) client_id_metadata_document_supported: bool,
 }
 
-/// Where a server describes itself if it does not say where: below its path, then at its root.
+/// Returns the well-known URLs of the resource metadata: below the server's path, then at its root.
 pub(super) fn resource_places(home: &Uri) -> Vec<String> {
     let (origin, path) = (origin(home), home.path().trim_end_matches('/'));
     let root = format!("{origin}{RESOURCE}");
     if path.is_empty() { vec![root] } else { vec![format!("{root}{path}"), root] }
 }
 
-/// Where an authorization server describes itself, in the order of the specification.
+/// Returns the well-known URLs of the authorization server metadata, in the order of the specification.
 pub(super) fn server_places(issuer: &Uri) -> Vec<String> {
     let (origin, path) = (origin(issuer), issuer.path().trim_end_matches('/'));
     if path.is_empty() {
@@ -57,13 +57,13 @@ pub(super) fn server_places(issuer: &Uri) -> Vec<String> {
     ]
 }
 
-/// Whether a document that was looked for under one name may be used under the other. One slash at the end is all that
-/// people get wrong without meaning somebody else.
+/// Returns `true` if two issuers are equal up to one trailing slash, the only common mistake that names no other
+/// issuer.
 pub(super) fn same_issuer(one: &str, other: &str) -> bool {
     one.strip_suffix('/').unwrap_or(one) == other.strip_suffix('/').unwrap_or(other)
 }
 
-/// The endpoints of 2025-03-26 for servers that describe nothing.
+/// Returns the default endpoints of 2025-03-26, for servers without metadata.
 pub(super) fn of_old(home: &Uri) -> ServerDocument {
     let origin = origin(home);
     ServerDocument {

@@ -1,4 +1,4 @@
-//! Logins that have begun: each is known by a state that nobody can guess, ends once, and is over after a while.
+//! Pending logins, keyed by their random `state`. Each can be taken once and expires.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use tokio::time::Instant;
 use super::client::Client;
 use super::metadata::ServerDocument;
 
-/// How long a person may take.
+/// Time that a person has to log in.
 const TIME: Duration = Duration::from_secs(600);
-/// More at once are not meant; the oldest gives way.
+/// Maximum number of pending logins. The oldest is dropped.
 const MOST: usize = 32;
 
-/// All that the answer is held against.
+/// A pending login: everything that the response is checked against.
 #[derive(Clone, Debug)]
 pub(super) struct Login {
     pub(super) server: ServerDocument,
@@ -42,7 +42,7 @@ impl Pending {
         self.0.get(state).is_some_and(|(begun, _)| now.duration_since(*begun) < TIME)
     }
 
-    /// Gives it out once.
+    /// Removes and returns a login that has not expired.
     pub(super) fn take(&mut self, state: &str, now: Instant) -> Option<Login> {
         let (begun, login) = self.0.remove(state)?;
         (now.duration_since(begun) < TIME).then_some(login)

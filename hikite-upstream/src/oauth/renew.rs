@@ -1,5 +1,5 @@
-//! Tokens that are kept, and how they are renewed: by one request at a time, here and across processes, and written down
-//! before they are used.
+//! Token storage and renewal. One request at a time renews a token, across processes too, and a new token is stored
+//! before it is used.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,18 +16,18 @@ use super::{Authorization, Grant, union};
 use crate::clock::now_ms;
 
 const TOKENS: &str = "tokens";
-/// How long another process may take to renew a token.
+/// Timeout for another process to renew a token.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is known without waiting.
+/// Token lookup without I/O.
 pub(super) enum AtHand {
     Sure(Option<Arc<Tokens>>),
     Unsure,
 }
 
 impl Authorization {
-    /// The token to show now, or that there is none, where nothing has to be done for it.
+    /// Returns the current token, if it needs neither loading nor renewal.
     pub(super) fn at_hand(&self) -> AtHand {
         match self.state.lock().tokens.clone() {
             Some(known) if known.refresh.is_some() && known.is_ending(now_ms()) => AtHand::Unsure,
@@ -37,12 +37,12 @@ impl Authorization {
         }
     }
 
-    /// The token to show now; renewed where it is about to end.
+    /// Returns the current token, renewed if it is about to expire.
     pub(super) async fn current(&self) -> Result<Option<Arc<Tokens>>, Error> {
         let known = self.state.lock().tokens.clone();
         let known = match known {
             Some(known) => known,
-            // Once: whoever gets a token later says so.
+            // Loaded once: later logins set the token themselves.
             None if self.looked.swap(true, Ordering::Relaxed) => return Ok(None),
             None => match self.kept().await? {
                 Some(kept) => {
@@ -64,7 +64,7 @@ impl Authorization {
         let challenge = self.state.lock().challenge.clone();
         match self.renew(&known, &challenge).await {
             Ok(renewed) => Ok(renewed),
-            // What still holds is still shown.
+            // The token is still valid.
             Err(error) if !known.is_over(now_ms()) => {
                 tracing::debug!(module = &*self.name, error = error.guarded(), "a token was not renewed");
                 Ok(Some(known))
@@ -73,7 +73,7 @@ impl Authorization {
         }
     }
 
-    /// Whether something else is kept than what was shown, and is taken from now on.
+    /// Loads the stored tokens. Returns `true` if they differ from those last sent.
     pub(super) async fn take_kept(&self, shown: Option<&Tokens>) -> Result<bool, Error> {
         let Some(kept) = self.kept().await? else { return Ok(false) };
         if shown == Some(&kept) {
@@ -83,13 +83,13 @@ impl Authorization {
         Ok(true)
     }
 
-    /// Whether somebody logged in elsewhere: another process, another node.
+    /// Returns `true` if somebody logged in through another process or node.
     pub(crate) async fn has_news(&self) -> bool {
         let known = self.state.lock().tokens.clone();
         self.take_kept(known.as_deref()).await.unwrap_or(false)
     }
 
-    /// A token was refused that is not over.
+    /// Renews a token that was refused before it expired.
     pub(super) async fn renew_refused(&self, shown: &Tokens, challenge: &Challenge) -> Result<(), Error> {
         match self.renew(shown, challenge).await? {
             Some(_) => Ok(()),
@@ -97,7 +97,7 @@ impl Authorization {
         }
     }
 
-    /// Renews a token in this process's turn; nothing if a person has to log in again.
+    /// Renews a token while holding the lock across processes. Returns `None` if a person has to log in again.
     async fn renew(&self, old: &Tokens, challenge: &Challenge) -> Result<Option<Arc<Tokens>>, Error> {
         if old.refresh.is_none() {
             self.lose().await?;
@@ -123,7 +123,7 @@ impl Authorization {
         }
         let Some(refresh) = &old.refresh else { return Ok(None) };
         let found = self.find(challenge).await?;
-        // A server that changed its issuer wants none of what the old one gave, and the new one must not see it.
+        // Tokens of the old issuer are useless after a change, and the new issuer must not see them.
         if found.server.issuer != old.bound.issuer || found.resource != old.bound.resource {
             self.lose().await?;
             return Ok(None);
@@ -153,7 +153,7 @@ impl Authorization {
         }
     }
 
-    /// Gets a token without anybody's help.
+    /// Obtains a token with the client credentials grant.
     pub(super) async fn let_ourselves_in(
         &self,
         challenge: &Challenge,
@@ -188,7 +188,7 @@ impl Authorization {
         discovery::find(&self.fetcher, told, self.access.issuer.as_deref()).await
     }
 
-    /// What is asked for: what the owner says, what the server says it wants, what it says there is.
+    /// Returns the scopes to request: the configured ones, else those of the challenge, else those of the metadata.
     pub(super) fn scopes(&self, found: &Found, challenge: &Challenge) -> Vec<String> {
         let more = self.state.lock().more.clone();
         if !self.access.scopes.is_empty() {
@@ -207,7 +207,7 @@ impl Authorization {
         scopes
     }
 
-    /// Writes tokens down, and uses them.
+    /// Stores tokens, then uses them.
     pub(super) async fn keep(&self, tokens: Tokens) -> Result<Arc<Tokens>, Error> {
         self.access.keep.save(TOKENS, &tokens.sealed()).await?;
         let tokens = Arc::new(tokens);
@@ -215,7 +215,7 @@ impl Authorization {
         Ok(tokens)
     }
 
-    /// Lets go of tokens that are worth nothing.
+    /// Deletes invalid tokens.
     pub(super) async fn lose(&self) -> Result<(), Error> {
         self.set(None);
         self.access.keep.forget(TOKENS).await

@@ -1,5 +1,5 @@
-//! A token and all it is bound to. What is kept of it is one sealed text; it is never sent to any other place than the
-//! one it was given for.
+//! Tokens and their binding to issuer, client and resource. They are stored as one encrypted text and sent only to the
+//! server they were issued for.
 
 use hikite_core::secret::Secret;
 use http::Uri;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::address;
 use super::challenge::scopes;
 
-/// A token this close to its end is renewed before it is used, in milliseconds.
+/// Margin in milliseconds before expiry at which a token is renewed.
 const EARLY: u64 = 30_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,18 +18,18 @@ pub(crate) struct Tokens {
     pub(super) refresh: Option<Secret>,
     /// Milliseconds since 1970.
     pub(super) expires_at: Option<u64>,
-    /// What was asked for. The server may have given less.
+    /// Requested scopes. The server may have granted fewer.
     pub(super) scopes: Vec<String>,
     pub(super) bound: Bound,
 }
 
-/// Whose token it is, and for what.
+/// Binding of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(super) issuer: String,
     pub(super) client_id: String,
     pub(super) resource: String,
-    /// Where the browser came back to: with which registration it was got.
+    /// Redirect URI of the login, which identifies the client registration.
     pub(super) redirect: String,
 }
 
@@ -46,7 +46,7 @@ struct Form {
 }
 
 impl Tokens {
-    /// What a token endpoint answered, or what is wrong with it.
+    /// Parses the response of a token endpoint.
     pub(super) fn answered(
         answer: &Value,
         asked: &[String],
@@ -63,7 +63,7 @@ impl Tokens {
         }
         let seconds = answer["expires_in"].as_u64().or_else(|| text("expires_in")?.parse().ok());
         let mut all = asked.to_vec();
-        // What was given unasked belongs to it as well.
+        // Scopes granted without a request count too.
         all.extend(text("scope").map(scopes).unwrap_or_default());
         let mut known = Vec::new();
         all.retain(|scope| {
@@ -89,7 +89,7 @@ impl Tokens {
         self.expires_at.is_some_and(|end| end <= now)
     }
 
-    /// As it is kept.
+    /// Serializes the tokens for storage.
     pub(super) fn sealed(&self) -> Secret {
         let Bound { issuer, client_id, resource, redirect } = &self.bound;
         let form = json!({
@@ -105,7 +105,7 @@ impl Tokens {
         Secret::hidden(form.to_string())
     }
 
-    /// What was kept, if it is for the server at `home`.
+    /// Parses stored tokens. Returns `None` if they are not for the server at `home`.
     pub(super) fn of(kept: &Secret, home: &Uri) -> Option<Self> {
         let form: Form = serde_json::from_str(kept.expose()).ok()?;
         let resource: Uri = form.resource.parse().ok()?;

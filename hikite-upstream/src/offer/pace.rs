@@ -1,17 +1,17 @@
-//! How often lists are read again because their server says so. One that says it all the time is read ever more seldom;
-//! after a while of quiet it is believed at once again.
+//! Rate limit for rereading announced lists. A server that announces changes all the time is reread less and less
+//! often; after a quiet period the next announcement is handled at once.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Servers that change several lists say so several times in a row.
+/// Delay that merges a burst of announcements into one reread.
 pub(crate) const SETTLE: Duration = Duration::from_millis(50);
-/// The longest pause while there is something new each time.
+/// Maximum pause while each reread finds changes.
 const WHILE_CHANGING: Duration = Duration::from_secs(2);
-/// The longest pause while there is nothing new.
+/// Maximum pause while rereads find no changes.
 const IN_VAIN: Duration = Duration::from_secs(30);
-/// So many pauses without a word, and this much more, are quiet.
+/// Quiet period: this many pauses plus `QUIET_AT_LEAST` without an announcement.
 const QUIET: u32 = 4;
 const QUIET_AT_LEAST: Duration = Duration::from_secs(1);
 
@@ -28,13 +28,13 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// How long to wait before the next reading.
+    /// Returns the delay before the next reread.
     pub(crate) fn wait(&self, now: Instant) -> Duration {
         let due = self.last.map_or(now, |last| last + self.pause);
         due.saturating_duration_since(now).max(SETTLE)
     }
 
-    /// The lists were read. `longest` bounds the pause as well.
+    /// Records a reread. `longest` also limits the pause.
     pub(crate) fn read(&mut self, now: Instant, is_new: bool, longest: Duration) {
         let quiet = self.pause * QUIET + QUIET_AT_LEAST;
         let was_quiet = self.last.is_none_or(|last| now.saturating_duration_since(last) > quiet);
@@ -50,7 +50,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(600);
 
-    /// How often lists are read within a time in which their server never stops to say that they changed.
+    /// Returns how often lists are reread while the server announces changes without a break.
     fn readings(within: Duration, is_new: bool) -> usize {
         let (mut pace, begin) = (Pace::default(), Instant::now());
         let (mut now, mut count) = (begin, 0);

@@ -1,5 +1,5 @@
-//! Room for processes: so many run at once and no more. Where there is none left, the one that was used the longest ago
-//! and has nothing to do makes way. One that has something to do never does.
+//! Limit on running processes. If it is reached, the least recently used idle process is stopped. A busy process is
+//! never stopped.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 use crate::connection::{Connection, Purpose};
 
-/// For a process to make way, or for one that is only starting to be ready for it.
+/// Timeout for a process slot to become free.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked again.
+/// Poll interval.
 const LOOK: Duration = Duration::from_millis(50);
-/// A process that was used so recently is probably used again at once.
+/// A process used this recently is not stopped: it is probably used again at once.
 const REST: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
@@ -25,11 +25,11 @@ pub(crate) struct Room {
     places: Arc<Semaphore>,
     running: Mutex<Vec<Weak<Connection>>>,
     claimed: Arc<AtomicUsize>,
-    /// Starts that wait for a place.
+    /// Starts that wait for a slot.
     waiting: AtomicUsize,
 }
 
-/// A place that a process of one session is about to take.
+/// Reservation of a slot for a session's own process.
 #[derive(Debug)]
 pub(crate) struct Claim(Arc<AtomicUsize>);
 
@@ -39,7 +39,7 @@ impl Drop for Claim {
     }
 }
 
-/// One more that waits, as long as it does.
+/// Guard that counts a waiting start until it is dropped.
 struct Waits<'a>(&'a AtomicUsize);
 
 impl Drop for Waits<'_> {
@@ -60,16 +60,17 @@ impl Room {
         })
     }
 
-    /// A place for a session's own process, as long as a quarter of all stays free for those that serve everybody.
+    /// Reserves a slot for a session's own process, as long as a quarter of all slots stays free for shared ones.
     pub(crate) fn claim_own(&self) -> Option<Claim> {
-        // Counted before it is looked, so that of many at once not all find the same place free.
+        // Counted before the check, so that concurrent reservations do not take the same slot.
         let claimed = self.claimed.fetch_add(1, Ordering::AcqRel) + 1;
         let claim = Claim(Arc::clone(&self.claimed));
         let free = self.places.available_permits() + self.shared_at_rest();
         leaves_a_quarter(self.all, free, claimed).then_some(claim)
     }
 
-    /// A place for the process of a connection, held while that runs. Waits for another to make way.
+    /// Acquires a slot for the process of a connection, held while it runs. Waits for another process to stop if
+    /// necessary.
     pub(crate) async fn place(&self, connection: &Arc<Connection>) -> Result<OwnedSemaphorePermit, Error> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
         let _waits = Waits(&self.waiting);
@@ -96,8 +97,8 @@ impl Room {
         }
     }
 
-    /// Ends processes without work for those that wait, the one used the longest ago first. Whether there is hope: one
-    /// that leaves, that is only starting, or that was used a moment ago.
+    /// Stops idle processes for waiting starts, least recently used first. Returns `true` if a slot may become free
+    /// soon: a process is stopping, starting, or only recently used.
     fn make_way(&self) -> bool {
         let mut running: Vec<Arc<Connection>> = {
             let mut all = self.running.lock();
@@ -130,7 +131,7 @@ impl Room {
             .any(|one| one.is_open() && !one.works_for_somebody() && !one.keeps_memory())
     }
 
-    /// Processes for everybody that would make way.
+    /// Returns the number of idle shared processes.
     fn shared_at_rest(&self) -> usize {
         let running = self.running.lock();
         let shared = |one: &Arc<Connection>| matches!(one.purpose, Purpose::Shared) && one.is_open();

@@ -1,5 +1,5 @@
-//! Turns to start: so many processes start at a time and no more, because many at once would slow each other down until
-//! none is ready in its time. The server that most requests wait for is next; among equals the one that came first.
+//! Limit on concurrent process starts: too many at once would slow each other down until none is ready in time. The
+//! server with the most waiting requests is next; among equals, the first in the queue.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// Fewer at a time would only wait for each other.
+/// Minimum for the default limit.
 const LEAST: usize = 4;
 
 #[derive(Debug)]
@@ -25,12 +25,12 @@ struct Queue {
 
 #[derive(Debug)]
 struct Waiting {
-    /// How many requests wait for this start; it may change while it is in the queue.
+    /// Number of requests that wait for this start; it may change while queued.
     demand: Arc<AtomicUsize>,
     go: oneshot::Sender<Turn>,
 }
 
-/// One start under way; dropping it lets the next one begin.
+/// Permit for one start. Dropping it lets the next one begin.
 #[derive(Debug)]
 pub(crate) struct Turn(Option<Arc<Turns>>);
 
@@ -43,13 +43,13 @@ impl Drop for Turn {
 }
 
 impl Turns {
-    /// `most` at a time; zero means twice the processors.
+    /// Creates the limit. Zero means twice the processors.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         let most = if most == 0 { usual() } else { most };
         Arc::new(Self { most, queue: Mutex::default() })
     }
 
-    /// Waits for a turn.
+    /// Waits for a permit.
     pub(crate) async fn take(self: &Arc<Self>, demand: &Arc<AtomicUsize>) -> Turn {
         let turn = {
             let mut queue = self.queue.lock();
@@ -61,17 +61,17 @@ impl Turns {
             queue.waiting.push(Waiting { demand: Arc::clone(demand), go });
             turn
         };
-        // The sender is dropped only with all of this.
+        // The sender lives as long as the queue.
         turn.await.unwrap_or(Turn(None))
     }
 
-    /// Gives a turn that is over to the next in the queue that still waits.
+    /// Hands a released permit to the next waiting start.
     fn pass_on(self: &Arc<Self>) {
         let mut queue = self.queue.lock();
         while let Some(next) = queue.next() {
             match next.go.send(Turn(Some(Arc::clone(self)))) {
                 Ok(()) => return,
-                // It does not wait any more; what comes back is not a turn that is over.
+                // The receiver is gone; the returned permit must not be released again.
                 Err(mut turn) => turn.0 = None,
             }
         }
@@ -82,7 +82,7 @@ impl Turns {
 impl Queue {
     fn next(&mut self) -> Option<Waiting> {
         let demand = |waiting: &Waiting| waiting.demand.load(Ordering::Relaxed);
-        // Of several with the same demand `min_by_key` gives the first.
+        // Among equal demands `min_by_key` returns the first.
         let at = (0..self.waiting.len()).min_by_key(|at| std::cmp::Reverse(demand(&self.waiting[*at])))?;
         Some(self.waiting.remove(at))
     }
@@ -134,7 +134,7 @@ mod tests {
         let mut stays = pin!(turns.take(&other));
         assert!(gone.as_mut().now_or_never().is_none() && stays.as_mut().now_or_never().is_none());
         drop(first);
-        // It has the turn by now, and goes without having looked.
+        // It holds the permit by now and is dropped before it was polled.
         drop(gone);
         let turn = stays.as_mut().now_or_never().expect("the turn went on");
         drop(turn);

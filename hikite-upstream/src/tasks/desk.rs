@@ -1,5 +1,5 @@
-//! The questions of tasks on a server with sessions. It asks them in messages of its own; a client that takes
-//! tasks looks for them in the task and answers by name. Between the two they wait here.
+//! Inbox for questions of tasks on a server with sessions. The server asks them in separate requests; a client with
+//! task support finds them in the task and answers by key. Until then they are suspended here.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::connection::Connection;
 use crate::pending::Call;
 use crate::tasks::form;
 
-/// Tasks of one connection that are kept; the oldest without open questions is forgotten first.
+/// Maximum number of tasks per connection. The oldest without open questions is dropped first.
 const DESKS: usize = 64;
-/// Questions that may wait in one task.
+/// Maximum number of open questions per task.
 const QUESTIONS: usize = 32;
-/// For a question to arrive once it is fetched.
+/// Time for a question to arrive after its task's result was requested.
 const ARRIVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -32,16 +32,16 @@ pub(crate) struct Desks(Mutex<State>);
 struct State {
     by_task: HashMap<String, Desk>,
     order: VecDeque<String>,
-    /// Calls that wait for the result of a task themselves.
+    /// Calls that wait for the result of a task.
     callers: HashMap<String, Call>,
 }
 
 #[derive(Debug, Default)]
 struct Desk {
     questions: Vec<Parked>,
-    /// How many questions there have been: a name is never given twice.
+    /// Number of questions so far, so that generated keys are unique.
     count: usize,
-    /// Our request for the result, on whose stream the questions come.
+    /// Our request for the result, on whose stream the questions arrive.
     fetching: Option<(u64, DropGuard)>,
     outcome: Option<Result<Raw, Error>>,
     arrived: Arc<Notify>,
@@ -54,21 +54,21 @@ struct Parked {
     question: Question,
 }
 
-/// Whom a task's question is for.
+/// Receiver of a task's question.
 #[derive(Debug)]
 pub(crate) enum Addressee {
     Call(Call),
-    /// The next client that looks at the task.
+    /// The next client that queries the task.
     Desk(String),
 }
 
 impl Desks {
-    /// Makes room for the questions of a task: those of another that had to make way.
+    /// Creates the inbox of a task. Returns the questions of a task that was dropped for it.
     fn open(&self, task: &str) -> Vec<Id> {
         self.0.lock().make_room(task)
     }
 
-    /// The task is over, or nobody wants it: whatever waits for it is gone.
+    /// Removes the inbox of a task that is over or no longer wanted.
     pub(crate) fn close(&self, task: &str) {
         let mut state = self.0.lock();
         state.by_task.remove(task);
@@ -79,7 +79,7 @@ impl Desks {
         self.0.lock().by_task.get(task)?.outcome.clone()
     }
 
-    /// Questions of this task go to this call while the guard lives.
+    /// Routes questions of this task to this call while the guard lives.
     pub(crate) fn wait_for(&self, task: &str, context: &CallContext) -> Waiting<'_> {
         let over = CancellationToken::new();
         let call = Call { context: context.clone(), over: over.clone() };
@@ -87,7 +87,8 @@ impl Desks {
         Waiting { desks: self, task: task.to_owned(), _over: over.drop_guard() }
     }
 
-    /// Whom a question is for, if it is a task's: by the name of the task, or by the stream it came on.
+    /// Returns the receiver of a question, if it belongs to a task: by the related task id, or by the stream it came
+    /// on.
     pub(crate) fn addressee(&self, params: &Raw, origin: Option<u64>) -> Option<Addressee> {
         let named = form::related(params);
         let state = self.0.lock();
@@ -102,7 +103,7 @@ impl Desks {
         named.or_else(|| fetched().map(|(task, _)| task.clone())).map(Addressee::Desk)
     }
 
-    /// Keeps a question until somebody looks at its task; whether there was room.
+    /// Suspends a question until a client queries its task. Returns `true` if there was room.
     pub(crate) fn park(&self, task: &str, id: Id, question: Question) -> bool {
         let mut state = self.0.lock();
         let Some(desk) = state.by_task.get_mut(task).filter(|desk| desk.questions.len() < QUESTIONS) else {
@@ -118,14 +119,14 @@ impl Desks {
         true
     }
 
-    /// The server no longer wants an answer.
+    /// Removes a question that the server cancelled.
     pub(crate) fn withdraw(&self, id: &Id) {
         for desk in self.0.lock().by_task.values_mut() {
             desk.questions.retain(|parked| parked.id != *id);
         }
     }
 
-    /// Takes out a question that has been answered.
+    /// Removes an answered question and returns its request id.
     fn take(&self, task: &str, key: &str) -> Option<Id> {
         let mut state = self.0.lock();
         let questions = &mut state.by_task.get_mut(task)?.questions;
@@ -133,7 +134,7 @@ impl Desks {
         Some(questions.remove(index).id)
     }
 
-    /// The open questions as `inputRequests`, and those that the client cannot answer.
+    /// Returns the open questions as `inputRequests`, and those that the client cannot answer.
     fn show(&self, task: &str, context: &CallContext) -> (Object, Vec<(Id, QuestionKind)>) {
         let mut state = self.0.lock();
         let Some(desk) = state.by_task.get_mut(task) else { return Default::default() };
@@ -172,21 +173,21 @@ impl State {
 }
 
 impl Connection {
-    /// Makes room for the questions of a task. Whoever asks in one that had to make way is told.
+    /// Creates the inbox of a task, and refuses the questions of a task that was dropped for it.
     pub(super) fn open_desk(&self, task: &str) {
         for id in self.desks.open(task) {
             self.refuse(&id, "too many tasks wait for answers");
         }
     }
 
-    /// Nothing waits for the task any more.
+    /// Releases everything that belongs to a finished task.
     pub(super) fn task_is_over(&self, task: &str) {
         self.desks.close(task);
         self.running.end(task);
         self.rested();
     }
 
-    /// The questions that a task waits for, fetched if it says that there are some.
+    /// Returns the open questions of a task, after requesting its result if it needs input.
     pub(super) async fn questions_of(
         self: &Arc<Self>,
         task: &str,
@@ -206,7 +207,7 @@ impl Connection {
         self.show_questions(task, context)
     }
 
-    /// The questions that are there; those that the client cannot answer are refused.
+    /// Returns the open questions, and refuses those that the client cannot answer.
     fn show_questions(&self, task: &str, context: &CallContext) -> Object {
         let (questions, unable) = self.desks.show(task, context);
         for (id, kind) in unable {
@@ -216,7 +217,7 @@ impl Connection {
         questions
     }
 
-    /// Answers questions of a task by their names; names that nobody asked under are passed over.
+    /// Answers questions of a task by key. Unknown keys are ignored.
     pub(super) fn answer_task(&self, task: &str, answers: &Object) {
         for (key, answer) in answers.iter() {
             if let Some(id) = self.desks.take(task, key) {
@@ -225,11 +226,11 @@ impl Connection {
         }
     }
 
-    /// Asks for the result of a task in the background, because its questions come only then; once per task.
+    /// Requests the result of a task in the background, once per task, because its questions arrive only then.
     fn fetch_questions(self: &Arc<Self>, task: &str) -> Arc<Notify> {
         self.open_desk(task);
         let mut state = self.desks.0.lock();
-        // Another task may have taken the room just now.
+        // Another task may have displaced the inbox.
         let Some(desk) = state.by_task.get_mut(task) else { return Arc::default() };
         let arrived = Arc::clone(&desk.arrived);
         if desk.fetching.is_some() || desk.outcome.is_some() {
@@ -246,7 +247,7 @@ impl Connection {
             let mut state = connection.desks.0.lock();
             if let Some(desk) = state.by_task.get_mut(&task) {
                 desk.fetching = None;
-                // What broke on the way is asked for again.
+                // Transport failures are not stored, so that the result is requested again.
                 desk.outcome = outcome.filter(|o| o.as_ref().map_or_else(|e| e.relayed.is_some(), |_| true));
                 desk.arrived.notify_waiters();
             }
@@ -255,7 +256,7 @@ impl Connection {
     }
 }
 
-/// A call that waits for a task.
+/// Guard of a call that waits for a task.
 #[derive(Debug)]
 pub(crate) struct Waiting<'a> {
     desks: &'a Desks,

@@ -1,28 +1,28 @@
-//! Tasks of 2025-11-25 in the form of the stateless revision's extension.
+//! Converts tasks of 2025-11-25 to the stateless revision's extension.
 
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 
 use crate::inbound::KEY;
 
-/// The `_meta` member with which 2025-11-25 ties a message to a task.
+/// `_meta` member that ties a message to a task in 2025-11-25.
 pub(super) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
-/// The params that name a task.
+/// Returns params with a task id.
 pub(super) fn named(id: &str) -> Object {
     Object::default().with("taskId", id)
 }
 
-/// The answer to a call that became a task; `None` if it did not.
+/// Converts the result of a call that became a task. Returns `None` if it did not.
 pub(super) fn created(answer: &Raw) -> Option<Object> {
     let task = answer.object()?.get("task")?.object()?;
     task.text("taskId").filter(|id| !id.is_empty())?;
     Some(flat(&task).with("resultType", "task"))
 }
 
-/// The task itself, its times under their new names.
+/// Converts a task, renaming its duration members.
 pub(super) fn flat(task: &Object) -> Object {
-    // It says nothing that the id does not.
+    // Redundant with the task id.
     let members = task.iter().filter(|(name, _)| *name != "_meta");
     let renamed = members.map(|(name, value)| match name {
         "ttl" => ("ttlMs".into(), value.clone()),
@@ -36,8 +36,7 @@ pub(super) fn flat(task: &Object) -> Object {
     flat
 }
 
-/// Puts the end of a task inside it: a result, or the JSON-RPC error that took its place. Whether a tool failed
-/// in its own terms is told by its result.
+/// Adds the result or the JSON-RPC error to a finished task. A tool failure (`isError`) counts as completed.
 pub(super) fn finish(task: &mut Object, outcome: Result<Raw, Error>) -> Result<(), Error> {
     match outcome {
         Ok(result) => {
@@ -53,19 +52,19 @@ pub(super) fn finish(task: &mut Object, outcome: Result<Raw, Error>) -> Result<(
     Ok(())
 }
 
-/// The name of the task that a message belongs to.
+/// Returns the id of the task that a message belongs to.
 pub(super) fn related(params: &Raw) -> Option<String> {
     params.object()?.get("_meta")?.object()?.get(RELATED)?.object()?.text("taskId")
 }
 
-/// The params of a question as they stand in a task: without what ties them to it.
+/// Returns the params of a question without the members that tie it to its task.
 pub(super) fn question(params: &Raw) -> Raw {
     let Some(mut members) = without(params.clone(), &[RELATED, KEY]).object() else { return params.clone() };
     members.remove("task");
     members.raw()
 }
 
-/// Takes members out of the `_meta`, and the `_meta` with the last of them.
+/// Removes members of `_meta`, and `_meta` itself if it becomes empty.
 fn without(value: Raw, names: &[&str]) -> Raw {
     let Some(mut members) = value.object() else { return value };
     let Some(mut meta) = members.get("_meta").and_then(Raw::object) else { return value };

@@ -1,5 +1,5 @@
-//! Where tasks run. Servers with sessions name their tasks as they like, so that two connections may have one of
-//! the same name: the id that is handed out says which connection it is.
+//! Connections where tasks run. Servers with sessions choose task ids freely, so two connections may use the same one:
+//! the id given to clients includes the connection number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -11,15 +11,15 @@ use tokio::time::Instant;
 use crate::connection::Connection;
 use crate::outbound::Outbound;
 
-/// The connections that have made tasks, by their number.
+/// Connections that have created tasks, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Places(Mutex<HashMap<u64, Weak<Connection>>>);
 
-/// What an id that was handed out says.
+/// Parsed form of a task id given to a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     number: u64,
-    /// A server without sessions knows its tasks wherever it is asked.
+    /// Set for stateless servers, which know their tasks on any connection.
     pub(crate) anywhere: bool,
     pub(crate) own: String,
 }
@@ -39,11 +39,11 @@ impl Place {
 }
 
 impl Places {
-    /// The task with the id that is handed out for it. Its connection is needed while it runs.
+    /// Replaces the task id with the one for clients. The connection is kept open while the task runs.
     pub(crate) fn put(&self, mut task: Object, connection: &Arc<Connection>) -> Object {
         let own = task.text("taskId").unwrap_or_default();
         let anywhere = connection.is_stateless();
-        // Without sessions and over HTTP there is nothing that could be lost with the connection.
+        // A stateless task over HTTP does not depend on the connection.
         if !(anywhere && connection.outbound().is_some_and(Outbound::is_http)) {
             connection.running.begin(&own, &task, Instant::now());
         }
@@ -54,7 +54,7 @@ impl Places {
         task
     }
 
-    /// The connection that made a task, while it is open.
+    /// Returns the connection that created a task, if it is open.
     pub(crate) fn of(&self, place: &Place) -> Option<Arc<Connection>> {
         self.0.lock().get(&place.number)?.upgrade().filter(|connection| connection.is_open())
     }

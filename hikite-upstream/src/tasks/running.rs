@@ -1,5 +1,4 @@
-//! Tasks that live in one connection's server and are not known to be over: as long as one may run, the
-//! connection is not idle.
+//! Running tasks of one connection. As long as one may be running, the connection is not idle.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,10 +7,10 @@ use hikite_core::json::Object;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// For a task that does not say how long it is kept.
+/// Lifetime of a task without a TTL.
 const USUAL_LIFE: Duration = Duration::from_secs(60 * 60);
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
-/// So many are counted; the one that ends first is forgotten first.
+/// Maximum number of tasks. The one that expires first is dropped.
 const TASKS: usize = 1024;
 
 #[derive(Debug, Default)]

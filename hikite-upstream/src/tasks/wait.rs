@@ -1,4 +1,4 @@
-//! Tasks that hikite waits for in the place of a client that takes none.
+//! Waits for tasks on behalf of clients without task support.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::tasks::form;
 
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
 const LONGEST_POLL: Duration = Duration::from_secs(5);
-/// For servers that do not say how often they want to be asked.
+/// Poll interval for servers that do not specify one.
 const POLL: Duration = Duration::from_secs(1);
 
-/// A stateless server's task: asked about until it ends, its questions put to the client.
+/// Polls the task of a stateless server until it ends, asking the client its questions.
 pub(crate) async fn until_done(
     connection: &Arc<Connection>,
     created: Object,
@@ -48,7 +48,7 @@ pub(crate) async fn until_done(
     }
 }
 
-/// The task of a server with sessions, which gives the result when it is there.
+/// Waits for the result of a task of a server with sessions.
 pub(crate) async fn for_result(
     connection: &Arc<Connection>,
     task: &Object,
@@ -62,7 +62,7 @@ pub(crate) async fn for_result(
     answer
 }
 
-/// How a task ended; `None` while it goes on.
+/// Returns the outcome of a task, or `None` while it runs.
 fn end(task: &Object) -> Option<Result<Raw, Error>> {
     let message = || task.text("statusMessage");
     match task.text("status").as_deref() {
@@ -80,7 +80,7 @@ fn end(task: &Object) -> Option<Result<Raw, Error>> {
     }
 }
 
-/// The questions that have not been asked before.
+/// Returns the questions that have not been asked before.
 fn new_questions(task: &Object, asked: &mut HashSet<String>) -> Object {
     let all = task.get("inputRequests").and_then(Raw::object).unwrap_or_default();
     let new = all.iter().filter(|(key, _)| asked.insert((*key).to_owned()));
@@ -93,7 +93,7 @@ fn poll_interval(task: &Object) -> Duration {
     asked.unwrap_or(POLL).clamp(SHORTEST_POLL, LONGEST_POLL)
 }
 
-/// A task that nobody waits for any more is cancelled.
+/// Cancels a task on drop if nobody waits for it any more.
 struct CancelOnDrop {
     connection: Arc<Connection>,
     id: String,

@@ -1,10 +1,10 @@
-//! The day of a time stamp.
+//! Date of a timestamp.
 
-/// `2026-07-04` for milliseconds since 1970, and the text itself if it is none. All days are those of Greenwich.
+/// Formats milliseconds since 1970 as a UTC date like `2026-07-04`. Returns any other text unchanged.
 pub(super) fn day(timestamp: &str) -> String {
     let Ok(milliseconds) = timestamp.trim().parse::<i64>() else { return timestamp.to_owned() };
     let days = milliseconds.div_euclid(86_400_000);
-    // Years that begin in March have their odd day at the end, and eras of 400 years are all alike.
+    // Years that begin in March have the leap day at the end, and every 400 years the calendar repeats.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

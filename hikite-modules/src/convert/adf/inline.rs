@@ -1,5 +1,5 @@
-//! What stands within a line: texts with their marks, and the small nodes between them. People are links to
-//! `user:ID` and files images at `media:ID/COLLECTION`, which are read back as what they were.
+//! Inline nodes: text with marks, and the small nodes between. Users become links to `user:ID` and files images at
+//! `media:ID/COLLECTION`, both of which convert back.
 
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ pub(super) fn push(node: &Value, depth: usize, line: &mut Vec<Inline>) {
     }
 }
 
-/// What a node that nobody knows is, with its id where it has one.
+/// Returns a placeholder for an unknown node: its type and its identifying attributes.
 pub(super) fn placeholder(node: &Value) -> String {
     let names = ["extensionKey", "text", "title", "id", "resourceId", "localId", "url"];
     let said = names.iter().map(|name| attribute(node, name)).filter(|value| !value.is_empty());
@@ -60,7 +60,7 @@ pub(super) fn placeholder(node: &Value) -> String {
     format!("[{}]", said.join(" "))
 }
 
-/// A link that stands for what it leads to.
+/// Converts a smart link.
 pub(super) fn card(node: &Value) -> Inline {
     let data = &node["attrs"]["data"];
     let url = [attribute(node, "url"), data["url"].as_str().unwrap_or_default()];
@@ -114,7 +114,7 @@ fn style(node: &Value) -> Style {
             "subsup" if attribute(mark, "type") == "sub" => style.marked(Marks::SUBSCRIPT),
             "subsup" => style.marked(Marks::SUPERSCRIPT),
             "link" => style.to(attribute(mark, "href")),
-            // Colours, sizes, comments and where a text stands.
+            // Colours, sizes, comments and alignment.
             _ => style,
         };
     }

@@ -1,4 +1,4 @@
-//! Nodes as blocks.
+//! Reads ADF nodes into blocks.
 
 use serde_json::Value;
 
@@ -24,12 +24,12 @@ pub(super) fn content(node: &Value) -> &[Value] {
     node["content"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// An attribute as a text; empty where there is none.
+/// Returns a string attribute, or an empty string.
 pub(super) fn attribute<'a>(node: &'a Value, name: &str) -> &'a str {
     node["attrs"][name].as_str().unwrap_or_default()
 }
 
-/// Blocks; what stands between them without being one is a paragraph.
+/// Reads block nodes. Inline nodes between them become paragraphs.
 pub(super) fn blocks(nodes: &[Value], depth: usize) -> Vec<Block> {
     let mut found = Vec::new();
     let mut line = Vec::new();
@@ -77,7 +77,7 @@ fn block(node: &Value, depth: usize, found: &mut Vec<Block>) {
         "table" => found.push(rows::table(node, depth)),
         "mediaSingle" | "mediaGroup" => media(node, depth, found),
         "blockCard" | "embedCard" => found.push(Block::Paragraph(vec![inline::card(node)])),
-        // Arrangements of what is in them.
+        // Layout nodes: only their content matters.
         "layoutSection" | "layoutColumn" | "bodiedSyncBlock" | "doc" | "caption" => {
             found.extend(blocks(content(node), depth + 1));
         }
@@ -85,7 +85,7 @@ fn block(node: &Value, depth: usize, found: &mut Vec<Block>) {
     }
 }
 
-/// Extensions of the editor, and what is newer than we are.
+/// Reads editor extensions and unknown nodes.
 fn unknown(node: &Value, depth: usize, found: &mut Vec<Block>) {
     found.push(Block::words(inline::placeholder(node)));
     if let Some(text) = node["text"].as_str() {
@@ -99,13 +99,13 @@ fn level(node: &Value) -> u8 {
     u8::try_from(level.clamp(1, 6)).unwrap_or(1)
 }
 
-/// The number of the first item, which some write as `1.0`.
+/// Returns the number of the first item, which some write as `1.0`.
 fn order(node: &Value) -> u64 {
     let order = &node["attrs"]["order"];
     order.as_u64().or_else(|| format!("{:.0}", order.as_f64()?).parse().ok()).unwrap_or(1)
 }
 
-/// The text of a code block, in which breaks may be nodes of their own.
+/// Returns the text of a code block, where line breaks may be separate nodes.
 fn code(node: &Value) -> String {
     let mut text = String::new();
     for child in content(node) {
@@ -152,7 +152,7 @@ fn list(node: &Value, start: Option<u64>, depth: usize, found: &mut Vec<Block>) 
                 line.extend(inline::line(content(child), depth + 1));
                 items.push(Item { checked: None, blocks: vec![Block::Paragraph(line)] });
             }
-            // A list of tasks directly in one belongs to the task before it.
+            // A task list directly inside a task list belongs to the previous task.
             _ => {
                 let inner = blocks(std::slice::from_ref(child), depth + 1);
                 match items.last_mut() {
@@ -178,7 +178,7 @@ fn media(node: &Value, depth: usize, found: &mut Vec<Block>) {
     }
 }
 
-/// All the text in a node, however deep it is.
+/// Returns all text in a node at any depth.
 pub(super) fn texts(node: &Value) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut open = vec![node];

@@ -1,11 +1,11 @@
-//! Tables, whose cells hold blocks where Markdown has a line.
+//! Tables. Their cells hold blocks, which Markdown reduces to one line.
 
 use serde_json::Value;
 
 use super::super::markdown::{Block, Cell, flatten};
 use super::read::{blocks, content, kind};
 
-/// How many columns a cell may take.
+/// Maximum number of columns that a cell may span.
 const SPAN_MAX: u64 = 32;
 
 pub(super) fn table(node: &Value, depth: usize) -> Block {
@@ -17,11 +17,11 @@ pub(super) fn table(node: &Value, depth: usize) -> Block {
     Block::Table { head, rows: rows.into_iter().map(|(_, cells)| cells).collect() }
 }
 
-/// The cells of a row, and whether all of them are heads.
+/// Returns the cells of a row, and whether all of them are header cells.
 fn row(node: &Value, depth: usize) -> (bool, Vec<Cell>) {
     let mut cells = Vec::new();
     let mut is_head = true;
-    // What should be a row and is none is one cell.
+    // A node that is not a row becomes a single cell.
     let found = if kind(node) == "tableRow" { content(node) } else { std::slice::from_ref(node) };
     for cell in found {
         is_head &= kind(cell) == "tableHeader";

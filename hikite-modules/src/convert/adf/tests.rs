@@ -1,4 +1,4 @@
-//! Nodes and marks as Markdown, and Markdown as nodes.
+//! Tests of ADF to Markdown and back.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn check(content: &Value, expected: &str) {
     assert_eq!(to_markdown(&doc(content)), expected);
 }
 
-/// There, and back to the same.
+/// Checks both directions.
 #[track_caller]
 fn check_both(content: &Value, expected: &str) {
     check(content, expected);

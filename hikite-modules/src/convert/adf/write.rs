@@ -1,5 +1,5 @@
-//! Markdown as nodes. The schema says what may stand where: a list holds no table and a quote no heading. What may
-//! not stand where it is becomes what may, with all its words.
+//! Writes blocks as ADF nodes. The schema restricts nesting: a list holds no table, a quote no heading. A block in a
+//! forbidden place becomes an allowed one with the same text.
 
 mod line;
 
@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, Marks, flatten, plain, row_line};
 
-/// What blocks stand in.
+/// Parent of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Document,
     Expand,
-    /// An expand in an expand.
+    /// An expand inside an expand.
     NestedExpand,
     Panel,
     Quote,
@@ -26,7 +26,7 @@ pub(super) fn document(blocks: &[Block]) -> Value {
     document
 }
 
-/// A node that holds others; null where it has no attributes.
+/// Builds a node with content. `attributes` may be null.
 fn node(kind: &str, attributes: Value, content: Vec<Value>) -> Value {
     let mut members = Map::new();
     members.insert("type".to_owned(), kind.into());
@@ -39,7 +39,7 @@ fn node(kind: &str, attributes: Value, content: Vec<Value>) -> Value {
 
 #[derive(Default)]
 struct Writer {
-    /// How many ids were given; tasks must have one.
+    /// Number of ids assigned so far; tasks must have one.
     ids: usize,
 }
 
@@ -80,7 +80,7 @@ impl Writer {
         }
     }
 
-    /// Blocks where there must be at least one.
+    /// Writes blocks where the schema requires at least one.
     fn filled(&mut self, blocks: &[Block], within: Within) -> Vec<Value> {
         let content = self.blocks(blocks, within);
         if content.is_empty() { vec![paragraph(&[])] } else { content }
@@ -100,7 +100,7 @@ impl Writer {
         vec![node(name, json!({ "title": plain(summary) }), content)]
     }
 
-    /// Items in a row that are tasks, or are none, make one list.
+    /// Writes a list. Consecutive items with or without a checkbox form one list each.
     fn list(&mut self, start: Option<u64>, items: &[Item], within: Within) -> Vec<Value> {
         let mut nodes = Vec::new();
         let mut number = start;
@@ -126,13 +126,13 @@ impl Writer {
     fn item(&mut self, item: &Item) -> Value {
         let mut content = match item.checked {
             None => self.blocks(&item.blocks, Within::Item),
-            // Where tasks may not stand, they are told as flat as a line.
+            // A place without task lists gets the task as plain text.
             Some(_) => {
                 let list = Block::List { start: None, items: vec![item.clone()] };
                 paragraphs(&flatten(&[list]))
             }
         };
-        // Editors want a text before a list.
+        // Editors require text before a nested list.
         if content
             .first()
             .is_none_or(|first| first["type"].as_str().is_some_and(|kind| kind.ends_with("List")))
@@ -142,7 +142,7 @@ impl Writer {
         node("listItem", Value::Null, content)
     }
 
-    /// A task holds a line; the tasks in it follow as a list of their own.
+    /// Writes a task list. A task holds one line; its subtasks follow as a nested list.
     fn tasks(&mut self, items: &[Item]) -> Value {
         let list_id = self.id();
         let mut content = Vec::new();
@@ -195,7 +195,7 @@ fn paragraph(text: &[Inline]) -> Value {
     node("paragraph", Value::Null, line::nodes(text))
 }
 
-/// A paragraph, cut where an image stands in it: images are blocks.
+/// Writes paragraphs, split at images, which are blocks in ADF.
 fn paragraphs(text: &[Inline]) -> Vec<Value> {
     let mut nodes = Vec::new();
     for group in text.chunk_by(|a, b| line::media(a).is_none() && line::media(b).is_none()) {

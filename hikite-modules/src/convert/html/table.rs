@@ -1,9 +1,9 @@
-//! Rows and cells, wherever their tags are. What stands between them without being either is a row of its own.
+//! Table rows and cells at any level of markup. Other content between them becomes a row of its own.
 
 use super::super::markdown::{Block, Cell};
 use super::super::markup::{Element, Node};
 
-/// How many columns one cell may take: some say a thousand and mean all.
+/// Maximum number of columns that a cell may span: some declare a thousand to mean all.
 const SPAN_MAX: usize = 32;
 
 pub(super) struct Row {
@@ -11,7 +11,7 @@ pub(super) struct Row {
     cells: Vec<Cell>,
 }
 
-/// The rows of a table, but not those of the tables in it.
+/// Collects the rows of a table, without those of nested tables.
 pub(super) fn rows(table: &Element, cell: impl Fn(&[Node]) -> Cell) -> Vec<Row> {
     let mut rows = Vec::new();
     collect(table, &cell, &mut rows);
@@ -52,7 +52,7 @@ fn row(element: &Element, cell: &impl Fn(&[Node]) -> Cell) -> Row {
     row
 }
 
-/// The whole, where there is anything in it. The first row is the head if it says so.
+/// Builds the table block, or `None` if it is empty. The first row is the head if all its cells are header cells.
 pub(super) fn block(mut rows: Vec<Row>) -> Option<Block> {
     rows.retain(|row| !row.cells.is_empty());
     let width = rows.iter().map(|row| row.cells.len()).max()?;

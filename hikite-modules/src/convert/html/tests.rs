@@ -1,4 +1,4 @@
-//! HTML as calendars, mail programs and lists of tasks write it.
+//! Tests with HTML as written by calendars, mail programs and task lists.
 
 use super::to_markdown;
 

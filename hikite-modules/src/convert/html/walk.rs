@@ -1,5 +1,5 @@
-//! A tree of markup as blocks: lines gather what stands between two blocks, wherever their tags are. What has a name
-//! that nobody knows is passed through, so that its text stays.
+//! Walks a markup tree and builds blocks. Inline content between two blocks forms a paragraph. Unknown elements are
+//! transparent, so that their text is preserved.
 
 use super::super::markdown::{Block, DEPTH_MAX, Inline, Item, Kind, Marks, Style, flatten, tidy};
 use super::super::markup::{Element, Node, is_block, mark};
@@ -9,13 +9,13 @@ use super::table;
 pub(in crate::convert) struct Walk {
     blocks: Vec<Block>,
     line: Vec<Inline>,
-    /// Whether a blank here would be one too many.
+    /// Set if the next blank must be dropped.
     is_spaced: bool,
-    /// How many blocks this one is in.
+    /// Nesting depth of blocks.
     depth: usize,
-    /// Whether the ends of lines are kept.
+    /// Set if line breaks of the source are preserved.
     pub(super) keeps_lines: bool,
-    /// What a box to tick says, where one stands in an item.
+    /// State of a checkbox found in the current item.
     checked: Option<bool>,
 }
 
@@ -45,7 +45,7 @@ impl Walk {
         }
     }
 
-    /// The line so far is a paragraph, or several where lines are empty between them.
+    /// Ends the current line as a paragraph, or as several if it contains empty lines.
     pub(in crate::convert) fn flush(&mut self) {
         self.is_spaced = true;
         let line = tidy(std::mem::take(&mut self.line));
@@ -71,7 +71,7 @@ impl Walk {
         self.line.push(inline);
     }
 
-    /// Appends a text with its blanks as a browser shows them: one for many.
+    /// Appends text with whitespace collapsed, as browsers do.
     pub(in crate::convert) fn text(&mut self, text: &str, style: &Style) {
         let mut words = String::with_capacity(text.len());
         for c in text.chars() {
@@ -90,7 +90,7 @@ impl Walk {
         }
     }
 
-    /// Nodes as blocks of their own.
+    /// Converts nodes to separate blocks.
     pub(in crate::convert) fn inside(&self, nodes: &[Node], style: &Style) -> Vec<Block> {
         self.item(nodes, style).blocks
     }
@@ -102,19 +102,19 @@ impl Walk {
         Item { checked: walk.checked, blocks: walk.blocks }
     }
 
-    /// Nodes as one line.
+    /// Converts nodes to one line.
     pub(in crate::convert) fn line_of(&self, nodes: &[Node], style: &Style) -> Vec<Inline> {
         flatten(&self.inside(nodes, style))
     }
 
-    /// What is in an element, between two blocks.
+    /// Converts the content of an element, separated from its surroundings.
     pub(in crate::convert) fn section(&mut self, element: &Element, style: &Style) {
         self.flush();
         self.nodes(&element.children, style);
         self.flush();
     }
 
-    /// Whether a tree may go deeper here.
+    /// Returns `true` if the depth limit is reached.
     pub(in crate::convert) fn is_too_deep(&self) -> bool {
         self.depth >= DEPTH_MAX
     }
@@ -175,7 +175,7 @@ impl Walk {
             match node {
                 Node::Element(child) if child.name == "li" => items.push(self.item(&child.children, style)),
                 Node::Text(text) if text.trim().is_empty() => {}
-                // A list directly in a list belongs to the item before it.
+                // A list directly inside a list belongs to the previous item.
                 other => {
                     let blocks = self.inside(std::slice::from_ref(other), style);
                     match items.last_mut() {
@@ -218,7 +218,7 @@ impl Walk {
     }
 }
 
-/// A text as it stands, with the language that its class names.
+/// Converts preformatted text, with the language from its class.
 fn preformatted(element: &Element) -> Block {
     let code = element.child("code").unwrap_or(element);
     let classes = [code.attribute("class"), element.attribute("class")];

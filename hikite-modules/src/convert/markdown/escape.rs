@@ -1,17 +1,16 @@
-//! Characters that would be markup where they stand. Prose is left alone: a character is escaped only where a reader
-//! of Markdown would take it for more than itself. Whether that was enough is checked by reading (see `write::line`);
-//! where it was not, everything that could be markup is escaped.
+//! Escaping of text in Markdown. A character is escaped only where a parser would treat it as markup. `write::line`
+//! verifies the result by parsing it; if it differs, all possible markup is escaped.
 
 use super::{Inline, Kind};
 
-/// What a whole line says about characters that mean something only in pairs.
+/// Characters of a line that are markup only in pairs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pairs {
     tildes: bool,
     dollars: bool,
 }
 
-/// Where a piece of text stands.
+/// Context of a piece of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot {
     pub(super) before: Option<char>,
@@ -53,7 +52,7 @@ impl Pairs {
     }
 }
 
-/// Appends a text with as few backslashes as can be.
+/// Appends text with as few backslashes as possible.
 pub(super) fn lightly(text: &str, spot: Spot, out: &mut String) {
     let first = if spot.begins_line { line_start(text) } else { None };
     let mut before = spot.before;
@@ -68,7 +67,7 @@ pub(super) fn lightly(text: &str, spot: Spot, out: &mut String) {
     }
 }
 
-/// Appends a text in which nothing can be markup.
+/// Appends text with all possible markup escaped.
 pub(super) fn fully(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
@@ -105,14 +104,15 @@ fn is_markup(c: char, before: Option<char>, after: Option<char>, rest: &str, spo
     }
 }
 
-/// Whether this, behind `&`, is the rest of an entity. No name of one is longer than 32 characters.
+/// Returns `true` if `rest`, after `&`, completes an entity. No entity name is longer than 32 characters.
 fn is_entity(rest: &str) -> bool {
     let name =
         rest.as_bytes().iter().take(33).position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'#'));
     name.is_some_and(|end| end > 0 && rest.as_bytes()[end] == b';')
 }
 
-/// Which character at the start of a line would make it a heading, an item, a quote, a rule or a definition.
+/// Returns the position of a character at the start of a line that would make it a heading, item, quote, rule or
+/// definition.
 fn line_start(text: &str) -> Option<usize> {
     let is_end = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t']);
     match text.chars().next()? {

@@ -1,9 +1,9 @@
-//! Blocks where only a line can stand: in the cell of a table, in something to do. Every word stays, in its order.
+//! Flattens blocks to one line, for table cells and task items. All text is preserved in order.
 
 use super::line::one_line;
 use super::{Block, Inline, Item, Kind, Marks, Style, tidy};
 
-/// The same words with breaks between them.
+/// Flattens blocks to a line with breaks.
 pub(in crate::convert) fn flatten(blocks: &[Block]) -> Vec<Inline> {
     let mut line = Vec::new();
     for block in blocks {
@@ -12,7 +12,7 @@ pub(in crate::convert) fn flatten(blocks: &[Block]) -> Vec<Inline> {
     tidy(line)
 }
 
-/// The words alone, on one line.
+/// Returns the plain text on one line.
 pub(in crate::convert) fn plain(inlines: &[Inline]) -> String {
     let mut text = String::new();
     for inline in inlines {
@@ -61,7 +61,7 @@ fn push_list(start: Option<u64>, items: &[Item], line: &mut Vec<Inline>) {
     }
 }
 
-/// What stands before an item where there is no list.
+/// Returns the text marker of a flattened list item.
 fn bullet(number: Option<u64>, checked: Option<bool>) -> String {
     match (checked, number) {
         (Some(true), _) => "☑ ".to_owned(),
@@ -71,7 +71,7 @@ fn bullet(number: Option<u64>, checked: Option<bool>) -> String {
     }
 }
 
-/// The cells of a row, one after the other.
+/// Joins the cells of a row.
 pub(in crate::convert) fn row_line(row: &[Vec<Inline>]) -> Vec<Inline> {
     let mut line = Vec::new();
     for (index, cell) in row.iter().filter(|cell| !cell.is_empty()).enumerate() {

@@ -1,5 +1,5 @@
-//! What stands within a line: pieces one after the other, each with its whole style. Styles are not nested, as
-//! Notion and Atlassian do not nest them either; how markers nest is decided where Markdown is written.
+//! Inline content: a sequence of pieces, each with its complete style. Styles are not nested, as in Notion and ADF; the
+//! Markdown writer decides how markers nest.
 
 use std::rc::Rc;
 
@@ -12,13 +12,13 @@ pub(in crate::convert) struct Inline {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::convert) enum Kind {
     Text(String),
-    /// The line ends here, the paragraph does not.
+    /// Line break inside a paragraph.
     Break,
     Image {
         alt: String,
         url: String,
     },
-    /// An equation in the words of LaTeX.
+    /// LaTeX equation.
     Math(String),
 }
 
@@ -28,7 +28,7 @@ pub(in crate::convert) struct Style {
     pub(in crate::convert) link: Option<Rc<str>>,
 }
 
-/// A set of marks.
+/// Set of marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::convert) struct Marks(u8);
 
@@ -41,7 +41,7 @@ impl Marks {
     pub(in crate::convert) const SUPERSCRIPT: Self = Self(32);
     pub(in crate::convert) const CODE: Self = Self(64);
 
-    /// From the outside to the inside.
+    /// All marks, outermost first.
     pub(in crate::convert) const ALL: [Self; 7] = [
         Self::STRONG,
         Self::EMPHASIS,
@@ -82,7 +82,7 @@ impl Inline {
         Self::new(Kind::Break, &Style::default())
     }
 
-    /// Words that lead somewhere.
+    /// Returns text with a link.
     pub(in crate::convert) fn link(text: impl Into<String>, url: &str) -> Self {
         Self::text(text, &Style::default().to(url))
     }
@@ -93,7 +93,7 @@ impl Style {
         Self { marks: self.marks.with(marks), link: self.link.clone() }
     }
 
-    /// The same with a link; an address that is empty leads nowhere.
+    /// Returns this style with a link. An empty URL leaves the link unchanged.
     pub(in crate::convert) fn to(&self, url: &str) -> Self {
         let link = if url.is_empty() { self.link.clone() } else { Some(Rc::from(url)) };
         Self { marks: self.marks, link }
@@ -103,7 +103,7 @@ impl Style {
         self.marks.has(Marks::CODE)
     }
 
-    /// What two pieces have in common.
+    /// Returns the style that two pieces have in common.
     pub(super) fn both(&self, other: &Self) -> Self {
         let link = if self.link == other.link { self.link.clone() } else { None };
         Self { marks: self.marks.both(other.marks).without(Marks::CODE), link }

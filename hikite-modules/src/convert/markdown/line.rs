@@ -1,6 +1,6 @@
-//! The one form of a line: what looks the same is the same. Pieces of one style are one piece, blanks beside a
-//! break are gone, and a blank has the style that both its neighbours have, because Markdown cannot mark a blank at
-//! the edge of a marked text. Reading gives lines in this form, so what was written can be held against it.
+//! Canonical form of a line. Adjacent pieces with equal style are merged, blanks beside a break are removed, and a
+//! blank gets the style common to its neighbours, because Markdown cannot mark a blank at the edge of marked text. The
+//! parser returns lines in this form, so that written text can be verified.
 
 use super::{Inline, Kind, Marks, Style};
 
@@ -10,7 +10,7 @@ pub(in crate::convert) fn tidy(inlines: Vec<Inline>) -> Vec<Inline> {
     merge(pieces)
 }
 
-/// Texts cut at the ends of lines, and into blanks and what stands between them.
+/// Splits text at line ends, and into blanks and words.
 fn split(inlines: Vec<Inline>) -> Vec<Inline> {
     let mut pieces = Vec::with_capacity(inlines.len());
     for Inline { kind, style } in inlines {
@@ -33,7 +33,7 @@ fn split(inlines: Vec<Inline>) -> Vec<Inline> {
     pieces
 }
 
-/// Neither images nor equations are written in code.
+/// Removes the code mark: images and equations cannot be code.
 fn not_code(style: &Style) -> Style {
     Style { marks: style.marks.without(Marks::CODE), link: style.link.clone() }
 }
@@ -53,7 +53,7 @@ fn split_text(text: &str, style: &Style, pieces: &mut Vec<Inline>) {
     }
 }
 
-/// Blanks that readers of Markdown do not agree on, and what no text may hold.
+/// Replaces blanks that Markdown parsers disagree on, and NUL.
 fn shown(c: char) -> char {
     match c {
         '\0' => '\u{fffd}',
@@ -80,8 +80,8 @@ fn is_blank(piece: &Inline) -> bool {
     }
 }
 
-/// Takes away blanks at the ends of lines, and breaks at the ends of the whole. An ideographic space at the beginning
-/// of a line stays: it is how a paragraph begins in Japanese.
+/// Removes blanks at line ends and breaks at both ends. An ideographic space at the start of a line is preserved:
+/// Japanese paragraphs begin with it.
 fn trim(pieces: Vec<Inline>) -> Vec<Inline> {
     let mut kept: Vec<Inline> = Vec::with_capacity(pieces.len());
     for mut piece in pieces {

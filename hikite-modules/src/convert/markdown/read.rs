@@ -1,5 +1,5 @@
-//! Markdown as blocks. Reads what GitHub reads (tables, strikethrough, things to do, alerts), equations, and the few
-//! tags that Markdown has no sign for. Nothing is refused; what is deeper than a tree may be is told where it ends.
+//! Markdown parser: GitHub Flavored Markdown (tables, strikethrough, task lists, alerts), equations, and a few HTML
+//! tags. No input is rejected; content beyond the depth limit is flattened.
 
 mod frame;
 mod inline;
@@ -35,7 +35,7 @@ pub(in crate::convert) fn read(text: &str) -> Vec<Block> {
     reader.finish()
 }
 
-/// Whether a dollar sign touches a word: `$HOME/$PATH` is not an equation.
+/// Returns `true` if a dollar sign touches a word: `$HOME/$PATH` is not an equation.
 fn is_beside_word(text: &str, start: usize, end: usize) -> bool {
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let before = start.checked_sub(1).and_then(|before| text.as_bytes().get(before));
@@ -134,7 +134,7 @@ impl Reader {
         self.frames.push(block);
     }
 
-    /// The line that was being read is a paragraph, also where nobody said so: in an item of a tight list.
+    /// Ends the current line as a paragraph, also in a tight list item, where the parser reports none.
     fn flush(&mut self) {
         if self.line.is_empty() {
             return;
@@ -151,7 +151,7 @@ impl Reader {
         self.frames.push(block);
     }
 
-    /// Tags on lines of their own. `<details>` may stay open over the blocks that follow.
+    /// Handles HTML blocks. `<details>` may stay open across the blocks that follow.
     fn html_block(&mut self) {
         let text = std::mem::take(&mut self.html);
         let mut rest = text.trim_start();

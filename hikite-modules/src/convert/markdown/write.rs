@@ -1,5 +1,5 @@
-//! Blocks as Markdown, in the one way this house writes it: `-` and `1.`, fences, a blank line between blocks, nested
-//! lists without one. What is written is read as the same blocks again.
+//! Markdown writer with one fixed style: `-` and `1.`, fences, a blank line between blocks, tight nested lists. Parsing
+//! the output returns the same blocks.
 
 mod address;
 mod line;
@@ -12,7 +12,7 @@ use line::{Place, line, longest_run};
 
 pub(in crate::convert) use line::tag;
 
-/// Tables up to this width have all their cells written.
+/// Tables up to this width have all rows padded to it.
 const PADDED_WIDTH_MAX: usize = 64;
 
 pub(in crate::convert) fn write(blocks: &[Block]) -> String {
@@ -24,13 +24,13 @@ pub(in crate::convert) fn write(blocks: &[Block]) -> String {
 #[derive(Default)]
 struct Page {
     text: String,
-    /// What every line begins with here.
+    /// Prefix of every line.
     prefix: String,
-    /// What the next line begins with instead: the marker of an item.
+    /// Prefix of the next line: the marker of an item.
     first: Option<String>,
 }
 
-/// What the list before this one had as its marker, so that two lists are not read as one.
+/// Marker of the previous list, so that two adjacent lists are not merged.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Before {
     numbered: bool,
@@ -38,7 +38,7 @@ struct Before {
 }
 
 impl Page {
-    /// Whether anything was written.
+    /// Writes all blocks that are not empty.
     fn blocks(&mut self, blocks: &[Block], in_item: bool) {
         let mut previous: Option<&Block> = None;
         let mut before: Option<Before> = None;
@@ -80,12 +80,12 @@ impl Page {
             Block::Details { summary, blocks } => self.details(summary, blocks),
             Block::List { start, items } => self.list(*start, items, false),
             Block::Table { head, rows } => self.table(head, rows),
-            // Dashes behind the dash of an item would be one rule.
+            // Dashes after the dash of an item would form one rule.
             Block::Rule => self.line(if begins_item { "___" } else { "---" }),
         }
     }
 
-    /// Markdown has no sign for this, and where there are tags it is not read: the summary is markup too.
+    /// Writes `<details>`. Its summary is HTML too, because Markdown is not parsed there.
     fn details(&mut self, summary: &[Inline], blocks: &[Block]) {
         self.line("<details>");
         self.line(&format!("<summary>{}</summary>", markup::inlines(&tidy(summary.to_vec()))));
@@ -102,7 +102,7 @@ impl Page {
         self.open("> ", "> ");
         if let Some(kind) = kind {
             self.line(&format!("[!{}]", name(kind)));
-            // Only a text may follow without being taken for a part of this line.
+            // Only a paragraph may follow directly without becoming part of this line.
             let first = blocks.iter().find(|block| !is_empty(block));
             if first.is_some_and(|first| !matches!(first, Block::Paragraph(_))) {
                 self.line("");
@@ -114,7 +114,7 @@ impl Page {
 
     fn list(&mut self, start: Option<u64>, items: &[Item], other_marker: bool) {
         let mut number = start.map(|start| start.min(999_999_999 - items.len() as u64));
-        // Items that say nothing are kept between others alone: at the end of a list they would end more than it.
+        // Empty items are written only between others: at the end of a list they would end more than the list.
         let length = items.iter().rposition(|item| !is_blank(item)).map_or(0, |last| last + 1);
         for item in &items[..length] {
             let marker = match (number, other_marker) {
@@ -143,7 +143,7 @@ impl Page {
                 rest.next();
                 line(text, Place::Paragraph)
             }
-            // A box must stand before something, and this says nothing.
+            // A checkbox must be followed by content, and this has none.
             _ => "<br>".to_owned(),
         };
         self.lines(&format!("{mark} {text}"));
@@ -199,7 +199,7 @@ impl Page {
         self.prefix.push_str(then);
     }
 
-    /// Ends what was opened when the prefix was this long. What holds nothing is still there.
+    /// Closes what was opened when the prefix had this length. An empty block still gets a line.
     fn close(&mut self, length: usize) {
         if self.first.is_some() {
             self.line("");
@@ -224,7 +224,7 @@ impl Page {
     }
 }
 
-/// Blocks that say nothing are not written.
+/// Returns `true` for blocks without content, which are not written.
 pub(in crate::convert) fn is_empty(block: &Block) -> bool {
     match block {
         Block::Paragraph(text) | Block::Heading { text, .. } => tidy(text.clone()).is_empty(),
@@ -240,7 +240,7 @@ fn is_blank(item: &Item) -> bool {
     item.checked.is_none() && item.blocks.iter().all(is_empty)
 }
 
-/// Whether a block directly below a paragraph is read as one of its own: only a list that begins as lists begin may
+/// Returns `true` if a block directly below a paragraph is parsed separately: only a list with the usual start may
 /// interrupt a paragraph.
 fn follows_tightly(block: &Block) -> bool {
     let Block::List { start, items } = block else { return false };

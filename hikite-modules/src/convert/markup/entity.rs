@@ -1,7 +1,6 @@
-//! The entities of HTML 4 by their names, and those with numbers. A name that is not among them stays as it is
-//! written.
+//! HTML 4 entities by name, and numeric ones. Unknown names stay unchanged.
 
-/// Appends a text with its entities resolved.
+/// Appends text with its entities decoded.
 pub(super) fn decode(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find('&') {
@@ -21,7 +20,7 @@ pub(super) fn decode(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The entity that a text begins with, and how long it is. No name is longer than eight characters.
+/// Returns the entity at the start of a text and its length. No name is longer than eight characters.
 fn entity(text: &str) -> Option<(char, usize)> {
     let end = text.as_bytes().iter().take(12).position(|byte| *byte == b';')?;
     let name = text.get(1..end)?;
@@ -48,7 +47,7 @@ fn named(name: &str) -> Option<char> {
     char::from_u32(160 + u32::try_from(at).ok()?)
 }
 
-/// The upper half of Latin-1, in its order from 160 on.
+/// Upper half of Latin-1, from 160 on.
 #[rustfmt::skip]
 const LATIN: [&str; 96] = [
     "nbsp", "iexcl", "cent", "pound", "curren", "yen", "brvbar", "sect", "uml", "copy", "ordf", "laquo",
@@ -62,7 +61,7 @@ const LATIN: [&str; 96] = [
     "uacute", "ucirc", "uuml", "yacute", "thorn", "yuml",
 ];
 
-/// All others, by name.
+/// All other entities, sorted by name.
 #[rustfmt::skip]
 const NAMED: [(&str, char); 157] = [
     ("Alpha", '\u{391}'), ("Beta", '\u{392}'), ("Chi", '\u{3a7}'), ("Dagger", '\u{2021}'),

@@ -1,4 +1,4 @@
-//! What the names of tags say about them.
+//! Properties of HTML tags by name.
 
 use super::super::markdown::Marks;
 
@@ -64,22 +64,22 @@ const VOIDS: &[&str] = &[
     "wbr",
 ];
 
-/// Whether a tag begins a line of its own.
+/// Returns `true` for block-level tags.
 pub(in crate::convert) fn is_block(name: &str) -> bool {
     BLOCKS.contains(&name)
 }
 
-/// Whether HTML has a tag of this name, as far as texts have them.
+/// Returns `true` for HTML tags that occur in texts.
 pub(in crate::convert) fn is_known(name: &str) -> bool {
     is_block(name) || INLINES.contains(&name)
 }
 
-/// Whether a tag of this name holds nothing.
+/// Returns `true` for tags without content.
 pub(super) fn is_void(name: &str) -> bool {
     VOIDS.contains(&name)
 }
 
-/// The mark that a tag makes.
+/// Returns the mark of a tag.
 pub(in crate::convert) fn mark(name: &str) -> Option<Marks> {
     Some(match name {
         "b" | "strong" => Marks::STRONG,
@@ -93,7 +93,7 @@ pub(in crate::convert) fn mark(name: &str) -> Option<Marks> {
     })
 }
 
-/// Whether a tag of one name ends where a tag of another begins, though nobody ended it.
+/// Returns `true` if an open tag is implicitly closed before the next one.
 pub(super) fn ends_before(open: &str, next: &str) -> bool {
     match open {
         "p" => is_block(next) && !matches!(next, "summary"),

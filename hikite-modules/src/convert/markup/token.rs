@@ -1,5 +1,5 @@
-//! Markup cut into tags and texts. What looks like a tag and is none stays text; comments and declarations are left
-//! out. Every character is looked at a fixed number of times, however broken the text is.
+//! Tokenizer for markup. Invalid tags become text; comments and declarations are dropped. Runs in linear time on any
+//! input.
 
 use super::entity::decode;
 
@@ -12,15 +12,15 @@ pub(in crate::convert) enum Token {
 
 #[derive(Debug, PartialEq, Default)]
 pub(in crate::convert) struct Tag {
-    /// In small letters.
+    /// Lowercase name.
     pub(in crate::convert) name: String,
     pub(in crate::convert) attributes: Vec<(String, String)>,
-    /// Whether it ends with `/>`.
+    /// Set if the tag ends with `/>`.
     pub(in crate::convert) is_closed: bool,
 }
 
 impl Tag {
-    /// Empty where there is none.
+    /// Returns an attribute, or an empty string.
     pub(in crate::convert) fn attribute(&self, name: &str) -> &str {
         find(&self.attributes, name)
     }
@@ -37,7 +37,7 @@ pub(in crate::convert) fn tokens(text: &str) -> impl Iterator<Item = Token> {
 struct Tokens<'a> {
     text: &'a str,
     at: usize,
-    /// What was looked for once and is nowhere behind is not looked for again.
+    /// Cleared once a search failed, so that it is not repeated.
     has_comment_end: bool,
     has_quote: [bool; 2],
     has_end: bool,
@@ -81,7 +81,7 @@ impl Iterator for Tokens<'_> {
 }
 
 impl Tokens<'_> {
-    /// Passes a comment or a declaration; what is in CDATA is text.
+    /// Skips a comment or declaration. CDATA becomes text.
     fn skip_unseen(&mut self, words: &mut String) -> bool {
         let rest = &self.text[self.at..];
         if let Some(data) = rest.strip_prefix("<![CDATA[") {
@@ -105,7 +105,7 @@ impl Tokens<'_> {
         end.is_some()
     }
 
-    /// Passes what a script or a style sheet says, up to its end.
+    /// Skips the content of a script or style sheet.
     fn skip_raw(&mut self, name: &str) {
         let rest = &self.text[self.at..];
         let close = |at: &usize| {
@@ -115,7 +115,7 @@ impl Tokens<'_> {
         self.at += end.unwrap_or(rest.len());
     }
 
-    /// The tag that begins here and where it ends, if it does.
+    /// Parses the tag at the current position. Returns it with its end.
     fn tag(&mut self) -> Option<(Token, usize)> {
         let bytes = self.text.as_bytes();
         let is_close = bytes.get(self.at + 1) == Some(&b'/');
@@ -145,11 +145,11 @@ impl Tokens<'_> {
         }
     }
 
-    /// Reads one attribute and tells where it ends.
+    /// Parses one attribute and returns its end.
     fn attribute(&mut self, start: usize, tag: &mut Tag) -> usize {
         let bytes = self.text.as_bytes();
         let is_name_end = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>' | b'<' | b'=');
-        // A stray `=` is a name of its own, so that every turn goes on.
+        // A stray `=` counts as a name, so that parsing always advances.
         let name_end = ends(bytes, start + 1, is_name_end);
         let Some(name) = self.text.get(start..name_end) else { return name_end };
         let at = ends(bytes, name_end, |byte| !byte.is_ascii_whitespace());
@@ -186,7 +186,7 @@ fn starts_tag(rest: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// Where the first such byte is, from here on.
+/// Returns the position of the first matching byte from `from` on.
 fn ends(bytes: &[u8], from: usize, is_end: impl Fn(u8) -> bool) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     rest.iter().position(|byte| is_end(*byte)).map_or(bytes.len(), |at| from + at)

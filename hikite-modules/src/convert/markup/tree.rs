@@ -1,12 +1,12 @@
-//! Tags as a tree. End tags that are missing are found where HTML finds them, those that end nothing are passed over,
-//! and elements beyond a depth are left out while their texts stay.
+//! Builds a tree of tags. Missing end tags are inferred as in HTML, stray ones are ignored, and elements beyond the
+//! depth limit are dropped while their text is preserved.
 
 use std::collections::HashMap;
 
 use super::name::{ends_before, is_void};
 use super::token::{Tag, Token, find, tokens};
 
-/// How deep a tree is at most. Mails have tables in tables; nobody has this.
+/// Maximum depth. Mails nest tables, but never this deep.
 const DEPTH_MAX: usize = 200;
 
 #[derive(Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub(in crate::convert) struct Element {
 }
 
 impl Element {
-    /// Empty where there is none.
+    /// Returns an attribute, or an empty string.
     pub(in crate::convert) fn attribute(&self, name: &str) -> &str {
         find(&self.attributes, name)
     }
@@ -39,12 +39,12 @@ impl Element {
         })
     }
 
-    /// The first child of this name.
+    /// Returns the first child with this name.
     pub(in crate::convert) fn child(&self, name: &str) -> Option<&Element> {
         self.elements().find(|element| element.name == name)
     }
 
-    /// All text inside, as it stands.
+    /// Returns all text inside, unchanged.
     pub(in crate::convert) fn text(&self) -> String {
         let mut text = String::new();
         push_text(self, &mut text);
@@ -80,11 +80,11 @@ pub(in crate::convert) fn parse(text: &str) -> Vec<Node> {
 #[derive(Default)]
 struct Tree {
     root: Element,
-    /// The elements that are open, innermost last.
+    /// Open elements, innermost last.
     open: Vec<Element>,
-    /// The names of all that are open, also of those that are too deep to be there.
+    /// Names of all open elements, including those beyond the depth limit.
     names: Vec<String>,
-    /// How often each name is open, so that an end that ends nothing costs nothing.
+    /// Number of open elements per name, so that a stray end tag costs nothing.
     counts: HashMap<String, usize>,
 }
 

@@ -1,8 +1,8 @@
-//! Texts and lines as markup that every reader of XML takes.
+//! Writes text and lines as well-formed XML.
 
 use super::super::markdown::{Inline, Kind, Marks, tag};
 
-/// Appends a text. What XML may not hold is shown as the sign for it.
+/// Appends escaped text. Characters that XML forbids become U+FFFD.
 pub(in crate::convert) fn text(words: &str, out: &mut String) {
     for c in words.chars() {
         match c {
@@ -27,7 +27,7 @@ pub(in crate::convert) fn attribute(name: &str, value: &str, out: &mut String) {
     out.push('"');
 }
 
-/// The characters of XML 1.0, 2.2.
+/// Replaces characters that XML 1.0 (2.2) forbids.
 pub(in crate::convert) fn shown(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' => c,
@@ -36,7 +36,7 @@ pub(in crate::convert) fn shown(c: char) -> char {
     }
 }
 
-/// A line with tags for its marks.
+/// Writes a line with tags for its marks.
 pub(in crate::convert) fn inlines(line: &[Inline]) -> String {
     let mut out = String::new();
     for inline in line {
@@ -68,7 +68,7 @@ pub(in crate::convert) fn inlines(line: &[Inline]) -> String {
     out
 }
 
-/// Appends something between the tags of its marks.
+/// Appends content enclosed in the tags of its marks.
 pub(in crate::convert) fn marked(marks: Marks, out: &mut String, inner: impl FnOnce(&mut String)) {
     let all = Marks::ALL.into_iter().filter(|mark| marks.has(*mark));
     let tags: Vec<&str> = all.map(tag).collect();

@@ -1,7 +1,7 @@
-//! The emoji that a text begins with, which is the icon of a callout. Notion refuses what is none, so a sign that is
-//! only shown as one by some is left in the text.
+//! Splits off a leading emoji, the icon of a callout. Notion rejects anything else as an icon, so symbols that only
+//! some fonts show as emoji stay in the text.
 
-/// The emoji and what follows it.
+/// Returns the emoji and the text after it.
 pub(super) fn split(text: &str) -> Option<(&str, &str)> {
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (icon, rest) = text.split_at(end);
@@ -19,7 +19,7 @@ fn is_joiner(c: char) -> bool {
     )
 }
 
-/// What is shown as a picture without being asked to (`Emoji_Presentation`).
+/// Returns `true` for characters with `Emoji_Presentation`.
 fn is_picture(c: char) -> bool {
     matches!(c,
         '\u{1f004}' | '\u{1f0cf}' | '\u{1f18e}' | '\u{1f191}'..='\u{1f19a}' | '\u{1f1e6}'..='\u{1f1ff}'

@@ -1,4 +1,4 @@
-//! The languages that Notion has for code. It refuses all others, so they are plain text.
+//! Code languages of Notion. It rejects all others, so they become plain text.
 
 pub(super) const PLAIN: &str = "plain text";
 
@@ -95,7 +95,7 @@ const KNOWN: &[&str] = &[
     "java/c/c++/c#",
 ];
 
-/// Other names of the same.
+/// Aliases of the languages above.
 const ALIASES: &[(&str, &str)] = &[
     ("asm", "assembly"),
     ("clj", "clojure"),
@@ -135,7 +135,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("zsh", "shell"),
 ];
 
-/// The language that the words behind a fence name.
+/// Returns the language for the info string of a fence.
 pub(super) fn known(info: &str) -> &'static str {
     let info = info.trim().to_ascii_lowercase();
     let first = info.split([' ', ',', '{', ':']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Blocks as a tree. What Notion has and Markdown has not (columns, synced blocks, tabs) is told one after the other.
+//! Reads Notion blocks. Layout that Markdown lacks (columns, synced blocks, tabs) is written sequentially.
 
 mod media;
 
@@ -13,7 +13,7 @@ pub(super) fn blocks(given: &Value) -> Vec<Block> {
     reader.found
 }
 
-/// A list, the list in an answer, or a list of one.
+/// Returns the blocks of a list, a response, or a single block.
 fn list(given: &Value) -> &[Value] {
     match given {
         Value::Array(blocks) => blocks,
@@ -29,7 +29,7 @@ fn kind(block: &Value) -> &str {
     block["type"].as_str().unwrap_or_default()
 }
 
-/// Blocks that are read have their children beside what they say, those to be written within it.
+/// Returns the children of a block. Blocks from the API have them beside their content, blocks to be written inside it.
 fn children(block: &Value) -> &[Value] {
     let beside = list_of(&block["children"]);
     if beside.is_empty() { list_of(&block[kind(block)]["children"]) } else { beside }
@@ -52,7 +52,7 @@ impl Reader {
         }
     }
 
-    /// Lists that follow each other are one, as Notion has items and no lists.
+    /// Appends a block. Adjacent lists are merged, because Notion has items but no lists.
     fn push(&mut self, block: Block) {
         if is_empty(&block) {
             return;
@@ -145,7 +145,7 @@ impl Reader {
         self.push(Block::List { start, items: vec![Item { checked, blocks }] });
     }
 
-    /// What is newer than we are: its type, its id, and all the text it holds.
+    /// Reads an unknown block: its type, its id and all its text.
     fn unknown(&mut self, kind: &str, body: &Value, block: &Value) {
         let said = ["block_type", "title", "name", "url"].map(|name| rich_text::words(&body[name]));
         let said: Vec<&str> = said.iter().map(String::as_str).filter(|said| !said.is_empty()).collect();
@@ -158,7 +158,7 @@ impl Reader {
         self.text(rich_text::line(&body["caption"]));
     }
 
-    /// The children as blocks that follow.
+    /// Appends the children as following blocks.
     fn children(&mut self, block: &Value) {
         self.depth += 1;
         self.blocks(children(block));
@@ -208,7 +208,7 @@ fn with_icon(icon: &Value, mut line: Vec<Inline>) -> Vec<Inline> {
     line
 }
 
-/// The kind of a callout is its colour.
+/// Returns the kind of a callout, which Notion encodes as its colour.
 fn callout(body: &Value) -> Callout {
     let colour = body["color"].as_str().unwrap_or_default();
     match colour.strip_suffix("_background").unwrap_or(colour) {
@@ -220,7 +220,7 @@ fn callout(body: &Value) -> Callout {
     }
 }
 
-/// The texts of a block and of all in it, however deep.
+/// Returns the texts of a block and all its descendants at any depth.
 fn deep(block: &Value) -> Vec<String> {
     let mut texts = Vec::new();
     let mut open = vec![block];

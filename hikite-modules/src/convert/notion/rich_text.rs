@@ -1,16 +1,15 @@
-//! Rich text as a line. People are links to `user:ID`, pages and databases links to where Notion shows them; colours
-//! are not told.
+//! Reads rich text. Users become links to `user:ID`, pages and databases links to Notion; colours are dropped.
 
 use serde_json::Value;
 
 use super::super::markdown::{Inline, Kind, Marks, Style, plain};
 
-/// A list of rich text as one line.
+/// Converts a rich text list to a line.
 pub(super) fn line(pieces: &Value) -> Vec<Inline> {
     pieces.as_array().into_iter().flatten().map(piece).collect()
 }
 
-/// The words of a list of rich text, or the text itself where it is one.
+/// Returns the plain text of a rich text list or a string.
 pub(super) fn words(pieces: &Value) -> String {
     match pieces {
         Value::String(text) => text.clone(),
@@ -18,12 +17,12 @@ pub(super) fn words(pieces: &Value) -> String {
     }
 }
 
-/// The text as it stands, as code is.
+/// Returns the text unchanged, for code.
 pub(super) fn raw(pieces: &Value) -> String {
     pieces.as_array().into_iter().flatten().map(text_of).collect()
 }
 
-/// Where Notion shows the thing of this id.
+/// Returns the Notion URL of an id.
 pub(super) fn address(id: &str) -> String {
     format!("https://www.notion.so/{}", id.replace('-', ""))
 }
@@ -76,7 +75,7 @@ fn mention(piece: &Value, style: &Style) -> Inline {
     }
 }
 
-/// What Notion calls the marks.
+/// Notion's names of the marks.
 pub(super) const ANNOTATIONS: [(&str, Marks); 5] = [
     ("bold", Marks::STRONG),
     ("italic", Marks::EMPHASIS),
@@ -94,6 +93,6 @@ fn style(piece: &Value) -> Style {
         }
     }
     let url = piece["text"]["link"]["url"].as_str().or_else(|| piece["href"].as_str()).unwrap_or_default();
-    // Links to other pages of the same workspace have no host.
+    // Links within the workspace have no host.
     if url.starts_with('/') { style.to(&format!("https://www.notion.so{url}")) } else { style.to(url) }
 }

@@ -1,5 +1,4 @@
-//! Every type of block as Markdown, the blocks that were recorded from Notion there and back again, and the limits of
-//! a request.
+//! Tests of every block type, of round trips of recorded blocks, and of the request limits.
 
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ fn rich(text: &str) -> Value {
     json!([{ "type": "text", "plain_text": text, "text": { "content": text, "link": null }, "annotations": {} }])
 }
 
-/// A block of a type with members beside its text.
+/// Builds a block with members beside its text.
 fn block(kind: &str, text: &str, mut body: Value) -> Value {
     if !text.is_empty() {
         body["rich_text"] = rich(text);
@@ -29,7 +28,7 @@ fn check(blocks: &Value, expected: &str) {
     assert_eq!(to_markdown(blocks), expected);
 }
 
-/// There, and back to the same.
+/// Checks both directions.
 #[track_caller]
 fn check_both(block: &Value, expected: &str) {
     check(block, expected);
@@ -248,7 +247,7 @@ fn plain_texts(value: &Value, words: &mut Vec<String>) {
     }
 }
 
-/// The lengths of all texts, counted as Notion counts, and the most pieces and children of any block.
+/// Measures the text lengths, counted as Notion does, and the largest number of pieces and children of any block.
 fn measure(value: &Value, depth: usize, most: &mut (usize, usize, usize, usize)) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| measure(value, depth, most)),

@@ -1,5 +1,5 @@
-//! Markdown as blocks within the limits of one request. What is deeper than Notion takes follows instead of being
-//! inside, and what is longer goes on in a block of its own: no text is left out.
+//! Writes blocks as Notion blocks within the limits of one request. Content that is nested too deeply follows its
+//! parent, and content that is too long continues in another block: no text is dropped.
 
 mod pieces;
 
@@ -9,9 +9,9 @@ use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, Style, pl
 use super::{emoji, language};
 use pieces::{PIECES_MAX, pieces};
 
-/// How many levels a block may have below it.
+/// Maximum nesting levels below a block.
 const LEVEL_MAX: usize = 2;
-/// How many children a block may have.
+/// Maximum number of children of a block.
 const CHILDREN_MAX: usize = 100;
 
 pub(super) fn blocks(tree: &[Block]) -> Vec<Value> {
@@ -22,7 +22,7 @@ fn level(tree: &[Block], depth: usize) -> Vec<Value> {
     cut(tree).iter().flat_map(|block| write(block, depth)).collect()
 }
 
-/// Paragraphs cut where an image stands in them: images are blocks.
+/// Splits paragraphs at images, which are blocks in Notion.
 fn cut(tree: &[Block]) -> Vec<Block> {
     let mut blocks = Vec::with_capacity(tree.len());
     for block in tree {
@@ -40,7 +40,7 @@ fn cut(tree: &[Block]) -> Vec<Block> {
     blocks
 }
 
-/// An image that Notion can fetch.
+/// Returns alternative text and URL of an image that Notion can fetch.
 fn image(piece: &Inline) -> Option<(&str, &str)> {
     match &piece.kind {
         Kind::Image { alt, url } if pieces::is_web(url) => Some((alt, url)),
@@ -94,14 +94,14 @@ fn paragraph(text: &[Inline]) -> Vec<Value> {
     long("paragraph", json!({}), text)
 }
 
-/// A block of this kind, and paragraphs for all that one block may not hold.
+/// Writes a block, and paragraphs for the text beyond its limit.
 fn long(kind: &str, mut body: Value, text: &[Inline]) -> Vec<Value> {
     let (first, rest) = split(text);
     body["rich_text"] = Value::Array(first);
     std::iter::once(simple(kind, body)).chain(rest).collect()
 }
 
-/// As much rich text as one block may hold, and the rest as paragraphs.
+/// Splits rich text at the limit of one block; the rest becomes paragraphs.
 fn split(text: &[Inline]) -> (Vec<Value>, Vec<Value>) {
     let mut all = pieces(text).into_iter();
     let first: Vec<Value> = all.by_ref().take(PIECES_MAX).collect();
@@ -110,7 +110,7 @@ fn split(text: &[Inline]) -> (Vec<Value>, Vec<Value>) {
     (first, rest.collect())
 }
 
-/// A block with a text of its own and blocks in it: its first paragraph is the text.
+/// Writes a block with text and children. Its first paragraph is the text.
 fn holder(kind: &str, body: Value, lead: &[Block], blocks: &[Block], depth: usize) -> Vec<Value> {
     let blocks: Vec<Block> = cut(&[lead, blocks].concat());
     match blocks.split_first() {
@@ -124,7 +124,7 @@ fn holder(kind: &str, body: Value, lead: &[Block], blocks: &[Block], depth: usiz
 fn titled(kind: &str, mut body: Value, text: &[Inline], blocks: &[Block], depth: usize) -> Vec<Value> {
     let (first, mut children) = split(text);
     body["rich_text"] = Value::Array(first);
-    // Too deep to hold anything: what it would hold follows it.
+    // At the maximum depth the children follow as siblings.
     if depth >= LEVEL_MAX {
         children.extend(level(blocks, depth));
         return std::iter::once(simple(kind, body)).chain(children).collect();
@@ -145,7 +145,7 @@ fn item(start: Option<u64>, item: &Item, depth: usize) -> Vec<Value> {
     }
 }
 
-/// The emoji that a callout begins with is its icon, and its kind is its colour.
+/// Writes a callout. A leading emoji becomes its icon, and its kind its colour.
 fn callout(kind: Callout, blocks: &[Block], depth: usize) -> Vec<Value> {
     let mut body = match kind {
         Callout::Note => json!({}),
@@ -163,17 +163,17 @@ fn callout(kind: Callout, blocks: &[Block], depth: usize) -> Vec<Value> {
     holder("callout", body, &[Block::Paragraph(tidy(line))], rest, depth)
 }
 
-/// The icon that blocks begin with, and what follows it in its text, its line and its paragraph.
+/// Returns the leading icon, the text after it, the rest of its line and the remaining blocks.
 fn icon(blocks: &[Block]) -> Option<(&str, &str, &[Inline], &[Block])> {
     let (Block::Paragraph(text), rest) = blocks.split_first()? else { return None };
     let (Inline { kind: Kind::Text(words), style }, line) = text.split_first()? else { return None };
     let (icon, after) = emoji::split(words).filter(|_| *style == Style::default())?;
-    // An icon stands apart: what leans against it is a text that begins with an emoji.
+    // An icon is followed by a blank: without one, it is text that begins with an emoji.
     let apart = words.len() > icon.len() || line.is_empty();
     apart.then_some((icon, after, line, rest))
 }
 
-/// Code that is too long for one block goes on in the next.
+/// Writes a code block, continued in further blocks if too long.
 fn code(language: &str, text: &str) -> Vec<Value> {
     let all = pieces::texts(text);
     if all.is_empty() {
@@ -183,7 +183,7 @@ fn code(language: &str, text: &str) -> Vec<Value> {
     blocks.map(|texts| simple("code", json!({ "rich_text": texts, "language": language }))).collect()
 }
 
-/// A table of more rows than a block may have children goes on in the next.
+/// Writes a table, continued in further tables if it has too many rows.
 fn table(head: &[Cell], rows: &[Vec<Cell>]) -> Vec<Value> {
     let has_head = rows.is_empty() || head.iter().any(|cell| !plain(cell).is_empty());
     let mut rest = Vec::new();

@@ -1,4 +1,4 @@
-//! The elements that only Confluence has, but for macros and links.
+//! Elements specific to Confluence, except macros and links.
 
 use super::super::html::Walk;
 use super::super::markdown::{Block, Inline, Item, Kind, Style};
@@ -16,7 +16,7 @@ pub(in crate::convert) fn element(walk: &mut Walk, element: &Element, style: &St
             walk.section(element, style);
         }
         "ac:adf-extension" => extension(walk, element, style),
-        // Settings of what stands around them.
+        // Settings of the surrounding element.
         "ac:parameter" | "ac:task-id" | "ac:task-uuid" | "ac:adf-attribute" => {}
         "ri:user" | "ri:page" | "ri:blog-post" | "ri:attachment" | "ri:url" | "ri:space"
         | "ri:content-entity" => {
@@ -36,7 +36,7 @@ fn image(walk: &mut Walk, element: &Element, style: &Style) {
     }
 }
 
-/// The character where there is one, else the name between colons.
+/// Returns the emoji, or its name between colons.
 fn emoticon(element: &Element) -> String {
     let fallback = element.attribute("ac:emoji-fallback");
     let short = element.attribute("ac:emoji-shortname");
@@ -56,7 +56,7 @@ fn tasks(walk: &mut Walk, element: &Element, style: &Style) {
         match node {
             Node::Element(child) if child.name == "ac:task" => items.push(task(walk, child, style)),
             Node::Text(text) if text.trim().is_empty() => {}
-            // A list of tasks directly in one belongs to the task before it.
+            // A task list directly inside a task list belongs to the previous task.
             other => {
                 let blocks = walk.inside(std::slice::from_ref(other), style);
                 match items.last_mut() {
@@ -78,7 +78,7 @@ fn task(walk: &Walk, element: &Element, style: &Style) -> Item {
     Item { checked: Some(is_done), blocks }
 }
 
-/// What newer editors store beside what older ones can show: the latter is what can be read.
+/// Reads an extension of the newer editor: its fallback for older editors, if it has one.
 fn extension(walk: &mut Walk, element: &Element, style: &Style) {
     match element.child("ac:adf-fallback") {
         Some(fallback) => walk.section(fallback, style),
@@ -86,7 +86,7 @@ fn extension(walk: &mut Walk, element: &Element, style: &Style) {
     }
 }
 
-/// Whether there is any text in these nodes.
+/// Returns `true` if the nodes contain any text or image.
 pub(super) fn says_something(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Text(text) => !text.trim().is_empty(),

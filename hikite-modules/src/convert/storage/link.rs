@@ -1,5 +1,5 @@
-//! Links to what Confluence keeps. In Markdown they are addresses with schemes of their own, `page:SPACE/Title`,
-//! `attachment:name`, `user:id`, which are read back as what they were.
+//! Links to Confluence content. In Markdown they are URLs with custom schemes, `page:SPACE/Title`, `attachment:name`,
+//! `user:id`, which convert back.
 
 use super::super::html::Walk;
 use super::super::markdown::Style;
@@ -19,7 +19,7 @@ pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
     let body = element.elements().find(|child| bodies.contains(&child.name.as_str()));
     match (body.filter(|body| says_something(&body.children)), resource) {
         (Some(body), Some(resource)) if resource.name == "ri:user" => {
-            // Only with the sign is it known to be a person when it is read again.
+            // The `@` marks it as a user when converted back.
             if !body.text().trim_start().starts_with('@') {
                 walk.text("@", &style);
             }
@@ -31,13 +31,13 @@ pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
     }
 }
 
-/// A resource that nobody links to says what it is.
+/// Writes a resource outside a link.
 pub(super) fn resource(walk: &mut Walk, element: &Element, style: &Style) {
     let style = style.to(&address(element).unwrap_or_default());
     walk.text(&label(element), &style);
 }
 
-/// Where a resource is, in a form that can be read back.
+/// Returns the custom URL of a resource, which converts back.
 pub(super) fn address(resource: &Element) -> Option<String> {
     let of = |name: &str| Some(resource.attribute(name)).filter(|value| !value.is_empty());
     match resource.name.as_str() {
@@ -81,7 +81,7 @@ fn label(resource: &Element) -> String {
     }
 }
 
-/// A title in which no sign separates anything.
+/// Escapes the separators in a title.
 fn escape(title: &str) -> String {
     title.replace('%', "%25").replace('/', "%2F").replace('#', "%23")
 }

@@ -1,5 +1,5 @@
-//! Macros. Those that have a like in Markdown become it; every other is shown by its name, with what it was given
-//! and what it holds.
+//! Macros. Those with a Markdown equivalent are converted; all others are shown by name with their parameters and
+//! content.
 
 use super::super::html::Walk;
 use super::super::markdown::{Block, Callout, Inline, Marks, Style};
@@ -79,7 +79,7 @@ fn callout(walk: &mut Walk, element: &Element, kind: Callout, style: &Style) {
     walk.push(Block::Callout { kind, blocks });
 }
 
-/// The title of a macro in bold, and what it holds.
+/// Returns the title of a macro in bold, followed by its content.
 fn boxed(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
     let title = parameter(element, "title");
     let strong = Style::default().marked(Marks::STRONG);
@@ -101,20 +101,20 @@ fn title(walk: &mut Walk, element: &Element) {
     }
 }
 
-/// All that a macro holds but its parameters.
+/// Writes the content of a macro without its parameters.
 fn rest(walk: &mut Walk, element: &Element, style: &Style) {
     for body in element.elements().filter(|child| child.name.ends_with("-body")) {
         walk.section(body, style);
     }
 }
 
-/// Empty where there is none.
+/// Returns a parameter, or an empty string.
 fn parameter(element: &Element, name: &str) -> String {
     let is_it = |child: &&Element| child.name == "ac:parameter" && child.attribute("ac:name") == name;
     element.elements().find(is_it).map(value).unwrap_or_default()
 }
 
-/// What a parameter says, or the resource it names.
+/// Returns the text of a parameter, or the resource that it names.
 fn value(parameter: &Element) -> String {
     let text = parameter.text().trim().to_owned();
     if !text.is_empty() {

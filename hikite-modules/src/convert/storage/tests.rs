@@ -1,4 +1,4 @@
-//! What Confluence stores as Markdown, and Markdown as Confluence stores it.
+//! Tests of the storage format to Markdown and back.
 
 use super::{from_markdown, to_markdown};
 
@@ -7,7 +7,7 @@ fn check(xhtml: &str, expected: &str) {
     assert_eq!(to_markdown(xhtml), expected);
 }
 
-/// What is written, and read as what it was written from.
+/// Checks both directions.
 #[track_caller]
 fn check_both(markdown: &str, expected: &str) {
     assert_eq!(from_markdown(markdown), expected);

@@ -1,4 +1,4 @@
-//! Markdown as storage format.
+//! Writes blocks in the storage format.
 
 use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, plain};
 use super::super::markup;
@@ -13,7 +13,7 @@ pub(super) fn blocks(blocks: &[Block]) -> String {
 #[derive(Default)]
 struct Writer {
     out: String,
-    /// How many tasks were written; each has a number of its own.
+    /// Number of tasks written so far, used as task ids.
     tasks: usize,
 }
 
@@ -87,13 +87,13 @@ impl Writer {
         let language = language.split([' ', ',', '{']).next().unwrap_or_default();
         self.parameter("language", language);
         self.out.push_str("<ac:plain-text-body><![CDATA[");
-        // The end of CDATA inside it is cut in two, each half in a section of its own.
+        // A CDATA end inside the text is split across two sections.
         let text: String = text.replace("]]>", "]]]]><![CDATA[>").chars().map(markup::shown).collect();
         self.out.push_str(&text);
         self.out.push_str("]]></ac:plain-text-body></ac:structured-macro>");
     }
 
-    /// Items in a row that are tasks, or are none, make one list.
+    /// Writes a list. Consecutive items with or without a checkbox form one list each.
     fn list(&mut self, start: Option<u64>, items: &[Item]) {
         let mut number = start;
         for group in items.chunk_by(|a, b| a.checked.is_some() == b.checked.is_some()) {
@@ -218,7 +218,7 @@ fn image(alt: &str, url: &str, out: &mut String) {
     out.push_str("</ac:image>");
 }
 
-/// What an address with a scheme of Confluence names.
+/// Returns the resource element of a URL with a Confluence scheme.
 fn resource(url: &str) -> Option<String> {
     let (scheme, name) = url.split_once(':').filter(|(_, name)| !name.is_empty())?;
     let (tag, attributes) = match scheme {

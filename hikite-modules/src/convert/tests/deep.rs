@@ -1,4 +1,4 @@
-//! What is nested deeper than any stack is told as flat as it must be.
+//! Tests that input nested deeper than any stack is flattened.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,7 @@ fn deep_markdown_is_read() {
     from_markdown(&format!("{}日本語", "<details>\n\n".repeat(10_000)));
 }
 
-/// A value with as many levels, each in a member of the next. It is made and taken apart without recursion.
+/// Builds a value with this many levels, without recursion.
 fn nested(levels: usize, level: &Value, member: &str) -> Value {
     let text = json!({ "type": "text", "text": "日本語" });
     (0..levels).fold(Value::Null, |inner, _| {
@@ -53,7 +53,8 @@ fn nested(levels: usize, level: &Value, member: &str) -> Value {
     })
 }
 
-/// How often the text is told. Takes the value apart before anything can fail.
+/// Counts the text in the output. Takes the value apart first, without recursion, so that a failure does not overflow
+/// the stack.
 fn told(value: Value, markdown: &str) -> usize {
     let mut open = vec![value];
     while let Some(value) = open.pop() {

@@ -1,11 +1,11 @@
-//! Documents for property tests: trees as Markdown can say them, full of signs that could be markup.
+//! Generators for property tests: trees that Markdown can express, full of possible markup.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::super::markdown::{Block, Callout, Inline, Item, Kind, Marks, Style, tidy};
 
-/// Words of many scripts, and signs that mean something somewhere.
+/// Generates words of many scripts, and characters that are markup somewhere.
 pub(super) fn text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         4 => "[a-z]{1,6}",
@@ -39,7 +39,7 @@ fn url() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// Where pictures are; people are not.
+/// Generates image URLs.
 fn picture() -> impl Strategy<Value = String> {
     url().prop_filter("a picture", |url| !url.starts_with("user:"))
 }
@@ -63,7 +63,7 @@ fn inline() -> impl Strategy<Value = Inline> {
     plain.prop_map(|(kind, style)| Inline { kind, style })
 }
 
-/// A line in its one form.
+/// Generates a line in canonical form.
 pub(super) fn line() -> impl Strategy<Value = Vec<Inline>> {
     vec(inline(), 1..6).prop_map(tidy).prop_filter("a line", |line| {
         let is_blank = |inline: &Inline| matches!(&inline.kind, Kind::Text(text) if text.trim().is_empty());
@@ -71,7 +71,7 @@ pub(super) fn line() -> impl Strategy<Value = Vec<Inline>> {
     })
 }
 
-/// A line as markup can say it: blanks are one, breaks are one, and there are no equations.
+/// Generates a line that markup can express: single blanks, single breaks, no equations.
 fn summary() -> impl Strategy<Value = Vec<Inline>> {
     line().prop_map(|line| {
         let simple = line.into_iter().map(|inline| match &inline.kind {
@@ -144,7 +144,7 @@ pub(super) fn tree() -> impl Strategy<Value = Vec<Block>> {
     vec(block, 1..5)
 }
 
-/// A list that ends with an item that says something.
+/// Builds a list whose last item is not empty.
 fn list((start, mut items): (Option<u64>, Vec<Item>)) -> Block {
     while items.pop_if(|last| last.checked.is_none() && last.blocks.is_empty()).is_some() {}
     if items.is_empty() {

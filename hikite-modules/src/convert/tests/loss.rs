@@ -1,4 +1,4 @@
-//! No word is lost in either direction.
+//! Tests that no word is lost in either direction.
 
 mod source;
 
@@ -11,7 +11,7 @@ use super::super::{adf, html, notion, storage};
 use super::generate::tree;
 use super::{missing, said, texts};
 
-/// All texts in a value, as they stand.
+/// Returns all strings in a value.
 fn strings(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -21,7 +21,7 @@ fn strings(value: &Value) -> String {
     }
 }
 
-/// All texts in markup, and what its attributes say.
+/// Returns all texts in markup, including alternative texts.
 fn markup_strings(nodes: &[Node]) -> String {
     let element = |element: &Element| {
         let said = element.attribute("ac:alt").to_owned();

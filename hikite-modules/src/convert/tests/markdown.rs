@@ -1,4 +1,4 @@
-//! A tree that is written is read as the same tree.
+//! Tests that a written tree parses as the same tree.
 
 use proptest::prelude::*;
 

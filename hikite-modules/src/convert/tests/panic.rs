@@ -1,4 +1,4 @@
-//! Nothing that arrives can make a converter panic.
+//! Tests that no input makes a converter panic.
 
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::super::{adf, html, notion, storage};
 use super::generate::text;
 
-/// Values whose members are named as those of services are.
+/// Generates values with the member names of services.
 fn json() -> impl Strategy<Value = Value> {
     let name = || {
         prop::sample::select(vec![

@@ -1,5 +1,5 @@
-//! What was written once is written the same again: Markdown that comes back from a service and goes there again
-//! does not wander.
+//! Tests that a second round trip changes nothing, so that Markdown does not drift when it is read and written
+//! repeatedly.
 
 use proptest::prelude::*;
 

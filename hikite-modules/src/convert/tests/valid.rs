@@ -1,4 +1,4 @@
-//! What is written is what services take: by their own schemas, and by the rules of XML.
+//! Tests the output against the schemas of the services and the rules of XML.
 
 use std::sync::LazyLock;
 
@@ -61,7 +61,7 @@ fn schemas_refuse_what_is_wrong() {
     assert_eq!(fault("<a:b c=\"&quot;\"><![CDATA[<&]]></a:b>日本 &amp; <br/>"), None);
 }
 
-/// The first thing that is not well-formed, by a reader that knows only what we write.
+/// Returns the first violation of well-formedness, found by a parser that knows only our output.
 fn fault(text: &str) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Values that try to lead a request elsewhere.
+//! Tests with values that try to redirect a request.
 
 use hikite_testkit::api::{Answer, Api};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::file::RequestFile;
 use crate::module::request::Request;
 use crate::scope::Scope;
 
-/// What people have tried on others.
+/// Known injection attempts.
 const TRICKS: &[&str] = &[
     "..",
     ".",
@@ -69,7 +69,7 @@ fn request(path: &str) -> Request {
     Request::new(&file, &names).expect("a request")
 }
 
-/// The path as a server takes it apart: never other segments than the file has.
+/// Checks that the decoded path has exactly the segments of the template.
 fn holds(value: &str) {
     let scope = Scope::default().with("id", Value::from(value)).with("path", Value::from(value));
     if let Ok(filled) = request("/things/{id}/end").fill(&scope) {
@@ -114,7 +114,7 @@ proptest! {
     }
 }
 
-/// Ten thousand values, the same in every run: tricks, tricks inside others, and whatever bytes make a text.
+/// Returns ten thousand values, equal in every run: known attempts, combinations of them, and random characters.
 fn values() -> Vec<String> {
     let mut state = 0x2026_1115_u64;
     let mut random = move |below: usize| {
@@ -140,7 +140,7 @@ fn values() -> Vec<String> {
     values
 }
 
-/// Beside the value the path is what it was.
+/// Checks that the path is unchanged apart from the value.
 #[track_caller]
 fn stays(usual: &str, path: &str, value: &str, name: &str) {
     let target: http::Uri =
@@ -157,8 +157,8 @@ fn stays(usual: &str, path: &str, value: &str, name: &str) {
     }
 }
 
-/// Every place in every path of the services that come with hikite, each with all of them: the method, the host and all
-/// other segments stay, or the call is refused.
+/// Tests every path placeholder of the built-in modules with all values: method, host and all other segments stay, or
+/// the call is refused.
 #[test]
 fn no_argument_leads_a_request_of_ours_elsewhere() {
     let values = values();

@@ -1,4 +1,4 @@
-//! Lists in parts, in every way that services have of giving them.
+//! Tests of all pagination styles.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ async fn one_page_is_told_how_to_go_on() {
     assert_eq!(api.last().query, "size=2");
     let shown = compact(&service, "by_query", json!({ "cursor": "c1", "page_size": 3 })).await;
     assert_eq!(api.last().query, "size=3&start=c1");
-    // The same cursor again would lead round in a circle.
+    // A repeated cursor would loop forever.
     assert_eq!(shown, json!({ "things": [{ "id": 0, "name": "N0!" }, { "id": 1, "name": "N1!" }] }));
     let shown = compact(&service, "by_query", json!({})).await;
     assert_eq!(shown["next_cursor"], "c1");
@@ -138,7 +138,7 @@ async fn a_list_ends_where_the_caller_says_and_says_where_it_goes_on() {
     assert_eq!(ids(&result.value()["structuredContent"]["items"]), [0, 1, 2, 3]);
     assert_eq!(result.value()["_meta"]["hikite/page"]["next_cursor"], "c4");
     assert_eq!(api.last().json()["size"], 1, "no more than is wanted");
-    // Where pages cannot be smaller, the page that was cut is begun again.
+    // If pages cannot be smaller, the truncated page is fetched again.
     api.script("/api/number", [Answer::json(&json!(items(0..2))), Answer::json(&json!(items(2..4)))]);
     let result = call_raw(&service, "by_number", json!({ "fetch_all": true, "max_items": 3 }))
         .await

@@ -1,4 +1,4 @@
-//! Recorded answers in the shape of their module: how much shorter they are, and that what a model needs is there.
+//! Tests of shapes with recorded responses: their size, and that essential words are included.
 
 use hikite_core::compact::{Shape, compact as compacted, parse};
 use serde_json::Map;
@@ -15,7 +15,7 @@ fn shown(module: &str, tool: &str, arguments: Value, answer: &str) -> (usize, St
     (value.to_string().len(), text)
 }
 
-/// At most so many percent of the answer are shown, these words among them.
+/// Checks that at most this percentage of the response is shown, including these words.
 #[track_caller]
 fn check(tool: (&str, &str), arguments: Value, answer: &str, percent: usize, words: &[&str]) {
     let (before, text) = shown(tool.0, tool.1, arguments, answer);

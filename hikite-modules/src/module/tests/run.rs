@@ -1,4 +1,4 @@
-//! What is sent, and what is shown of the answer.
+//! Tests of requests sent and results shown.
 
 use hikite_core::error::Kind;
 use hikite_core::source::State;

@@ -1,4 +1,4 @@
-//! Accounts with one site, several or none, and the address that follows from them.
+//! Tests of accounts with one site, several or none, and their base URLs.
 
 use hikite_core::error::Kind;
 use hikite_testkit::api::{Answer, Api};
@@ -19,7 +19,7 @@ fn site(id: &str, host: &str) -> Value {
 #[tokio::test]
 async fn the_only_site_is_meant_and_looked_up_once() {
     let api = Api::start().await;
-    // Once for each product of it.
+    // Listed once per product.
     api.answer(
         SITES,
         Answer::json(&json!([site("c-1", "one.atlassian.net"), site("c-1", "one.atlassian.net")])),

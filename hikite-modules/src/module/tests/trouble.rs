@@ -1,4 +1,4 @@
-//! What services do when they are in trouble, and what becomes of a call then.
+//! Tests of failing services.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn nobody_waits_for_minutes() {
     let error = call(&service, "get", thing()).await.expect_err("a refusal");
     assert_eq!((error.kind, error.retry_after), (Kind::RateLimit, Some(Duration::from_secs(120))));
     assert_eq!(&*error.message, "Toy answered 429: slow down");
-    // Until then nothing more is sent.
+    // Nothing more is sent until then.
     let error = call(&service, "get", thing()).await.expect_err("a refusal");
     assert_eq!((error.kind, api.count()), (Kind::RateLimit, 1));
     assert!(error.retry_after.is_some_and(|wait| wait > Duration::from_secs(60)));
@@ -164,7 +164,7 @@ async fn half_an_answer_is_none() {
     api.answer(PATH, Answer::bytes("application/json", "{\"id\": 1, \"na"));
     let error = call(&toy(&api), "get", thing()).await.expect_err("a failure");
     assert_eq!((error.kind, api.count()), (Kind::ToolExecution, 1));
-    // One that breaks off is asked for again, where that changes nothing.
+    // A broken response to a read is requested again.
     api.script(PATH, [well().cut_after(4), well()]);
     assert_eq!(call(&toy(&api), "get", thing()).await.expect("an answer")["id"], 1);
 }
@@ -197,7 +197,7 @@ async fn a_service_that_drips_is_left_when_its_caller_leaves() {
         assert!(stream.read(&mut request).await.expect("a request") > 0);
         let head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n";
         stream.write_all(head).await.expect("the head");
-        // For ever, or until nobody listens any more.
+        // Writes until the client disconnects.
         while stream.write_all(b" ").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -1,4 +1,4 @@
-//! A line as nodes.
+//! Writes inline content as ADF nodes.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(super) fn nodes(line: &[Inline]) -> Vec<Value> {
     nodes
 }
 
-/// A person, where a link says so.
+/// Converts a `user:` link to a mention.
 fn mention(pieces: &[Inline]) -> Option<Value> {
     let id = pieces[0].style.link.as_deref()?.strip_prefix("user:").filter(|id| !id.is_empty())?;
     let text = plain(pieces);
@@ -40,7 +40,7 @@ fn text_node(text: &str, piece: &Inline) -> Value {
     json!({ "type": "text", "text": text, "marks": marks })
 }
 
-/// Code takes no other mark but a link.
+/// Returns the marks of a piece. Code allows no other mark but a link.
 fn marks(piece: &Inline) -> Vec<Value> {
     let mut marks = Vec::new();
     let has = |mark| piece.style.marks.has(mark);
@@ -70,12 +70,12 @@ fn link(piece: &Inline) -> Option<Value> {
     Some(json!({ "type": "link", "attrs": { "href": url } }))
 }
 
-/// The id and the collection of a file that Atlassian keeps.
+/// Parses the id and the collection of a file that Atlassian stores.
 fn file(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("media:")?.split_once('/').filter(|(id, _)| !id.is_empty())
 }
 
-/// An image as a block of its own, if it can be one.
+/// Converts an image to a media block, if possible.
 pub(super) fn media(piece: &Inline) -> Option<Value> {
     let Kind::Image { alt, url } = &piece.kind else { return None };
     let mut attributes = match file(url) {
@@ -95,7 +95,7 @@ pub(super) fn media(piece: &Inline) -> Option<Value> {
     Some(media)
 }
 
-/// An image where only a line can stand: a file is one there too, anything else is a link.
+/// Converts an image inside a line: a stored file becomes inline media, anything else a link.
 fn inline_image(alt: &str, url: &str, piece: &Inline) -> Value {
     if let Some((id, collection)) = file(url) {
         return json!({ "type": "mediaInline", "attrs": { "type": "image", "id": id, "collection": collection, "alt": alt } });

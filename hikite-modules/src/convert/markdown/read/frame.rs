@@ -1,5 +1,5 @@
-//! Blocks that are still open, innermost last. Beyond the depth of a tree nothing is opened any more: what is inside
-//! goes to the innermost that is.
+//! Stack of open blocks, innermost last. Beyond the depth limit no block is opened, and content goes to the innermost
+//! open one.
 
 use super::super::{Block, Callout, DEPTH_MAX, Inline, Item};
 
@@ -15,7 +15,7 @@ pub(super) enum Holder {
 pub(super) struct Frames {
     top: Vec<Block>,
     open: Vec<Frame>,
-    /// How many were opened too deep to be there.
+    /// Number of blocks that were not opened for exceeding the depth limit.
     beyond: usize,
 }
 
@@ -32,7 +32,7 @@ impl Frames {
         let levels = self.open.iter().filter(|frame| !matches!(frame.holder, Holder::Item)).count();
         if self.beyond > 0 || !is_item && levels >= DEPTH_MAX {
             if let Holder::Details(summary) = holder {
-                // Nothing tells where this one would end.
+                // Its end tag is not tracked beyond the depth limit.
                 self.push(Block::Paragraph(summary));
             } else {
                 self.beyond += 1;
@@ -55,14 +55,14 @@ impl Frames {
         }
     }
 
-    /// Whether the item that is open is done.
+    /// Sets the checkbox of the open item.
     pub(super) fn check(&mut self, checked: bool) {
         if let Some(frame) = self.open.last_mut().filter(|_| self.beyond == 0) {
             frame.checked = Some(checked);
         }
     }
 
-    /// Ends the innermost, and all `<details>` that nobody ended in it.
+    /// Closes the innermost block, and all unclosed `<details>` in it.
     pub(super) fn close(&mut self) {
         if self.beyond > 0 {
             self.beyond -= 1;

@@ -1,4 +1,4 @@
-//! One line while it is read: which marks are open, and where a link leads.
+//! Parser state of one line: open marks and the current link.
 
 use std::rc::Rc;
 
@@ -10,10 +10,10 @@ use super::super::{Inline, Kind, Marks, Style};
 #[derive(Default)]
 pub(super) struct Inlines {
     pieces: Vec<Inline>,
-    /// What is open, with the tag that opened it where it was one.
+    /// Open marks, links and tags, innermost last.
     open: Vec<Open>,
     style: Style,
-    /// How many images are open; their words are all theirs.
+    /// URLs of open images. Text inside them is the alternative text.
     images: Vec<String>,
     alt: String,
     soft: bool,
@@ -31,7 +31,7 @@ impl Inlines {
         self.pieces.is_empty()
     }
 
-    /// The whole line, and whether it had an equation that stands alone.
+    /// Returns the line, and whether it contains a display equation.
     pub(super) fn take(&mut self) -> (Vec<Inline>, bool) {
         let line = std::mem::take(self);
         (line.pieces, line.is_equation)
@@ -126,7 +126,7 @@ impl Inlines {
         self.pieces.push(Inline::new(kind, &self.style));
     }
 
-    /// The end of a line in the source is a blank, but not between two characters of a script without blanks.
+    /// Inserts a blank for a soft line break, except between two characters of a script without spaces.
     fn spaced(&mut self, text: &str) {
         if !std::mem::take(&mut self.soft) {
             return;
@@ -142,13 +142,13 @@ impl Inlines {
     }
 
     fn mark(&mut self, mark: Marks) {
-        // The same mark may be open already, and then stays open.
+        // The mark may already be open, and then stays open.
         let fresh = if self.style.marks.has(mark) { Marks::default() } else { mark };
         self.open.push(Open::Mark(fresh));
         self.style = self.style.marked(mark);
     }
 
-    /// Ends the innermost that Markdown opened, and every tag that nobody ended in it.
+    /// Closes the innermost mark or link, and every unclosed tag in it.
     fn close(&mut self) {
         while let Some(open) = self.open.pop() {
             match open {
@@ -165,7 +165,7 @@ impl Inlines {
         }
     }
 
-    /// A tag that says what Markdown cannot. One that HTML does not know is a text in pointed brackets.
+    /// Handles an inline HTML tag. Unknown tags are text.
     fn tag(&mut self, text: &str) {
         if text.starts_with("<!--") || text.starts_with("<?") || text.starts_with("<!") {
             return;
@@ -201,8 +201,8 @@ impl Inlines {
     }
 }
 
-/// Scripts that put no blanks between words: from the ideographic marks through kana and Han to Hangul's neighbours,
-/// and full-width forms. Hangul itself has blanks.
+/// Returns `true` for scripts without spaces between words: ideographic marks through kana and Han, and full-width
+/// forms. Hangul uses spaces.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{a4cf}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }

@@ -1,6 +1,6 @@
-//! Where a link or an image leads, as Markdown.
+//! Link and image destinations in Markdown.
 
-/// Whether an address can stand between `<` and `>` as a link of its own.
+/// Returns `true` if a URL can be written as an autolink in `<` and `>`.
 pub(super) fn is_plain(url: &str) -> bool {
     let is_scheme = |scheme: &str| {
         (2..=32).contains(&scheme.len())
@@ -11,7 +11,7 @@ pub(super) fn is_plain(url: &str) -> bool {
     url.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) && is_bare()
 }
 
-/// Appends what stands in the round brackets.
+/// Appends the destination in parentheses.
 pub(super) fn write(url: &str, in_cell: bool, out: &mut String) {
     let angled =
         url.is_empty() || url.starts_with('<') || url.contains(|c: char| " ()".contains(c) || c.is_control());

@@ -1,19 +1,18 @@
-//! A line of text as Markdown. Markers are tried first, as people write them; where a reader would not find the same
-//! line again (`**「注意」**です` is not bold: there must be a blank), tags say the same, and at last
-//! everything that could be markup is escaped.
+//! Writes a line as Markdown. Markers are tried first; if parsing does not return the same line, HTML tags are used
+//! (`**「注意」**です` is not bold without a blank), and finally everything that could be markup is escaped.
 
 use super::super::escape::{self, Pairs, Spot};
 use super::super::read::read;
 use super::super::{Block, Inline, Kind, Marks, Style, tidy};
 use super::address;
 
-/// Where a line stands, and what that forbids.
+/// Context of a line, and its restrictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Paragraph,
-    /// One line alone.
+    /// Single line.
     Heading,
-    /// One line alone, in which a bar ends the cell.
+    /// Single line that ends at a bar.
     Cell,
 }
 
@@ -24,7 +23,7 @@ enum Manner {
     Escaped,
 }
 
-/// What a reader will find to be this line again.
+/// Returns Markdown that parses as this line.
 pub(super) fn line(inlines: &[Inline], place: Place) -> String {
     let line = tidy(inlines.to_vec());
     for manner in [Manner::Markers, Manner::Tags] {
@@ -60,14 +59,14 @@ struct Writer {
     pairs: Pairs,
 }
 
-/// One thing that encloses pieces.
+/// Link or mark that encloses pieces.
 #[derive(Clone, Copy)]
 enum Layer {
     Link,
     Mark(Marks),
 }
 
-/// From the outside to the inside, where two of them enclose the same pieces.
+/// Layers, outermost first, for pieces enclosed by several.
 const LAYERS: [Layer; 7] = [
     Layer::Link,
     Layer::Mark(Marks::STRONG),
@@ -78,7 +77,7 @@ const LAYERS: [Layer; 7] = [
     Layer::Mark(Marks::SUPERSCRIPT),
 ];
 
-/// What stands around the pieces that are being written.
+/// Context of the pieces being written.
 #[derive(Clone, Copy)]
 struct Around<'a> {
     open: &'a Style,
@@ -195,7 +194,7 @@ impl Writer {
             pairs: self.pairs,
         };
         escape::lightly(text, spot, out);
-        // The hashes at the end of a heading belong to it otherwise.
+        // Trailing hashes of a heading would be removed.
         if self.place == Place::Heading && around.after.is_none() && text.ends_with('#') {
             out.pop();
             out.push_str("\\#");
@@ -223,13 +222,13 @@ impl Writer {
     }
 }
 
-/// How many times a character follows itself at most.
+/// Returns the length of the longest run of a character.
 pub(super) fn longest_run(text: &str, wanted: char) -> usize {
     let runs = text.split(|c| c != wanted).map(str::len);
     runs.max().unwrap_or_default()
 }
 
-/// The layer that encloses the most of these pieces, counted from the first, and how many.
+/// Returns the layer that encloses the most pieces from the first on, and their number.
 fn widest(pieces: &[Inline], open: &Style) -> (Option<Layer>, usize) {
     let mut best = (None, 1);
     for layer in LAYERS {
@@ -256,7 +255,7 @@ fn opened(open: &Style, layer: Layer, piece: &Inline) -> Style {
     }
 }
 
-/// What a piece begins with once it is written, as far as others must know.
+/// Returns the first character of a piece as written, as far as its neighbour depends on it.
 fn first_char(piece: &Inline, open: &Style) -> Option<char> {
     match &piece.kind {
         Kind::Break => Some('\n'),
@@ -279,7 +278,7 @@ fn marker(mark: Marks) -> Option<&'static str> {
     }
 }
 
-/// The tag that says what a mark says.
+/// Returns the HTML tag of a mark.
 pub(in crate::convert) fn tag(mark: Marks) -> &'static str {
     match mark {
         Marks::STRONG => "strong",
@@ -292,7 +291,7 @@ pub(in crate::convert) fn tag(mark: Marks) -> &'static str {
     }
 }
 
-/// Whether markers around this would be taken for markers: both must lean against a word.
+/// Returns `true` if markers around this text are parsed as markers (flanking rules).
 fn may_mark(before: Option<char>, inner: &str, after: Option<char>) -> bool {
     let leans = |inside: Option<char>, outside: Option<char>| {
         let outside_ends = outside.is_none_or(|c| c.is_whitespace() || is_punctuation(c));
@@ -301,7 +300,7 @@ fn may_mark(before: Option<char>, inner: &str, after: Option<char>) -> bool {
     leans(inner.chars().next(), before) && leans(inner.chars().next_back(), after)
 }
 
-/// What is neither a letter nor a number nor a blank; symbols are counted too.
+/// Returns `true` for characters that are neither letters, numbers nor blanks, including symbols.
 fn is_punctuation(c: char) -> bool {
     !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control()
 }

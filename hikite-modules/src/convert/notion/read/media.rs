@@ -1,11 +1,11 @@
-//! Blocks that stand for something elsewhere: files, links, other pages. They are links, and images are images.
+//! Blocks that refer to something elsewhere: files, links, other pages. They become links or images.
 
 use serde_json::Value;
 
 use super::super::super::markdown::{Inline, Kind, Style};
 use super::super::rich_text;
 
-/// The line that a block of this kind is, if it is of such a kind.
+/// Returns the line for a block of such a kind, else `None`.
 pub(super) fn line(kind: &str, body: &Value, block: &Value) -> Option<Vec<Inline>> {
     let id = block["id"].as_str().unwrap_or_default();
     let plain = Style::default();
@@ -49,7 +49,7 @@ fn push_caption(body: &Value, line: &mut Vec<Inline>) {
     }
 }
 
-/// Where a file is, or its id where it has no address yet.
+/// Returns the URL of a file, or its id if it has none yet.
 fn file(body: &Value) -> String {
     let url = ["external", "file"].iter().find_map(|name| body[name]["url"].as_str());
     url.or_else(|| body["file_upload"]["id"].as_str()).unwrap_or_default().to_owned()

@@ -1,13 +1,13 @@
-//! A line as rich text: texts of at most 2000 characters, as programs in JavaScript count them, each with its marks.
+//! Writes a line as rich text: texts of at most 2000 UTF-16 code units, each with its marks.
 
 use serde_json::{Map, Value, json};
 
 use super::super::super::markdown::{Inline, Kind, Style, plain};
 use super::super::rich_text::ANNOTATIONS;
 
-/// How many pieces a block may hold.
+/// Maximum number of pieces in a block.
 pub(super) const PIECES_MAX: usize = 100;
-/// How long an equation may be.
+/// Maximum length of an equation.
 pub(super) const EXPRESSION_MAX: usize = 1000;
 const TEXT_MAX: usize = 2000;
 const ADDRESS_MAX: usize = 2000;
@@ -21,7 +21,7 @@ pub(super) fn pieces(line: &[Inline]) -> Vec<Value> {
     pieces.done
 }
 
-/// A text without marks, as rich text.
+/// Returns plain text as rich text.
 pub(super) fn texts(text: &str) -> Vec<Value> {
     let mut pieces = Pieces::default();
     pieces.text(text, &Style::default());
@@ -29,13 +29,13 @@ pub(super) fn texts(text: &str) -> Vec<Value> {
     pieces.done
 }
 
-/// Whether an address is one of the web.
+/// Returns `true` for HTTP URLs.
 pub(super) fn is_web(url: &str) -> bool {
     let is_web = url.starts_with("https://") || url.starts_with("http://");
     is_web && url.len() <= ADDRESS_MAX && !url.contains(char::is_whitespace)
 }
 
-/// Whether Notion takes an address for a link.
+/// Returns `true` if Notion accepts this URL as a link.
 fn is_link(url: &str) -> bool {
     is_web(url) || url.starts_with("mailto:") || url.starts_with("tel:")
 }
@@ -43,13 +43,13 @@ fn is_link(url: &str) -> bool {
 #[derive(Default)]
 struct Pieces {
     done: Vec<Value>,
-    /// What has one style so far.
+    /// Collected text of the current style.
     text: String,
     style: Style,
 }
 
 impl Pieces {
-    /// Pieces that lead to the same place.
+    /// Writes pieces with the same link.
     fn group(&mut self, group: &[Inline]) {
         let url = group[0].style.link.as_deref();
         if let Some(id) = url.and_then(|url| url.strip_prefix("user:"))
@@ -63,7 +63,7 @@ impl Pieces {
         for piece in group {
             self.piece(piece);
         }
-        // Where Notion would refuse the address, it is told in the text.
+        // A URL that Notion would reject is written into the text.
         if let Some(url) = url.filter(|url| !is_link(url)) {
             self.text(&format!(" ({url})"), &Style::default());
         }
@@ -115,7 +115,7 @@ impl Pieces {
     }
 }
 
-/// Only the marks that there are.
+/// Adds the marks that are set.
 fn annotate(style: &Style, piece: &mut Value) {
     let there = ANNOTATIONS.iter().filter(|(_, mark)| style.marks.has(*mark));
     let annotations: Map<String, Value> =
@@ -125,7 +125,7 @@ fn annotate(style: &Style, piece: &mut Value) {
     }
 }
 
-/// A text cut at the limit, but never within a character.
+/// Splits text at the limit, but never inside a character.
 fn chunks(text: &str) -> Vec<&str> {
     let mut chunks = Vec::new();
     let (mut start, mut length) = (0, 0);
@@ -142,7 +142,7 @@ fn chunks(text: &str) -> Vec<&str> {
     chunks
 }
 
-/// Whether this can be the id of a user.
+/// Returns `true` if this can be a user id.
 fn is_id(id: &str) -> bool {
     let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
     digits == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')

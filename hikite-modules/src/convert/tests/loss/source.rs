@@ -1,4 +1,4 @@
-//! Documents as services would give them, each with the words that must come through.
+//! Generators of documents as services return them, each with the words that must be preserved.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::generate::text;
 
-/// A text whose blanks are those that every form keeps.
+/// Generates text with single blanks, which every format preserves.
 fn words() -> impl Strategy<Value = String> {
     text()
         .prop_map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -24,7 +24,7 @@ fn rich_text() -> impl Strategy<Value = (Value, Vec<String>)> {
     })
 }
 
-/// Members of a block that hold rich text, by its type.
+/// Block types and their members with rich text.
 const BLOCKS: &[(&str, &str)] = &[
     ("paragraph", "rich_text"),
     ("heading_1", "rich_text"),
@@ -196,7 +196,7 @@ const TAGS: &[&str] = &[
     "ac:unheard-of",
 ];
 
-/// Well-formed markup of tags that hold each other in any way.
+/// Generates well-formed markup with arbitrary nesting.
 pub(super) fn markup() -> impl Strategy<Value = (String, Vec<String>)> {
     let leaf = words().prop_map(|text| (escape(&text), vec![text]));
     let code = words().prop_map(|text| {
