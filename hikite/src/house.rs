@@ -61,7 +61,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 const WRITE_DOWN: u32 = 10;
 /// Polls between removals of expired entries: ten minutes.
 const SWEEP: u32 = 1200;
-/// Polls between rotations of the token signing keys: ten seconds.
+/// Polls between checks of the token signing keys: ten seconds.
 const TEND: u32 = 20;
 
 pub struct House {
