@@ -14,7 +14,7 @@ use super::url;
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// Returns `true` if `OTEL_SDK_DISABLED` is set.
+/// Returns `true` if `OTEL_SDK_DISABLED` is `true`.
 pub(crate) fn is_disabled(env: &dyn Fn(&str) -> Option<String>) -> bool {
     env("OTEL_SDK_DISABLED").is_some_and(|word| word.trim().eq_ignore_ascii_case("true"))
 }

@@ -32,7 +32,7 @@ fn loaded(text: &str) -> Config {
     load(text).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
-/// Returns the error lines without the folder.
+/// Asserts the error lines, with the folder removed.
 #[track_caller]
 fn refused(text: &str, expected: &str) {
     let problems = load(text).expect_err(text).to_string();
