@@ -101,7 +101,7 @@ impl Steps {
         Self { what: what.to_owned(), total, done: 0, started: Instant::now(), bar: None, told: false }
     }
 
-    /// Counts one step. Nothing is shown before `LONG` has passed.
+    /// Counts one step. Nothing is shown during the first second.
     pub(crate) fn step(&mut self) {
         self.done += 1;
         if !self.told && self.started.elapsed() >= LONG {

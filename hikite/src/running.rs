@@ -244,8 +244,8 @@ fn has_terminal() -> bool {
     std::io::stderr().is_terminal() || std::io::stdin().is_terminal()
 }
 
-/// Hands sessions over to other nodes on SIGINT or SIGTERM, then cancels `stopping`. A second signal exits at once;
-/// the guards then stop the servers.
+/// Announces the shutdown to load balancers and other nodes on SIGINT or SIGTERM, then cancels `stopping`. A second
+/// signal exits at once; the guards then stop the servers.
 async fn stop_on_signal(
     mut signals: Signals,
     app: Arc<App>,

@@ -59,7 +59,7 @@ impl Telemetry {
         Ok(telemetry)
     }
 
-    /// Sends what is queued, within `FAREWELL`.
+    /// Sends what is queued, within a short time limit.
     pub(crate) async fn stop(self) {
         self.stopping.cancel();
         self.tasks.close();

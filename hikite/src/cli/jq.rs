@@ -1,6 +1,6 @@
 //! `hikite __jq BYTES SECONDS OUTPUT`: runs one untrusted jq program in a process that can be killed. For internal
-//! use. Reads `PROGRAM NUL INPUT` and writes the output or an error; the exit code tells which. The process drops its
-//! rights before it reads the program.
+//! use. Reads `PROGRAM NUL INPUT` and writes the output or an error; the exit code tells which. The process sets its
+//! resource limits before it reads the program.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
