@@ -1,5 +1,5 @@
 //! `hikite store restore`: restores the store from a backup. A copy of the backup is checked and re-encrypted under
-//! the current master key before the store is touched. The previous store is renamed, not deleted.
+//! the current master key before the store is touched. The previous store is kept beside it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
