@@ -19,7 +19,7 @@ use serde_json::json;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let outside = Outside { env: &|_| None, read: &|path| std::fs::read_to_string(path) };
-    // Nothing is kept between runs.
+    // Nothing is stored between runs.
     let config =
         Config::parse(r#"{ "store": { "url": "sqlite::memory:" } }"#, Path::new("embed.json"), outside)?;
     let sum = json!({
@@ -56,7 +56,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A source: a whole module, with its own list and its own way to run.
+/// A source: a complete module with its own tool list and execution.
 #[derive(Debug)]
 struct Clock {
     started: std::time::Instant,

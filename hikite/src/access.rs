@@ -1,4 +1,5 @@
-//! How upstream servers are logged in to: what the config says, who we are to others, and the vault for what they give us.
+//! OAuth logins to upstream servers: the settings from the config, our client identity, and token storage in the
+//! vault.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,12 +22,12 @@ use serde_json::Value;
 use crate::config::{AccessConfig, Config, GrantWord, ServerConfig};
 use crate::token;
 
-/// What is kept under one name is one secret.
+/// Vault field; each name holds one secret.
 const FIELD: &str = "kept";
-/// How long one process may take to renew a token.
+/// Maximum time one process may hold the lease to refresh a token.
 const TURN: Duration = Duration::from_secs(60);
 
-/// Nothing where a server is not logged in to.
+/// Returns the login settings of a server; `None` if it needs no login.
 pub(crate) fn of(config: &Config, server: &ServerConfig, safe: &Arc<Safe>) -> Result<Option<Access>> {
     let Some(access) = &server.access else { return Ok(None) };
     let base = base(config);
@@ -52,7 +53,7 @@ pub(crate) fn of(config: &Config, server: &ServerConfig, safe: &Arc<Safe>) -> Re
     }))
 }
 
-/// Where browsers reach us.
+/// Returns the base URL at which browsers reach hikite.
 pub(crate) fn base(config: &Config) -> String {
     match &config.server.public_url {
         Some(url) => url.trim_end_matches('/').to_owned(),
@@ -78,12 +79,12 @@ impl Signer for Key {
     }
 }
 
-/// What a server's authorization server gave us, in the vault.
+/// Tokens of one upstream server, stored in the vault.
 #[derive(Debug)]
 struct Kept {
     safe: Arc<Safe>,
     account: String,
-    /// Of this process and server alone.
+    /// Lease holder id, unique to this process and server.
     holder: String,
     lease: Mutex<Option<Lease>>,
 }

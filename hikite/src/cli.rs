@@ -1,4 +1,4 @@
-//! The command line: flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
+//! The command line: global flags, and one file per subcommand. Data goes to stdout, everything else to stderr.
 
 mod account;
 mod audit;
@@ -68,7 +68,7 @@ pub(crate) struct Common {
     /// How logs are written [default: text]
     #[arg(long, global = true, value_enum, env = "HIKITE_LOG_FORMAT")]
     log_format: Option<LogFormat>,
-    /// Whether the command serves clients: then the config has a say in what is logged.
+    /// `true` if the command serves clients: then the log settings of the config apply.
     #[arg(skip)]
     serves: bool,
 }
@@ -137,7 +137,7 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// What is wrong with the config or the flags ends with this code.
+/// Exit code for an invalid config or invalid flags.
 const WRONG_SETUP: u8 = 2;
 
 pub fn run() -> ExitCode {
@@ -200,7 +200,7 @@ fn execute(cli: Cli) -> Result<ExitCode> {
 }
 
 impl Common {
-    /// The config with the flags laid over it; its warnings go to the log.
+    /// Loads the config with the flags applied, and logs its warnings.
     pub(crate) fn load(&self) -> Result<Config> {
         let mut config = Config::load(self.config.as_deref(), &|name| std::env::var(name).ok())?;
         if self.serves {
@@ -216,7 +216,7 @@ impl Common {
     }
 }
 
-/// A set-up that must not start.
+/// A config or flag combination that must not start.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WrongSetup(pub(crate) String);
@@ -230,12 +230,12 @@ fn block_on_threads(threads: usize, command: impl Future<Output = Result<ExitCod
     let runtime = builder.worker_threads(threads).enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let outcome = runtime.block_on(command);
-    // A read of stdin cannot be taken back; it must not keep the program alive.
+    // A blocked read of stdin cannot be cancelled and must not keep the program alive.
     runtime.shutdown_timeout(Duration::from_millis(100));
     outcome
 }
 
-/// This very binary: it guards the processes of stdio servers.
+/// Returns the path of this binary, which also guards the processes of stdio servers.
 pub(crate) fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot tell where the hikite program is")
 }
@@ -248,7 +248,7 @@ fn complain(error: &anyhow::Error) {
     note(&if text.starts_with("error:") { text } else { format!("error: {text}") });
 }
 
-/// The message, or each single fault on a line of its own where the message only joins them, and what to do.
+/// Formats the message, or one line per fault where the message only joins them, and the hint.
 fn explained(error: &hikite_core::error::Error) -> String {
     let details = error.details.as_ref().and_then(Raw::items).unwrap_or_default();
     let faults = details.iter().filter_map(Raw::object);
@@ -267,12 +267,12 @@ fn explained(error: &hikite_core::error::Error) -> String {
     }
 }
 
-/// Prints data. Whoever reads it may have seen enough and gone.
+/// Prints data to stdout. A closed pipe is not an error.
 pub(crate) fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// Tells a person something beside the data.
+/// Prints a message to stderr.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -1,6 +1,6 @@
-//! The configuration: one JSONC file, read, held against its schema and checked as a whole. Loading is a
-//! function of the text and the outside, so that a reload is the same call again. What is wrong is reported
-//! all at once, each problem with its line, its path and the cure; a wrong file is never half accepted.
+//! The configuration: one JSONC file, parsed, validated against its schema and checked as a whole. Loading depends
+//! only on the text and `Outside`, so that a reload is the same call again. All problems are reported at once, each
+//! with its line, path and fix; an invalid file is never partly accepted.
 
 mod access;
 mod audit;
@@ -86,50 +86,50 @@ pub use vault::{KeyPlace, VaultSection};
 
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where it was read from; `None` for the defaults.
+    /// File it was read from; `None` for the defaults.
     pub file: Option<PathBuf>,
     pub server: ServerSection,
-    /// The upstream servers that are on, in the order of the file.
+    /// Enabled upstream servers, in file order.
     pub servers: Vec<ServerConfig>,
-    /// The names of those that are off. Categories may name them: they count as servers that are not running.
+    /// Names of disabled servers. Categories may name them: they count as servers that are not running.
     pub disabled: Vec<Arc<str>>,
     pub categories: Vec<Arc<CategoryRule>>,
-    /// The tools that the file itself describes.
+    /// Tools described in the file.
     pub tools: Vec<ToolConfig>,
-    /// The projects that the file itself describes.
+    /// Projects described in the file.
     pub projects: Vec<Arc<Project>>,
-    /// Which services are there.
+    /// Enabled service modules.
     pub modules: ModulesSection,
-    /// The accounts with which they are called.
+    /// Provider accounts that services are called with.
     pub providers: Vec<ProviderConfig>,
     pub egress: EgressSection,
-    /// What becomes of tools that nobody approved, where their server says nothing else.
+    /// Default handling of unapproved tools, where their server sets none.
     pub pins: Pinning,
     pub auth: Auth,
-    /// How people log in; `None` where they do not.
+    /// OAuth settings; `None` where OAuth is disabled.
     pub oauth: Option<OauthSection>,
-    /// Whose tokens are good here besides our own.
+    /// Identity providers whose tokens are accepted.
     pub issuers: Vec<IssuerRule>,
-    /// With whom people may log in.
+    /// Identity providers offered for login.
     pub logins: Vec<LoginRule>,
-    /// The mask of people who have none of their own.
+    /// Permissions of users who have none of their own.
     pub default_permissions: Option<Arc<Permissions>>,
     pub audit: AuditSection,
-    /// The store, where the file names one.
+    /// The configured store; `None` for the default.
     pub store: Option<StoreUrl>,
-    /// Where the key of the vault is.
+    /// Location of the vault's master key.
     pub vault: VaultSection,
     pub search: SearchSection,
     pub limits: Limits,
     pub telemetry: Telemetry,
-    /// The folder for what is kept between runs; it may not exist yet.
+    /// Data folder; it may not exist yet.
     pub data: PathBuf,
-    /// `file:line:column: path: message`, one line each.
+    /// Warnings as `file:line:column: path: message`.
     pub warnings: Vec<String>,
 }
 
 impl Config {
-    /// Reads the file that `find` names, or gives the defaults if there is none.
+    /// Reads the file that `find` returns, or the defaults if there is none.
     pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Problems> {
         let read = |path: &Path| std::fs::read_to_string(path);
         let outside = Outside { env, read: &read };
@@ -142,7 +142,7 @@ impl Config {
         Ok(Self { file: Some(path), ..config })
     }
 
-    /// `path` names the file in messages, and its folder is where relative paths start.
+    /// Parses a config. `path` names the file in messages; relative paths start at its folder.
     pub fn parse(text: &str, path: &Path, outside: Outside<'_>) -> Result<Self, Problems> {
         let name = path.display().to_string();
         let tree = jsonc::parse(text).map_err(|error| Problems::syntax(&name, text, &error))?;
@@ -162,13 +162,14 @@ impl Config {
         Ok(Self { warnings: report.finish()?, ..config })
     }
 
-    /// The store of the file, else a SQLite file in the data folder, which a flag may have moved.
+    /// Returns the configured store, or a SQLite file in the data folder, which a flag may override.
     pub fn store_url(&self) -> StoreUrl {
         self.store.clone().unwrap_or_else(|| StoreUrl::file(self.data.join("hikite.db")))
     }
 }
 
-/// Which file: the given one, else `HIKITE_CONFIG`, else `hikite.json` here or in the user's config folder.
+/// Returns the config file: the given one, `HIKITE_CONFIG`, or `hikite.json` in the working directory or the user's
+/// config folder.
 pub fn find(given: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let named = given
         .map(Path::to_owned)
@@ -180,7 +181,7 @@ pub fn find(given: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Optio
     })
 }
 
-/// A folder of the XDG base directory specification; relative values are to be ignored.
+/// Returns a folder of the XDG base directory specification, which says to ignore relative values.
 fn user_folder(env: &dyn Fn(&str) -> Option<String>, variable: &str, below_home: &str) -> Option<PathBuf> {
     let named = env(variable).map(PathBuf::from).filter(|folder| folder.is_absolute());
     named.or_else(|| {

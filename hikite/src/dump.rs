@@ -1,10 +1,10 @@
-//! Core dumps: a process that holds keys and tokens leaves none behind. Linux then also keeps other processes of the same
-//! user from reading its memory. `HIKITE_DUMPABLE=1` leaves it as it is, for debuggers and measurements.
+//! Disables core dumps, because the process holds keys and tokens. On Linux this also keeps other processes of the
+//! user from reading its memory. `HIKITE_DUMPABLE=1` leaves dumps enabled, for debuggers and profilers.
 
-/// The variable that keeps core dumps.
+/// Environment variable that leaves core dumps enabled.
 const VARIABLE: &str = "HIKITE_DUMPABLE";
 
-/// Switches core dumps off for this process, unless they are asked for. Programs that it starts decide for themselves.
+/// Disables core dumps for this process, unless `HIKITE_DUMPABLE` is set. Child processes decide for themselves.
 pub(crate) fn forbid() {
     if std::env::var_os(VARIABLE).is_some_and(|value| value == "1") {
         return;
@@ -12,7 +12,7 @@ pub(crate) fn forbid() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // A kernel that refuses this has none to give; hikite works all the same.
+        // A kernel that refuses has no core dumps to disable; hikite works without.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }

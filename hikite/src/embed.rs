@@ -1,4 +1,4 @@
-//! hikite as a part of another program: sources and functions of that program become tools like any others.
+//! Embeds hikite in another program, whose sources and functions become tools.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::house::House;
 use crate::running::settings;
 
-/// Puts a gateway together.
+/// Builds an embedded gateway.
 #[derive(Debug)]
 pub struct Builder {
     config: Config,
@@ -33,20 +33,20 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// With a config; `Config::parse("{}", …)` is that of a gateway of which nothing is said.
+    /// Creates a builder from a config; `Config::parse("{}", …)` is the default config.
     pub fn new(config: Config) -> Self {
         Self { config, program: None, modules: Vec::new(), tools: Vec::new() }
     }
 
-    /// The hikite program, which guards the processes of stdio servers and runs what is written in jq. Needed where the
-    /// config names such servers; without it there is no jq.
+    /// Sets the hikite binary, which guards stdio servers and runs jq programs. Required if the config names stdio
+    /// servers; without it jq is unavailable.
     #[must_use]
     pub fn program(mut self, program: PathBuf) -> Self {
         self.program = Some(program);
         self
     }
 
-    /// A module of its own.
+    /// Adds a module.
     #[must_use]
     pub fn module(mut self, name: &str, description: &str, source: Arc<dyn Source>) -> Self {
         self.modules.push(ModuleRule {
@@ -57,7 +57,7 @@ impl Builder {
         self
     }
 
-    /// One tool: the form that describes it, and the function that it is.
+    /// Adds one tool: its description and its implementation.
     pub fn tool(mut self, form: &Value, implementation: Arc<dyn Implementation>) -> Result<Self, Error> {
         self.tools.push((read(form)?, implementation));
         Ok(self)
@@ -79,7 +79,7 @@ impl Builder {
     }
 }
 
-/// A running gateway.
+/// A running embedded gateway.
 #[derive(Debug)]
 pub struct Hikite {
     config: Config,
@@ -88,12 +88,12 @@ pub struct Hikite {
 }
 
 impl Hikite {
-    /// Registers a tool: its description, and the function that it is.
+    /// Registers a tool: its description and its implementation.
     pub async fn register(&self, form: &Value, implementation: Arc<dyn Implementation>) -> Result<(), Error> {
         self.gateway().register_own(read(form)?, implementation).await
     }
 
-    /// Registers a tool that is a request to some HTTP API. It outlives this program.
+    /// Registers a tool that sends HTTP requests. The registration is stored and survives a restart.
     pub async fn register_http(&self, form: &Value) -> Result<Value, Error> {
         let form = Raw::of(form).object().ok_or_else(no_object)?;
         Ok(self.gateway().register(&form).await?.value())
@@ -133,7 +133,7 @@ impl Hikite {
         found.unwrap_or_default().items.iter().map(Raw::value).collect()
     }
 
-    /// Calls a tool on the path that every call takes.
+    /// Calls a tool, with the checks and limits of every other call.
     pub async fn execute(
         &self,
         name: &str,
@@ -155,7 +155,7 @@ impl Hikite {
         self.gateway().run_tool(name, Some(Raw::of(parameters)), options, context).await
     }
 
-    /// Serves MCP and REST until `stop`.
+    /// Serves MCP and REST until `stop` is called.
     pub async fn serve(&self, listener: TcpListener) -> Result<()> {
         let house = &self.house;
         let (gateway, limits) = (Arc::clone(&house.gateway), Arc::clone(&house.limits));
@@ -164,7 +164,7 @@ impl Hikite {
         Ok(())
     }
 
-    /// Ends what is served, and everything that was started for it.
+    /// Stops the server and everything that was started for it.
     pub async fn stop(&self) {
         self.stopping.cancel();
         self.house.stop().await;
@@ -183,7 +183,7 @@ fn no_object() -> Error {
     Error::new(Kind::Validation, "the form of a tool must be an object")
 }
 
-/// A tool that is a function from arguments to a value. What it fails with is shown to the caller.
+/// Creates a tool from a function of arguments to a value. Its error message is shown to the caller.
 pub fn function<Run, Running>(run: Run) -> Arc<dyn Implementation>
 where
     Run: Fn(Value) -> Running + Send + Sync + 'static,

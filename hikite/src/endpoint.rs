@@ -1,5 +1,5 @@
-//! Providers' token endpoints over HTTP: one request, within a time and a size. Nothing of what is sent or comes back is
-//! ever in a message.
+//! Token endpoints of providers over HTTP: one request, limited in time and size. Error messages never contain what
+//! was sent or received.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ impl Endpoint {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         if let Some((id, secret)) = &request.basic {
-            // Both as in a form, as RFC 6749 wants it.
+            // RFC 6749 section 2.3.1 wants both form-encoded.
             let pair = format!("{}:{}", encode(id), encode(secret.expose()));
             let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
             let mut value =

@@ -1,4 +1,4 @@
-//! How well search finds what it should, and how fast, on questions whose answers are known.
+//! Measures the quality and speed of search on labelled queries.
 
 #[cfg(test)]
 mod page;
@@ -29,22 +29,22 @@ impl Provider {
     }
 }
 
-/// What was measured on one set in one way.
+/// Results of one set with one provider.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) set: String,
     pub(crate) tools: usize,
     pub(crate) questions: usize,
     pub(crate) provider: Provider,
-    /// How many questions per tool were remembered before the others were asked.
+    /// Number of remembered queries per tool.
     pub(crate) memory: Option<usize>,
     pub(crate) quality: Quality,
     pub(crate) median: Duration,
-    /// Of a hundred questions, one took longer.
+    /// 99th percentile of the latency.
     pub(crate) slowest: Duration,
 }
 
-/// All that a measurement needs: one set, its index, and vectors if the provider reads meanings.
+/// A labelled set, its index, and vectors if the provider is hybrid.
 #[derive(Debug)]
 pub(crate) struct Bench<'a> {
     set: &'a LabelledSet,
@@ -63,13 +63,14 @@ impl<'a> Bench<'a> {
         Self { set, index, encoder, provider }
     }
 
-    /// Asks every question of the set.
+    /// Runs every query of the set.
     pub(crate) fn all(&self) -> Row {
         let asked: Vec<&Wanted> = self.set.questions.iter().collect();
         self.row(&asked, &[], None)
     }
 
-    /// Asks one half of the questions, with nothing remembered and with up to `count` of the other half per tool.
+    /// Runs one half of the queries, without memory and with up to `count` remembered queries of the other half per
+    /// tool.
     pub(crate) fn halves(&self, count: usize) -> [Row; 2] {
         let (remembered, asked) = self.set.halves(count);
         let memory: Vec<Trace> = remembered
@@ -125,7 +126,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The vectors of all tools, made by as many threads as the machine has.
+/// Encodes all tools, with one thread per core.
 fn vectors(set: &LabelledSet, encoder: &dyn Encoder) -> Vec<(usize, Vector)> {
     let steps = parking_lot::Mutex::new(Steps::new(&format!("{}: reading", set.name), set.documents.len()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -1,4 +1,4 @@
-//! The accounts of the config as modules ask for them. Everybody has the same.
+//! Credentials from the config file. All callers share them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use hikite_core::source::{BoxFuture, CallContext};
 
 use crate::config::{ProviderConfig, TokenPlace};
 
-/// Names the account of the config in its credential; a provider has at most one.
+/// Account id of a credential from the config file; a provider has at most one.
 const CONFIGURED: &str = "file";
 
 #[derive(Debug, Default)]
 pub(crate) struct Configured(ArcSwap<HashMap<String, Held>>);
 
-/// An account, and its credential once somebody has asked for it.
+/// An account of the config, with its credential once it has been read.
 #[derive(Clone, Debug)]
 struct Held {
     config: ProviderConfig,
@@ -24,7 +24,7 @@ struct Held {
 }
 
 impl Configured {
-    /// These accounts from now on. Those that are the same keep what is known of them.
+    /// Replaces the accounts. Unchanged accounts keep their cached credential.
     pub(crate) fn follow(&self, providers: &[ProviderConfig]) {
         let before = self.0.load();
         let held = |config: &ProviderConfig| {
@@ -49,7 +49,7 @@ impl Configured {
         }
     }
 
-    /// What is in the file now, if it is something else.
+    /// Reads the credential again, and returns it if it differs from the refused one.
     async fn newer(&self, provider: &str, refused: &Credential) -> Result<Option<Arc<Credential>>, Error> {
         let Some(Held { config, .. }) = self.0.load().get(provider).cloned() else { return Ok(None) };
         let credential = read(&config).await?;

@@ -1,10 +1,10 @@
-//! Who can reach the door. Behind an address that others can reach, a token is required, and TLS, our own or that of a
-//! proxy in front; where every web page may knock, a token too.
+//! Checks who can reach the server. An address that others can reach requires a token and TLS, our own or a proxy's.
+//! CORS for every origin requires a token.
 
 use crate::cli::WrongSetup;
 use crate::config::{Auth, Config, Cors};
 
-/// Refuses a set-up that anybody, or anybody who listens in, could use.
+/// Refuses a config that anybody on the network, or any web page, could use.
 pub(crate) fn check(config: &Config) -> Result<(), WrongSetup> {
     if config.server.cors == Cors::Any && matches!(config.auth, Auth::None) {
         return Err(WrongSetup(

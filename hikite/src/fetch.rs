@@ -1,5 +1,6 @@
-//! Documents and endpoints of issuers over HTTP: one request, within a time and a size. What the owner named is reached
-//! wherever it is; what a document named, only on the public internet. Nothing of what comes back is in a message.
+//! Fetches metadata and calls endpoints of identity providers: one request, limited in time and size. Configured
+//! addresses may be anywhere; addresses from a fetched document must be on the public internet. Error messages never
+//! contain response bodies.
 
 use std::time::Duration;
 
@@ -68,7 +69,7 @@ impl Fetch for Fetcher {
             let headers = request.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
             if let Some((id, secret)) = &form.basic {
-                // Both as in a form, as RFC 6749 wants it.
+                // RFC 6749 section 2.3.1 wants both form-encoded.
                 let pair = format!("{}:{}", encoded(id), encoded(secret.expose()));
                 let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
                 let mut value = value.map_err(|_| Error::new(Kind::Internal, "base64 is text"))?;
@@ -90,7 +91,7 @@ fn shown(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// As a value of a form.
+/// Encodes a form value.
 fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let each = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

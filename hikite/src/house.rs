@@ -1,5 +1,5 @@
-//! The composition root: from a checked config to a running gateway with its upstreams, and from a changed
-//! config to the same gateway with other ones.
+//! The composition root: builds a running gateway and its upstreams from a checked config, and applies changed
+//! configs to it. Upstreams whose definition did not change keep running.
 
 mod server;
 mod store_loop;
@@ -56,34 +56,34 @@ pub struct House {
     pub gateway: Arc<Gateway>,
     pub limits: Arc<Limits>,
     pub store: Store,
-    /// Secrets, sealed in the store.
+    /// Secrets, encrypted in the store.
     pub safe: Arc<Safe>,
-    /// What the nodes know each other by, where it opens.
+    /// Key that nodes authenticate each other with; `None` if the vault could not be opened.
     node_key: Option<[u8; 32]>,
     lists: Arc<StoreListCache>,
     environment: Environment,
-    /// For requests to addresses that are not the owner's word.
+    /// HTTP client for addresses that no administrator configured.
     guarded: Client,
     upstreams: Mutex<HashMap<Arc<str>, Running>>,
-    /// The config that is in force.
+    /// The active config.
     config: Mutex<Option<Config>>,
-    /// What was set up while we ran, the revision of the store that it is of, and whose turn it is to change it.
+    /// Servers and categories configured at runtime, the store revision they were read at, and the lock for changes.
     stored: Mutex<Stored>,
     stored_revision: AtomicI64,
     changing: tokio::sync::Mutex<()>,
-    /// Of tools that the config names: their addresses are the owner's word.
+    /// Builds the HTTP tools of the config; an administrator chose their addresses.
     maker: Maker,
     services: Mutex<Services>,
-    /// The accounts of the config, and all with which services are called.
+    /// Accounts defined in the config.
     configured: Arc<Configured>,
     prober: Arc<Prober>,
     pub accounts: Arc<Accounts>,
-    /// Modules of the program that hikite is part of.
+    /// Modules of the embedding program.
     own: Vec<ModuleRule>,
-    /// Reads texts for their meaning; its weights are unpacked by the first of them.
+    /// The built-in sentence encoder; its weights are unpacked on first use.
     encoder: Arc<dyn Encoder>,
     stopping: CancellationToken,
-    /// Upstreams that a reload took away and that still finish their calls, and reports that wait for lists.
+    /// Tasks that drain upstreams removed by a reload, and reports that wait for tool lists.
     pub(crate) tasks: TaskTracker,
 }
 
@@ -96,7 +96,7 @@ impl std::fmt::Debug for House {
 #[derive(Clone, Debug)]
 struct Running {
     upstream: Upstream,
-    /// The same, as the gateway knows it: as long as it is this one, so is the module.
+    /// The upstream as the gateway holds it; the module is unchanged as long as this pointer is.
     source: Arc<dyn Source>,
     hash: String,
     share: Share,
@@ -110,20 +110,20 @@ impl Running {
 }
 
 impl House {
-    /// Starts everything the config names. `program` is the hikite binary, which guards the servers it starts and runs
-    /// what is written in jq.
+    /// Starts everything the config names. `program` is the hikite binary, which guards stdio servers and runs jq
+    /// programs.
     pub async fn start(config: &Config, program: PathBuf) -> Result<Arc<Self>> {
         let house = Self::start_with(config, program.clone(), Vec::new()).await?;
         house.sift_with(program);
         Ok(house)
     }
 
-    /// Programs in jq are run by this binary, which must be hikite itself.
+    /// Sets the binary that runs jq programs; it must be hikite itself.
     pub(crate) fn sift_with(&self, program: PathBuf) {
         self.gateway.sieve_with(Arc::new(Processes::new(program, Arc::clone(&self.limits))));
     }
 
-    /// The same with modules of the program that hikite is part of.
+    /// Starts everything the config names, plus the modules of the embedding program.
     pub(crate) async fn start_with(
         config: &Config,
         program: PathBuf,
@@ -183,7 +183,7 @@ impl House {
         house.let_people_in().await;
         house.gateway.work_with(Arc::new(Desk(Arc::downgrade(&house))));
         if let Err(error) = house.move_in(config).await {
-            // What it started must not stand beside the next attempt.
+            // A retry must not run beside what this attempt started.
             house.stop().await;
             return Err(error);
         }
@@ -194,24 +194,24 @@ impl House {
 
     async fn move_in(self: &Arc<Self>, config: &Config) -> Result<()> {
         self.read_stored().await?;
-        // Before any tool is seen: what differs from what was approved must not be taken for new.
+        // Read before any tool is listed: a tool that differs from its pin must not count as new.
         self.gateway.read_pins().await?;
         self.apply(config)?;
         self.gateway.open_store().await?;
         Ok(())
     }
 
-    /// Says to the other processes on this store that this one is there; how they know each other.
+    /// Registers this process as a node on the store, and returns the node list and the key that nodes share.
     pub(crate) async fn join(&self, url: &str) -> Result<(Arc<Nodes>, [u8; 32])> {
         let key = self.node_key.context("the nodes cannot know each other: the key of the vault is wrong")?;
         let process = self.gateway.process();
         Ok((Nodes::join(self.store.clone(), url, process, self.limits.sessions).await?, key))
     }
 
-    /// Who logs in, and through whom.
+    /// Sets up identity and the identity providers.
     async fn let_people_in(&self) {
         let identity = Arc::new(Identity::new(Arc::clone(&self.safe)));
-        // Whoever has the local token must be able to look after it.
+        // A failure must not lock out the holder of the local token, who can repair it.
         if let Err(error) = identity.prepare().await {
             tracing::error!(%error, "nobody can log in: the keys that tokens are signed with do not open");
         }
@@ -221,7 +221,7 @@ impl House {
         self.gateway.people().enter_through(Arc::new(entrances));
     }
 
-    /// Makes the running house follow the config. Upstreams whose definition is the same go on undisturbed.
+    /// Applies a config to the running gateway. Upstreams with an unchanged definition keep running.
     pub fn apply(&self, config: &Config) -> Result<()> {
         let stored = self.stored.lock().clone();
         let mut upstreams = self.upstreams.lock();
@@ -275,7 +275,7 @@ impl House {
         Ok(())
     }
 
-    /// The services that the config names, with the accounts that it names.
+    /// Returns the service modules that the config names, and updates the accounts they use.
     fn services(&self, config: &Config) -> Vec<ModuleRule> {
         self.configured.follow(&config.providers);
         self.accounts.follow(AccountSettings {
@@ -299,7 +299,7 @@ impl House {
         services.into_iter().map(rule).collect()
     }
 
-    /// The tools that the config registers.
+    /// Builds the tools that the config registers.
     fn tools(&self, config: &Config) -> Result<Vec<(Registration, Arc<dyn Implementation>)>> {
         config.tools.iter().map(|tool| Ok(hikite_gateway::read_tool(&tool.form, &self.maker)?)).collect()
     }
@@ -313,7 +313,7 @@ impl House {
         self.tasks.close();
         self.tasks.wait().await;
         self.accounts.stop().await;
-        // The audit is to have time left where the store does not answer.
+        // The audit log needs time left if the store does not answer.
         if tokio::time::timeout(LAST_WORDS, self.write_down_the_rest()).await.is_err() {
             tracing::warn!(
                 "the store does not answer; the last lists, searches and counts are not written down"
@@ -324,7 +324,7 @@ impl House {
         unwritten
     }
 
-    /// What can be done without, if it must.
+    /// Writes data that may be lost without harm.
     async fn write_down_the_rest(&self) {
         self.lists.flush().await;
         self.gateway.stop_search().await;
@@ -336,7 +336,7 @@ impl House {
         }
     }
 
-    /// The one HTTP client, for whatever else is sent from here.
+    /// Returns the HTTP client for configured addresses.
     pub(crate) fn client(&self) -> &Client {
         &self.environment.client
     }
@@ -345,7 +345,7 @@ impl House {
         Some(self.upstreams.lock().get(module)?.upstream.clone())
     }
 
-    /// The upstream that waits for a login of this state.
+    /// Returns the upstream with a pending login of this `state`.
     pub(crate) fn awaiting(&self, state: &str) -> Option<(Arc<str>, Upstream)> {
         let upstreams = self.upstreams.lock();
         let found = upstreams.iter().find(|(_, running)| running.upstream.awaits_login(state));
@@ -372,7 +372,7 @@ impl House {
         let listener = self.gateway.listener(Arc::clone(&server.name));
         let mut environment = self.environment.clone();
         if keeper == Keeper::Store {
-            // Its address is not the word of whoever owns the machine.
+            // No administrator configured this address.
             environment.client = self.guarded.clone();
         }
         let upstream = Upstream::start(definition, environment, listener);
@@ -381,7 +381,7 @@ impl House {
     }
 }
 
-/// The accounts with which services are called, over all that they need of the house.
+/// Builds the accounts that services are called with.
 fn accounts(
     safe: &Arc<Safe>,
     client: &Client,
@@ -393,7 +393,8 @@ fn accounts(
     Accounts::new(Arc::clone(safe), endpoint, configured as Arc<dyn Exchanger>, prober as Arc<dyn Verifier>)
 }
 
-/// What seals that which clients bring back, and what nodes know each other by: the same in every process on this store.
+/// Returns the key that seals values for clients and the key that nodes share; both are the same for all processes on
+/// the store.
 async fn keys(safe: &Safe) -> Result<([u8; 32], Option<[u8; 32]>)> {
     match sealing_key(safe).await {
         Ok(key) => Ok((key.derive("seal"), Some(key.derive("node")))),
@@ -404,7 +405,7 @@ async fn keys(safe: &Safe) -> Result<([u8; 32], Option<[u8; 32]>)> {
     }
 }
 
-/// The providers with which everybody has an account by the config, and what may be called with it.
+/// Returns the providers with a token in the config, and the permissions of that account.
 pub(crate) fn of_the_file(providers: &[ProviderConfig]) -> BTreeMap<String, Arc<Permissions>> {
     let with_token = providers.iter().filter(|provider| provider.token.is_some());
     with_token.map(|provider| (provider.name.clone(), provider.allowed())).collect()

@@ -1,5 +1,5 @@
-//! hikite: one door between an LLM client and every tool a person owns. This crate puts the parts together:
-//! flags, config, start, reload and stop.
+//! hikite: a self-hosted gateway between MCP clients and all tools of a person or team. This crate assembles the
+//! parts: command line, config, start, reload and stop.
 
 mod access;
 pub mod cli;

@@ -1,5 +1,5 @@
-//! Logs, to stderr alone: stdout belongs to data and to the stdio transport. The level and the form may change while
-//! we run; what a flag or its variable says counts over the config.
+//! Logging, to stderr only: stdout belongs to data and to the stdio transport. Level and format may change at
+//! runtime; flags and environment variables override the config.
 
 mod line;
 
@@ -34,7 +34,7 @@ impl LogFormat {
 
 pub(crate) const HINT: &str = "use error, warn, info, debug or trace";
 
-/// What was settled when the log was started.
+/// Logging state fixed at start-up.
 struct Started {
     filter: reload::Handle<EnvFilter, Registry>,
     usual: &'static str,
@@ -44,7 +44,7 @@ struct Started {
 
 static STARTED: OnceLock<Started> = OnceLock::new();
 
-/// `level` and `format` are what flags and their variables say; `usual` counts where nobody says anything.
+/// Starts logging. `level` and `format` come from flags and environment variables; `usual` is the default level.
 pub(crate) fn start(
     level: Option<&str>,
     format: Option<LogFormat>,
@@ -61,14 +61,14 @@ pub(crate) fn start(
     let lines = tracing_subscriber::fmt::layer()
         .event_format(line::Line)
         .with_writer(std::io::stderr)
-        // Whoever read stderr may be gone; that must not stop us.
+        // A closed stderr must not stop the program.
         .log_internal_errors(false)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
     tracing_subscriber::registry().with(filter).with(lines).init();
     Ok(())
 }
 
-/// Follows what the config says, as far as no flag says otherwise.
+/// Applies the log settings of the config that no flag overrides.
 pub(crate) fn follow(log: &Log) {
     let Some(started) = STARTED.get() else { return };
     if !started.fixed_format {
@@ -82,8 +82,8 @@ pub(crate) fn follow(log: &Log) {
     }
 }
 
-/// A level alone is about hikite; of the libraries below it only warnings are of interest, and they do not know what
-/// is secret here. Directives (`debug,h2=trace`) are taken as they are.
+/// Builds a filter. A plain level applies to hikite; its libraries log only warnings, because they do not know what
+/// is secret here. Directives (`debug,h2=trace`) are used unchanged.
 pub(crate) fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter::ParseError> {
     let text = match text.trim().to_ascii_lowercase().as_str() {
         level @ ("info" | "debug" | "trace") => format!("warn,hikite={level}"),
@@ -92,7 +92,7 @@ pub(crate) fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter
     EnvFilter::builder().parse(text)
 }
 
-/// The level that `LOG_LEVEL` names, in the words of other programs too; anything else counts as nothing.
+/// Maps `LOG_LEVEL`, including level names of other programs, to a level; unknown words are ignored.
 pub(crate) fn usual_level(word: &str) -> Option<String> {
     let level = match word.trim().to_ascii_lowercase().as_str() {
         "fatal" | "error" => "error",

@@ -1,4 +1,4 @@
-//! The upstream servers of a house as what people log in to.
+//! Logins to the upstream servers of a runtime.
 
 use std::sync::Arc;
 

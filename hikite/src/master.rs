@@ -1,5 +1,5 @@
-//! The master key of the vault: where the owner keeps it, and how it comes to us. It is read when the house starts, and
-//! again when something is sealed with a key that is not known.
+//! The master key of the vault: its location and how it is read. Keys are read at start-up, and again when a secret
+//! is encrypted with an unknown key.
 
 mod keyring;
 mod program;
@@ -22,10 +22,10 @@ use hikite_vault::{MasterKey, Ring};
 use crate::config::{Config, KeyPlace};
 use crate::token;
 
-/// In the data folder, where no other place is named.
+/// Default file name in the data folder.
 const FILE: &str = "vault.key";
 
-/// Where the keys are.
+/// Locations of the current and the previous master key.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     key: KeyPlace,
@@ -39,12 +39,12 @@ impl Places {
         Self { key: vault.key.clone(), previous: vault.previous.clone(), data: config.data.clone() }
     }
 
-    /// The keys for this store; made at the first start, and never in place of one that something is sealed with.
+    /// Reads the keys for this store. Creates a key on first start, but never one that would replace a key in use.
     pub(crate) async fn open(&self, store: &Store) -> Result<Ring> {
         if self.ends_with(store) {
             return Ok(Ring::new(MasterKey::random()?, Vec::new()));
         }
-        // Looked for again: another process makes it before it seals anything, perhaps just now.
+        // Checked again: another process creates the key file before it encrypts anything.
         if let Some(file) = self.file().filter(|file| !file.exists())
             && !store.vault_keys().await?.is_empty()
             && !file.exists()
@@ -58,18 +58,18 @@ impl Places {
         self.ring().await
     }
 
-    /// The safe over this store. It asks here again for a key that it does not know, unless all it knows ends with us.
+    /// Opens the secret store. It reads the keys again for an unknown key id, unless the store is in memory.
     pub(crate) async fn safe(self, store: &Store) -> Result<Safe> {
         let safe = Safe::new(store.clone(), self.open(store).await?);
         Ok(if self.ends_with(store) { safe } else { safe.with_keys(Arc::new(self)) })
     }
 
-    /// What does not outlive us needs no key that does.
+    /// Returns `true` if the store is in memory and needs no persistent key.
     fn ends_with(&self, store: &Store) -> bool {
         store.url().is_memory() && matches!(self.key, KeyPlace::Usual)
     }
 
-    /// All keys, the one that seals first.
+    /// Reads all keys, the encrypting one first.
     pub(crate) async fn ring(&self) -> Result<Ring> {
         let ring = self.read(&self.key, true).await?;
         match &self.previous {
@@ -78,12 +78,12 @@ impl Places {
         }
     }
 
-    /// Whether a new key can be made here, or is made by its owner.
+    /// Returns `true` if hikite can create a new key at this location, `false` if its owner must.
     pub(crate) fn is_ours(&self) -> bool {
         self.previous.is_none() && matches!(self.key, KeyPlace::Usual | KeyPlace::File(_) | KeyPlace::Keyring)
     }
 
-    /// Keeps these keys in place of those there are. The old ones are there until the new ones are.
+    /// Replaces the stored keys. The old ones remain until the new ones are written.
     pub(crate) async fn replace(&self, ring: &Ring) -> Result<()> {
         match self.file() {
             Some(file) => replace(&file, &ring.text()),
@@ -116,7 +116,7 @@ impl Places {
         Ring::parse(text.expose()).with_context(|| format!("{from} holds no key of the vault"))
     }
 
-    /// The file of the key, if it is in one.
+    /// Returns the path of the key, if it is stored in a file.
     fn file(&self) -> Option<PathBuf> {
         self.file_of(&self.key)
     }
@@ -163,7 +163,7 @@ fn read_file(file: &Path, make: bool) -> Result<Secret> {
     token::private(file, || Ok(MasterKey::random()?.text()))
 }
 
-/// Written beside it and moved over it, so that there is a whole file at any time.
+/// Writes a temporary file and renames it, so that the file is complete at any time.
 fn replace(file: &Path, keys: &Secret) -> Result<()> {
     let beside = file.with_extension("new");
     let write = || -> std::io::Result<()> {

@@ -1,5 +1,5 @@
-//! What the tools and their answers cost a model, in tokens: as they are, and through hikite. Everything is counted on
-//! this machine. It tells figures and judges nothing.
+//! Measures what tools and their results cost a model in tokens, directly and through hikite. Everything is counted
+//! on this machine. The report states numbers and does not judge them.
 
 mod answer;
 mod attempt;
@@ -33,26 +33,26 @@ pub(crate) use subject::of_lists;
 use even::Even;
 use menu::{Menu, Offer, Weight};
 
-/// What a client is shown where nobody decided otherwise and there are no categories.
+/// Default surfaces of a config without categories.
 pub(crate) const DEFAULT: [Surface; 2] = [Surface::Modules, Surface::Search];
 
-/// All figures.
+/// All measurements.
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
-    /// In the order of the config.
+    /// Modules in config order.
     pub(crate) modules: Vec<Offer>,
-    /// Modules whose list is not known.
+    /// Names of modules whose list is unknown.
     pub(crate) silent: Vec<String>,
-    /// The flat list is the first.
+    /// Menus by surface; the first is the flat list.
     pub(crate) menus: Vec<Menu>,
     pub(crate) even: Even,
     pub(crate) answers: Vec<Weighed>,
-    /// The tools whose definitions cost most.
+    /// Tools with the largest definitions.
     pub(crate) largest: Vec<Weight>,
 }
 
 impl Report {
-    /// Weighs what is known now. `shown` is what the config shows its clients, `top` how many tools are named.
+    /// Measures the current catalog. `shown` are the configured surfaces, `top` the number of tools to list.
     pub(crate) async fn new(
         gateway: &Gateway,
         shown: Surfaces,
@@ -79,7 +79,7 @@ impl Report {
         self.modules.iter().map(|module| module.tools).sum()
     }
 
-    /// What all tools cost in one list.
+    /// Returns the tokens of all tools in one flat list.
     pub(crate) fn flat(&self) -> usize {
         self.even.flat
     }

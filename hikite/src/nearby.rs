@@ -1,12 +1,12 @@
-//! How a command of this program reaches the hikite that runs on this machine: at the address of the config, and with
-//! TLS only if it shows the very certificate that the config names, which nobody else need have signed.
+//! HTTP client with which commands reach the hikite instance on this machine. It uses the address of the config and,
+//! with TLS, trusts only the certificate that the config names; no certificate authority is needed.
 
 use anyhow::{Context, Result};
 use hikite_egress::{Client, Pin};
 
 use crate::config::Config;
 
-/// A client that believes the certificate of the config and no other.
+/// Returns a client that trusts the certificate of the config and no other.
 pub(crate) fn client(config: &Config) -> Result<Client> {
     let Some(tls) = &config.server.tls else { return Ok(Client::new()) };
     let file = tls.cert_file.display();

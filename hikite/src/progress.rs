@@ -1,4 +1,4 @@
-//! Progress of what may take a while: bars on a terminal, plain lines elsewhere.
+//! Progress of long operations: bars on a terminal, plain lines elsewhere.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::cli::note;
 
-/// Waits until every module has told its lists or failed to, and shows how it goes.
+/// Waits until every module has returned its lists or failed, and shows the progress.
 pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
     let view = gateway.owner_view();
     let missing: Vec<&Module> = view.modules().iter().filter(|module| module.listing.is_none()).collect();
@@ -24,10 +24,10 @@ pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
     gateway.wait_for_lists(Duration::ZERO, |_| true).await;
 }
 
-/// What takes longer than this is told.
+/// Duration after which progress is shown.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Does the work, and says so if it lasts.
+/// Runs the work, and shows a spinner if it takes long.
 pub(crate) async fn tell_if_long<T>(what: &'static str, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     if let Ok(done) = tokio::time::timeout(LONG, &mut work).await {
@@ -48,10 +48,10 @@ pub(crate) async fn tell_if_long<T>(what: &'static str, work: impl Future<Output
     done
 }
 
-/// Between two lines that tell how far it is, where there is no bar.
+/// Interval between progress lines where there is no terminal.
 const TELL: Duration = Duration::from_secs(5);
 
-/// Does the work, and says how far it is if it lasts: `how_far` gives how many of how many.
+/// Runs the work, and shows its progress if it takes long. `how_far` returns the completed and the total count.
 pub(crate) async fn count_if_long<T>(
     what: &'static str,
     how_far: impl Fn() -> (u64, u64),
@@ -85,7 +85,7 @@ pub(crate) async fn count_if_long<T>(
     }
 }
 
-/// Many equal steps that may take a while all together.
+/// Progress of many equal steps.
 #[derive(Debug)]
 pub(crate) struct Steps {
     what: String,
@@ -101,7 +101,7 @@ impl Steps {
         Self { what: what.to_owned(), total, done: 0, started: Instant::now(), bar: None, told: false }
     }
 
-    /// One more is done. Nothing is shown before it has lasted.
+    /// Counts one step. Nothing is shown during the first second.
     pub(crate) fn step(&mut self) {
         self.done += 1;
         if !self.told && self.started.elapsed() >= LONG {
@@ -134,10 +134,10 @@ impl Drop for Steps {
     }
 }
 
-/// How often it is looked whether a server has been started.
+/// Interval between checks of whether a server has started.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Waits for the first list. While others are started first, the time does not count.
+/// Waits for the first listing. The time limit is paused while the server is queued for starting.
 async fn wait_for_list(module: &Module, limit: Duration) {
     let mut listing = module.source.first_listing();
     let mut left = limit;

@@ -1,4 +1,4 @@
-//! The providers that hikite knows by itself, as data, and what the config says of them or of any other.
+//! The built-in OAuth providers, read from `providers.json`, with overrides from the config.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ enum BodyWord {
     Json,
 }
 
-/// All of them by name, those of the config laid over our own.
+/// Returns all providers by name; the config overrides the built-in ones.
 pub(crate) fn providers(config: &[ProviderConfig]) -> Vec<Provider> {
     let mut all: BTreeMap<String, Provider> = builtin();
     for given in config {
@@ -62,7 +62,7 @@ pub(crate) fn providers(config: &[ProviderConfig]) -> Vec<Provider> {
     all.into_values().collect()
 }
 
-/// Whether hikite knows where a provider's users and tokens are.
+/// Returns `true` if the provider is built in.
 pub(crate) fn is_builtin(name: &str) -> bool {
     builtin().contains_key(name)
 }
@@ -132,7 +132,7 @@ fn laid_over(known: Option<Provider>, name: &str, oauth: &OauthConfig) -> Option
     })
 }
 
-/// A form as it is sent.
+/// Encodes the pairs as `application/x-www-form-urlencoded`.
 pub(crate) fn form(pairs: &[(String, hikite_core::secret::Secret)]) -> String {
     let pair = |(name, value): &(String, hikite_core::secret::Secret)| {
         format!("{}={}", encode(name), encode(value.expose()))

@@ -1,5 +1,5 @@
-//! Follows the config file: a change that is right takes effect at once and as a whole; a wrong one is reported
-//! and changes nothing.
+//! Watches the config file. A valid change takes effect at once and as a whole; an invalid one is logged and changes
+//! nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::running::{Overrides, settings};
 use crate::{exposure, log, report, services};
 
 const KEPT: &str = "the changed config is wrong, the old one stays in force:";
-/// How often the file is looked at.
+/// Interval between checks of the file.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// What the file looked like when its config was read, before anything was started: what changes from then on is news.
+/// State of the config file when it was read. It is taken before start-up, so that later changes are detected.
 pub(crate) struct Seen(Stamp);
 
 impl Seen {
@@ -43,7 +43,7 @@ pub(crate) async fn follow(
         let now = stamp(&file);
         let module_files = files(&config);
         if module_files != modules {
-            // Half written files are wrong, and what was there before stays until they rest.
+            // A half-written file is invalid; the previous version stays until it is complete.
             modules = module_files;
             if apply(&config, &house, &app) {
                 report::when_known(&house, &stopping);
@@ -51,7 +51,7 @@ pub(crate) async fn follow(
         }
         let certificate_now = certificate_files(&config);
         if certificate_now != certificate {
-            // Two files are rarely written at once; the second one is news again.
+            // Certificate and key are rarely written at once; the second write triggers another reload.
             certificate = certificate_now;
             renew(&config, &app);
         }
@@ -60,7 +60,7 @@ pub(crate) async fn follow(
         } else if now == seen {
             continue;
         } else {
-            // An editor may be half way through; once the file rests it is read.
+            // An editor may still be writing; the file is read once it stops changing.
             tokio::time::sleep(LOOK / 3).await;
             if stamp(&file) != now || stopping.is_cancelled() {
                 continue;
@@ -84,7 +84,7 @@ pub(crate) async fn follow(
     }
 }
 
-/// Waits for the next look; true if SIGHUP asks for one, whether or not anything changed.
+/// Waits for the next check; returns `true` if SIGHUP requested a reload.
 async fn look(asked: &Notify) -> bool {
     tokio::select! {
         biased;
@@ -93,7 +93,7 @@ async fn look(asked: &Notify) -> bool {
     }
 }
 
-/// Without a config file there are still module files and certificates to read again.
+/// Reloads module files and certificates on SIGHUP where there is no config file.
 async fn follow_signals(
     config: &Config,
     asked: &Notify,
@@ -108,7 +108,8 @@ async fn follow_signals(
     }
 }
 
-/// The changed config, with what cannot change while we run kept as it is. What is judged is what will be in force.
+/// Reads the changed config, with settings that need a restart left unchanged. The exposure check applies to the
+/// result.
 fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<Config> {
     let mut config = overrides.apply(Config::load(Some(file), &|name| std::env::var(name).ok())?);
     let wanted = (config.server.listen, &config.limits, &config.data);
@@ -140,7 +141,7 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
     Ok(config)
 }
 
-/// Whether the changed config is in force.
+/// Applies the config, and returns `true` if it is in force.
 fn apply(next: &Config, house: &House, app: &App) -> bool {
     for warning in &next.warnings {
         tracing::warn!("{warning}");
@@ -161,7 +162,7 @@ fn apply(next: &Config, house: &House, app: &App) -> bool {
     }
 }
 
-/// Shows clients that connect from now on the certificate as it is now.
+/// Loads the changed certificate for new connections.
 fn renew(config: &Config, app: &App) {
     match settings(config) {
         Ok(settings) => {
@@ -174,13 +175,13 @@ fn renew(config: &Config, app: &App) {
     }
 }
 
-/// What changes when the certificate or its key does.
+/// Returns the state of the certificate and key files, for change detection.
 fn certificate_files(config: &Config) -> Option<[Stamp; 2]> {
     let tls = config.server.tls.as_ref()?;
     Some([stamp(&tls.cert_file), stamp(&tls.key_file)])
 }
 
-/// What changes when a module file does.
+/// Returns the state of the module files, for change detection.
 fn files(config: &Config) -> Vec<(PathBuf, Option<SystemTime>, u64)> {
     config.modules.dir.as_deref().map(services::stamp).unwrap_or_default()
 }
@@ -191,7 +192,7 @@ fn shown(config: &Config) -> String {
 
 type Stamp = Option<(SystemTime, u64, PathBuf)>;
 
-/// What changes when the file does, also when it is a link that is pointed elsewhere.
+/// Returns the modification time, size and real path, so that a retargeted symlink counts as a change.
 fn stamp(file: &Path) -> Stamp {
     let metadata = std::fs::metadata(file).ok()?;
     Some((metadata.modified().ok()?, metadata.len(), std::fs::canonicalize(file).ok()?))

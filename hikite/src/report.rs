@@ -1,4 +1,4 @@
-//! What start-up tells: the counts of the config, names that no server has, and how a client connects.
+//! Start-up messages: counts of the config, unresolved names, and client snippets.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::house::House;
 
-/// Tells the counts once every server has answered or failed.
+/// Logs the counts once every server has answered or failed.
 pub(crate) fn when_known(house: &Arc<House>, stopping: &CancellationToken) {
     let (told, stopping) = (Arc::clone(house), stopping.clone());
     house.tasks.spawn(async move {
@@ -20,7 +20,7 @@ pub(crate) fn when_known(house: &Arc<House>, stopping: &CancellationToken) {
     });
 }
 
-/// Categories, tools, disabled and unresolved ones; every unresolved name is a warning of its own.
+/// Logs the number of categories, tools, disabled and unresolved ones, and a warning for every unresolved name.
 fn catalog(view: &View) {
     let tools: usize = view.modules().iter().map(|module| module.tools.len()).sum();
     let enabled = view.enabled_tools().count();
@@ -62,10 +62,10 @@ fn catalog(view: &View) {
     );
 }
 
-/// Ready snippets for the usual clients.
+/// Connection snippets for common clients.
 #[derive(Debug)]
 pub(crate) struct Snippets {
-    /// Where clients reach us.
+    /// URL at which clients reach hikite.
     pub(crate) url: String,
     pub(crate) token: Option<String>,
     pub(crate) program: PathBuf,
@@ -73,7 +73,7 @@ pub(crate) struct Snippets {
 }
 
 impl Snippets {
-    /// For clients that connect, and for those that start hikite themselves.
+    /// Returns snippets for HTTP clients, and for clients that start hikite themselves.
     pub(crate) fn text(&self) -> String {
         let program = json!({ "command": self.program, "args": self.stdio_arguments() });
         let desktop = json!({ "mcpServers": { "hikite": program } });
@@ -81,7 +81,7 @@ impl Snippets {
         format!("{over_http}\n\x20 Claude Desktop (claude_desktop_config.json)\n    {desktop}\n")
     }
 
-    /// For clients that connect.
+    /// Returns snippets for HTTP clients.
     pub(crate) fn over_http(&self) -> String {
         let url = format!("{}/mcp", self.url);
         let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
@@ -108,7 +108,8 @@ impl Snippets {
         )
     }
 
-    /// The client starts the program in a folder of its own choice, so that paths are whole.
+    /// Returns the arguments of the stdio transport. Paths are absolute, because the client chooses the working
+    /// directory.
     fn stdio_arguments(&self) -> Vec<String> {
         let mut arguments = vec!["stdio".to_owned()];
         if let Some(config) = &self.config {

@@ -1,5 +1,5 @@
-//! A house with its door open: the gateway, the app in front of it, the config that is followed and the signals
-//! that end it. `serve` and `stdio` differ only in the door.
+//! A running instance: the gateway, the app in front of it, config reloads and the signals that stop it. `serve` and
+//! `stdio` differ only in the transport.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -34,14 +34,14 @@ pub(crate) struct Running {
     tasks: TaskTracker,
 }
 
-/// What flags and environment say over the file, also after a reload.
+/// Settings from flags and environment variables that override the config file, also after a reload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overrides {
     pub(crate) listen: Option<SocketAddr>,
     pub(crate) public_url: Option<String>,
     pub(crate) node_url: Option<String>,
     pub(crate) data: Option<PathBuf>,
-    /// Nobody can connect, so nobody needs a token.
+    /// Over stdio nobody else can connect, so no token is required.
     pub(crate) stdio: bool,
 }
 
@@ -70,14 +70,14 @@ impl Overrides {
 }
 
 impl Running {
-    /// `config` has the overrides laid over it already; `settings` were made from it.
+    /// Starts the instance. `config` already contains the overrides; `settings` were made from it.
     pub(crate) async fn start(
         config: Config,
         settings: Settings,
         overrides: Overrides,
         program: PathBuf,
     ) -> Result<Self> {
-        // From here on it does not end us.
+        // From here on SIGHUP no longer terminates the process.
         let hangup = signal(SignalKind::hangup()).context("signals cannot be heard")?;
         let seen = reload::Seen::of(&config);
         let house = House::start(&config, program).await?;
@@ -86,7 +86,7 @@ impl Running {
         if let Some(url) = &config.server.node_url {
             let joined = house.join(url).await;
             if joined.is_err() {
-                // What it started must not stand beside the next attempt.
+                // A retry must not run beside what this attempt started.
                 house.stop().await;
             }
             let (nodes, key) = joined?;
@@ -110,14 +110,14 @@ impl Running {
         Ok(Self { app, house, stopping, stopped, telemetry, tasks })
     }
 
-    /// Where whoever runs this becomes the owner, while there is none.
+    /// Returns the link that makes its visitor the owner, while there is no owner.
     pub(crate) async fn setup_link(&self, base: &str) -> Result<Option<String>> {
         let Some(identity) = self.house.gateway.people().identity() else { return Ok(None) };
         let token = identity.make_setup_token(false).await?;
         Ok(token.map(|token| format!("{base}/setup?token={}", token.expose())))
     }
 
-    /// Ends everything behind the door once it is shut. Fails where the audit does not have all that was done.
+    /// Stops everything after the listener has closed. Fails if audit records are missing.
     pub(crate) async fn stop(self) -> ExitCode {
         self.stopping.cancel();
         let unwritten = self.house.stop().await;
@@ -126,7 +126,7 @@ impl Running {
         self.tasks.close();
         self.tasks.wait().await;
         if unwritten.records > 0 {
-            // The writer has said where they are.
+            // The audit writer has logged where they are.
             tracing::error!(records = unwritten.records, "stopped with records missing in the audit");
             return ExitCode::FAILURE;
         }
@@ -135,7 +135,7 @@ impl Running {
     }
 }
 
-/// What the server takes from the config.
+/// Converts the config into the settings of the server.
 pub(crate) fn settings(config: &Config) -> Result<Settings> {
     let auth = match &config.auth {
         Auth::None => hikite_server::Auth::None,
@@ -168,7 +168,7 @@ pub(crate) fn settings(config: &Config) -> Result<Settings> {
     })
 }
 
-/// Under which name tokens are made: the public one, else that of this machine.
+/// Builds the OAuth settings. The issuer is the public URL, or the local address if there is none.
 fn oauth(config: &Config, section: &OauthSection) -> Oauth {
     let issuer = config.server.url();
     let client = Client::guarded(config.egress.rules());
@@ -192,12 +192,12 @@ fn host_of(url: &str) -> Option<String> {
     Some(host.to_ascii_lowercase())
 }
 
-/// What hikite is told from outside.
+/// Signals that stop hikite or reload its config.
 struct Signals {
     term: Signal,
     interrupt: Signal,
     hangup: Signal,
-    /// Rung when the config shall be read again.
+    /// Notified when the config should be reloaded.
     reload: Arc<Notify>,
     had_terminal: bool,
 }
@@ -214,8 +214,8 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal to stop. SIGHUP is one only where the terminal that hikite was started from is gone; else it asks
-    /// for a reload.
+    /// Waits for a signal to stop. SIGHUP stops only if the controlling terminal is gone; otherwise it triggers a
+    /// reload.
     async fn stop(&mut self) {
         loop {
             tokio::select! {
@@ -231,7 +231,7 @@ impl Signals {
         }
     }
 
-    /// Waits for a second word. A terminal that goes says so more than once, so that this does not count.
+    /// Waits for a second SIGINT or SIGTERM. SIGHUP does not count: a closing terminal sends it more than once.
     async fn again(&mut self) {
         tokio::select! {
             _ = self.term.recv() => {}
@@ -244,8 +244,8 @@ fn has_terminal() -> bool {
     std::io::stderr().is_terminal() || std::io::stdin().is_terminal()
 }
 
-/// On SIGINT or SIGTERM lets others take over, then fires `stopping`; a second one ends the program at once, and the
-/// guards its servers.
+/// Announces the shutdown to load balancers and other nodes on SIGINT or SIGTERM, then cancels `stopping`. A second
+/// signal exits at once; the guards then stop the servers.
 async fn stop_on_signal(
     mut signals: Signals,
     app: Arc<App>,

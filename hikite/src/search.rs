@@ -1,4 +1,4 @@
-//! Who helps with search, made from the config.
+//! Builds the search settings from the config.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use hikite_search::{BadPlace, Cloud, Embedding, Place, Rerank};
 
 use crate::config::{Config, SearchPlace, TOP};
 
-/// The built-in encoder, one for the whole program.
+/// Returns the built-in encoder; the program needs only one.
 pub(crate) fn encoder() -> Arc<dyn Encoder> {
     Arc::new(hikite_encoder::SentenceEncoder::new())
 }

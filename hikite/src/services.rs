@@ -1,4 +1,4 @@
-//! The services of the house: those that come with hikite, and those that the owner describes in files.
+//! The service modules: built-in ones, and those described by files in the modules folder.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use hikite_modules::{BUILTIN, Language, Service, Settings};
 use crate::config::Config;
 use crate::exchange::Configured;
 
-/// What is read of a folder at most; more is not a module file.
+/// Maximum size of a module file.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-/// Services by name, each with the text it was made of.
+/// Loaded services by name.
 #[derive(Debug, Default)]
 pub(crate) struct Services(HashMap<Arc<str>, Made>);
 
 #[derive(Clone, Debug)]
 struct Made {
-    /// The file, or the name of what comes with hikite.
+    /// Path of the file, or name of the built-in module.
     from: String,
     text: Arc<str>,
     language: Language,
     service: Arc<Service>,
 }
 
-/// A module file that was found.
+/// A module file and its text.
 #[derive(Debug)]
 struct Found {
     path: PathBuf,
@@ -37,8 +37,8 @@ struct Found {
 }
 
 impl Services {
-    /// The services that the config names, in order. What is the same as before is the same service; a file that is wrong
-    /// leaves what it was before, and is told. A server of the same name goes before a service.
+    /// Returns the services that the config names, in order. An unchanged text keeps its service; an invalid file
+    /// keeps its previous version and is logged. An upstream server hides a service of the same name.
     pub(crate) fn follow(&mut self, config: &Config, settings: &Settings) -> Vec<Arc<Service>> {
         let before = std::mem::take(&mut self.0);
         let mut services: Vec<Arc<Service>> = Vec::new();
@@ -55,7 +55,7 @@ impl Services {
                 }
             };
             let name = Arc::clone(&made.service.name);
-            // The owner's own file stands in for what comes with hikite.
+            // A file in the modules folder replaces a built-in module of the same name.
             services.retain(|service| service.name != name);
             let taken =
                 config.servers.iter().any(|server| server.name == name) || config.disabled.contains(&name);
@@ -68,7 +68,7 @@ impl Services {
     }
 }
 
-/// What becomes of each text. Those that are new are read side by side: a start waits for all of them.
+/// Builds a service from each text. New texts are parsed in parallel, because start-up waits for all of them.
 fn make(
     texts: Vec<(String, Result<Arc<str>, String>)>,
     before: &HashMap<Arc<str>, Made>,
@@ -116,7 +116,7 @@ impl Making<'_> {
     }
 }
 
-/// What the config names, as it is read: where each stands, and its text.
+/// Returns the origin and text of every module that the config names.
 fn texts(config: &Config) -> Vec<(String, Result<Arc<str>, String>)> {
     let builtin = BUILTIN.iter().filter(|(name, _)| config.modules.builtin.contains(name));
     let builtin = builtin.map(|(name, text)| ((*name).to_owned(), Ok(Arc::from(*text))));
@@ -124,17 +124,17 @@ fn texts(config: &Config) -> Vec<(String, Result<Arc<str>, String>)> {
     builtin.chain(files.map(|found| (found.path.display().to_string(), found.text.map(Arc::from)))).collect()
 }
 
-/// A module that the config gives, right or wrong.
+/// A module that the config names, valid or not.
 #[derive(Debug)]
 pub(crate) struct Given {
-    /// The file; `None` for what comes with hikite.
+    /// Path of the file; `None` for a built-in module.
     pub(crate) file: Option<String>,
     pub(crate) read: Result<Service, Vec<Fault>>,
-    /// What stands in its place.
+    /// The file or server that replaces this module.
     pub(crate) hidden_by: Option<String>,
 }
 
-/// All modules that the config gives, in order, for people who want to know what is there and why.
+/// Returns all modules that the config names, in order, including invalid and replaced ones.
 pub(crate) fn given(config: &Config, settings: &Settings) -> Vec<Given> {
     let mut all: Vec<Given> = Vec::new();
     for (from, text) in texts(config) {
@@ -158,7 +158,7 @@ pub(crate) fn given(config: &Config, settings: &Settings) -> Vec<Given> {
     all
 }
 
-/// What is needed to look at modules where nothing is called.
+/// Returns settings for inspecting modules without calling them.
 pub(crate) fn settings(config: Option<&Config>) -> Settings {
     let accounts = Configured::default();
     accounts.follow(config.map(|config| config.providers.as_slice()).unwrap_or_default());
@@ -170,7 +170,7 @@ pub(crate) fn settings(config: Option<&Config>) -> Settings {
     }
 }
 
-/// Files of our own are tried by our tests; those of others are looked through before they are used.
+/// Parses a module. Built-in modules are covered by our tests; others are also checked for problems.
 fn read(text: &str, settings: &Settings) -> Result<Service, Vec<Fault>> {
     let service = Service::read(text, settings)?;
     let is_ours = BUILTIN.iter().any(|(_, own)| *own == text);
@@ -178,12 +178,12 @@ fn read(text: &str, settings: &Settings) -> Result<Service, Vec<Fault>> {
     if problems.is_empty() { Ok(service) } else { Err(problems) }
 }
 
-/// One line for each fault.
+/// Formats the faults, one per line.
 pub(crate) fn shown(from: &str, faults: &[Fault]) -> String {
     faults.iter().map(|fault| line(from, fault)).collect::<Vec<_>>().join("\n")
 }
 
-/// Where and what: `FILE: tools.search.request: …`.
+/// Formats a fault as `FILE: tools.search.request: …`.
 pub(crate) fn line(from: &str, fault: &Fault) -> String {
     match place(fault).as_str() {
         "" => format!("{from}: {}", fault.message),
@@ -191,12 +191,12 @@ pub(crate) fn line(from: &str, fault: &Fault) -> String {
     }
 }
 
-/// Where in the file, as people write it.
+/// Converts the JSON pointer of a fault to a dotted path.
 pub(crate) fn place(fault: &Fault) -> String {
     fault.pointer.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~")
 }
 
-/// The module files of a folder, by name.
+/// Returns the module files of a folder, sorted by name.
 fn files(folder: &Path) -> Vec<Found> {
     let paths = match paths(folder) {
         Ok(paths) => paths,
@@ -207,7 +207,7 @@ fn files(folder: &Path) -> Vec<Found> {
     paths.into_iter().map(|path| Found { text: text_of(&path), path }).collect()
 }
 
-/// The text of a module file.
+/// Reads the text of a module file.
 pub(crate) fn text_of(path: &Path) -> Result<String, String> {
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > FILE_BYTES) {
         return Err("is too long for a module file".to_owned());
@@ -215,7 +215,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))
 }
 
-/// What changes when the files do.
+/// Returns the names, modification times and sizes of the module files, for change detection.
 pub(crate) fn stamp(folder: &Path) -> Vec<(PathBuf, Option<SystemTime>, u64)> {
     let stamp = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).ok();

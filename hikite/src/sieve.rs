@@ -1,5 +1,5 @@
-//! Programs in jq, each in a process of its own: `hikite __jq`, with nothing of our environment and with bounds of memory
-//! and time. How many run at once, and for whom, is decided before. Whoever gives up takes the process along.
+//! Runs each jq program in a process of its own (`hikite __jq`), with an empty environment and limits on memory and
+//! time. Concurrency limits are applied by the caller. Dropping the future kills the process.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -19,17 +19,17 @@ use tokio::time::timeout;
 
 use crate::cli::jq::{FAILED, TOO_LONG, WRONG};
 
-/// What the process says of its own end; more is not read.
+/// Maximum bytes read from the process's stderr.
 const LAST_WORDS: u64 = 4096;
 
 #[derive(Debug)]
 pub(crate) struct Processes {
-    /// The hikite program itself.
+    /// Path of the hikite binary.
     program: PathBuf,
     limits: Arc<Limits>,
 }
 
-/// How a process ended, and what it wrote.
+/// Exit status and output of a jq process.
 struct End {
     status: ExitStatus,
     output: Vec<u8>,
@@ -48,7 +48,7 @@ impl Processes {
         let mut child = self.start().map_err(|error| broken("a process for jq cannot be started", &error))?;
         let within = self.limits.jq_timeout;
         let Ok(end) = timeout(within, self.talk(&mut child, program, input)).await else {
-            // Ended and reaped before anybody hears of it.
+            // The process is killed and reaped before the error is returned.
             let _ = child.kill().await;
             return Err(self.too_long());
         };
@@ -62,7 +62,7 @@ impl Processes {
             .arg("__jq")
             .args([limits.jq_bytes.to_string(), seconds.to_string(), limits.answer_bytes.to_string()])
             .env_clear()
-            // The allocator would take a gigabyte in advance, and bounds of memory count from what a process has.
+            // The allocator would reserve a gigabyte, and the memory limit counts reserved memory.
             .env("MIMALLOC_ARENA_RESERVE", "0")
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -76,7 +76,7 @@ impl Processes {
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
             let Some(mut stdin) = stdin else { return };
-            // It may end before it has read all: its end says why.
+            // The process may exit before it has read all input; its exit status says why.
             for part in [program.as_bytes(), b"\0", input.bytes()] {
                 if stdin.write_all(part).await.is_err() {
                     return;
@@ -84,7 +84,7 @@ impl Processes {
             }
         };
         let (mut output, mut last_words) = (Vec::new(), Vec::new());
-        // One more than it may write, so that it is seen if it does.
+        // One byte over the limit, so that oversized output is detected.
         let most = self.limits.answer_bytes as u64 + 1;
         let read = async {
             let Some(stdout) = stdout else { return Ok(0) };
@@ -100,7 +100,7 @@ impl Processes {
         Ok(End { status: child.wait().await?, output, last_words })
     }
 
-    /// What the end of the process means.
+    /// Converts the exit status and output into a result.
     fn told(&self, end: End) -> Result<Raw, Error> {
         let End { status, output, last_words } = end;
         let words = || String::from_utf8_lossy(&output).into_owned();

@@ -1,5 +1,5 @@
-//! Traces and metrics on their way to a collector. Whatever the collector does, no call waits for it: spans wait in a
-//! bounded queue, and what cannot be sent is dropped and counted.
+//! Exports traces and metrics to an OTLP collector. No call ever waits for the collector: spans queue in a bounded
+//! channel, and what cannot be sent is dropped and counted.
 
 mod message;
 mod metric;
@@ -22,13 +22,13 @@ use crate::config::Otlp;
 use message::Resource;
 use post::Post;
 
-/// Spans that wait to be sent.
+/// Maximum number of queued spans.
 const QUEUE: usize = 4096;
-/// Spans in one message.
+/// Maximum number of spans per message.
 const BATCH: usize = 512;
-/// How long a span waits for others to be sent with.
+/// Maximum time a span waits for its batch to fill.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// For what is left when we stop.
+/// Time limit for the last messages at shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Begins to send what the config wants sent; nothing, if it names no collector.
+    /// Starts the configured exporters; none if no collector is configured.
     pub(crate) fn start(otlp: Option<&Otlp>, app: &Arc<App>, client: &Client) -> Result<Self> {
         let telemetry = Self::default();
         let Some(otlp) = otlp else { return Ok(telemetry) };
@@ -59,7 +59,7 @@ impl Telemetry {
         Ok(telemetry)
     }
 
-    /// Sends what is left, and does not wait long for it.
+    /// Sends what is queued, within a short time limit.
     pub(crate) async fn stop(self) {
         self.stopping.cancel();
         self.tasks.close();
@@ -97,10 +97,10 @@ async fn send_spans(
     }
 }
 
-/// Waits for spans, and a little for more. What is in the batch stays there if the waiting is ended.
+/// Waits for spans, then briefly for more. Cancel-safe: spans stay in the batch.
 async fn gather(spans: &mut mpsc::Receiver<Record>, batch: &mut Vec<Record>) {
     if spans.recv_many(batch, BATCH).await == 0 {
-        // Nobody makes spans any more; the end comes from elsewhere.
+        // All senders are gone; only cancellation ends the wait.
         return std::future::pending().await;
     }
     let more =

@@ -1,4 +1,4 @@
-//! The local token: made at the first start, kept for the owner's eyes only.
+//! The local token: created on first start and readable only by its owner.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -9,13 +9,13 @@ use anyhow::{Context, Result, bail};
 use hikite_core::hex::hex;
 use hikite_core::secret::Secret;
 
-/// Reads `<data>/token`, or makes it.
+/// Reads `<data>/token`, or creates it.
 pub(crate) fn local_token(data: &Path) -> Result<Secret> {
     make_folder(data)?;
     private(&path(data), || Ok(Secret::hidden(random()?)))
 }
 
-/// Reads a file that is its owner's alone, or makes it.
+/// Reads a file that only its owner can read, or creates it.
 pub(crate) fn private(path: &Path, make: impl FnOnce() -> Result<Secret>) -> Result<Secret> {
     if path.exists() {
         return read(path);
@@ -28,18 +28,19 @@ pub(crate) fn private(path: &Path, make: impl FnOnce() -> Result<Secret>) -> Res
     }
 }
 
-/// Written beside and then given its name, unless another process was first: whoever finds the file finds all of it.
+/// Writes a temporary file and links it to its name, unless another process was first. Readers never see a partial
+/// file.
 fn write(path: &Path, secret: &Secret) -> io::Result<()> {
     let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
     let beside = path.with_extension(format!("{number:x}.new"));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     let written = writeln!(file, "{}", secret.expose()).and_then(|()| file.sync_all());
     let named = written.and_then(|()| match fs::hard_link(&beside, path) {
-        // Some file systems have no second names.
+        // Some file systems have no hard links.
         Err(error) if error.kind() != ErrorKind::AlreadyExists => fs::rename(&beside, path),
         named => named,
     });
-    // It is not there any more where it was renamed.
+    // After the rename it no longer exists.
     let _ = fs::remove_file(&beside);
     named
 }
@@ -68,7 +69,7 @@ fn read(path: &Path) -> Result<Secret> {
     Ok(Secret::hidden(token))
 }
 
-/// 256 random bits.
+/// Returns 256 random bits.
 pub(crate) fn random_key() -> Result<[u8; 32]> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).context("the operating system gave no random bytes")?;

@@ -1,4 +1,4 @@
-//! Which request proves a credential: that of a service of the same provider, as its module file says.
+//! Verifies a credential with the probe request that a module file of the same provider defines.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use hikite_modules::Service;
 use crate::config::Config;
 use crate::services;
 
-/// The services that can prove credentials.
+/// The services that can verify credentials.
 #[derive(Debug, Default)]
 pub(crate) struct Prober {
     services: ArcSwapOption<Vec<Arc<Service>>>,
-    /// Where no house runs the services are read when the first one is wanted.
+    /// Config from which services are loaded on first use, where no gateway is running.
     config: Option<Box<Config>>,
 }
 
 impl Prober {
-    /// For commands without a running house.
+    /// Creates a prober for commands that run without a gateway.
     pub(crate) fn of(config: &Config) -> Self {
         Self { services: ArcSwapOption::empty(), config: Some(Box::new(config.clone())) }
     }
 
-    /// These from now on.
+    /// Replaces the services.
     pub(crate) fn follow(&self, services: &[Arc<Service>]) {
         self.services.store(Some(Arc::new(services.to_vec())));
     }
@@ -41,7 +41,8 @@ impl Prober {
         self.services.load_full().unwrap_or_default()
     }
 
-    /// One that takes the credential is enough: an account need not have every product of its provider.
+    /// Tries every service of the provider. One acceptance is enough: an account need not have every product of its
+    /// provider.
     async fn ask(&self, provider: &str, credential: Arc<Credential>) -> Proof {
         let mut proof = Proof::NoProbe;
         let services = self.services();
@@ -49,7 +50,7 @@ impl Prober {
         for service in services.iter().filter(able) {
             match (service.verify(Arc::clone(&credential)).await, &proof) {
                 (Proof::Accepted, _) => return Proof::Accepted,
-                // A vendor that cannot be reached may still take it.
+                // A service that cannot be reached might still accept the credential.
                 (_, Proof::Unclear(_)) => {}
                 (other, _) => proof = other,
             }

@@ -1,5 +1,5 @@
-//! `hikite account`: with which accounts services are called, from a terminal. Whoever sits there is the owner. No secret
-//! is printed, and none is taken from the arguments.
+//! `hikite account`: manages service accounts from a terminal, whose user acts as the owner. Secrets are neither
+//! printed nor accepted as arguments.
 
 mod connect;
 
@@ -124,13 +124,13 @@ pub(crate) struct Share {
     off: bool,
 }
 
-/// The accounts of the store, for commands that need nothing else of the house.
+/// The accounts in the store, for commands that need no running gateway.
 pub(super) struct Desk {
     config: Config,
     store: Store,
     pub(super) accounts: Arc<Accounts>,
     people: People,
-    /// The person at the terminal.
+    /// Caller for the person at the terminal.
     owner: Caller,
 }
 
@@ -218,7 +218,7 @@ impl Desk {
         Ok(Self { config, store, accounts, owner: people.owner(), people })
     }
 
-    /// Accounts with what their users are called.
+    /// Adds user names and ids to the accounts.
     fn named(&self, accounts: Vec<Raw>) -> Vec<Raw> {
         let with_name = |account: Raw| {
             let Some(object) = account.object() else { return account };
@@ -243,7 +243,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Where the key of the vault is.
+    /// Returns the location of the vault's master key.
     pub(super) fn place(&self) -> String {
         Places::of(&self.config).to_string()
     }
@@ -269,7 +269,7 @@ impl Desk {
 }
 
 impl Verify {
-    /// Fails if any of them is refused.
+    /// Verifies the accounts, and fails if any of them is refused.
     async fn run(self, desk: &Desk) -> Result<ExitCode> {
         let objects = match &self.account {
             Some(account) if account.starts_with("file:") => vec![desk.verify_filed(account).await?],
@@ -321,7 +321,7 @@ impl Desk {
     }
 }
 
-/// The state of a new account, as its vendor says.
+/// Describes the state of a new account, as reported by the provider.
 fn added(account: &Account) -> String {
     match (account.standing, &account.problem) {
         (AccountStanding::Connected, _) => "is connected".to_owned(),
@@ -358,7 +358,7 @@ fn tell(account: &Account, plain: &Plain, what: &str) {
     }
 }
 
-/// Provider, name, how it stands, whose, and its id.
+/// Prints provider, name, state, user and id of each account.
 fn list(accounts: &[Raw], plain: &Plain) {
     if plain.json {
         return print(&Raw::array(accounts).as_str());

@@ -1,4 +1,4 @@
-//! `hikite audit`: what was done, by whom, from the store itself; whether hikite runs or not.
+//! `hikite audit`: reads the audit log from the store, with or without a running hikite.
 
 mod export;
 mod resume;
@@ -139,7 +139,7 @@ fn moment(text: &str) -> Result<u64, String> {
     time::read(text).ok_or_else(|| "write it like `2026-11-15T08:30:00Z`".into())
 }
 
-/// One line for each record: when, its number, who, what, and how it ended.
+/// Formats the records as lines: time, number, actor, kind, subject and outcome.
 fn table(rows: &[AuditRow]) -> String {
     let cells: Vec<[String; 6]> = rows.iter().map(cells).collect();
     let width = |at: usize| cells.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);

@@ -1,5 +1,5 @@
-//! `hikite batch`: many calls in one from the terminal. How it goes is shown on stderr, what came of it on stdout; the
-//! exit code says whether all of it went well.
+//! `hikite batch`: runs a batch of calls from the terminal. Progress goes to stderr, results to stdout; the exit code
+//! reports failures.
 
 mod live;
 mod show;
@@ -66,7 +66,7 @@ impl Batch {
             file => std::fs::read_to_string(file).with_context(|| format!("cannot read `{file}`"))?,
         };
         let mut config = common.load()?;
-        // A person reads on by scrolling; nothing is kept for later.
+        // On a terminal, long output can be scrolled; nothing is stored for later.
         (config.limits.compact_bytes, config.limits.results) = (usize::MAX, 0);
         let house = House::start(&config, program()?).await?;
         let outcome = self.go(&house, &text).await;
@@ -119,7 +119,7 @@ impl Batch {
     }
 }
 
-/// For whoever keeps stderr in a file.
+/// Progress as plain lines, for stderr that is not a terminal.
 struct Lines;
 
 impl Observer for Lines {

@@ -1,4 +1,4 @@
-//! `hikite call`: one call of a tool from the terminal, its result on stdout, its failure as the exit code.
+//! `hikite call`: calls one tool from the terminal, prints its result, and reports failure as the exit code.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl Call {
         let select = select.map_err(|what| anyhow!("`--select` {what}"))?;
         let wanted = Wanted { format: self.format.map(ResultFormat::meaning), select };
         let mut config = common.load()?;
-        // All of it is printed: what would be kept to be read on is gone with this process.
+        // The whole result is printed; a stored result would be lost with this process.
         (config.limits.compact_bytes, config.limits.results) = (usize::MAX, 0);
         let house = House::start(&config, program()?).await?;
         let params = Object::default().with("name", self.tool.as_str()).with("arguments", arguments);
@@ -79,7 +79,7 @@ impl Call {
     }
 }
 
-/// Calls a tool and prints its result: its text, or all of it as JSON.
+/// Calls a tool and prints its result: its text, or the whole result as JSON.
 pub(crate) async fn call(house: &House, tool: &str, arguments: Object, whole: bool) -> Result<ExitCode> {
     let params = Object::default().with("name", tool).with("arguments", arguments);
     call_as(house, tool, params, Wanted::default(), whole).await
@@ -109,7 +109,7 @@ async fn call_as(house: &House, tool: &str, params: Object, wanted: Wanted, whol
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// The arguments as an object, single ones laid over it.
+/// Parses the arguments; single parameters override members of the object.
 pub(crate) fn arguments(object: Option<&str>, params: &[String]) -> Result<Object> {
     let mut arguments = match object {
         Some(text) => Raw::parse(text.to_owned()).ok().and_then(|raw| raw.object()).with_context(|| {
@@ -126,7 +126,7 @@ pub(crate) fn arguments(object: Option<&str>, params: &[String]) -> Result<Objec
     Ok(arguments)
 }
 
-/// The terminal as the client of a call: it sees progress, and answers no questions.
+/// Backchannel of a terminal call: prints progress and answers no questions.
 struct Terminal;
 
 impl Backchannel for Terminal {
@@ -149,7 +149,7 @@ impl Backchannel for Terminal {
     }
 }
 
-/// The text of a result; other blocks by their kind.
+/// Returns the text of a result, with other content blocks by their type.
 fn text_of(result: &Object) -> String {
     let blocks = result.get("content").and_then(Raw::items).unwrap_or_default();
     let lines = blocks.iter().filter_map(Raw::object).map(|block| {

@@ -1,4 +1,4 @@
-//! `hikite client`: the programs that log in for people, from a terminal. A secret goes to stdout, this once.
+//! `hikite client`: manages OAuth clients from a terminal. A new secret is printed once, to stdout.
 
 use std::process::ExitCode;
 

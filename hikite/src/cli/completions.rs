@@ -1,4 +1,4 @@
-//! `hikite completions SHELL`.
+//! `hikite completions SHELL`: prints a shell completion script.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `hikite config`: check, show, schema and import.
+//! `hikite config`: the subcommands check, show, schema and import.
 
 use std::fs;
 use std::io::Write;
@@ -116,7 +116,7 @@ impl Import {
     }
 }
 
-/// Beside and renamed; readable by the owner alone, for literal secrets may have come along.
+/// Writes a temporary file and renames it. Only the owner can read it, because imported entries may contain secrets.
 fn write(target: &Path, text: &str) -> Result<()> {
     let beside = target.with_extension("json.new");
     let shown = || format!("cannot write `{}`", target.display());

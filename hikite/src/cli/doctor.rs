@@ -1,4 +1,4 @@
-//! `hikite doctor`: looks at everything a set-up needs and says what to do about what is wrong.
+//! `hikite doctor`: checks everything an installation needs, and says how to fix what is wrong.
 
 mod audit;
 mod vault;
@@ -30,7 +30,7 @@ pub(crate) struct Doctor {
     json: bool,
 }
 
-/// One thing looked at.
+/// The result of one check.
 struct Finding {
     what: String,
     level: Level,
@@ -57,7 +57,7 @@ impl Doctor {
                     kept.extend(vault::findings(common).await);
                 }
                 kept.extend(audit::findings(&config));
-                // The servers are looked at all the same.
+                // The servers are checked even if the store is broken.
                 let is_bad = kept.iter().any(|finding| finding.level == Level::Bad);
                 findings.append(&mut kept);
                 findings.extend(
@@ -82,7 +82,7 @@ impl Doctor {
     }
 }
 
-/// The same with a store and a vault that are there for a moment.
+/// Returns the config with an in-memory store and vault.
 fn on_nothing(config: Config) -> Config {
     Config { store: Some(StoreUrl::memory()), vault: VaultSection::default(), ..config }
 }
@@ -125,7 +125,7 @@ fn token_finding(config: &Config) -> Finding {
     }
 }
 
-/// The store as far as a brief look shows it, and the clock it goes by.
+/// Checks the store briefly, and the clock used for removals.
 async fn store_findings(config: &Config) -> Vec<Finding> {
     let store = match Store::open_keeping(&config.store_url(), &config.data).await {
         Ok(store) => store,
@@ -148,7 +148,7 @@ async fn store_findings(config: &Config) -> Vec<Finding> {
     std::iter::once(first).chain(clock.ok().flatten().map(clock_finding)).collect()
 }
 
-/// A clock by which nothing is removed.
+/// Reports a clock jump, which stops removals by age.
 fn clock_finding(jump: ClockJump) -> Finding {
     let (found, expected) = (rfc3339(jump.found), rfc3339(jump.expected));
     Finding {
@@ -174,7 +174,7 @@ async fn port_finding(config: &Config) -> Finding {
     }
 }
 
-/// Modules that cannot be used, those that wait for an account, and accounts that nobody uses.
+/// Reports invalid modules and accounts that no module uses.
 fn module_findings(config: &Config) -> Vec<Finding> {
     let settings = services::settings(Some(config));
     let given = services::given(config, &settings);
@@ -219,7 +219,7 @@ async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
                 text: "needs a login".into(),
                 hint: module.source.advice(),
             }),
-            // Services that nobody has an account with are no trouble.
+            // A service without an account is not a problem.
             (_, State::NeedsLogin { .. }) => {}
             (Some(listing), _) => {
                 findings.push(Finding::good(&what, format!("{} tools", listing.tools.len())));
@@ -248,7 +248,7 @@ async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Tools that wait for approval.
+/// Reports tools that wait for approval.
 fn held(what: &str, module: &Module) -> Option<Finding> {
     let names: Vec<&str> = module.held.iter().map(|held| &*held.key.tool).collect();
     (!names.is_empty()).then(|| Finding {
@@ -259,7 +259,7 @@ fn held(what: &str, module: &Module) -> Option<Finding> {
     })
 }
 
-/// Characters that nobody sees.
+/// Reports invisible characters that were removed.
 fn hidden(what: &str, cleaned: &Cleaned) -> Finding {
     let Cleaned { kind, name, removed, left_out } = cleaned;
     let done = if *left_out { "is left out: they are in its name" } else { "is shown without them" };

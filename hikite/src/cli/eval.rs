@@ -1,4 +1,4 @@
-//! `hikite eval`: how well search finds what it should, on questions whose answers are known.
+//! `hikite eval`: measures search on labelled queries.
 
 use std::fmt::Write;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! `hikite __guard PARENT[:FILES] -- COMMAND ARGS…`: what stands between hikite and a stdio server. Not for people, and
-//! read without the parser for people: whatever the server's arguments are, they are the server's.
+//! `hikite __guard PARENT[:FILES] -- COMMAND ARGS…`: the guard process between hikite and a stdio server. For
+//! internal use. It bypasses the argument parser, so that the server's arguments reach the server unchanged.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 #[derive(Debug)]
 pub(crate) struct Guard {
     parent: u32,
-    /// The limit of open files for the server, where it is another than ours.
+    /// Open-file limit of the server, if it differs from ours.
     files: Option<u64>,
     command: OsString,
     args: Vec<OsString>,
 }
 
 impl Guard {
-    /// `None` if the program was started for something else.
+    /// Parses the arguments; `None` if this is not a guard process.
     pub(crate) fn asked_for(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
         if args.nth(1)? != "__guard" {
             return None;

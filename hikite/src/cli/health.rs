@@ -1,4 +1,4 @@
-//! `hikite health`: asks a running hikite whether it is up, for containers without a shell.
+//! `hikite health`: checks whether a running hikite is up, for containers without a shell.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
-//! `hikite __jq BYTES SECONDS OUTPUT`: one program in jq that nobody has read, run in a process that may be killed. Reads
-//! `PROGRAM NUL INPUT`, writes what it gives or what is wrong with it; the exit code tells which. Not for people. Before
-//! the program is looked at, the process gives up whatever it will not need.
+//! `hikite __jq BYTES SECONDS OUTPUT`: runs one untrusted jq program in a process that can be killed. For internal
+//! use. Reads `PROGRAM NUL INPUT` and writes the output or an error; the exit code tells which. The process sets its
+//! resource limits before it reads the program.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -10,26 +10,26 @@ use anyhow::{Context, Result};
 use hikite_modules::jq::{Program, Trouble};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// The program does not compile; it failed on the input; what it gives is too long.
+/// Exit codes: the program does not compile, it failed on the input, its output is too long.
 pub(crate) const WRONG: u8 = 3;
 pub(crate) const FAILED: u8 = 4;
 pub(crate) const TOO_LONG: u8 = 5;
 
-/// The three that are open already; nothing else is opened from here on.
+/// stdin, stdout and stderr; nothing else may be opened.
 const FILES: u64 = 3;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Jq {
-    /// Of memory, over what the process has now.
+    /// Memory limit, beyond what the process uses at start.
     bytes: u64,
-    /// Of processor time.
+    /// CPU time limit.
     seconds: u64,
-    /// The longest output.
+    /// Maximum output size.
     output: usize,
 }
 
 impl Jq {
-    /// `None` if hikite was started for something else.
+    /// Parses the arguments; `None` if this is not a jq process.
     pub(crate) fn asked_for(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
         if args.nth(1)? != "__jq" {
             return None;
@@ -58,7 +58,7 @@ impl Jq {
         let most = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
         setrlimit(Resource::Core, most(0))?;
         setrlimit(Resource::Fsize, most(0))?;
-        // The first is a signal that ends the process, the second one that nobody can catch.
+        // The soft limit sends SIGXCPU, the hard limit SIGKILL.
         setrlimit(Resource::Cpu, Rlimit { current: Some(self.seconds), maximum: Some(self.seconds + 1) })?;
         setrlimit(Resource::Data, most(self.bytes.saturating_add(has_now("VmData:"))))?;
         setrlimit(Resource::As, most(self.bytes.saturating_add(has_now("VmSize:"))))?;
@@ -71,8 +71,8 @@ fn outcome(program: &[u8], input: &[u8], most: usize) -> Result<Vec<u8>, Trouble
     Program::compile(program)?.run(input, most)
 }
 
-/// What this process has already, the text of hikite among it, in bytes. Only Linux tells, and elsewhere memory is not
-/// bounded so exactly.
+/// Returns the memory this process already uses, including the program text, in bytes. Only Linux reports it;
+/// elsewhere the limit is less exact.
 fn has_now(what: &str) -> u64 {
     let told = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix(what));

@@ -1,4 +1,4 @@
-//! `hikite measure`: what the tools and their answers cost a model, with and without hikite.
+//! `hikite measure`: measures what tools and their results cost a model, with and without hikite.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,7 +57,7 @@ impl Measure {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What is measured, once everything that can be known is, and what its clients are shown.
+    /// Starts the runtime to measure, waits for its tool lists, and returns it with the surfaces of its clients.
     async fn house(&self, common: &Common) -> Result<(Arc<House>, Surfaces)> {
         if let Some(folder) = &self.lists {
             return Ok((measure::of_lists(folder, program()?).await?, Surfaces::of(measure::DEFAULT)));

@@ -1,4 +1,4 @@
-//! `hikite module`: services whose tools are described in files, from a terminal. Nothing is called and nothing is fetched.
+//! `hikite module`: manages service modules described in files. It calls no tool and fetches nothing.
 
 mod check;
 mod import;
@@ -44,7 +44,7 @@ impl ModuleCommand {
     }
 }
 
-/// Writes a file that is not there yet.
+/// Writes a file that must not exist yet.
 fn write_new(path: &Path, text: &str) -> Result<()> {
     let shown = path.display();
     match OpenOptions::new().write(true).create_new(true).open(path) {
@@ -56,7 +56,7 @@ fn write_new(path: &Path, text: &str) -> Result<()> {
     }
 }
 
-/// `12 tools (8 read, 3 write, 1 destructive), 1 resource, 2 prompts`.
+/// Formats counts as `12 tools (8 read, 3 write, 1 destructive), 1 resource, 2 prompts`.
 fn counted(service: &Service) -> String {
     let risks = service.risks();
     let each = Risk::ALL.iter().zip(risks).filter(|(_, count)| *count > 0);
@@ -70,13 +70,13 @@ fn many(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A name that a module may have.
+/// Returns `true` if a module may have this name.
 fn is_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// As flags take it.
+/// Parses a module name from a flag.
 fn name(word: &str) -> Result<String, String> {
     let wrong = "a name is made of small letters, digits and `_`, and begins with a letter";
     is_name(word).then(|| word.to_owned()).ok_or_else(|| wrong.to_owned())

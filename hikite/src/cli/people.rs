@@ -1,5 +1,5 @@
-//! The projects, tokens, users and clients of the store, for commands that need nothing else of the house. A hikite that runs on the
-//! same store sees what they change by itself.
+//! Projects, tokens, users and clients in the store, for commands that need no running gateway. A hikite that runs on
+//! the same store picks up the changes.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Desk {
         Ok(Self { config, people, store })
     }
 
-    /// A user as the audit names it: by name and id.
+    /// Formats a user for the audit log, as name and id.
     pub(super) fn described(identity: &Identity, named: &str) -> String {
         match identity.user(named) {
             Ok(user) => format!("{} ({})", user.name, user.id),
@@ -43,7 +43,7 @@ impl Desk {
         }
     }
 
-    /// Who people are that log in.
+    /// Opens the users and clients of the store.
     pub(super) async fn identity(&self) -> Result<Identity> {
         let keys = Places::of(&self.config).open(&self.store).await?;
         let safe = Safe::new(self.store.clone(), keys);
@@ -52,7 +52,7 @@ impl Desk {
         Ok(identity)
     }
 
-    /// Does the work and records it: whoever sits at the terminal is the owner.
+    /// Runs the work and records it in the audit log, with the owner as actor.
     pub(super) async fn recorded<T>(
         &self,
         action: &'static str,
@@ -77,12 +77,12 @@ impl Desk {
     }
 }
 
-/// What a command at the terminal says of itself.
+/// Returns the origin of a terminal command for the audit log.
 pub(super) fn at_terminal(command: &str) -> Origin {
     Origin { client: Some(Raw::from(json!({ "name": command }))), ..Origin::default() }
 }
 
-/// Columns as wide as what stands in them; the last one as it is.
+/// Formats rows as aligned columns.
 pub(super) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();

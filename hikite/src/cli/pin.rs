@@ -1,4 +1,4 @@
-//! `hikite pin`: which definitions of tools are approved, from a terminal. A running hikite follows by itself.
+//! `hikite pin`: approves and blocks tool definitions. A running hikite picks up the changes.
 
 mod show;
 
@@ -178,7 +178,7 @@ impl Block {
 }
 
 impl Which {
-    /// Those that are named; else, of all or of a module, those that `concerns` them.
+    /// Returns the named tools or, for a module or all, those that match `concerns`.
     fn chosen(&self, house: &House, concerns: impl Fn(&WaitingPin) -> bool) -> Result<Vec<WaitingPin>> {
         let known = house.gateway.pinned_tools(&PinFilter { module: self.module.clone(), state: None });
         if self.all || self.module.is_some() {

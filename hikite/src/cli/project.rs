@@ -1,4 +1,4 @@
-//! `hikite project`: boundaries between callers, from a terminal.
+//! `hikite project`: manages projects from a terminal.
 
 use std::process::ExitCode;
 
@@ -171,7 +171,7 @@ impl Show {
 }
 
 impl Set {
-    /// The form as it is, without what is to be said no more.
+    /// Returns the project without the settings to clear.
     fn cleared(&self, mut form: Object) -> Object {
         let mut permissions = form.get("permissions").and_then(Raw::object).unwrap_or_default();
         for member in &self.clear {
@@ -190,7 +190,7 @@ impl Set {
 }
 
 impl Form {
-    /// What the flags say, over what was said before.
+    /// Returns the project with the settings of the flags applied.
     fn onto(&self, mut form: Object) -> Object {
         if let Some(description) = &self.description {
             form.set("description", description.as_str());
@@ -228,7 +228,7 @@ impl Optimization {
     }
 }
 
-/// Name, how it is searched, who belongs to it, and what it is for.
+/// Returns name, search provider, members and description.
 fn row(project: &Project) -> Vec<String> {
     let search = match project.optimization {
         None => "default",

@@ -1,5 +1,5 @@
-//! `hikite provider`: what this hikite is to those who know accounts. The secret of an app goes in through stdin and never
-//! comes out.
+//! `hikite provider`: sets the OAuth app that hikite uses with a provider. The client secret is read from stdin and
+//! never printed.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use super::account::Desk;
 use super::people::table;
 use super::{Common, note, print};
 
-/// No secret of an app is longer.
+/// Maximum size of a client secret.
 const SECRET_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, Subcommand)]
@@ -90,7 +90,7 @@ impl Set {
     }
 }
 
-/// Name, title, the id of the app, and where that is said.
+/// Prints name, title, origin and client id of each provider.
 fn list(providers: &[Raw], plain: &Plain) {
     if plain.json {
         return print(&Raw::array(providers).as_str());

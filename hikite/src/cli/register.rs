@@ -1,5 +1,5 @@
-//! `hikite tools register`, `unregister`, `enable` and `disable`: what the store keeps, from a terminal. A hikite that
-//! runs on the same store sees the change by itself.
+//! `hikite tools register`, `unregister`, `enable` and `disable`: manage registered tools in the store. A hikite that
+//! runs on the same store picks up the changes.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub(crate) struct Switch {
 }
 
 impl Register {
-    /// Reads the form, before anything is started for it.
+    /// Reads the tool description before anything is started.
     pub(crate) fn read(&mut self) -> Result<()> {
         let text = if self.file == Path::new("-") {
             std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?
@@ -88,7 +88,7 @@ impl Switch {
     }
 }
 
-/// Whoever sits at the terminal is the owner.
+/// Runs the work and records it in the audit log, with the owner as actor.
 async fn recorded<T>(
     house: &House,
     action: &'static str,
@@ -112,7 +112,7 @@ fn form(text: &str) -> Result<Object> {
     )
 }
 
-/// The tool as data if that is wanted, else a sentence for a person.
+/// Prints the tool as JSON on request, or else a sentence.
 fn tell(tool: &Raw, json: bool, what: &str) {
     if json {
         return print(&tool.as_str());

@@ -1,4 +1,4 @@
-//! `hikite search`: what search remembers of questions that led somewhere, and how to make it forget.
+//! `hikite search`: lists and clears the search memory, the queries that led to successful calls.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -62,7 +62,7 @@ impl SearchCommand {
     }
 }
 
-/// A pair as it counts now.
+/// A remembered pair with its weight after decay.
 struct Row {
     pair: Remembered,
     weight: f32,
@@ -116,7 +116,7 @@ fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     for (row, key) in rows.iter().zip(&keys) {
         let project = if row.pair.project.is_empty() { "-" } else { &row.pair.project };
-        // Where the words were not kept, the hash tells two questions apart.
+        // Without the query text, the hash tells two queries apart.
         let asked = row.pair.text.as_deref().unwrap_or(&row.pair.query[..row.pair.query.len().min(12)]);
         let used = rfc3339(row.pair.used_at);
         let _ = writeln!(text, "{key:width$}  {:>5.2}  {used}  {project}  {asked}", row.weight);

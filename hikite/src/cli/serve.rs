@@ -1,4 +1,4 @@
-//! `hikite serve`: MCP over HTTP until a signal ends it.
+//! `hikite serve`: serves MCP over HTTP until a signal stops it.
 
 mod start;
 
@@ -17,7 +17,7 @@ use crate::running::{Overrides, settings};
 use crate::{exposure, report};
 
 const MOST_THREADS: usize = 1024;
-/// Stands for the local token where it would end up in a log.
+/// Placeholder for the local token where it would be logged.
 const LOCAL_TOKEN: &str = "<local token>";
 
 #[derive(Clone, Debug, Args)]
@@ -37,7 +37,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// What stands before the word `serve` counts where nothing stands after it.
+    /// Merges flags given before and after the word `serve`; those after it win.
     pub(crate) fn or(self, before: Self) -> Self {
         Self {
             listen: self.listen.or(before.listen),
@@ -58,7 +58,7 @@ impl Serve {
         let overrides = Overrides { listen, public_url, node_url, data, stdio: false };
         let config = overrides.apply(config);
         exposure::check(&config)?;
-        // The port is ours before anything is started behind it.
+        // The port is bound before anything is started behind it.
         let listen = config.server.listen;
         let listener = TcpListener::bind(listen).await.map_err(|error| {
             anyhow!(
@@ -97,8 +97,8 @@ hint: another program may hold the port; name one with `--listen`"
     }
 }
 
-/// The token as the snippets show it: one from the config is its owner's to know, and the local one is for a terminal,
-/// not for the log of a service manager.
+/// Returns the token for the snippets. A token of the config is never shown; the local one only on a terminal, not in
+/// the log of a service manager.
 fn shown_token(auth: &Auth, used: &hikite_server::Auth, is_terminal: bool) -> Option<String> {
     match (auth, used) {
         (Auth::Token(None), hikite_server::Auth::Token(token)) if is_terminal => {
@@ -114,8 +114,8 @@ pub(crate) fn listen_flag(text: &str) -> Result<SocketAddr, String> {
     parse_listen(text).ok_or_else(listen_hint)
 }
 
-/// A gateway shares its machine with its servers and clients. A call that wanders between as many threads as there are
-/// processors costs a third more than one that stays.
+/// Returns the default number of threads, half the processors. The gateway shares its machine with servers and
+/// clients, and a call that moves between as many threads as processors costs a third more.
 pub(crate) fn usual_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| (processors.get() / 2).max(1))
 }

@@ -1,5 +1,5 @@
-//! Logging in to an upstream server from a terminal: the address goes to stdout, a person opens it, and the browser comes
-//! back to a page of our own on this machine. A hikite that runs on the same store sees it by itself.
+//! Login to an upstream server from a terminal: prints the URL, and receives the browser's redirect on a local port.
+//! A hikite that runs on the same store picks up the login.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use super::{Common, note, print, program};
 use crate::config::Config;
 use crate::house::House;
 
-/// How long a person may take.
+/// Time limit for a person to log in.
 const TIME: Duration = Duration::from_secs(600);
-/// For one request of the browser.
+/// Time limit for one browser request.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 const REQUEST_BYTES: usize = 16 * 1024;
 
-/// Logs in to the server of this name and waits until that is done.
+/// Logs in to a server and waits until the login is complete.
 pub(crate) async fn connect(common: &Common, name: &str) -> Result<ExitCode> {
     let mut config = common.load()?;
     if !config.servers.iter().any(|server| &*server.name == name) {
@@ -38,7 +38,7 @@ pub(crate) async fn connect(common: &Common, name: &str) -> Result<ExitCode> {
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-/// Whether a server of the config has this name and is logged in to.
+/// Returns `true` if the config has a server of this name that uses OAuth.
 pub(crate) fn is_server(config: &Config, name: &str) -> bool {
     config.servers.iter().any(|server| &*server.name == name && server.access.is_some())
 }
@@ -46,7 +46,7 @@ pub(crate) fn is_server(config: &Config, name: &str) -> bool {
 async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
     upstream.first_listing().await;
     if upstream.listing().is_some() && !matches!(upstream.state(), State::NeedsLogin { .. }) {
-        // What it has may be an old list, so that the server is asked.
+        // The list may come from the cache, so the server is queried.
         if upstream.relist().await.is_ok() {
             note(&format!("`{name}` lets us in already"));
             return Ok(());
@@ -71,7 +71,7 @@ async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the browser to come back; whatever else comes is sent away.
+/// Waits for the redirect of the browser; other requests get a 404.
 async fn wait(listener: &TcpListener, upstream: &Upstream) -> Result<(), Error> {
     loop {
         let Ok((mut stream, _)) = listener.accept().await else { continue };
@@ -95,7 +95,7 @@ fn is_ours(upstream: &Upstream, query: &str) -> bool {
     state.is_some_and(|state| upstream.awaits_login(state))
 }
 
-/// The query of a request for our page.
+/// Reads a request for the callback and returns its query.
 async fn query(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! `hikite stdio`: MCP on stdin and stdout.
+//! `hikite stdio`: serves MCP on stdin and stdout.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `hikite store`: look after what is kept between runs.
+//! `hikite store`: checks, backs up, restores and migrates the store.
 
 mod keys;
 mod restore;
@@ -66,7 +66,7 @@ impl StoreCommand {
             command => command,
         };
         if let Self::Migrate(Migrate { to: Some(_), .. }) = &command {
-            // What a running hikite wrote after the copy began would be missing in it.
+            // Changes that a running hikite makes during the copy would be lost.
             Store::check_unused(&config.store_url()).await?;
         }
         let store = Store::open_keeping(&config.store_url(), &config.data).await?;
@@ -104,7 +104,7 @@ impl Backup {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let mut keys = keys::needed(store).await?;
         let bytes = progress::tell_if_long("copying the store", store.backup(&self.file)).await?;
-        // The key may have changed meanwhile: then either may be the one.
+        // The key may have been rotated meanwhile; then either may be needed.
         keys.extend(keys::needed(store).await?);
         if self.json {
             print(&json!({ "file": self.file, "bytes": bytes, "keys": keys }).to_string());

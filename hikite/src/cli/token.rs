@@ -1,4 +1,4 @@
-//! `hikite token`: who may come in, from a terminal. The secret of a new token goes to stdout, this once.
+//! `hikite token`: manages personal tokens. The secret of a new token is printed once, to stdout.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -87,7 +87,7 @@ impl TokenCommand {
                 Ok(())
             }
             Self::Revoke(revoke) => revoke.run(&desk).await,
-            // It needs no store, and was run above.
+            // Handled above, because it needs no store.
             Self::Show(_) => Ok(()),
         };
         desk.close().await;
@@ -96,7 +96,7 @@ impl TokenCommand {
 }
 
 impl Show {
-    /// The file is readable for its owner alone, and so is what is printed here.
+    /// Prints the local token; only the owner of its file can read it.
     fn run(&self, config: &Config) -> Result<()> {
         match &config.auth {
             Auth::None => bail!("nobody needs a token\nhint: `auth.mode` is `none`"),
@@ -126,7 +126,7 @@ impl Create {
             note("warning: `--subject` is deprecated: name a user with `--user`");
         }
         let form = self.form();
-        // Whoever sits at the terminal is the owner.
+        // The user of the terminal acts as the owner.
         let work = desk.people.create_token(&form, Right::Owner);
         let (token, secret) = desk.recorded("token.create", &self.name, work).await?;
         let token = token.object().unwrap_or_default();
@@ -166,7 +166,8 @@ impl Create {
         form
     }
 
-    /// A person at a terminal who says nothing else means themselves; a script that says nothing gets what it always got.
+    /// Returns `true` for a person at a terminal who names no user. Scripts keep the earlier default: the token acts
+    /// for nobody.
     fn acts_for_owner(&self) -> bool {
         self.user.is_none() && self.subject.is_none() && std::io::stdin().is_terminal()
     }
@@ -204,7 +205,7 @@ impl Revoke {
     }
 }
 
-/// Id, project, scopes, until when, whom it acts for, and what it is called.
+/// Returns id, project, scopes, expiry, user and name.
 fn row(token: &Token, shown: &Raw) -> Vec<String> {
     let members = shown.object().unwrap_or_default();
     let is_good = members.get("active").is_some_and(|active| active.as_str() == "true");
@@ -219,7 +220,7 @@ fn row(token: &Token, shown: &Raw) -> Vec<String> {
     ]
 }
 
-/// A span in words, in seconds.
+/// Parses a duration like `30d` into seconds.
 fn seconds(text: &str) -> Result<u32, String> {
     let wrong = || "write it like `30d`, `12h`, `90m` or `45s`".to_owned();
     let unit = text.chars().last().filter(char::is_ascii_alphabetic).ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! `hikite tools`: the same engine, from a terminal.
+//! `hikite tools`: lists, searches, describes, calls and registers tools from a terminal.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -65,7 +65,7 @@ pub(crate) struct Search {
     json: bool,
 }
 
-/// Tools that no other run has read are read for their meaning first, as long as this at most.
+/// Time limit for encoding tools whose vectors are not stored yet.
 const MEANING: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Args)]
@@ -120,7 +120,7 @@ impl Tools {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// What names a module waits for that one alone.
+    /// Returns `true` if the command needs all tool lists; one that names a module waits for that module only.
     fn needs_all_lists(&self) -> bool {
         match self {
             Self::List(_) | Self::Search(_) | Self::Describe(_) => true,
@@ -199,7 +199,7 @@ fn description(tool: &Tool) -> String {
     tool.definition.object().and_then(|definition| definition.text("description")).unwrap_or_default()
 }
 
-/// Keys and the first line of what they do.
+/// Formats tools as their key and the first line of their description.
 fn table(tools: &[&Tool]) -> String {
     let keys: Vec<String> = tools.iter().map(|tool| tool.key.to_string()).collect();
     let width = keys.iter().map(|key| key.chars().count()).max().unwrap_or(0);

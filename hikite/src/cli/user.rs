@@ -1,4 +1,4 @@
-//! `hikite user`: the people who log in, from a terminal. A password that was made goes to stdout, this once.
+//! `hikite user`: manages users from a terminal. A generated password is printed once, to stdout.
 
 use std::io::BufRead;
 use std::process::ExitCode;
@@ -293,7 +293,7 @@ impl Mask {
     }
 }
 
-/// The person at the terminal is the owner.
+/// Changes a user, with the owner as actor.
 async fn change(desk: &Desk, identity: &Identity, name: &str, form: &Object) -> Result<Raw> {
     let what = Desk::described(identity, name);
     let work = identity.change_user(name, form, Right::Owner, None);
@@ -317,8 +317,8 @@ impl Remove {
 }
 
 impl Handover {
-    /// At the machine itself there is no login that could be fresh: whoever reads the store there is the owner, and says so
-    /// once more.
+    /// Makes another user the owner. On the machine itself there is no login to require: whoever can read the store
+    /// acts as the owner, and confirms by typing the name.
     async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
         let user = identity.user(&self.name)?;
         if !self.yes {

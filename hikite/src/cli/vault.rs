@@ -1,4 +1,4 @@
-//! `hikite vault`: look after the secrets in the store and the key that opens them. No secret is ever printed.
+//! `hikite vault`: manages the encrypted secrets in the store and their master key. Secrets are never printed.
 
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,9 +22,9 @@ use super::{Common, WrongSetup, note, print};
 use crate::master::Places;
 use crate::progress;
 
-/// Shorter ones are tried out.
+/// Minimum length of a passphrase; shorter ones can be brute-forced.
 const PASSPHRASE_CHARS: usize = 12;
-/// Somebody who has just wrapped a key with the old one has looked for the new one by then.
+/// Time after which every process that wrapped a key with the old master key has read the new one.
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Subcommand)]
@@ -177,7 +177,8 @@ impl Desk {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// New key, everything under it, old key away. At any time there is a place from which everything opens.
+    /// Writes a new key, re-encrypts everything under it, then retires the old one. At every step the stored keys
+    /// open all secrets.
     async fn rotate(&self, plain: &Plain, store: &Store) -> Result<ExitCode> {
         let before = self.places.ring().await?;
         let old = before.current().id().to_owned();
@@ -228,7 +229,7 @@ impl Desk {
     }
 }
 
-/// Keeps what backups need where the next backup takes it along.
+/// Stores the older keys encrypted, so that the next backup contains them.
 async fn keep_older(safe: &Safe) -> Result<()> {
     if safe.keep_older_keys().await? > 0 {
         note(

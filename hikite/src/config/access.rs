@@ -1,4 +1,5 @@
-//! `mcpServers.NAME.auth`: how hikite logs in to a remote server, where that cannot be found out or is to be otherwise.
+//! The `mcpServers.NAME.auth` section: OAuth settings of a remote server that discovery cannot find or that should
+//! differ.
 
 use hikite_core::secret::Secret;
 use schemars::JsonSchema;
@@ -50,14 +51,14 @@ pub struct AccessConfig {
     pub grant: GrantWord,
     pub client_id: Option<String>,
     pub client_secret: Option<Secret>,
-    /// In PEM.
+    /// Private key in PEM.
     pub private_key: Option<Secret>,
     pub scopes: Vec<String>,
     pub issuer: Option<String>,
 }
 
 impl AccessConfig {
-    /// All that makes it this one and not another.
+    /// Returns all values that identify this login, for change detection.
     pub(crate) fn identity(&self) -> Value {
         let exposed = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_owned());
         let grant = self.grant == GrantWord::ClientCredentials;
@@ -82,7 +83,7 @@ impl AccessConfig {
     }
 }
 
-/// Nothing for a program, and where the credentials stand in the headers.
+/// Checks the section; `None` for stdio servers and for servers with an `Authorization` header.
 pub(crate) fn check(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,

@@ -1,4 +1,4 @@
-//! The `audit` section: whether every call is recorded, for how long, and what happens when that cannot be done.
+//! The `audit` section: whether calls are recorded, for how long, and what happens if a record cannot be written.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ pub struct AuditSection {
 }
 
 impl AuditSection {
-    /// `None` where nothing is recorded.
+    /// Returns the audit rules; `None` if auditing is disabled.
     pub fn rules(&self) -> Option<AuditRules> {
         self.enabled.then_some(self.rules)
     }

@@ -1,4 +1,4 @@
-//! The `auth` section: who may connect, and how people log in.
+//! The `auth` section: who may connect, and how users log in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,12 +87,12 @@ pub(crate) enum Registration {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Auth {
-    /// The token of the file, else the local one in the data folder.
+    /// The token of the file, or the local one in the data folder.
     Token(Option<Secret>),
     None,
 }
 
-/// How people log in.
+/// OAuth settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OauthSection {
     pub access_token_ttl: Duration,
@@ -107,7 +107,7 @@ impl Default for OauthSection {
     }
 }
 
-/// The mask of people who have none of their own.
+/// Checks the default permissions of users.
 pub(crate) fn default_permissions(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,
@@ -125,14 +125,14 @@ pub(crate) fn default_permissions(
     }
 }
 
-/// Shorter tokens can be guessed.
+/// Minimum length of a token; shorter ones can be guessed.
 const SHORT: usize = 16;
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
 const ACCESS: Duration = Duration::from_secs(3600);
 const REFRESH: Duration = Duration::from_secs(30 * 86_400);
 
-/// The token, and how people log in if they do.
+/// Checks the section; the OAuth settings are `None` where OAuth is disabled.
 pub(crate) fn check(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,
@@ -199,7 +199,7 @@ pub(crate) fn show(auth: &Auth, oauth: Option<&OauthSection>) -> Value {
     shown
 }
 
-/// A token that is written in the file, or in a file of its own.
+/// Reads a token that is given inline or in a file.
 pub(crate) fn token(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,

@@ -29,7 +29,7 @@ pub(crate) struct CategoryFile {
     pub(crate) skill: Option<String>,
 }
 
-/// The servers of the file by name.
+/// Names of the file's servers.
 pub(crate) struct Servers<'a> {
     pub(crate) all: Vec<Arc<str>>,
     pub(crate) disabled: &'a [Arc<str>],
@@ -70,7 +70,7 @@ fn category(
     }
 }
 
-/// Servers that are named where none was meant.
+/// Maximum number of server names in a hint.
 const LISTED_MAX: usize = 50;
 
 fn own_servers(
@@ -86,7 +86,7 @@ fn own_servers(
         let path = if matches!(raw.server, Some(OneOrMany::Many(_))) { &item } else { &list };
         match servers.all.iter().find(|server| &***server == name) {
             None => {
-                // What is not told need not be looked for.
+                // A hint that is not shown need not be computed.
                 let hint = (!check.report.is_full()).then(|| {
                     let known = servers.all.iter().map(|server| &**server);
                     suggest::did_you_mean(name, known).unwrap_or_else(|| listed(&servers.all))

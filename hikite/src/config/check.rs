@@ -1,5 +1,5 @@
-//! From the raw file to the checked config. This is what all sections share: expanding variables, reading
-//! secrets from files, and turning a bad value into a problem with its place.
+//! Converts the raw file to the checked config. Shared by all sections: variable expansion, secrets from files, and
+//! problems with a position.
 
 use std::io;
 use std::path::{Path as FilePath, PathBuf};
@@ -16,7 +16,7 @@ use super::{
     server, store, telemetry, tool, upstream, vault,
 };
 
-/// The world as the config sees it, so that loading is a function of its arguments.
+/// The environment and file system as the config sees them, so that loading depends only on its arguments.
 #[derive(Clone, Copy)]
 pub struct Outside<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
@@ -32,12 +32,13 @@ impl std::fmt::Debug for Outside<'_> {
 pub(crate) struct Check<'a, 'r> {
     pub(crate) report: &'a mut Report<'r>,
     pub(crate) outside: Outside<'a>,
-    /// Relative paths in the file start here.
+    /// Base folder of relative paths in the file.
     pub(crate) folder: &'a FilePath,
 }
 
 impl Check<'_, '_> {
-    /// Wrong values are reported and replaced by defaults: the result counts only if nothing was reported.
+    /// Checks the file. Invalid values are reported and replaced by defaults: the result is used only if nothing was
+    /// reported.
     pub(crate) fn file(&mut self, file: &File) -> Config {
         let pins = file.pins.unwrap_or_default();
         let raw_servers = file.mcp_servers.clone().unwrap_or_default();
@@ -101,7 +102,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// The text with its variables filled in; `None` if that failed and was reported.
+    /// Expands the variables of a text; `None` if that failed and was reported.
     pub(crate) fn expand(&mut self, path: &Path<'_>, text: &str) -> Option<String> {
         match expand::expand(text, self.outside.env) {
             Ok(text) => Some(text),
@@ -109,7 +110,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// The same for a template: what a variable holds is text in it, whatever braces it has.
+    /// Expands the variables of a template; braces in their values are escaped.
     pub(crate) fn expand_literally(&mut self, path: &Path<'_>, text: &str) -> Option<String> {
         let env = self.outside.env;
         match expand::expand(text, &|name| env(name).as_deref().map(literal)) {
@@ -118,7 +119,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// The contents of a file that holds one secret, without the line's end.
+    /// Reads a file that holds one secret, without the trailing line break.
     pub(crate) fn secret_file(&mut self, path: &Path<'_>, name: &str) -> Option<String> {
         let name = self.expand(path, name)?;
         let file = self.resolve(&name);
@@ -131,7 +132,7 @@ impl Check<'_, '_> {
         }
     }
 
-    /// A path as people write it: `~/` is the home folder, relative paths start at the file's own folder.
+    /// Resolves a path: `~/` is the home folder, and relative paths start at the config file's folder.
     pub(crate) fn resolve(&self, written: &str) -> PathBuf {
         match written.strip_prefix("~/").zip((self.outside.env)("HOME")) {
             Some((rest, home)) => PathBuf::from(home).join(rest),
@@ -139,13 +140,13 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Reports and gives nothing: for `return`.
+    /// Reports an error and returns `None`.
     pub(crate) fn fail<T>(&mut self, path: &Path<'_>, message: String, hint: impl Into<String>) -> Option<T> {
         self.report.error(path, message, Some(hint.into()));
         None
     }
 
-    /// Also of servers that are wrong, so that a category that names one is not wrong, too.
+    /// Returns all server names, including invalid servers, so that a category naming one is not reported too.
     fn server_names(&self) -> Vec<Arc<str>> {
         let root = self.report.tree().object();
         let servers = root.and_then(|root| root.get("mcpServers")).and_then(|member| member.node.object());

@@ -1,4 +1,4 @@
-//! `server.cors`: which web pages may call hikite from a browser, in the words of the file or of the environment.
+//! The `server.cors` section: which web origins may call hikite from a browser, set by the file or the environment.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,14 +24,14 @@ pub(crate) struct CorsFile {
 pub enum Cors {
     #[default]
     Off,
-    /// Every page, as long as it has a token.
+    /// Every origin, provided that requests carry a token.
     Any,
     Only(Vec<String>),
 }
 
 const ANY: &str = "*";
 
-/// The file counts over `CORS_ENABLED` and `CORS_ORIGIN`.
+/// Checks the section. The file overrides `CORS_ENABLED` and `CORS_ORIGIN`.
 pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&CorsFile>) -> Cors {
     let named = (check.outside.env)("CORS_ENABLED").is_some_and(|value| value.trim() == "true");
     let enabled = raw.map_or(named, |raw| raw.enabled.unwrap_or(true));
@@ -83,7 +83,7 @@ fn is_origin(text: &str) -> bool {
     text == ANY || is_page_origin(text)
 }
 
-/// A scheme and a host, and nothing after them.
+/// Returns `true` if the text is a scheme and a host without a path.
 pub(crate) fn is_page_origin(text: &str) -> bool {
     let host = text.split_once("://").map(|(_, host)| host).unwrap_or_default();
     !host.is_empty() && !host.contains(['/', ' ', '*'])

@@ -1,4 +1,4 @@
-//! The `egress` section: where requests may go whose address is not the owner's word.
+//! The `egress` section: destinations of requests to addresses that no administrator configured.
 
 use hikite_egress::{Allow, Allowed, MinTls};
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ pub(crate) struct EgressFile {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EgressSection {
-    /// As written, variables filled in.
+    /// Entries as written, with variables expanded.
     pub allow: Vec<String>,
     pub min_tls: MinTls,
 }

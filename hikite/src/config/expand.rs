@@ -1,5 +1,5 @@
-//! Variables in strings: `${NAME}`, `${NAME:-default}` and the `${env:NAME}` of other clients. `$${` is a
-//! literal `${`. What a variable holds is not looked at again.
+//! Expands variables in strings: `${NAME}`, `${NAME:-default}` and the `${env:NAME}` of other clients. `$${` is a
+//! literal `${`. Values are not expanded again.
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ExpandError {
@@ -43,7 +43,7 @@ pub(crate) fn expand(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result
     Ok(out)
 }
 
-/// As in a shell, `:-` also stands in for a variable that is empty.
+/// Looks up a variable. The default also replaces an empty value, as in a shell.
 fn look_up(variable: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, ExpandError> {
     let (name, default) = match variable.split_once(":-") {
         Some((name, default)) => (name, Some(default)),

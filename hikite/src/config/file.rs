@@ -1,5 +1,5 @@
-//! The config file as it is written: the root of the raw types, from which the JSON Schema for editors and
-//! for our own check of the file's shape is made. Each section's type stands beside its check.
+//! The config file as written: the root of the raw types, which generate the JSON Schema for editors and for our own
+//! validation. The type of each section is beside its check.
 
 use hikite_modules::Named;
 use schemars::JsonSchema;
@@ -87,7 +87,8 @@ impl<T> OneOrMany<T> {
     }
 }
 
-/// The JSON Schema of the config file, as the types make it. It is read, not made: a start would do the latter each time.
+/// Returns the JSON Schema of the config file. The committed file is read, because generating it would slow down
+/// every start.
 pub fn schema() -> serde_json::Value {
     serde_json::from_str(SCHEMA).unwrap_or_default()
 }

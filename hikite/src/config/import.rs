@@ -1,5 +1,5 @@
-//! Takes over the servers that other clients have configured: finds them in the client's file, turns them into
-//! our form, and notes what has no counterpart here. Nothing is read or written but the given text.
+//! Imports the servers of other clients: finds them in the client's file, converts them, and notes what has no
+//! counterpart. It reads and writes nothing but the given text.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::problem::Problems;
 use super::upstream::means_something;
 use super::{file, jsonc, variable};
 
-/// Whose file it is.
+/// The client that a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     ClaudeDesktop,
@@ -21,9 +21,9 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     pub kind: Kind,
-    /// As they stand in `mcpServers`.
+    /// Servers as entries of `mcpServers`.
     pub servers: Map<String, Value>,
-    /// What was changed, renamed or left out.
+    /// Notes on what was changed, renamed or left out.
     pub notes: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl Kind {
         NAMES.iter().map(|(kind, ..)| *kind)
     }
 
-    /// The word for it on the command line.
+    /// Returns the client's name on the command line.
     pub fn word(self) -> &'static str {
         NAMES.iter().find(|(kind, ..)| *kind == self).map_or("", |(_, word, _)| word)
     }
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// `file` names the text in messages. Without a kind, the contents tell it.
+/// Imports the servers of a text. `file` names it in messages; without a kind, the client is detected.
 pub fn import(kind: Option<Kind>, file: &str, text: &str) -> Result<Imported, Problems> {
     let tree = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
     let root = tree.json();
@@ -74,10 +74,10 @@ pub fn import(kind: Option<Kind>, file: &str, text: &str) -> Result<Imported, Pr
     Ok(imported)
 }
 
-/// One group of servers in a client's file.
+/// A group of servers in a client's file.
 #[derive(Clone, Copy)]
 struct Block<'a> {
-    /// The project it belongs to, in Claude Code.
+    /// Project folder of the group, in Claude Code.
     folder: Option<&'a str>,
     servers: &'a Map<String, Value>,
 }
@@ -136,7 +136,7 @@ fn free_name(taken: &Map<String, Value>, wanted: &str) -> String {
         .unwrap_or_default()
 }
 
-/// One server in our form; `None` if it speaks in a way we do not.
+/// Converts one server; `None` if its transport is not supported.
 fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec<String>) -> Option<Value> {
     let schema = file::schema();
     let known = schema.pointer("/$defs/Upstream/properties").and_then(Value::as_object);

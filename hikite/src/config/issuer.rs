@@ -1,4 +1,5 @@
-//! `auth.issuers` and `auth.login`: whose tokens are good here besides our own, and with whom people may log in.
+//! The `auth.issuers` and `auth.login` sections: identity providers whose tokens are accepted, and those offered for
+//! login.
 
 use hikite_core::caller::Scopes;
 use hikite_core::pattern::Pattern;
@@ -173,7 +174,7 @@ fn login(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &LoginFile
     })
 }
 
-/// An address of an issuer. It travels in the open only on this machine.
+/// Checks the URL of an issuer. Plain HTTP is allowed only on loopback addresses.
 fn address(check: &mut Check<'_, '_>, path: &Path<'_>, written: &str) -> Option<String> {
     let address = check.expand(path, written)?;
     if let Some((fault, hint)) = url::fault(&address) {

@@ -1,11 +1,11 @@
-//! Reads JSON with comments, trailing commas and a byte order mark into a tree that knows where each part
-//! stands in the text. Any text gives a tree or an error, never a panic: this is a fuzz target.
+//! Parses JSON with comments, trailing commas and a byte order mark into a tree with byte positions. Any text gives a
+//! tree or an error, never a panic: this is a fuzz target.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Deeper than any real file, shallow enough for every stack.
+/// Maximum nesting: deeper than any real file, shallow enough for every stack.
 const DEEPEST: usize = 128;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub enum Value {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Object {
     pub members: Vec<Member>,
-    /// Where the last member is followed by a comma.
+    /// Position of a comma after the last member.
     pub trailing_comma: Option<usize>,
     index: Index,
 }
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// The same value without places. Of two members with one name the later counts.
+    /// Converts the tree to plain JSON. The last of duplicate members wins.
     pub fn json(&self) -> serde_json::Value {
         match &self.value {
             Value::Null => serde_json::Value::Null,
@@ -93,10 +93,10 @@ impl Object {
     }
 }
 
-/// Up to so many members a walk is faster than a table.
+/// Number of members up to which a linear search is faster than a map.
 const FEW: usize = 16;
 
-/// Where the members of a large object stand, once somebody has asked. It says nothing that they do not.
+/// Lazily built index of the members of a large object. It holds no information of its own, so all indexes are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Index(OnceLock<HashMap<String, usize>>);
 
@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes the comma after an element, and says where it stood. Without one the end must follow.
+    /// Consumes the comma after an element and returns its position; without one, `end` must follow.
     fn comma(&mut self, end: char) -> Result<Option<usize>, SyntaxError> {
         self.skip()?;
         match self.peek() {
@@ -245,7 +245,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// Passes white space and comments.
+    /// Skips white space and comments.
     fn skip(&mut self) -> Result<(), SyntaxError> {
         loop {
             let rest = &self.text[self.at..];

@@ -1,4 +1,4 @@
-//! The `limits` section: the raw twin of `hikite_core::limits::Limits`, with amounts as people write them.
+//! The `limits` section: the raw form of `hikite_core::limits::Limits`, with amounts as people write them.
 
 use std::time::Duration;
 
@@ -237,7 +237,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
     }
 }
 
-/// How long things may take.
+/// Reads the durations.
 fn times(read: &mut Reader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
     let default = Limits::default();
     let call_timeout = read.timeout("call_timeout", raw.call_timeout.as_ref(), default.call_timeout);
@@ -277,7 +277,7 @@ fn times(read: &mut Reader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
     }
 }
 
-/// A count that nobody needs to be large.
+/// Converts a count to `u32`, saturating.
 fn small(raw: Option<usize>, default: u32) -> u32 {
     raw.map_or(default, |count| u32::try_from(count).unwrap_or(u32::MAX))
 }
@@ -293,7 +293,7 @@ impl Reader<'_, '_, '_> {
         self.positive(key, size, &0)
     }
 
-    /// A size that another limit has taken the place of.
+    /// Reads a size that another limit replaced.
     fn deprecated_size(&mut self, key: &str, raw: Option<&Size>, successor: &str) -> Option<usize> {
         let size = self.size(key, Some(raw?), usize::MAX);
         let message = format!("deprecated: use `limits.{successor}`");

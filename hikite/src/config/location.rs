@@ -1,10 +1,10 @@
-//! Where other clients keep the servers they know. Relative paths belong to the folder one works in.
+//! Config file locations of other clients. Relative paths start at the working directory.
 
 use std::path::{Path, PathBuf};
 
 use super::import::Kind;
 
-/// `os` is that of `std::env::consts::OS`. The files need not exist.
+/// Returns the known locations. `os` is `std::env::consts::OS`; the files need not exist.
 pub fn known_locations(home: &Path, os: &str) -> Vec<(Kind, PathBuf)> {
     let apps = match os {
         "macos" => home.join("Library/Application Support"),

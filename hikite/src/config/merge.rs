@@ -1,5 +1,5 @@
-//! Adds servers to the text of a config file. The text is edited, not written anew, so that comments and layout
-//! stay; what is there already is never overwritten.
+//! Adds servers to the text of a config file. The text is edited, so that comments and layout stay; existing entries
+//! are never overwritten.
 
 use std::fmt::Write;
 
@@ -10,14 +10,14 @@ use super::problem::Problems;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merged {
-    /// The whole new text.
+    /// The complete new text.
     pub text: String,
     pub added: Vec<String>,
-    /// Names that were there already and stayed as they were.
+    /// Names that existed already and were left unchanged.
     pub kept: Vec<String>,
 }
 
-/// `text` is that of the file, `None` if there is no file yet; `file` names it in messages.
+/// Adds the servers. `text` is `None` if there is no file yet; `file` names it in messages.
 pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Result<Merged, Problems> {
     let text = text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
     let root = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
@@ -41,7 +41,7 @@ pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Re
     Ok(Merged { text, added: new.keys().cloned().collect(), kept })
 }
 
-/// The text with `new` at the end of the object that `node` is.
+/// Returns the text with `new` inserted at the end of the object.
 fn insert(text: &str, node: &Node, object: &Object, new: &Map<String, Value>) -> String {
     let outer = indent_of(text, node.span.start);
     let inner = object
@@ -51,7 +51,7 @@ fn insert(text: &str, node: &Node, object: &Object, new: &Map<String, Value>) ->
         .map_or_else(|| format!("{outer}  "), |last| indent_of(text, last.name_at));
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let close = node.span.end - 1;
-    // After the last comment, if one follows the last member.
+    // Inserted after a comment that follows the last member.
     let end = text[..close].trim_end().len();
     let mut out = String::with_capacity(text.len() + 256);
     match object.members.last() {
@@ -74,7 +74,7 @@ fn insert(text: &str, node: &Node, object: &Object, new: &Map<String, Value>) ->
     out
 }
 
-/// The white space at the start of the line that holds the byte.
+/// Returns the indentation of the line that contains the byte.
 fn indent_of(text: &str, at: usize) -> String {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     text[start..at].chars().take_while(|c| matches!(c, ' ' | '\t')).collect()

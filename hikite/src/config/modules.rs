@@ -1,4 +1,4 @@
-//! The `modules` section: which services are there, and where further ones are described.
+//! The `modules` section: the enabled services, and the folder of further ones.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ enum LanguageWord {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModulesSection {
-    /// The names of those that come with hikite and are on.
+    /// Names of the enabled built-in services.
     pub builtin: Vec<&'static str>,
     pub dir: Option<PathBuf>,
     pub language: Language,

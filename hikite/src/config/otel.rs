@@ -1,5 +1,5 @@
-//! The variables that every program with OpenTelemetry understands. A wrong value is a warning, never a reason not to
-//! start: they are often set for all programs of a machine.
+//! Reads the standard OpenTelemetry environment variables. An invalid value is only a warning, because they are often
+//! set for all programs of a machine.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::url;
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// Whether the one switch for everything is off.
+/// Returns `true` if `OTEL_SDK_DISABLED` is `true`.
 pub(crate) fn is_disabled(env: &dyn Fn(&str) -> Option<String>) -> bool {
     env("OTEL_SDK_DISABLED").is_some_and(|word| word.trim().eq_ignore_ascii_case("true"))
 }
 
-/// What the environment alone says.
+/// Reads the settings of the environment alone.
 pub(crate) fn read(check: &mut Check<'_, '_>, path: &Path<'_>) -> Otlp {
     let mut read = Reader { check, path };
     let base = read.address(ENDPOINT);
@@ -52,7 +52,7 @@ struct Reader<'c, 'a, 'r> {
 }
 
 impl Reader<'_, '_, '_> {
-    /// An empty variable counts as none.
+    /// Returns a variable; an empty one counts as unset.
     fn get(&self, name: &str) -> Option<String> {
         (self.check.outside.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
@@ -72,7 +72,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// Where one kind of message goes: the address of its own, which is whole, else one below the common one.
+    /// Returns the endpoint of one signal: its own, used unchanged, or else a path below the common one.
     fn signal(&mut self, signal: &str, path: &str, base: Option<&Secret>) -> Option<Secret> {
         let exporter = self.get(&format!("OTEL_{signal}_EXPORTER"));
         if exporter.is_some_and(|word| word == "none") {
@@ -92,7 +92,7 @@ impl Reader<'_, '_, '_> {
         good.into_iter().map(|(name, value)| (name, Secret::hidden(value))).collect()
     }
 
-    /// `name=value,name=value`, with values percent-encoded.
+    /// Parses `name=value,name=value` with percent-encoded values.
     fn pairs(&mut self, name: &str) -> Vec<(String, String)> {
         let text = self.get(name).unwrap_or_default();
         let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
@@ -148,7 +148,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// Percent-encoding undone.
+/// Decodes percent-encoding.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! `pins`: what becomes of tools whose definition nobody approved. Stands at the root and beside each server.
+//! The `pins` setting: handling of unapproved tool definitions, at the root and per server.
 
 use hikite_core::pin::Pinning;
 use schemars::JsonSchema;

@@ -1,11 +1,10 @@
-//! Where something stands: a path of names and indexes into the tree, written as people write it, and the
-//! line and column of a byte.
+//! Positions in the config file: a path of names and indexes, and the line and column of a byte.
 
 use std::fmt;
 
 use super::jsonc::{Node, Value};
 
-/// A path that grows on the stack while the tree is walked.
+/// A path that is built on the stack while the tree is walked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -19,7 +18,7 @@ enum Step<'a> {
     Index(usize),
 }
 
-/// Line and column, both from one; a column is one character.
+/// Line and column, both from one; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     pub line: usize,
@@ -41,7 +40,7 @@ impl Path<'_> {
         self.parent
     }
 
-    /// The object it is in, however deep in lists.
+    /// Returns the path of the enclosing object.
     pub(crate) fn owner(&self) -> Option<&Path<'_>> {
         match self.step {
             Step::Root => None,
@@ -50,12 +49,12 @@ impl Path<'_> {
         }
     }
 
-    /// The byte where the value starts; where it is absent, that of the nearest thing around it.
+    /// Returns the byte position of the value, or of the nearest enclosing part if it is absent.
     pub(crate) fn value_at(&self, root: &Node) -> usize {
         self.find(root).map_or_else(|| self.key_at(root), |node| node.span.start)
     }
 
-    /// The byte where the name starts; an element of a list and the root have none, so their value counts.
+    /// Returns the byte position of the name; for list items and the root, that of the value.
     pub(crate) fn key_at(&self, root: &Node) -> usize {
         let Some(parent) = self.parent else { return root.span.start };
         let at = match self.step {
@@ -96,17 +95,17 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Lines and columns of many places in one text: each is found without going through all that stands before it.
+/// Index for converting many byte positions of a text to lines and columns.
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
     text: &'a str,
-    /// Where lines begin.
+    /// Byte positions of line starts.
     starts: Vec<usize>,
-    /// Characters before every so many bytes.
+    /// Number of characters before every `STRIDE` bytes.
     characters: Vec<usize>,
 }
 
-/// Bytes between two counts of characters.
+/// Bytes between two character counts.
 const STRIDE: usize = 1024;
 
 impl<'a> Lines<'a> {
@@ -129,14 +128,14 @@ impl<'a> Lines<'a> {
         Place { line, column: self.before(at) - self.before(start) - marks + 1 }
     }
 
-    /// Characters that begin before a byte.
+    /// Returns the number of characters that start before a byte.
     fn before(&self, at: usize) -> usize {
         let whole = at / STRIDE;
         self.characters[whole] + begun(&self.text.as_bytes()[whole * STRIDE..at])
     }
 }
 
-/// Characters that begin in these bytes of a text.
+/// Counts the characters that start in these bytes.
 fn begun(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }

@@ -1,5 +1,4 @@
-//! How calls are run, where the file decides it: their time, further attempts, and how long results are kept. The same
-//! words for a server and for single tools.
+//! Call policy from the config: timeout, retries and result caching, for a server or a single tool.
 
 use std::time::Duration;
 
@@ -45,7 +44,7 @@ pub(crate) fn retry(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Ret
     Some(Retry { attempts: u32::try_from(attempts).unwrap_or(u32::MAX), delay })
 }
 
-/// Zero is a decision, too: not at all.
+/// Reads a duration; zero is valid and disables the feature.
 pub(crate) fn span(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Span>) -> Option<Duration> {
     match raw?.read() {
         Ok(span) => Some(span),
@@ -53,7 +52,7 @@ pub(crate) fn span(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Span
     }
 }
 
-/// For one call. A number over an hour is another client's milliseconds.
+/// Reads a call timeout. A plain number over 3600 is taken as milliseconds, as other clients write it.
 pub(crate) fn timeout(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Span>) -> Option<Duration> {
     match raw?.read_foreign() {
         Ok(Duration::ZERO) => {
@@ -64,7 +63,7 @@ pub(crate) fn timeout(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&S
     }
 }
 
-/// What is decided, in the form of the file.
+/// Formats the policy as in the file.
 pub(crate) fn show(policy: &Policy) -> Map<String, Value> {
     let mut shown = Map::new();
     shown.extend(policy.timeout.map(|timeout| ("timeout".to_owned(), show_span(timeout).into())));

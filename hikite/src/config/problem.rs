@@ -1,5 +1,4 @@
-//! What is wrong with a config file: every problem with its place, its path and the cure. Problems are
-//! collected while the file is checked, so that one run shows them all.
+//! Problems of a config file, each with its position, path and hint. They are collected, so that one run reports all.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,23 +9,23 @@ use super::place::{Lines, Path, Place};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub place: Option<Place>,
-    /// As people write it: `categories.fs.tools.includeNames[1]`; empty for the file itself.
+    /// Path like `categories.fs.tools.includeNames[1]`; empty for the file itself.
     pub path: String,
     pub message: String,
     pub hint: Option<String>,
 }
 
-/// Why a file was not accepted. Displayed as `error: file:line:column: path: message` and `hint: …` lines.
+/// The errors of a rejected file, displayed as `error: file:line:column: path: message` and `hint: …` lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems {
     pub file: String,
     pub errors: Vec<Problem>,
-    /// What would also have been said about the file, had it been accepted.
+    /// Warnings about the file.
     pub warnings: Vec<String>,
 }
 
 impl Problems {
-    /// One problem with the file as a whole.
+    /// Creates a problem of the file as a whole.
     pub fn whole(file: &str, message: impl Into<String>, hint: Option<&str>) -> Self {
         let message = message.into();
         let problem = Problem { place: None, path: String::new(), message, hint: hint.map(Into::into) };
@@ -64,20 +63,20 @@ impl Problem {
     }
 }
 
-/// Collects what is found while one file is checked.
+/// Collects the problems of one file.
 pub(crate) struct Report<'a> {
     file: &'a str,
     tree: &'a Node,
     lines: Lines<'a>,
     errors: Vec<Problem>,
-    /// Errors that are counted and not told.
+    /// Number of errors over the limit, which are counted but not stored.
     more: usize,
     warnings: Vec<(Place, String)>,
-    /// The paths of objects with an error directly in them.
+    /// Paths of objects that directly contain an error.
     troubled: HashSet<String>,
 }
 
-/// Errors of one file that are told.
+/// Maximum number of reported errors per file.
 const ERRORS_MAX: usize = 200;
 
 impl<'a> Report<'a> {
@@ -93,12 +92,12 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// An error in the value at `path`.
+    /// Reports an error in the value at `path`.
     pub(crate) fn error(&mut self, path: &Path<'_>, message: impl Into<String>, hint: Option<String>) {
         self.push(path, path.value_at(self.tree), message.into(), hint);
     }
 
-    /// An error that the name at `path` makes, not its value.
+    /// Reports an error in the name at `path`, not in its value.
     pub(crate) fn error_in_name(
         &mut self,
         path: &Path<'_>,
@@ -108,7 +107,7 @@ impl<'a> Report<'a> {
         self.push(path, path.key_at(self.tree), message.into(), hint);
     }
 
-    /// Something is not there. Said only if nothing in the object is wrong that could have been it.
+    /// Reports something missing, unless an error in the same object may be its cause.
     pub(crate) fn missing(&mut self, path: &Path<'_>, message: impl Into<String>, hint: Option<String>) {
         if !self.troubled.contains(&path.to_string()) {
             self.push(path, path.key_at(self.tree), message.into(), hint);
@@ -120,12 +119,12 @@ impl<'a> Report<'a> {
         self.warnings.push((place, format!("{}:{place}: {path}: {message}", self.file)));
     }
 
-    /// The line of a byte, for naming a second place in a message.
+    /// Returns the line of a byte, for naming a second position in a message.
     pub(crate) fn line(&self, at: usize) -> usize {
         self.lines.place(at).line
     }
 
-    /// True if further errors are only counted.
+    /// Returns `true` if further errors are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.errors.len() >= ERRORS_MAX
     }
@@ -134,7 +133,7 @@ impl<'a> Report<'a> {
         self.tree
     }
 
-    /// The warnings if there is no error.
+    /// Returns the warnings, or all problems if there is an error.
     pub(crate) fn finish(mut self) -> Result<Vec<String>, Problems> {
         self.errors.sort_by_key(|problem| problem.place);
         self.warnings.sort_by_key(|(place, _)| *place);

@@ -1,4 +1,4 @@
-//! The `projects` section: each in the form in which projects are made while we run.
+//! The `projects` section. Its entries have the format of projects created at runtime.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(crate) struct ProjectFile {
     format: Option<FormatWord>,
 }
 
-/// A member that is there; `null` says something.
+/// A member that is present, even as `null`.
 #[derive(Clone, Copy, Serialize)]
 #[serde(transparent)]
 struct Said(Option<OptimizationWord>);
@@ -88,7 +88,7 @@ pub(crate) struct PermissionsFile {
     tools: Option<Map<String, Value>>,
 }
 
-/// Tells `null` from an absent member.
+/// Deserializes `null` as a present value, unlike an absent member.
 fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Said>, D::Error> {
     Deserialize::deserialize(deserializer).map(|word| Some(Said(word)))
 }

@@ -1,4 +1,4 @@
-//! The `providers` section: the accounts with which modules call their services, as far as the owner writes them down here.
+//! The `providers` section: accounts and OAuth apps for services.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -113,13 +113,13 @@ pub struct OauthConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderConfig {
     pub name: String,
-    /// An account of everybody, if there is one.
+    /// Token of an account shared by all users.
     pub token: Option<TokenPlace>,
     pub oauth: Option<OauthConfig>,
     pub email: Option<String>,
     pub details: BTreeMap<String, String>,
     pub api: Option<String>,
-    /// What may be called with the account, as it is written; it has been looked through.
+    /// Permissions of the account as written, already checked.
     pub permissions: Option<Value>,
 }
 
@@ -130,13 +130,13 @@ pub enum TokenPlace {
 }
 
 impl ProviderConfig {
-    /// What may be called with the account.
+    /// Returns the permissions of the account.
     pub(crate) fn allowed(&self) -> Arc<Permissions> {
         let Some(form) = &self.permissions else { return Arc::default() };
         Permissions::read(&Raw::of(form)).map_or_else(|_| permission::nothing(), Arc::new)
     }
 
-    /// How a token is sent: with the user it belongs to, or alone.
+    /// Returns the authorization scheme and secret: Basic with an email, Bearer without.
     pub(crate) fn secret(&self, token: &str) -> (Scheme, Secret) {
         match &self.email {
             Some(email) => {
@@ -199,7 +199,7 @@ fn provider(
     Some(ProviderConfig { name: name.to_owned(), token, oauth, email, details, api, permissions })
 }
 
-/// The mask of the account that stands here; there must be one.
+/// Checks the permissions, which require an account.
 fn permissions(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,

@@ -1,4 +1,4 @@
-//! Rates: so many in such a time.
+//! The `rate_limit` setting: a count per time window.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(crate) struct Window {
     pub(crate) time_window: u64,
 }
 
-/// A day: what is longer is no rate.
+/// Maximum window: one day.
 const LONGEST_MS: u64 = 86_400_000;
 
 pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&RateFile>) -> Option<Rate> {

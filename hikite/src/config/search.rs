@@ -1,4 +1,4 @@
-//! The `search` section: how tools are found, who may help with it, and what is remembered of it.
+//! The `search` section: search provider, external models and search memory.
 
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ pub struct SearchSection {
     pub memory: MemorySettings,
 }
 
-/// Where somebody is asked. The address is whole, and shown as written.
+/// Endpoint of a search API or model. `url` is complete; its display is as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub url: Secret,
@@ -143,7 +143,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     pub name: String,
-    /// Dimensions of an embedding, or how many results are put in order.
+    /// Dimensions of an embedding, or number of results to rerank.
     pub count: Option<usize>,
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &SearchFile
     SearchSection { provider, cloud, embedding, rerank, memory }
 }
 
-/// A credential under its key, or in a file under another.
+/// A credential, given inline or in a file.
 struct Written<'a> {
     key: &'static str,
     file: &'static str,

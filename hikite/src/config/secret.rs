@@ -1,8 +1,8 @@
-//! How commands and addresses that may hold a secret are shown: as written, but for what sounds like one.
+//! Masks commands and URLs that may contain secrets.
 
 use hikite_core::secret::{MASK, Secret};
 
-/// The arguments of a command: shown as written, but for the values of flags that sound like credentials.
+/// Returns the arguments of a command; their display masks the values of flags that look like credentials.
 pub(crate) fn arguments(written: &[String], expanded: Vec<String>) -> Vec<Secret> {
     let mut value_follows = false;
     let shown = written.iter().map(|argument| {
@@ -19,7 +19,7 @@ pub(crate) fn arguments(written: &[String], expanded: Vec<String>) -> Vec<Secret
     expanded.into_iter().zip(shown).map(|(text, shown)| Secret::shown_as(text, shown)).collect()
 }
 
-/// An address: shown as written, but for the values in its query.
+/// Returns a URL whose display masks the values of its query.
 pub(crate) fn url(written: &str, expanded: String) -> Secret {
     let Some((front, query)) = written.split_once('?') else { return Secret::shown_as(expanded, written) };
     let query = query.split('&').map(|pair| match pair.split_once('=') {
@@ -30,12 +30,12 @@ pub(crate) fn url(written: &str, expanded: String) -> Secret {
     Secret::shown_as(expanded, shown)
 }
 
-/// The same of an address without variables.
+/// Returns the masked form of a URL without variables.
 pub(crate) fn masked_url(written: &str) -> String {
     url(written, String::new()).to_string()
 }
 
-/// Whether a name sounds like that of a credential.
+/// Returns `true` if a name looks like that of a credential.
 pub(crate) fn is_credential(flag: &str) -> bool {
     let flag = flag.to_ascii_lowercase();
     ["key", "token", "secret", "password", "passwd", "auth", "header", "credential"]

@@ -1,4 +1,4 @@
-//! The `server` section: where hikite listens, what it shows, and whom it lets speak to it.
+//! The `server` section: listen address, surfaces, allowed hosts and origins, and the rate limit.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -74,24 +74,25 @@ pub(crate) enum SurfaceWord {
 pub struct ServerSection {
     pub listen: SocketAddr,
     pub public_url: Option<String>,
-    /// Without a slash at its end.
+    /// Node URL without a trailing slash.
     pub node_url: Option<String>,
     pub tls: Option<TlsSection>,
-    /// As written, variables filled in.
+    /// Entries as written, with variables expanded.
     pub trusted_proxies: Vec<String>,
-    /// Never empty.
+    /// Surfaces; never empty.
     pub surfaces: Vec<Surface>,
-    /// Patterns of clients' names, in lower case.
+    /// Patterns of client names, in lower case.
     pub short_names: Vec<String>,
     pub allowed_hosts: Vec<String>,
     pub allowed_origins: Vec<String>,
     pub cors: Cors,
-    /// How often one caller may come.
+    /// Rate limit per caller.
     pub rate: Option<Rate>,
 }
 
 impl ServerSection {
-    /// Where clients reach us, without a slash at its end: what the owner says, else where we listen.
+    /// Returns the URL at which clients reach hikite, without a trailing slash: the public URL, or else the local
+    /// one.
     pub fn url(&self) -> String {
         match &self.public_url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -99,7 +100,7 @@ impl ServerSection {
         }
     }
 
-    /// Where programs on this machine reach us.
+    /// Returns the URL at which programs on this machine reach hikite.
     pub fn local_url(&self) -> String {
         let mut address = self.listen;
         if address.ip().is_unspecified() {
@@ -112,7 +113,7 @@ impl ServerSection {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// The networks of `trusted_proxies`.
+    /// Returns the networks of `trusted_proxies`.
     pub fn proxies(&self) -> Proxies {
         Proxies::of(self.trusted_proxies.iter().filter_map(|text| Network::parse(text)))
     }
@@ -194,7 +195,7 @@ fn surfaces(
     surfaces
 }
 
-/// Whoever wrote categories wants them; everybody else is shown four tools for all modules.
+/// Returns `categories` if the file has any; otherwise four tools for all modules.
 fn default_surfaces(has_categories: bool) -> &'static [Surface] {
     if has_categories { &[Surface::Categories] } else { &[Surface::Modules, Surface::Search] }
 }
@@ -205,7 +206,7 @@ fn listen(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<Sock
         .or_else(|| check.fail(path, format!("`{text}` is not an address to listen on"), listen_hint()))
 }
 
-/// An address with a port; `localhost` stands for 127.0.0.1.
+/// Parses an address with a port; `localhost` stands for 127.0.0.1.
 pub fn parse_listen(text: &str) -> Option<SocketAddr> {
     match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}").parse().ok(),
@@ -233,7 +234,7 @@ fn node_url(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<St
     }
 }
 
-/// What is wrong with the address of a node, and the cure.
+/// Returns the fault of a node URL, if any.
 pub(crate) fn node_fault(url: &str) -> Option<url::Fault> {
     let has_path = || {
         let rest = url.split_once("://").map_or("", |(_, rest)| rest).trim_end_matches('/');
@@ -242,14 +243,15 @@ pub(crate) fn node_fault(url: &str) -> Option<url::Fault> {
     url::fault(url).or_else(has_path)
 }
 
-/// What is wrong with a public address, and the cure.
+/// Returns the fault of a public URL, if any.
 pub(crate) fn url_fault(url: &str) -> Option<url::Fault> {
     let insecure =
         || (!url.starts_with("https://")).then_some(("is not https", "write `https://hikite.example.com`"));
     url::fault(url).or_else(insecure)
 }
 
-/// `HOST` and `PORT` count where the file says nothing. `HOST` is often the machine's name: then it does not.
+/// Returns the default address from `HOST` and `PORT`. A `HOST` that is not an IP address is ignored: it is often the
+/// machine's name.
 fn default_listen(env: &dyn Fn(&str) -> Option<String>) -> SocketAddr {
     let host = env("HOST").and_then(|host| host.parse::<IpAddr>().ok());
     let port = env("PORT").and_then(|port| port.parse().ok());

@@ -1,5 +1,5 @@
-//! Holds a tree against the JSON Schema of the file's own types: unknown keys, wrong types, wrong words, names
-//! written twice. What is wrong is reported and left out, so that the rest can still be read and checked.
+//! Validates the tree against the JSON Schema of the raw types: unknown keys, wrong types, unknown words, duplicate
+//! names. Invalid parts are reported and removed, so that the rest can still be checked.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::jsonc::{Node, Object, Value};
 use super::place::Path;
 use super::problem::Report;
 
-/// The file's value without its wrong parts; `None` if nothing is left of it.
+/// Returns the file's value without its invalid parts; `None` if nothing is left.
 pub(crate) fn check(report: &mut Report<'_>, schema: &Json) -> Option<Json> {
     let tree = report.tree();
     Checker { report, root: schema }.node(&Path::ROOT, tree, schema)
@@ -35,7 +35,7 @@ impl<'r> Checker<'r, '_> {
             Value::Object(object) => self.object(path, object, leaf),
             Value::List(items) => {
                 let Some(schema) = leaf.get("items") else { return Some(node.json()) };
-                // A list with a wrong element is left out whole: indexes must stay those of the file.
+                // A list with an invalid item is removed whole, because indexes must match the file.
                 let parts =
                     items.iter().enumerate().map(|(at, item)| self.node(&path.index(at), item, schema));
                 let parts: Vec<Option<Json>> = parts.collect();
@@ -71,7 +71,7 @@ impl<'r> Checker<'r, '_> {
         }
         let required = schema.get("required").and_then(Json::as_array).into_iter().flatten();
         if let Some(absent) = required.filter_map(Json::as_str).find(|key| !value.contains_key(*key)) {
-            // What is there and wrong has been told.
+            // An invalid value has been reported already.
             if object.get(absent).is_none() {
                 self.report.missing(path, format!("`{absent}` is missing"), None);
             }
@@ -121,7 +121,7 @@ impl<'r> Checker<'r, '_> {
         self.report.error(path, format!("expected {}, found {found}", wanted.join(" or ")), hint);
     }
 
-    /// The alternatives of a schema, references followed.
+    /// Returns the alternatives of a schema, with references resolved.
     fn leaves(&self, schema: &'r Json) -> Vec<&'r Map<String, Json>> {
         let Some(object) = schema.as_object() else { return Vec::new() };
         let reference = object.get("$ref").and_then(Json::as_str).and_then(|at| at.strip_prefix('#'));
@@ -145,7 +145,7 @@ fn fits(node: &Node, leaf: &Map<String, Json>) -> bool {
     types.peek().is_none() || types.any(|name| name == found || (name == "number" && found == "integer"))
 }
 
-/// The words a schema allows, if it allows only words.
+/// Returns the words a schema allows, if it allows only words.
 fn words(leaf: &Map<String, Json>) -> impl Iterator<Item = &str> {
     let list = leaf.get("enum").and_then(Json::as_array).into_iter().flatten();
     list.chain(leaf.get("const")).filter_map(Json::as_str)
@@ -156,7 +156,7 @@ fn types(leaf: &Map<String, Json>) -> impl Iterator<Item = &str> {
     list.chain(leaf.get("type")).filter_map(Json::as_str)
 }
 
-/// An integer here is what the file's counts can hold; any other number is just a number.
+/// Returns the JSON type. Only non-negative integers count as `integer`, because counts cannot hold others.
 fn type_of(node: &Node) -> &'static str {
     match &node.value {
         Value::Null => "null",

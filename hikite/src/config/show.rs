@@ -1,5 +1,5 @@
-//! The config as it takes effect, in the form of the file and with defaults filled in. Every secret is `***`; what
-//! may hold one (arguments, addresses) is shown as written, before variables are expanded.
+//! Shows the effective config in the format of the file, with defaults. Every secret is `***`; arguments and URLs,
+//! which may contain one, are shown as written, before variables are expanded.
 
 use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
@@ -125,7 +125,7 @@ fn show_telemetry(telemetry: &Telemetry) -> Value {
     shown.into()
 }
 
-/// Where the environment names addresses of its own, they are shown as such.
+/// Shows the OTLP settings, including endpoints from the environment.
 fn show_otlp(otlp: &Otlp) -> Value {
     let address = |url: &Option<Secret>| url.as_ref().map(ToString::to_string);
     json!({
@@ -164,7 +164,7 @@ fn show_search(search: &SearchSection) -> Value {
     shown.into()
 }
 
-/// As it stands in the file: without what is appended to the address.
+/// Shows an endpoint as in the file, without the appended path.
 fn show_place(place: &Place, credential: &str) -> Map<String, Value> {
     let url = place.url.to_string();
     let base = ["/catalog/search", "/embeddings", "/rerank"].iter().find_map(|call| url.strip_suffix(call));
@@ -282,7 +282,7 @@ fn show_override(change: &Override) -> Value {
     shown.into()
 }
 
-/// What is hidden from the model may well be a key.
+/// Shows an argument; a hidden default is masked, because it may be a key.
 fn show_argument(argument: &Argument) -> Value {
     let mut shown = Map::new();
     let default =

@@ -1,4 +1,4 @@
-//! The `store` section: where everything is kept that must survive a restart.
+//! The `store` section: location of the persistent store.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::check::Check;
 use super::place::Path;
 use super::unit::Span;
 
-/// What is read twice a second is never fresher.
+/// Minimum staleness; the store is polled only twice a second.
 const LEAST_STALENESS: Duration = Duration::from_secs(1);
 
 /// Where registered tools, switches and cached lists are kept.
@@ -29,7 +29,7 @@ pub(crate) struct StoreFile {
     pub(crate) max_staleness: Option<Span>,
 }
 
-/// What the store said counts for so long.
+/// Reads how long stored data stays valid while the store does not answer.
 pub(crate) fn max_staleness(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &StoreFile) -> Duration {
     let default = Limits::default().max_staleness;
     let Some(raw) = &raw.max_staleness else { return default };

@@ -1,5 +1,5 @@
-//! The `telemetry` section: what is logged, where traces and metrics are sent, and who may read metrics. Where the
-//! file says nothing, the usual variables count: `OTEL_…` of OpenTelemetry, and `LOG_LEVEL`.
+//! The `telemetry` section: logging, OTLP export, and access to metrics. Where the file says nothing, the standard
+//! variables apply: `OTEL_…` and `LOG_LEVEL`.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ pub struct Telemetry {
     pub metrics_token: Option<Secret>,
 }
 
-/// What the file, else the environment, says of the log.
+/// Log settings of the file, or else of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     pub level: Option<String>,
@@ -192,7 +192,7 @@ fn endpoint(check: &mut Check<'_, '_>, path: &Path<'_>, written: &str) -> Option
     }
 }
 
-/// The address of one kind of message below that of the collector.
+/// Returns the endpoint of one signal below the collector's.
 pub(crate) fn join(endpoint: &Secret, signal: &str) -> Secret {
     let below = |text: &str| format!("{}/{signal}", text.trim_end_matches('/'));
     Secret::shown_as(below(endpoint.expose()), below(&endpoint.to_string()))

@@ -1,4 +1,4 @@
-//! The config as a whole: what loads, and what each mistake is answered with.
+//! Tests of the whole config: valid files, and the message for each mistake.
 
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn loaded(text: &str) -> Config {
     load(text).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
-/// The error lines, the folder left out.
+/// Asserts the error lines, with the folder removed.
 #[track_caller]
 fn refused(text: &str, expected: &str) {
     let problems = load(text).expect_err(text).to_string();
@@ -48,14 +48,14 @@ fn warned(text: &str, expected: &[&str]) {
     );
 }
 
-/// A file with one server and one category, and `{}` in the place of the category's `tools`.
+/// Returns a file with one server and one category whose `tools` are given.
 fn with_tools(tools: &str) -> String {
     format!(
         "{{ \"mcpServers\": {{ \"serena\": {{ \"description\": \"d\", \"command\": \"x\" }} }},\n  \"categories\": {{ \"fs\": {{ \"description\": \"d\", \"server\": \"serena\",\n    \"tools\": {tools} }} }} }}"
     )
 }
 
-/// A file with one server.
+/// Returns a file with one server.
 fn with_server(server: &str) -> String {
     format!("{{ \"mcpServers\": {{ \"s\": {server} }} }}")
 }

@@ -1,5 +1,5 @@
-//! `server.tls`, `server.trusted_proxies` and the versions of TLS on both sides. The files are read when the server is
-//! set up, not here: a command that serves nobody needs no key.
+//! The `server.tls` and `server.trusted_proxies` settings, and TLS versions for both directions. Certificate files
+//! are read when the server is set up: a command that serves nobody needs no key.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub struct TlsSection {
 }
 
 impl TlsSection {
-    /// Reads both files; what is wrong with which of them.
+    /// Reads both files; the error names the invalid one.
     pub fn read(&self) -> Result<Tls, String> {
         let read = |key: &str, file: &PathBuf| {
             let shown = file.display();
@@ -78,7 +78,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Tls
     Some(TlsSection { cert_file: check.resolve(&cert_file), key_file: check.resolve(&key_file), min })
 }
 
-/// Addresses and blocks of addresses, as written; a name may lead anywhere and is none.
+/// Checks addresses and networks. Host names are refused, because they may resolve to anything.
 pub(crate) fn proxies(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&[String]>) -> Vec<String> {
     let written = raw.unwrap_or_default().iter().enumerate();
     let proxies = written.filter_map(|(index, text)| {

@@ -1,5 +1,5 @@
-//! The `tools` section: tools that are HTTP requests, each in the form in which tools are registered. What is wrong
-//! with a template is found here, with its line.
+//! The `tools` section: HTTP tools in the format of registered tools. Template faults are found here, with their
+//! line.
 
 use std::fmt;
 
@@ -63,12 +63,12 @@ pub(crate) struct ToolFile {
     http: RequestFile,
 }
 
-/// A tool of the file, in the form in which tools are registered.
+/// A tool of the file, in the format of a registered tool.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ToolConfig {
-    /// Its variables are filled in: it may hold secrets.
+    /// Tool description with variables expanded; it may contain secrets.
     pub form: Object,
-    /// The form as it may be seen.
+    /// Tool description with secrets masked.
     pub(crate) shown: Value,
 }
 
@@ -112,13 +112,13 @@ fn tool(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ToolFile) 
     Some(ToolConfig { form, shown: members.into() })
 }
 
-/// What is wrong with the form itself; its name is the key it stands under and has been looked at.
+/// Returns the faults of the description, except those of its name, which is the key and already checked.
 fn faults(form: &Object) -> Vec<Fault> {
     let faults = Registration::read(form).err().map(|error| faults_of(&error)).unwrap_or_default();
     faults.into_iter().filter(|fault| fault.pointer != "/name").collect()
 }
 
-/// Every single fault that an error tells.
+/// Returns the individual faults of an error.
 pub(crate) fn faults_of(error: &Error) -> Vec<Fault> {
     let details = error.details.as_ref().and_then(Raw::items).unwrap_or_default();
     let faults = details.iter().filter_map(Raw::object).map(|fault| {
@@ -127,7 +127,7 @@ pub(crate) fn faults_of(error: &Error) -> Vec<Fault> {
     faults.collect()
 }
 
-/// Enough of the schema to know the names of the parameters.
+/// Returns a schema with the names of the parameters only.
 fn schema(raw: &ToolFile) -> Raw {
     if let Some(schema) = &raw.input_schema {
         return Raw::of(schema);
@@ -137,7 +137,7 @@ fn schema(raw: &ToolFile) -> Raw {
     Raw::from(json!({ "properties": properties }))
 }
 
-/// Reports a fault of the form at the place its pointer leads to.
+/// Reports a fault at the position its pointer names.
 pub(crate) fn tell(check: &mut Check<'_, '_>, path: &Path<'_>, fault: &Fault) {
     fn walk(check: &mut Check<'_, '_>, path: &Path<'_>, pointer: &str, message: &str) {
         let Some(rest) = pointer.strip_prefix('/') else {

@@ -1,5 +1,4 @@
-//! The request of a tool as the file writes it: variables are filled in, and what they hold is taken literally, not
-//! as a template.
+//! The HTTP request of a tool as written. Variables are expanded, and their values are literal text, not templates.
 
 use hikite_modules::Named;
 use schemars::JsonSchema;
@@ -32,7 +31,7 @@ pub(crate) struct RequestFile {
     result: Option<String>,
 }
 
-/// The `http` member of a form; `None` if a variable is wrong, which was reported.
+/// Returns the `http` member of a tool; `None` if a variable is invalid, which was reported.
 pub(crate) fn expand(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &RequestFile) -> Option<Value> {
     let mut http = Map::new();
     http.extend(raw.method.as_deref().map(|method| ("method".to_owned(), method.into())));
@@ -89,12 +88,12 @@ fn expand_value(check: &mut Check<'_, '_>, path: &Path<'_>, value: Value) -> Opt
     }
 }
 
-/// The text as a template that means just this text.
+/// Escapes text for a template.
 pub(crate) fn literal(text: &str) -> String {
     text.replace('{', "{{").replace('}', "}}")
 }
 
-/// The request as it may be seen: as written, but for headers, the query, and what sounds like a credential.
+/// Returns the request as written, with headers, query values and credentials masked.
 pub(crate) fn shown(raw: &RequestFile) -> Value {
     let mut http = Map::new();
     http.extend(raw.method.as_deref().map(|method| ("method".to_owned(), method.into())));

@@ -1,4 +1,4 @@
-//! The `tools` block of a server or a category: which tools are meant and what is changed about them.
+//! The `tools` block of a server or a category: selection and overrides of tools.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(crate) struct Preset {
     pub(crate) description: Option<String>,
 }
 
-/// `servers` are those the names may be prefixed with, `others` the rest of the file's servers.
+/// Checks the block. Names may be prefixed with `servers`; `others` are the remaining servers of the file.
 pub(crate) fn check(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,
@@ -115,7 +115,7 @@ impl Reader<'_, '_, '_> {
         name
     }
 
-    /// Two spellings of one tool count as twice, too.
+    /// Reports duplicates; two spellings of one tool count as duplicates too.
     fn unique(&mut self, key: &str, raw: Option<&[String]>, names: &[ToolRef]) {
         let list = self.path.key(key);
         let raw = raw.unwrap_or_default();
@@ -132,7 +132,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// With one server at hand, its name as a prefix makes no difference.
+    /// Returns the identity of a tool name; with only one server, its prefix makes no difference.
     fn identity<'n>(&self, name: &'n ToolRef) -> (Option<&'n str>, &'n str) {
         (name.server.as_deref().filter(|_| self.servers.len() != 1), &*name.tool)
     }
@@ -206,7 +206,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// The error of a regular expression draws a picture over several lines; its last line says what is wrong.
+/// Shortens a regex error, which spans several lines, to its reason on the last line.
 fn one_line(error: &str) -> String {
     match (error.split_once(" regex parse error:"), error.rsplit_once("\nerror: ")) {
         (Some((front, _)), Some((_, reason))) => format!("{front} {reason}"),

@@ -1,4 +1,4 @@
-//! How an upstream is reached: a program that is started, or an address. Either, never both.
+//! Transport of an upstream server: a command to start, or a URL, never both.
 
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ pub enum Transport {
         args: Vec<Secret>,
         env: Vec<(String, Secret)>,
         cwd: Option<PathBuf>,
-        /// All of our environment, not only `PATH`, `HOME` and their like.
+        /// `true` to pass the whole environment, not only `PATH`, `HOME` and the like.
         inherit_env: bool,
     },
     Http {
@@ -164,7 +164,7 @@ fn remote(
     let path = path.key(key);
     let expanded = check.expand(&path, written)?;
     if let Some((fault, hint)) = url::fault(&expanded) {
-        // Where variables were filled in, the message shows the text before, which holds no secret.
+        // The message shows the text before variable expansion, which contains no secret.
         return check.fail(&path, format!("`{}` {fault}", url::repeatable(written)), hint);
     }
     if kind.is_none() && url::without_query(&expanded).ends_with("/sse") {
@@ -191,7 +191,7 @@ fn unused(check: &mut Check<'_, '_>, path: &Path<'_>, key: &str, given: bool, re
     }
 }
 
-/// Environment variables or headers: named values that may be secrets.
+/// Checks environment variables or headers, whose values may be secrets.
 pub(crate) fn values(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,

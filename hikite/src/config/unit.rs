@@ -37,7 +37,7 @@ const SIZES: &[(&str, f64)] = &[
     ("gb", 1e9),
 ];
 
-/// What is wrong with an amount, and the cure.
+/// Message and hint for an invalid amount.
 pub(crate) type Bad = (String, &'static str);
 
 impl Span {
@@ -52,7 +52,7 @@ impl Span {
             .ok_or((format!("{written} is not a duration"), SPAN_HINT))
     }
 
-    /// The same, but a plain number over an hour is taken for milliseconds, which some clients write.
+    /// Reads a duration of another client: a plain number over 3600 is taken as milliseconds.
     pub(crate) fn read_foreign(&self) -> Result<Duration, Bad> {
         match self {
             Self::Seconds(number) if *number > 3600.0 => Self::Seconds(number / 1000.0).read(),
@@ -61,7 +61,7 @@ impl Span {
     }
 }
 
-/// A hundred years: longer is a mistake, and would overflow clocks.
+/// Maximum duration, a hundred years: a longer one is a mistake, and would overflow clocks.
 const LONGEST_SECONDS: u64 = 100 * 365 * 86_400;
 
 impl Size {
@@ -77,7 +77,7 @@ impl Size {
     }
 }
 
-/// Up to here every whole number has an exact floating point form.
+/// Largest size: up to here `f64` represents every integer exactly.
 const MOST_BYTES: f64 = 9_007_199_254_740_992.0;
 
 #[expect(
@@ -97,7 +97,7 @@ fn amount(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| number * factor)
 }
 
-/// The shortest exact text of a duration.
+/// Formats a duration as its shortest exact text.
 pub(crate) fn show_span(span: Duration) -> String {
     let ms = span.as_millis();
     if !ms.is_multiple_of(1000) {
@@ -113,7 +113,7 @@ pub(crate) fn show_span(span: Duration) -> String {
     }
 }
 
-/// The shortest exact text of a size.
+/// Formats a size as its shortest exact text.
 pub(crate) fn show_size(bytes: usize) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.iter().find(|(factor, _)| bytes >= *factor && bytes.is_multiple_of(*factor));

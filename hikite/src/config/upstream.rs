@@ -1,5 +1,5 @@
-//! The `mcpServers` section: the upstream MCP servers. Blocks that people paste from other clients load as
-//! they are; what those clients mean by their own keys is honoured where we have the same, else ignored.
+//! The `mcpServers` section: upstream MCP servers. Blocks pasted from other clients load unchanged; keys of those
+//! clients are honoured where hikite has a counterpart, and ignored otherwise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,31 +114,32 @@ pub enum Share {
     Never,
 }
 
-/// An upstream server, checked.
+/// A checked upstream server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     pub name: Arc<str>,
-    /// Empty if the file has none.
+    /// Description; empty if the file has none.
     pub description: String,
     pub transport: Transport,
-    /// How it is logged in to, where it may be.
+    /// OAuth settings, if a login is possible.
     pub access: Option<AccessConfig>,
     pub share: Share,
     pub call_timeout: Option<Duration>,
     pub concurrency: Option<usize>,
     pub rate: Option<Rate>,
-    /// How calls of its tools are run; their time is `call_timeout`.
+    /// Policy of tool calls; their timeout is `call_timeout`.
     pub policy: Policy,
-    /// How its resources are read.
+    /// Policy of resource reads.
     pub resources: Policy,
     pub selection: Selection,
-    /// What becomes of its tools that nobody approved.
+    /// Handling of unapproved tools.
     pub pins: Pinning,
-    /// SHA-256 in hex over all that makes it this server and not another: the transport, variables expanded.
+    /// SHA-256 in hex of everything that identifies the server: the transport with variables expanded, and OAuth
+    /// settings.
     pub definition_hash: String,
 }
 
-/// The servers that are on, and the names of those that are off. Of the latter only the shape is checked.
+/// Returns the enabled servers, and the names of disabled ones, of which only the shape is checked.
 pub(crate) fn check(
     check: &mut Check<'_, '_>,
     path: &Path<'_>,
@@ -217,7 +218,7 @@ fn rate(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<Ra
     Rate::parse(text).or_else(|| check.fail(&path.key("rate"), format!("`{text}` is not a rate"), hint))
 }
 
-/// A colon would make `server:tool` ambiguous.
+/// Checks the name of a server; a colon would make `server:tool` ambiguous.
 fn check_name(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str) {
     let fault = match name {
         _ if name.trim().is_empty() => "the name of a server is empty",

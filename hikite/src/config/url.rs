@@ -1,7 +1,7 @@
-//! Whether a text is an address we can connect to. Only `http` and `https`; credentials in it are refused,
-//! because addresses end up in logs.
+//! Validates URLs. Only `http` and `https` are accepted; URLs with credentials are refused, because URLs end up in
+//! logs.
 
-/// What is wrong with an address, and the cure.
+/// Message and hint for an invalid URL.
 pub(crate) type Fault = (&'static str, &'static str);
 
 pub(crate) fn fault(url: &str) -> Option<Fault> {
@@ -27,12 +27,12 @@ pub(crate) fn fault(url: &str) -> Option<Fault> {
     None
 }
 
-/// The address without its query.
+/// Returns the URL without its query and fragment.
 pub(crate) fn without_query(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// The address as a message may repeat it: a query may hold a key, and what stands before an `@` a password.
+/// Returns the URL for messages, without its query, which may hold a key, and without credentials before an `@`.
 pub(crate) fn repeatable(url: &str) -> String {
     let url = without_query(url);
     match (url.split_once("://"), url.rsplit_once('@')) {

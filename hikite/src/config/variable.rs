@@ -1,9 +1,9 @@
-//! The variables of other clients in our spelling: `${env:X}`, `${input:x}`, `${userHome}`, `${workspaceFolder}`
-//! and Windsurf's `${file:path}`.
+//! Converts the variables of other clients: `${env:X}`, `${input:x}`, `${userHome}`, `${workspaceFolder}` and
+//! Windsurf's `${file:path}`.
 
 use serde_json::{Value, json};
 
-/// Rewrites every string below `value`; what somebody has to act on is noted. `root` holds VS Code's `inputs`.
+/// Rewrites every string in `value`, and notes what needs action. `root` holds VS Code's `inputs`.
 pub(crate) fn rewrite(value: &mut Value, note: &mut dyn FnMut(String), root: &Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| rewrite(item, note, root)),
@@ -49,7 +49,7 @@ fn renamed(variable: &str, id: &str, description: &str, note: &mut dyn FnMut(Str
     name
 }
 
-/// What VS Code would have asked the user, in parentheses.
+/// Returns the prompt of a VS Code input, in parentheses.
 fn description(root: &Value, id: &str) -> String {
     let inputs = ["/inputs", "/mcp/inputs"].into_iter().filter_map(|place| root.pointer(place)?.as_array());
     let input = inputs.flatten().find(|input| input.get("id").and_then(Value::as_str) == Some(id));

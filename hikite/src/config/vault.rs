@@ -1,4 +1,4 @@
-//! The `vault` section: where the owner keeps the key that opens everything.
+//! The `vault` section: location of the master key.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::check::Check;
 use super::place::Path;
 
-/// The variable that is looked at where the file names no place.
+/// Environment variable that is used if the file names no location.
 const VARIABLE: &str = "HIKITE_VAULT_KEY";
 const ONE: &str = "name one place: `key_file`, `key_env`, `keyring` or `key_command`";
 
@@ -42,10 +42,10 @@ pub struct VaultSection {
     pub previous: Option<KeyPlace>,
 }
 
-/// Where a key is.
+/// Location of a master key.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum KeyPlace {
-    /// In the data folder.
+    /// The default file in the data folder.
     #[default]
     Usual,
     File(PathBuf),

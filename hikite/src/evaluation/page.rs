@@ -1,5 +1,5 @@
-//! `docs/search.md`, made from what search makes of the labelled sets. `HIKITE_UPDATE=1 cargo test --workspace --lib
-//! evaluation` writes it anew; without it the tests hold its figures, and the least that they must be, against a new
+//! Generates `docs/search.md` from measurements on the labelled sets. `HIKITE_UPDATE=1 cargo test --workspace --lib
+//! evaluation` rewrites it; without the variable, the tests compare its numbers and the required minimums with a new
 //! measurement.
 
 use std::fmt::Write;
@@ -72,7 +72,7 @@ other tools than your own, and `hikite eval FOLDER` reads a folder with `queries
 such folders. `--json` prints everything for programs.
 ";
 
-/// Set, provider, and the least that R@1, R@5 and nDCG@10 must be.
+/// Required minimums of R@1, R@5 and nDCG@10, by set and provider.
 const LEAST: &[(&str, Provider, [f64; 3])] = &[
     ("mcpproxy-golden", Provider::Bm25, [0.50, 0.77, 0.69]),
     ("mcpproxy-golden", Provider::Hybrid, [0.59, 0.89, 0.82]),
@@ -84,9 +84,9 @@ const LEAST: &[(&str, Provider, [f64; 3])] = &[
     ("mcp-bench", Provider::Hybrid, [0.0, 0.0, 0.62]),
     ("metatool", Provider::Bm25, [0.0, 0.0, 0.63]),
 ];
-/// What memory must add to nDCG@10 on metatool.
+/// Required gain in nDCG@10 from memory on metatool.
 const MEMORY_GAIN: f64 = 0.05;
-/// Processors round differently, and then two tools may change places.
+/// Processors round differently, which may swap two tools.
 const TOLERANCE: f64 = 0.006;
 
 const SETS: &[&str] =
@@ -126,7 +126,7 @@ fn figures(row: &Row) -> [f64; 7] {
     [r1, r5, r10, h1, h5, h10, row.quality.ndcg]
 }
 
-/// The page's figures are near the measured ones, and those are good enough.
+/// Checks that the page matches the measured numbers, and that they reach the minimums.
 #[track_caller]
 fn check(rows: &[Row]) {
     let page = std::fs::read_to_string(file()).expect("docs/search.md");
@@ -155,7 +155,7 @@ fn good_enough(row: &Row) {
     }
 }
 
-/// The rows of these sets are on the page as they are measured; while the page is written nothing is to be compared.
+/// Measures these sets and checks them against the page, unless the page is being rewritten.
 #[track_caller]
 fn held(sets: &[&str], provider: Provider) -> Vec<Row> {
     let rows: Vec<Row> = sets.iter().flat_map(|name| measured(name, provider)).collect();
@@ -199,6 +199,6 @@ fn the_page_says_no_more_than_was_measured() {
     let page = std::fs::read_to_string(file()).expect("docs/search.md");
     let rows = page.strip_prefix(HEAD).and_then(|rest| rest.strip_suffix(TAIL));
     let rows = rows.expect("docs/search.md is stale (see its second line)");
-    // Each set once with words, once with meaning, and metatool once more with what is remembered.
+    // Each set once per provider, and metatool once more with memory.
     assert_eq!(rows.lines().count(), 2 * SETS.len() + 1);
 }

@@ -1,4 +1,4 @@
-//! Labelled sets: tools, and questions with the tools that answer them, one JSON object per line.
+//! Labelled sets: tools, and queries with their relevant tools, one JSON object per line.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,14 @@ pub(crate) struct LabelledSet {
     pub(crate) questions: Vec<Wanted>,
 }
 
-/// A question, the places of the tools that answer it, and how well each does.
+/// A query with the indexes and grades of its relevant tools.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub(crate) query: String,
     pub(crate) right: Vec<(usize, f64)>,
 }
 
-/// The tools that a set may name, by the names it may use.
+/// The tools of a set, by id.
 #[derive(Debug)]
 pub(crate) struct Tools {
     documents: Vec<Document>,
@@ -58,14 +58,14 @@ struct QuestionLine {
 }
 
 impl LabelledSet {
-    /// A folder with tools and questions.
+    /// Reads a folder with tools and queries.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let name =
             folder.file_name().map_or_else(|| "set".into(), |name| name.to_string_lossy().into_owned());
         Self::of(name, &folder.join(QUESTIONS), Tools::read(&folder.join(TOOLS))?)
     }
 
-    /// The questions of a file about tools that are known already.
+    /// Reads the queries of a file for known tools.
     pub(crate) fn of(name: String, questions: &Path, tools: Tools) -> Result<Self> {
         let lines: Vec<(String, QuestionLine)> = lines(questions)?;
         let questions = lines.into_iter().map(|(place, line)| {
@@ -83,7 +83,7 @@ impl LabelledSet {
         Ok(Self { name, documents: tools.documents, questions })
     }
 
-    /// Of the questions of each tool every other one is remembered, up to `count` of them; the rest is asked.
+    /// Splits the queries of each tool: every other one is remembered, up to `count` of them; the rest is run.
     pub(crate) fn halves(&self, count: usize) -> (Vec<&Wanted>, Vec<&Wanted>) {
         let mut met: HashMap<usize, usize> = HashMap::new();
         let (mut remembered, mut asked) = (Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ impl LabelledSet {
 }
 
 impl Tools {
-    /// The tools of a file.
+    /// Reads the tools of a file.
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let mut tools = Self { documents: Vec::new(), places: HashMap::new() };
         for (place, line) in lines::<ToolLine>(file)? {
@@ -120,7 +120,7 @@ impl Tools {
         Ok(tools)
     }
 
-    /// The tools that are switched on in a catalog, by their keys, and by their names alone where they are unique.
+    /// Returns the enabled tools of a catalog, by key, and by name where the name is unique.
     pub(crate) fn of(view: &View) -> Self {
         let modules = view.modules().iter();
         let tools = modules.flat_map(|module| module.tools.iter().map(move |tool| (module, tool)));
@@ -148,7 +148,7 @@ impl Tools {
     }
 }
 
-/// The sets of a folder: itself if it holds questions, else every folder in it that does.
+/// Returns the folders with queries: the folder itself, or else its subfolders.
 pub(crate) fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     if folder.join(QUESTIONS).is_file() {
         return Ok(vec![folder.to_owned()]);
@@ -165,7 +165,7 @@ pub(crate) fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(sets)
 }
 
-/// Each line of a file that is not empty, with where it stands.
+/// Parses each non-empty line of a file, with its position.
 fn lines<T: DeserializeOwned>(file: &Path) -> Result<Vec<(String, T)>> {
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());

@@ -1,4 +1,4 @@
-//! What a server of the config becomes: a module with its limits, and the way to it.
+//! Converts a server of the config into a module with its limits and a transport.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) fn kind_of(server: &ServerConfig) -> &'static str {
     }
 }
 
-/// How it is reached, as it may be shown.
+/// Returns the address or command line, with secrets masked.
 pub(super) fn place(server: &ServerConfig) -> Object {
     match &server.transport {
         Transport::Stdio { command, args, .. } => {

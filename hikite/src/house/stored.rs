@@ -1,5 +1,5 @@
-//! What was set up while we ran and is kept in the store: remote servers and categories. Each is checked like the same
-//! entry of the config file, but nothing of the environment or of files goes into it. What the file names comes first.
+//! Servers and categories that were configured at runtime and live in the store. Each passes the checks of the config
+//! file, but cannot use environment variables or files. Entries of the config file win over entries of the same name.
 
 mod category;
 mod import;
@@ -23,12 +23,12 @@ use super::House;
 use crate::config::{Config, Outside, Problems, ServerConfig};
 use crate::measure;
 
-/// The drawers.
+/// Entry kinds in the store.
 const UPSTREAM: &str = "upstream";
 const CATEGORY: &str = "category";
 const NAME_CHARS: usize = 64;
 
-/// Everything of it as it was last read.
+/// Runtime configuration as last read from the store.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stored {
     pub(super) upstreams: Vec<Arc<KeptUpstream>>,
@@ -38,7 +38,7 @@ pub(super) struct Stored {
 #[derive(Debug)]
 pub(super) struct KeptUpstream {
     entry: Entry,
-    /// Nothing where the vault does not open, or what is kept is not right any more.
+    /// The checked server; `None` if the vault could not be opened or the entry is no longer valid.
     pub(super) server: Option<ServerConfig>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct KeptCategory {
 }
 
 impl Stored {
-    /// Those whose names neither the file nor one of the others has.
+    /// Returns the servers whose names are not taken by the config file or by `others`.
     pub(super) fn servers_beside(&self, config: &Config, others: &[&ModuleRule]) -> Vec<&ServerConfig> {
         let named = config.servers.iter().map(|server| &server.name).chain(&config.disabled);
         let taken: Vec<&Arc<str>> = named.chain(others.iter().map(|rule| &rule.name)).collect();
@@ -57,7 +57,7 @@ impl Stored {
         servers.filter(|server| !taken.contains(&&server.name)).collect()
     }
 
-    /// The categories of the file, and those beside them.
+    /// Returns the categories of the file, then the stored ones with other names.
     pub(super) fn categories_beside(&self, config: &Config) -> Vec<Arc<CategoryRule>> {
         let taken = |rule: &CategoryRule| config.categories.iter().any(|own| own.name == rule.name);
         let own = self.categories.iter().filter_map(|kept| kept.rule.clone());
@@ -66,11 +66,11 @@ impl Stored {
 }
 
 impl House {
-    /// Takes in what other processes put into the store.
+    /// Applies runtime configuration that other processes changed.
     pub(super) async fn follow_stored(&self) -> Result<(), Error> {
         let revision = self.store.revision().await?;
         if self.stored_revision.load(Ordering::Relaxed) != revision {
-            // What is not read to the end is read again.
+            // An incomplete read is repeated at the next poll.
             if self.read_stored().await? {
                 self.compose();
             }
@@ -79,7 +79,7 @@ impl House {
         Ok(())
     }
 
-    /// Whether there is something new.
+    /// Reads the runtime configuration, and returns `true` if it changed.
     pub(super) async fn read_stored(&self) -> Result<bool, Error> {
         let before = self.stored.lock().clone();
         let mut now = Stored::default();
@@ -103,14 +103,14 @@ impl House {
         Ok(!same)
     }
 
-    /// Shows what was just written.
+    /// Reads the runtime configuration again and applies it.
     async fn show_stored(&self) -> Result<(), Error> {
         self.read_stored().await?;
         self.compose();
         Ok(())
     }
 
-    /// Applies the config that is in force once more, with what is stored now.
+    /// Applies the active config again, with the current runtime configuration.
     fn compose(&self) {
         let config = self.config.lock().clone();
         if let Some(config) = config
@@ -120,7 +120,7 @@ impl House {
         }
     }
 
-    /// Writes one entry, whatever was there before; whether nothing was.
+    /// Inserts or replaces one entry, and returns `true` if it was inserted.
     async fn write_stored(&self, kind: &'static str, name: &str, form: Raw) -> Result<bool, Error> {
         loop {
             let now = now_ms();
@@ -145,7 +145,7 @@ impl House {
     }
 }
 
-/// The house, as the gateway may use it.
+/// The runtime configuration API that the gateway uses.
 #[derive(Debug)]
 pub(super) struct Desk(pub(super) std::sync::Weak<House>);
 
@@ -191,7 +191,7 @@ impl Workshop for Desk {
     }
 }
 
-/// A name that stands in addresses, in keys of tools and in what models read.
+/// Checks a name that is used in URLs, tool keys and text for models.
 fn check_name(name: &str) -> Result<(), Error> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if (1..=NAME_CHARS).contains(&name.len()) && name.chars().all(fine) {
@@ -201,15 +201,15 @@ fn check_name(name: &str) -> Result<(), Error> {
     Err(Error::new(Kind::Validation, message))
 }
 
-/// Reads a small config that was made around one entry, with nothing of the world outside. `place` is where in it the
-/// entry stands, like `mcpServers.docs`.
+/// Parses a small config built around one entry, without environment or files. `place` is the path of the entry, like
+/// `mcpServers.docs`.
 fn parse(text: &str, place: &str) -> Result<Config, Error> {
     let refuse = |_: &Path| Err(io::Error::other("files are not read for what comes over the network"));
     let outside = Outside { env: &|_| None, read: &refuse };
     Config::parse(text, Path::new("entry"), outside).map_err(|problems| wrong(&problems, place))
 }
 
-/// The same as the faults of a request.
+/// Converts config problems to a validation error with pointers relative to `place`.
 fn wrong(problems: &Problems, place: &str) -> Error {
     let faults: Vec<Fault> = problems
         .errors

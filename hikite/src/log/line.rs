@@ -1,5 +1,5 @@
-//! One line of the log, for people or as one flat JSON object. Every line that is written while a request is served
-//! says which, and names its trace where there is one.
+//! Formats one log line, as text or as one flat JSON object. A line written while a request is served carries the
+//! request id, and the trace id if there is one.
 
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::LogFormat;
 
-/// The target of the lines of calls.
+/// Target of the log lines of calls.
 const CALL: &str = "hikite::call";
 
 static JSON: AtomicBool = AtomicBool::new(false);
@@ -47,7 +47,7 @@ where
         for part in [dim, &time, plain, " ", colour, padded(level), plain, " "] {
             out.write_str(part)?;
         }
-        // There is one of these for every call, and nothing in it that needs more than this.
+        // Fast path: there is one such line per call, and it needs no more than this.
         if event.metadata().target() == CALL && !out.has_ansi_escapes() {
             let mut fields = Fields { out: &mut out, outcome: Ok(()), first: true };
             event.record(&mut fields);
@@ -72,7 +72,7 @@ fn json(mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
     writeln!(out, "}}")
 }
 
-/// The ids of the request, unless the event tells them itself.
+/// Writes the ids of the request, unless the event has them as fields.
 fn ids(event: &Event<'_>, mut tell: impl FnMut(&'static str, &str) -> fmt::Result) -> fmt::Result {
     if event.metadata().fields().field("request_id").is_some() {
         return Ok(());
@@ -84,7 +84,7 @@ fn ids(event: &Event<'_>, mut tell: impl FnMut(&'static str, &str) -> fmt::Resul
     told.unwrap_or(Ok(()))
 }
 
-/// The fields of an event as people read them, without colours: `name=value name="text"`.
+/// Writes event fields as `name=value name="text"`, without colours.
 struct Fields<'a, 'w> {
     out: &'a mut Writer<'w>,
     outcome: fmt::Result,
@@ -126,7 +126,7 @@ impl Visit for Fields<'_, '_> {
     }
 }
 
-/// The fields of an event as members of the object.
+/// Writes event fields as members of a JSON object.
 struct Members<'a, 'w> {
     out: &'a mut Writer<'w>,
     outcome: fmt::Result,
@@ -179,7 +179,7 @@ fn member(out: &mut Writer<'_>, name: &str, value: &str) -> fmt::Result {
     write!(out, ",{}:{}", text(name), text(value))
 }
 
-/// As a JSON string.
+/// Encodes a JSON string.
 fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,5 +1,5 @@
-//! The keyring of the operating system, through its own program: `secret-tool` or, on macOS, `security`. The key never
-//! stands among the arguments of a program, where others could read it.
+//! Access to the operating system's keyring through `secret-tool` or, on macOS, `security`. The key is never passed
+//! as a command-line argument, where other users could read it.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::program::output;
 const MISSING: &str =
     "hint: install it (`libsecret-tools` on Debian), or keep the key elsewhere: see `vault` in the config";
 
-/// The key of this data folder; made if there is none.
+/// Returns the key of this data folder, and creates one if there is none.
 pub(super) async fn get(data: &Path) -> Result<Secret> {
     if let Some(key) = look_up(data).await? {
         return Ok(key);
@@ -22,7 +22,7 @@ pub(super) async fn get(data: &Path) -> Result<Secret> {
 }
 
 pub(super) async fn put(data: &Path, keys: &Secret) -> Result<()> {
-    // One line, because the programs take one.
+    // The programs read a single line.
     let keys = keys.expose().split_whitespace().collect::<Vec<_>>().join(" ");
     let (words, input) = if cfg!(target_os = "macos") {
         let line = format!("add-generic-password -U -s hikite -a \"{}\" -w \"{keys}\"\n", name(data));
@@ -44,13 +44,13 @@ async fn look_up(data: &Path) -> Result<Option<Secret>> {
         words.map(str::to_owned).into_iter().chain([name(data)]).collect()
     };
     match output(&words, None).await {
-        // This one complains where it finds nothing.
+        // `security` reports an error if it finds nothing.
         Err(error) if error.to_string().contains("could not be found") => Ok(None),
         outcome => outcome.context(MISSING),
     }
 }
 
-/// Which of several on one machine.
+/// Returns the account name that tells several instances on one machine apart.
 fn name(data: &Path) -> String {
     data.display().to_string().replace(['"', '\\', '\n'], "_")
 }

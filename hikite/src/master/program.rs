@@ -1,4 +1,4 @@
-//! A program that prints a secret: run without a shell, for a limited time, and nothing of what it prints is told.
+//! Runs a program that prints a secret: without a shell, with a time limit. Its output is never logged.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use hikite_core::secret::Secret;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Long enough for somebody to touch a key.
+/// Time limit, long enough to touch a hardware key.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longer than any keys are.
+/// Maximum output, longer than any set of keys.
 const BYTES: usize = 4096;
-/// How much of a complaint is told.
+/// Maximum characters of stderr in an error message.
 const COMPLAINT_CHARS: usize = 200;
 
-/// What it prints; `None` if it fails without a word, as programs do that found nothing.
+/// Returns the output; `None` if the program fails silently, as lookups without a result do.
 pub(super) async fn output(words: &[String], input: Option<&Secret>) -> Result<Option<Secret>> {
     let name = &words[0];
     let mut command = Command::new(name);

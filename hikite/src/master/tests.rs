@@ -1,4 +1,4 @@
-//! Keys from every place that the config can name.
+//! Master keys from every location that the config can name.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! What a model reads of the answers: as the tool gives them, in their compact form, and with the fields that are worth
-//! reading where somebody named them. Nothing is left out to fit a budget, so that what is compared is the same.
+//! Measures tool results in tokens: as returned, in compact form, and with only the fields of a shape. Nothing is cut
+//! to fit a budget, so that the forms stay comparable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use super::count::tokens;
 use super::recorded::{json_files, read as read_json};
 use super::shape;
 
-/// In a folder of answers: the shapes of tools, by their keys.
+/// File with the shapes of tools, by key, in a folder of recorded results.
 const SHAPES: &str = "shapes.json";
 const HINT: &str =
     "hint: files like github/list_issues.json or github.list_issues.json, with what the tool answered";
 
-/// An answer of a tool.
+/// A recorded result of a tool.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub(crate) module: String,
@@ -28,17 +28,17 @@ pub(crate) struct Sample {
     pub(crate) shape: Option<Shape>,
 }
 
-/// What it costs.
+/// Token counts of one result.
 #[derive(Clone, Debug)]
 pub(crate) struct Weighed {
     pub(crate) module: String,
     pub(crate) tool: String,
-    /// How many rows it has, where it is a list of objects or holds one.
+    /// Number of rows, if the result is or contains a list of objects.
     pub(crate) rows: Option<usize>,
-    /// As JSON without blanks; a text as it is.
+    /// Tokens as minified JSON; plain text is counted unchanged.
     pub(crate) plain: usize,
     pub(crate) compact: usize,
-    /// With its shape, where one is known.
+    /// Tokens with its shape, if one is known.
     pub(crate) shaped: Option<usize>,
 }
 
@@ -60,8 +60,8 @@ impl Sample {
     }
 }
 
-/// The recorded answers of a folder: `MODULE/TOOL*.json` or `MODULE.TOOL*.json`, each a `tools/call` result or the value
-/// itself. `known` are the keys of tools, by which the end of a tool's name is found.
+/// Reads the recorded results of a folder: `MODULE/TOOL*.json` or `MODULE.TOOL*.json`, each a `tools/call` result or
+/// the value itself. `known` are tool keys, used to find where a tool name ends.
 pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     for (module, file) in files(folder)? {
@@ -87,14 +87,14 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<Sample>> {
     }
 }
 
-/// The value that a result stands for, or the file as it is.
+/// Returns the value inside a `tools/call` result, or the document itself.
 pub(crate) fn value(document: &Raw) -> Value {
     let is_result =
         document.object().is_some_and(|members| members.get("content").and_then(Raw::items).is_some());
     if is_result { Answer::read(document).value.value() } else { document.value() }
 }
 
-/// With the module that their folder names.
+/// Lists the result files, with the module if a subfolder names it.
 fn files(folder: &Path) -> Result<Vec<(Option<String>, PathBuf)>> {
     let beside =
         json_files(folder)?.into_iter().filter(|file| !file.ends_with(SHAPES)).map(|file| (None, file));
@@ -114,7 +114,7 @@ fn stem(file: &Path) -> String {
     file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// `MODULE.TOOL`, or `MODULE-TOOL` with the longest name of a known module.
+/// Splits `MODULE.TOOL`, or `MODULE-TOOL` at the longest known module name.
 fn split(file: &Path, known: &[String]) -> Result<(String, String)> {
     let stem = stem(file);
     let modules = known.iter().filter_map(|key| Some(key.split_once(':')?.0));
@@ -125,7 +125,7 @@ fn split(file: &Path, known: &[String]) -> Result<(String, String)> {
     Ok((module.to_owned(), rest.to_owned()))
 }
 
-/// The longest known name that the file's begins with, else what stands before the first dot.
+/// Returns the longest known tool name that `rest` starts with, or else the part before the first dot.
 fn tool(module: &str, rest: &str, known: &[String]) -> String {
     let names = known.iter().filter_map(|key| key.strip_prefix(module)?.strip_prefix(':'));
     let fitting = names.filter(|name| rest.starts_with(name)).max_by_key(|name| name.len());

@@ -1,5 +1,5 @@
-//! Answers of the tools themselves: those are called that promise to be read-only and need no arguments. Only where it is
-//! asked for, because a promise is only a promise.
+//! Collects results by calling tools that are annotated read-only and need no arguments. Only on request, because
+//! annotations cannot be verified.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use super::answer::{Sample, value};
 use crate::cli::note;
 use crate::progress::Steps;
 
-/// A tool that takes longer is left out.
+/// Time limit for one call; slower tools are skipped.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Calls one after the other, and tells of each that fails.
+/// Calls the tools one after the other, and reports each failure.
 pub(crate) async fn attempt(gateway: &Gateway) -> Vec<Sample> {
     let view = gateway.owner_view();
     let tools: Vec<&Tool> = view.enabled_tools().filter(|tool| may_be_tried(tool)).collect();
@@ -41,7 +41,7 @@ pub(crate) async fn attempt(gateway: &Gateway) -> Vec<Sample> {
     samples
 }
 
-/// It promises to change nothing, and says that it can be called with nothing.
+/// Returns `true` if the tool is annotated read-only and requires no arguments.
 fn may_be_tried(tool: &Tool) -> bool {
     let required = |schema: Raw| schema.object()?.get("required")?.items();
     let needs = schema_of(&tool.definition).and_then(required).unwrap_or_default();

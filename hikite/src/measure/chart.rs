@@ -1,5 +1,5 @@
-//! The figures as a picture: bars that are drawn to scale, readable on light and dark, without fonts or scripts from
-//! anywhere. What it shows it also says, for who cannot see it.
+//! Draws the measurements as an SVG chart with bars to scale, for light and dark themes, without external fonts or
+//! scripts. The description repeats all values for screen readers.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use super::number::{counted, percent, thousands};
 
 const WIDTH: usize = 760;
 const MARGIN: usize = 28;
-/// The longest bar.
+/// Length of the longest bar.
 const BAR: usize = WIDTH - 2 * MARGIN;
-/// From one bar to the next, and from one group to the next.
+/// Distance between bars, and between groups.
 const STEP: usize = 62;
 const GROUP: usize = 40;
-/// Above the first group, and below the last.
+/// Space above the first group and below the last.
 const HEAD: usize = 62;
 const FOOT: usize = 30;
 
@@ -39,14 +39,14 @@ const STYLE: &str = r#"
     }
 "#;
 
-/// Bars that are compared with each other: the first is the whole.
+/// Bars that are compared with each other; the first is the baseline.
 #[derive(Clone, Debug)]
 struct Group {
     title: String,
     bars: Vec<(String, usize)>,
 }
 
-/// An SVG picture of the report.
+/// Returns an SVG chart of the report.
 pub(crate) fn chart(report: &Report) -> String {
     let groups = groups(report);
     let bars: usize = groups.iter().map(|group| group.bars.len()).sum();
@@ -132,7 +132,7 @@ impl Group {
     }
 }
 
-/// One line of words and one bar; what it is compared with has another colour.
+/// Draws a label and a bar; the baseline has another colour.
 fn bar(picture: &mut String, top: usize, label: &str, tokens: usize, (is_before, whole): (bool, usize)) {
     let (right, below, length) = (WIDTH - MARGIN, top + 25, length(tokens, whole));
     let class = if is_before { "before" } else { "after" };
@@ -149,7 +149,7 @@ fn bar(picture: &mut String, top: usize, label: &str, tokens: usize, (is_before,
     );
 }
 
-/// To scale; what is not nothing can be seen.
+/// Returns the length to scale; a non-zero value is always visible.
 fn length(tokens: usize, whole: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "it is a few hundred")]
     let bar = BAR as f64;

@@ -1,5 +1,5 @@
-//! Tokens of a text by the vocabulary `o200k_base`, which is in the program: nothing is sent anywhere. It is unpacked by
-//! the first text that is counted, so that no other command pays for it.
+//! Counts tokens with the `o200k_base` vocabulary, which is embedded: nothing is sent anywhere. It is unpacked on
+//! first use, so that no other command pays for it.
 
 use std::sync::LazyLock;
 
@@ -10,12 +10,12 @@ pub(crate) const VOCABULARY: &str = "o200k_base";
 
 static O200K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 
-/// What looks like a mark of some model (`<|endoftext|>`) is counted as the text that it is.
+/// Counts the tokens of a text. Special tokens (`<|endoftext|>`) are counted as plain text.
 pub(crate) fn tokens(text: &str) -> usize {
     O200K.count(text)
 }
 
-/// As JSON without blanks, whatever blanks it came with.
+/// Counts the tokens of a value as minified JSON.
 pub(crate) fn tokens_of(value: &Value) -> usize {
     tokens(&value.to_string())
 }
@@ -26,7 +26,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts that two independent programs gave (the npm packages gpt-tokenizer 4 and js-tiktoken 1), which agreed with
+    /// Counts from two independent programs (the npm packages gpt-tokenizer 4 and js-tiktoken 1), which agreed with
     /// this one on 2,988 texts of 759,384 tokens.
     const KNOWN: &[(usize, &str)] = &[
         (0, ""),

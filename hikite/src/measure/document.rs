@@ -1,5 +1,5 @@
-//! `docs/measure.md` and its picture, held against a new measurement of the recorded lists and answers, and that against
-//! what it must reach. `HIKITE_UPDATE=1 cargo test --workspace --lib measure` writes them anew.
+//! Checks `docs/measure.md` and its chart against a new measurement of the recorded lists and results, and that
+//! against the required bounds. `HIKITE_UPDATE=1 cargo test --workspace --lib measure` rewrites them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,16 +9,16 @@ use super::answer::{self, Weighed};
 use super::number::thousands;
 use super::{DEFAULT, Report, chart, of_lists, page};
 
-/// The default menu, of the flat list.
+/// Upper bound of the default menu, in percent of the flat list.
 const MENU_PERCENT: usize = 1;
-/// What `get_module_schema` answers by default, of the definitions.
+/// Upper bound of the default `get_module_schema` result, in percent of the definitions.
 const SIGNATURES_PERCENT: usize = 25;
-/// A list in its shape, of the same as JSON. In bytes it is a tenth for all of them, as `core::compact` demands; in tokens
-/// only where rows have no long ids, each of which costs more than it looks.
+/// Upper bound of a shaped list, in percent of its JSON. In bytes all reach a tenth, as `core::compact` demands; in
+/// tokens only lists without long ids do, because ids cost more tokens than their length suggests.
 const SHAPED_PERCENT: usize = 10;
 const SHAPED_WITH_IDS_PERCENT: usize = 13;
 const WITH_IDS: &str = "notion";
-/// A list of objects of which nothing is known, with some rows to be alike.
+/// Upper bound of a compact list of unknown objects, in percent of its JSON, from a minimum number of rows on.
 const ROWS_PERCENT: usize = 85;
 const ROWS: usize = 5;
 

@@ -1,26 +1,27 @@
-//! Breaking even: how many modules a conversation must open before the small menu has cost as much as the flat list.
+//! Break-even point: the number of modules a conversation must open before the small menu has cost as much as the
+//! flat list.
 
 use super::number::{counted, share, thousands};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Even {
-    /// The flat list.
+    /// Tokens of the flat list.
     pub(crate) flat: usize,
-    /// What every conversation begins with instead.
+    /// Tokens of the default menu.
     pub(crate) menu: usize,
-    /// Opening a module of median size.
+    /// Tokens of opening a module of median size.
     pub(crate) median: usize,
-    /// The menu, and every module opened.
+    /// Tokens of the menu and all modules.
     pub(crate) all: usize,
-    /// Opened modules of median size after which it costs as much; `None` where there are not so many.
+    /// Opened modules of median size until break-even; `None` if there are fewer modules.
     pub(crate) after_median: Option<usize>,
-    /// The same where the largest are opened first.
+    /// Opened modules until break-even if the largest are opened first.
     pub(crate) after_largest: Option<usize>,
     modules: usize,
 }
 
 impl Even {
-    /// `opened` is what opening each of the modules costs.
+    /// Computes the break-even point; `opened` is the cost of opening each module.
     pub(crate) fn new(flat: usize, menu: usize, opened: &[usize]) -> Self {
         let mut sizes = opened.to_vec();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
@@ -37,7 +38,7 @@ impl Even {
         Self { flat, menu, median, all, after_median, after_largest, modules: sizes.len() }
     }
 
-    /// For people.
+    /// Formats the result as a paragraph.
     pub(crate) fn words(&self) -> String {
         let (flat, menu, all) = (thousands(self.flat), thousands(self.menu), thousands(self.all));
         if self.modules == 0 {
@@ -77,7 +78,7 @@ impl Even {
     }
 }
 
-/// The middle one of sorted sizes, or what lies between the two.
+/// Returns the median of sorted sizes.
 fn middle(sorted: &[usize]) -> usize {
     let half = sorted.len() / 2;
     match sorted.len() {

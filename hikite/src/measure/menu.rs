@@ -1,4 +1,4 @@
-//! What a model reads before it calls anything: the list of tools of each surface, and what it gets when it opens a
+//! Measures what a model reads before its first call: the tool list of each surface, and the result of opening a
 //! module.
 
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use serde_json::Value;
 use super::DEFAULT;
 use super::count::{tokens, tokens_of};
 
-/// What a module that is told in fewer words than were asked for has beside them.
+/// Member of a module result that was shortened.
 const SHORT: &str = "note";
 
-/// One module.
+/// Measurements of one module.
 #[derive(Clone, Debug)]
 pub(crate) struct Offer {
     pub(crate) name: String,
     pub(crate) tools: usize,
-    /// Its tools as the `direct` surface shows them.
+    /// Tokens of its tools on the `direct` surface.
     pub(crate) flat: usize,
-    /// What `get_module_schema` answers, by its `detail`.
+    /// Results of `get_module_schema`, by `detail`.
     pub(crate) names: Opened,
     pub(crate) signatures: Opened,
     pub(crate) schemas: Opened,
@@ -35,41 +35,41 @@ pub(crate) struct Offer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opened {
     pub(crate) tokens: usize,
-    /// Whether it is what was asked for. What would be too long is told in fewer words.
+    /// `false` if the result was too long and a shorter detail was returned.
     pub(crate) is_whole: bool,
 }
 
-/// The `tools/list` of one client.
+/// Measurements of the `tools/list` of one client.
 #[derive(Clone, Debug)]
 pub(crate) struct Menu {
     pub(crate) surfaces: Surfaces,
     pub(crate) name: String,
     pub(crate) tools: usize,
-    /// All of it, as it is sent.
+    /// Tokens of the whole list as sent.
     pub(crate) tokens: usize,
-    /// Names, descriptions and input schemas alone: most clients pass no more than that on to the model.
+    /// Tokens of names, descriptions and input schemas, which is all that most clients pass to the model.
     pub(crate) passed_on: usize,
-    /// How to use the tools, which most clients pass on, too.
+    /// Tokens of the server instructions, which most clients pass on too.
     pub(crate) instructions: usize,
-    /// What the config shows.
+    /// `true` if the config shows this menu.
     pub(crate) is_shown: bool,
 }
 
 impl Menu {
-    /// What a client is shown where nobody decided otherwise.
+    /// Returns `true` if this is the default menu.
     pub(crate) fn is_default(&self) -> bool {
         self.surfaces == Surfaces::of(DEFAULT)
     }
 }
 
-/// One tool's definition.
+/// Size of one tool definition.
 #[derive(Clone, Debug)]
 pub(crate) struct Weight {
     pub(crate) key: String,
     pub(crate) tokens: usize,
 }
 
-/// Every module whose list is known.
+/// Measures every module whose list is known.
 pub(crate) async fn offers(gateway: &Gateway) -> Result<Vec<Offer>> {
     let view = gateway.owner_view();
     let mut offers = Vec::new();
@@ -89,14 +89,14 @@ pub(crate) async fn offers(gateway: &Gateway) -> Result<Vec<Offer>> {
     Ok(offers)
 }
 
-/// Modules that told no list.
+/// Returns the modules whose list is unknown.
 pub(crate) fn silent(gateway: &Gateway) -> Vec<String> {
     let view = gateway.owner_view();
     let silent = view.modules().iter().filter(|module| module.listing.is_none());
     silent.map(|module| module.name.to_string()).collect()
 }
 
-/// The flat list first, then every other surface, and what is shown by default.
+/// Measures the flat list, then the other surfaces and the configured one.
 pub(crate) fn menus(gateway: &Gateway, shown: Surfaces) -> Vec<Menu> {
     let has_categories = !gateway.owner_view().categories().is_empty();
     let alone = [Surface::Direct, Surface::Categories, Surface::Modules, Surface::Search];
@@ -110,7 +110,7 @@ pub(crate) fn menus(gateway: &Gateway, shown: Surfaces) -> Vec<Menu> {
     all.into_iter().map(|surfaces| menu(gateway, surfaces, surfaces == shown)).collect()
 }
 
-/// The tools whose definitions cost most.
+/// Returns the tools with the largest definitions.
 pub(crate) fn largest(gateway: &Gateway, top: usize) -> Vec<Weight> {
     let view = gateway.owner_view();
     let weight = |tool: &Tool| Weight {
@@ -145,7 +145,7 @@ fn passed_on(definition: &Value) -> Value {
     Value::Object(kept.collect())
 }
 
-/// What the model reads once it has opened the module.
+/// Measures the result of opening a module.
 async fn opened(gateway: &Gateway, module: &str, detail: Detail) -> Result<Opened> {
     let opening = Opening { modules: vec![module.to_owned()], detail, refresh: true, ..Opening::default() };
     let result = gateway.dispatch(Command::Open(opening), context()).await?;
@@ -158,7 +158,7 @@ async fn opened(gateway: &Gateway, module: &str, detail: Detail) -> Result<Opene
     Ok(Opened { tokens: tokens(&answer.text), is_whole: !sheets.iter().any(is_short) })
 }
 
-/// The owner, in no conversation, and without anybody to answer questions.
+/// Returns a call context of the owner, without a session and without elicitation.
 fn context() -> CallContext {
     let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
     CallContext {

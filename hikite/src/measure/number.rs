@@ -1,6 +1,6 @@
-//! Numbers for people: thousands with commas, and shares of a whole.
+//! Formats numbers: thousands with commas, and shares of a whole.
 
-/// `1234567` is `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 pub(crate) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,13 +13,13 @@ pub(crate) fn thousands(number: usize) -> String {
     text
 }
 
-/// How much of `whole` a part is, in hundredths; `None` where there is no whole.
+/// Returns the percentage of `whole`; `None` if `whole` is zero.
 pub(crate) fn percent(part: usize, whole: usize) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "tokens are counted in millions at most")]
     (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
 }
 
-/// The same in words: `0.4 %`, `37 %`, `–`. What is not nothing is not shown as nothing.
+/// Formats a percentage: `0.4 %`, `37 %`, `–`. A non-zero part is never shown as zero.
 pub(crate) fn share(part: usize, whole: usize) -> String {
     match percent(part, whole) {
         None => "–".to_owned(),
@@ -29,7 +29,7 @@ pub(crate) fn share(part: usize, whole: usize) -> String {
     }
 }
 
-/// `1 module`, `2 modules`.
+/// Formats `1 module`, `2 modules`.
 pub(crate) fn counted(number: usize, thing: &str) -> String {
     format!("{} {thing}{}", thousands(number), if number == 1 { "" } else { "s" })
 }

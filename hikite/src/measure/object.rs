@@ -1,4 +1,4 @@
-//! All figures for programs. `docs/measure.md` says what each member means; nothing is taken away without a new name.
+//! All measurements as JSON. `docs/measure.md` documents each member; members are never removed or reused.
 
 use serde_json::{Value, json};
 

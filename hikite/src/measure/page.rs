@@ -1,4 +1,4 @@
-//! The figures as Markdown. A page that has a place for them keeps everything around it; any other file is written anew.
+//! Writes the measurements as Markdown. A page with markers keeps the text around them; any other file is replaced.
 
 use std::fs;
 use std::path::Path;
@@ -10,17 +10,17 @@ use super::number::{counted, share, thousands};
 use super::section::{Section, sections};
 use super::table::Table;
 
-/// The place of the figures in a page, on lines of their own.
+/// Markers around the measurements, each on its own line.
 const BEGIN: &str = "<!-- measured: what stands up to the end is made by `hikite measure --markdown` -->";
 const END: &str = "<!-- measured: end -->";
 
-/// Writes the figures into the file.
+/// Writes the measurements into the file.
 pub(crate) fn write(file: &Path, report: &Report) -> Result<()> {
     let page = page(fs::read_to_string(file).ok().as_deref(), report);
     fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// The page with these figures in the place of the old ones.
+/// Returns the page with the measurements replaced.
 pub(crate) fn page(old: Option<&str>, report: &Report) -> String {
     let figures = format!("{BEGIN}\n\n{}\n\n{END}", figures(report));
     let around = old.and_then(|old| {

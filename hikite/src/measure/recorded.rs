@@ -1,5 +1,5 @@
-//! Recorded tool lists as modules: one JSON file per server, with what it answered to `tools/list` and, where it was
-//! recorded too, what else it said of itself. They are shown like those of a running server, and cannot be called.
+//! Recorded tool lists as modules: one JSON file per server with its `tools/list` result and optional metadata. They
+//! are listed like a running server, but cannot be called.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const HINT: &str =
 #[derive(Debug)]
 struct Recorded(Arc<Listing>);
 
-/// A module for every list in a folder, in the order of the file names.
+/// Returns a module for every list in a folder, sorted by file name.
 pub(crate) fn modules(folder: &Path) -> Result<Vec<ModuleRule>> {
     let files = json_files(folder)?;
     let modules: Vec<ModuleRule> = files.iter().map(|file| module(file)).collect::<Result<_>>()?;
@@ -35,7 +35,7 @@ pub(crate) fn modules(folder: &Path) -> Result<Vec<ModuleRule>> {
     Ok(modules)
 }
 
-/// The files of a folder that end in `.json`, sorted.
+/// Returns the `.json` files of a folder, sorted.
 pub(super) fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut files: Vec<PathBuf> = Vec::new();

@@ -1,4 +1,4 @@
-//! The figures in the order in which somebody wants to know them. A terminal and a page are made from the same sections.
+//! Sections of the report, most important first. The terminal and the Markdown output share them.
 
 use super::Report;
 use super::answer::Weighed;
@@ -6,18 +6,18 @@ use super::menu::Offer;
 use super::number::{counted, share, thousands};
 use super::table::Table;
 
-/// Before a figure: less is told than was asked for.
+/// Prefix of a number whose result was shortened.
 const SHORT: &str = "~";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) title: &'static str,
-    /// Before the table.
+    /// Text before the table.
     pub(crate) words: String,
     pub(crate) table: Option<Table>,
 }
 
-/// All of it, for a terminal.
+/// Formats the report for a terminal.
 pub(crate) fn text(report: &Report) -> String {
     let sections = sections(report).into_iter().map(|section| {
         let parts = [
@@ -114,7 +114,7 @@ fn modules(report: &Report) -> Section {
     Section { title: "Modules", words, table: Some(table) }
 }
 
-/// One line per module.
+/// Builds the results section, one line per module.
 fn answers(report: &Report) -> Section {
     let mut table = Table::new(&[
         "module",
@@ -173,7 +173,7 @@ fn largest(report: &Report) -> Section {
 
 const LINE: usize = 100;
 
-/// In lines that a terminal holds.
+/// Wraps text to lines of at most `LINE` characters.
 fn folded(text: &str) -> String {
     let (mut folded, mut used) = (String::new(), 0);
     for word in text.split(' ') {

@@ -1,5 +1,4 @@
-//! Shapes that somebody wrote down for a measurement: which fields of an answer are worth reading, or which columns its
-//! rows have.
+//! Reads shapes for a measurement: the fields of a result worth reading, or the columns of its rows.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +15,7 @@ use super::recorded::read as read_json;
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
-    /// `number,title,user.login`
+    /// A list of fields: `number,title,user.login`.
     Fields(String),
     Table(Table),
 }
@@ -24,15 +23,15 @@ enum Written {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// What the rows are: `issues`.
+    /// Name of the rows: `issues`.
     name: String,
-    /// Where they are: `.items[]`.
+    /// Path of the rows: `.items[]`.
     rows: String,
-    /// The path of each column; with `+` at its end, one text of all that it finds.
+    /// Path of each column; a trailing `+` joins all matches into one text.
     columns: Map<String, Value>,
 }
 
-/// By the keys of tools; none if there is no such file.
+/// Reads shapes by tool key; empty if the file does not exist.
 pub(super) fn read(file: &Path) -> Result<HashMap<String, Shape>> {
     if !file.exists() {
         return Ok(HashMap::new());

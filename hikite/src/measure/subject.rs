@@ -1,4 +1,4 @@
-//! What is measured where it is not the user's config: a house of recorded lists, with nothing on the disk.
+//! A runtime of recorded lists for measurements, with nothing on disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::recorded;
 use crate::config::{Config, Outside};
 use crate::house::House;
 
-/// A house of the lists in a folder, each of them a module and a category of its own, as if nobody had decided anything.
+/// Starts a runtime of the lists in a folder, each a module and a category, with the default config.
 pub(crate) async fn of_lists(folder: &Path, program: PathBuf) -> Result<Arc<House>> {
     let modules = recorded::modules(folder)?;
     let outside = Outside { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };

@@ -1,4 +1,4 @@
-//! A table, for a terminal and for Markdown. The first column is a name, all others are figures.
+//! A table for terminals and Markdown. The first column holds names, all others numbers.
 
 use std::fmt::Write;
 
@@ -13,12 +13,12 @@ impl Table {
         Self { head: head.to_vec(), rows: Vec::new() }
     }
 
-    /// As many cells as the head has.
+    /// Adds a row, with as many cells as the head has.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    /// In columns, without lines between them.
+    /// Formats aligned columns without borders.
     pub(crate) fn plain(&self) -> String {
         let head: Vec<String> = self.head.iter().map(|&word| word.to_owned()).collect();
         let lines: Vec<&Vec<String>> = std::iter::once(&head).chain(&self.rows).collect();
@@ -49,12 +49,12 @@ impl Table {
     }
 }
 
-/// A name of a server or a tool may hold anything.
+/// Escapes a cell for Markdown; names of servers and tools may contain anything.
 fn escaped(cell: &str) -> String {
     cell.replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ")
 }
 
-/// How wide a terminal shows it: letters of East Asia take two places.
+/// Returns the display width: East Asian wide characters take two columns.
 fn columns(text: &str) -> usize {
     text.chars().map(|letter| if is_wide(letter) { 2 } else { 1 }).sum()
 }

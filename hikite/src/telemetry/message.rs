@@ -1,4 +1,4 @@
-//! What the messages to a collector have in common: who sends them, and values with names.
+//! Parts shared by all OTLP messages: the resource and attributes.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use opentelemetry_proto::tonic::resource::v1;
 
 use crate::config::Otlp;
 
-/// Who we are.
+/// The OTLP resource that describes this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Resource(v1::Resource);
 

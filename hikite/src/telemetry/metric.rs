@@ -1,4 +1,4 @@
-//! Metrics as the messages of OTLP, cumulative since we started.
+//! Encodes metrics as OTLP messages, cumulative since start-up.
 
 use std::time::SystemTime;
 
@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::metrics::v1::{
 
 use super::message::{Resource, nanos, scope, text};
 
-/// From when on, and when, in nanoseconds.
+/// Time range of a measurement, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Span {
     begin: u64,

@@ -1,4 +1,4 @@
-//! One message to the collector: sent, sent again a few times where the collector asks for that, or given up.
+//! Sends one message to the collector, with a few retries where the status allows them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Otlp;
 use crate::house::header_map;
 
-/// Attempts for one message, and the first pause between them.
+/// Maximum attempts per message, and the first pause between them.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
-/// What is read of an answer.
+/// Maximum bytes read from a response.
 const ANSWER_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -28,11 +28,11 @@ pub(crate) struct Post {
     headers: HeaderMap,
     timeout: Duration,
     what: &'static str,
-    /// Whether the last message arrived: a failure is told once, not again and again.
+    /// `true` if the last message arrived; only the first failure of an outage is logged.
     arrives: AtomicBool,
 }
 
-/// Why a message did not arrive, and whether it may the next time.
+/// The reason a message did not arrive; `passes` if a retry may succeed.
 struct Failure {
     reason: String,
     passes: bool,
@@ -47,7 +47,7 @@ impl Post {
         Ok(Self { client: client.clone(), url, headers, timeout: otlp.timeout, what, arrives })
     }
 
-    /// Whether it arrived. Once we stop, there is one attempt.
+    /// Sends a message, and returns `true` if it arrived. There is only one attempt during shutdown.
     pub(crate) async fn send(&self, message: Vec<u8>, stopping: &CancellationToken) -> bool {
         let message = Bytes::from(message);
         let mut pause = PAUSE;

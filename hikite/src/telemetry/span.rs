@@ -1,4 +1,4 @@
-//! Spans as the messages of OTLP.
+//! Encodes spans as OTLP messages.
 
 use hikite_core::trace::TraceContext;
 use hikite_gateway::trace::{Record, SpanKind, Value};
@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Sta
 
 use super::message::{Resource, nanos, pair, scope};
 
-/// In the flags of a span: that it is known whether the parent is somebody else's, and that it is.
+/// OTLP span flags: the remote state of the parent is known, and the parent is remote.
 const KNOWN: u32 = 0x100;
 const REMOTE: u32 = 0x200;
 

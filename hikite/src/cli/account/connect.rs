@@ -1,5 +1,5 @@
-//! `hikite account connect`: asks the hikite that runs for a link, opens it in the browser, and waits for what comes of it.
-//! A one-time code proves to the page that whoever opens the link sits at this terminal.
+//! `hikite account connect`: requests a link from the running hikite, opens it in the browser, and waits for the
+//! result. A one-time code proves to the page that whoever opens the link is at this terminal.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{ExitCode, Stdio};
@@ -41,7 +41,7 @@ pub(crate) struct Connect {
 }
 
 impl Connect {
-    /// With whom.
+    /// Returns the provider or server to connect to.
     pub(crate) fn to(&self) -> &str {
         &self.provider
     }
@@ -88,7 +88,7 @@ impl Connect {
     }
 }
 
-/// The hikite that runs.
+/// Client of the running hikite's REST API.
 struct Server {
     client: Client,
     address: SocketAddr,
@@ -141,7 +141,7 @@ impl Server {
     }
 }
 
-/// Whether a program was found that opens it.
+/// Opens the URL, and returns `true` if a browser could be started.
 fn open(url: &str) -> bool {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let mut command = std::process::Command::new(program);

@@ -1,5 +1,5 @@
-//! `hikite audit export`: records as lines of JSON, with their hashes, or as a table for a spreadsheet. Read and
-//! written piece by piece, however many there are.
+//! `hikite audit export`: writes records as JSON Lines with their hashes, or as CSV. Records are streamed, so memory
+//! use does not depend on their number.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -15,7 +15,7 @@ use hikite_store::{AuditFilter, AuditWalk, Store};
 use super::Filters;
 use crate::cli::note;
 
-/// Records that are read at once.
+/// Records read per page.
 const AT_ONCE: usize = 1000;
 
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ impl Export {
     }
 }
 
-/// For its owner alone: it tells what people do.
+/// Creates a file that only its owner can read: it shows what people do.
 fn create(path: &Path) -> Result<std::fs::File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     file.with_context(|| {
@@ -60,7 +60,7 @@ fn create(path: &Path) -> Result<std::fs::File> {
     })
 }
 
-/// Whoever reads stdout may have seen enough.
+/// Treats a closed stdout as success.
 fn gone_is_well(written: Result<u64>) -> Result<ExitCode> {
     let is_gone = |error: &anyhow::Error| {
         error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

@@ -1,4 +1,4 @@
-//! `hikite audit resume-trim`: a person says that the machine's clock is right.
+//! `hikite audit resume-trim`: confirms that the machine's clock is right, so that old records are removed again.
 
 use std::process::ExitCode;
 

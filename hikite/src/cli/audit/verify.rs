@@ -1,4 +1,4 @@
-//! `hikite audit verify`: the chain of the store, or of an export that lies elsewhere.
+//! `hikite audit verify`: verifies the hash chain of the store or of an exported file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -111,7 +111,7 @@ impl Verify {
     }
 }
 
-/// What became of the records before the first.
+/// Describes what happened to the records before the first one.
 fn trimmed_text(verified: &Verified) -> String {
     let to = verified.first.seq;
     match &verified.trim {
@@ -132,7 +132,7 @@ fn trimmed_json(verified: &Verified, trim: &TrimTrace) -> Value {
     }
 }
 
-/// Where an export begins later than the audit did, its first record has to be believed.
+/// Verifies an export. If it starts after record 1, the hash of its first record is trusted.
 fn follow(lines: impl BufRead) -> Result<Verified> {
     let mut ends: Option<(Chain, Chain)> = None;
     for line in lines.lines() {
@@ -167,7 +167,7 @@ fn follow(lines: impl BufRead) -> Result<Verified> {
     Ok(Verified { first, last, trim: None, broken: None })
 }
 
-/// The number, the record as it was hashed, and the hash.
+/// Splits a line into number, record as hashed, and hash.
 fn split(line: &str) -> Option<(u64, String, &str)> {
     let (open, rest) = line.rsplit_once(",\"hash\":\"")?;
     let hash = rest.strip_suffix("\"}").filter(|hash| hash.len() == 64)?;

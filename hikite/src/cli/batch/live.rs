@@ -1,5 +1,5 @@
-//! A batch on a terminal while it runs: a line for each task that runs, with its wave and what it waited for, finished
-//! ones above with a tick, and how far it is below.
+//! Live view of a batch on a terminal: one line per running task with its wave and dependencies, finished tasks
+//! above, total progress below.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,15 +17,15 @@ pub(super) struct Live {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What is said of each task while it runs.
+    /// Line of each task while it runs.
     lines: Vec<String>,
     running: HashMap<usize, ProgressBar>,
     all: Option<ProgressBar>,
 }
 
-/// Of a spinner.
+/// Redraw interval of a spinner.
 const TICK: Duration = Duration::from_millis(100);
-/// What a task waited for is named up to so many.
+/// Maximum number of dependencies shown.
 const NAMED: usize = 4;
 
 impl Observer for Live {
@@ -60,7 +60,7 @@ impl Observer for Live {
             bar.finish_and_clear();
             self.bars.remove(&bar);
         }
-        // A terminal that is gone is no reason to stop.
+        // A closed terminal does not stop the batch.
         let _ = self.bars.println(format!("{} {ending}", mark(ending.status)));
         let Some(all) = &state.all else { return };
         all.set_position(ending.done as u64);
@@ -78,7 +78,7 @@ fn mark(status: Status) -> char {
     }
 }
 
-/// `wave 2  page ← search`
+/// Formats each task as `wave 2  page ← search`.
 fn lines(plan: &Plan) -> Vec<String> {
     let mut lines = vec![String::new(); plan.tasks.len()];
     for (number, wave) in plan.waves().iter().enumerate() {

@@ -1,10 +1,10 @@
-//! What came of a batch, or would, for people.
+//! Formats the results or the preview of a batch as text.
 
 use std::fmt::Write;
 
 use serde_json::Value;
 
-/// Every task with how it ended and what it gave, and a last line that counts.
+/// Formats every task with its status and result, and a last line with counts.
 pub(super) fn report(document: &Value) -> String {
     let tasks = items(&document["tasks"]);
     let wide = tasks.iter().map(|task| chars(&task["id"])).max().unwrap_or_default();
@@ -45,7 +45,7 @@ pub(super) fn report(document: &Value) -> String {
     out
 }
 
-/// Wave by wave, what would run.
+/// Formats the tasks that would run, wave by wave.
 pub(super) fn preview(document: &Value) -> String {
     let tasks = items(&document["tasks"]);
     let wide = |name: &str| tasks.iter().map(|task| chars(&task[name])).max().unwrap_or_default();
@@ -67,7 +67,7 @@ pub(super) fn preview(document: &Value) -> String {
     out
 }
 
-/// All lines but the first, which stands behind something.
+/// Indents all lines but the first.
 fn indented(text: &str) -> String {
     let line = |line: &str| if line.is_empty() { String::new() } else { format!("  {line}") };
     let mut lines = text.trim_end().lines();

@@ -1,4 +1,4 @@
-//! What `doctor` says of the audit: how sure its records are, and what it is known not to have.
+//! Audit checks of `hikite doctor`: durability, and records known to be missing.
 
 use hikite_gateway::{Durability, UNWRITTEN};
 use hikite_store::Store;
@@ -50,7 +50,7 @@ fn durability(config: &Config) -> Finding {
     Finding::good("audit", text)
 }
 
-/// Files that a stop without a store left behind.
+/// Returns the files with records that the store did not accept at shutdown.
 fn unwritten(config: &Config) -> Vec<String> {
     let entries = std::fs::read_dir(&config.data).into_iter().flatten().flatten();
     let names = entries.filter(|entry| {

@@ -1,5 +1,4 @@
-//! What the doctor says of the vault, and of accounts that wait for whoever connected them. It opens everything and shows
-//! nothing of it.
+//! Vault and account checks of `hikite doctor`. Every secret is decrypted as a test; none is shown.
 
 use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
@@ -40,7 +39,7 @@ async fn vault(desk: &Desk) -> Finding {
     Finding::bad("vault", told.join("\n  "), Some(hint.into()))
 }
 
-/// An account whose provider takes its token no more.
+/// Reports an account that is unverified or must be reconnected.
 fn lost(account: &Object) -> Option<Finding> {
     let text = |name: &str| account.text(name).unwrap_or_default();
     let (provider, name) = (text("provider"), text("name"));

@@ -1,4 +1,4 @@
-//! `hikite module check`: all that is wrong with module files, one line each, before anybody uses them.
+//! `hikite module check`: reports every fault of module files, one per line.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ impl CheckFiles {
     }
 }
 
-/// Faults or warnings, each with its place.
+/// Returns faults or warnings as JSON, each with its path.
 pub(super) fn objects(faults: &[Fault]) -> Value {
     faults.iter().map(|fault| json!({ "at": place(fault), "message": fault.message })).collect()
 }

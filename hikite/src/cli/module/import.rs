@@ -1,4 +1,4 @@
-//! `hikite module import-openapi`: chosen operations of a description become a module file that somebody looks through.
+//! `hikite module import-openapi`: generates a module file for chosen OpenAPI operations, to be reviewed by a person.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::super::people::table;
 use super::super::{note, print};
 use super::{many, write_new};
 
-/// More than these, and a model chooses badly.
+/// Default maximum number of tools; with more, models choose badly.
 const MOST: usize = 40;
 
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ impl ImportOpenapi {
     }
 }
 
-/// What there is to choose from.
+/// Prints the operations and tags to choose from.
 fn list(all: &[Operation<'_>], file: &str) {
     let row = |operation: &Operation<'_>| {
         let id = operation.id.unwrap_or(&operation.name).to_owned();

@@ -1,4 +1,4 @@
-//! `hikite module list`: what there is, where it comes from and whether it can be used.
+//! `hikite module list`: lists modules with their origin and state.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -71,7 +71,7 @@ impl List {
     }
 }
 
-/// Whether its tools can be called.
+/// Returns the state of a module in words.
 fn state(given: &Given) -> String {
     match (&given.read, &given.hidden_by) {
         (Err(_), _) => "wrong".into(),
@@ -88,7 +88,7 @@ fn from(given: &Given) -> &str {
     given.file.as_deref().unwrap_or("built-in")
 }
 
-/// Name, tools, account, state, title, and where it comes from.
+/// Returns name, tool count, provider, state, title and origin.
 fn row(given: &Given) -> Vec<String> {
     let (name, tools, provider, title) = match &given.read {
         Ok(service) => (

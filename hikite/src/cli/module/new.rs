@@ -1,4 +1,4 @@
-//! `hikite module new`: a small module file that works, to be changed into another.
+//! `hikite module new`: writes a small working module file as a template.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::Args;
 use super::super::{note, print};
 use super::write_new;
 
-/// Issues of a public forge, under the name `NAME`.
+/// Template with issues of a public forge; `NAME` is replaced.
 const START: &str = include_str!("new.yaml");
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! One pin for people: what differs, each difference under its place, texts sentence by sentence.
+//! Formats one pin: each difference under its JSON path, texts sentence by sentence.
 
 use std::fmt::Write;
 
@@ -49,7 +49,7 @@ fn meaning(state: &str) -> &str {
     }
 }
 
-/// Text as itself, anything else as JSON.
+/// Formats text unchanged, and other values as JSON.
 fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

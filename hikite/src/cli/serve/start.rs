@@ -1,4 +1,5 @@
-//! The start of `hikite serve`: a database that is away is waited for, with the port open and `/readyz` saying why.
+//! Start-up of `hikite serve`. While the database is unreachable, the port stays open and `/readyz` reports the
+//! reason.
 
 use std::time::Duration;
 
@@ -12,12 +13,12 @@ use crate::cli::program;
 use crate::config::Config;
 use crate::running::{Overrides, Running, settings};
 
-/// Between two attempts to reach the database.
+/// Pause between attempts to reach the database.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often it is said again that it is waited for.
+/// Interval between log lines while waiting.
 const SAY_AGAIN: Duration = Duration::from_secs(60);
 
-/// Starts everything behind the port. Nothing, if a signal came while the database was waited for.
+/// Starts everything behind the port; `None` if a signal arrived while waiting for the database.
 pub(super) async fn start(
     config: &Config,
     overrides: &Overrides,
@@ -51,7 +52,8 @@ pub(super) async fn start(
     }
 }
 
-/// A file that cannot be opened is the owner's to put right; a database comes back by itself.
+/// Returns `true` if the database is unreachable and may come back. A file that cannot be opened must be fixed by an
+/// administrator.
 async fn is_store_away(config: &Config, error: &anyhow::Error) -> bool {
     let url = config.store_url();
     if url.path().is_some() || url.is_memory() {
@@ -59,12 +61,12 @@ async fn is_store_away(config: &Config, error: &anyhow::Error) -> bool {
     }
     match error.downcast_ref::<StoreError>() {
         Some(error) => error.is_away(),
-        // It may have gone in the middle of the start, where errors do not say so.
+        // The database may have failed during start-up, where errors do not say so.
         None => Store::reach(&url).await.is_err_and(|error| error.is_away()),
     }
 }
 
-/// Waits until the database answers, well or badly. `false` if a signal came first.
+/// Waits until the database answers, even with an error; returns `false` if a signal arrived first.
 async fn wait_for_store(config: &Config, term: &mut Signal, interrupt: &mut Signal) -> Result<bool> {
     let answers = async {
         let url = config.store_url();
@@ -81,7 +83,7 @@ async fn wait_for_store(config: &Config, term: &mut Signal, interrupt: &mut Sign
                         );
                     }
                 }
-                // What else is wrong is said by the next attempt to start.
+                // The next attempt to start reports any other error.
                 Ok(()) | Err(_) => return,
             }
         }

@@ -1,4 +1,4 @@
-//! Which master keys the secrets of a store or of a backup need, by their ids, which tell nothing of the keys.
+//! Master keys that a store or backup needs, by key id. An id reveals nothing of its key.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use hikite_gateway::Safe;
 use hikite_store::Store;
 use hikite_vault::{Refused, Ring};
 
-/// The ids, each with how many accounts are under it.
+/// Key ids, each with the number of accounts encrypted under it.
 pub(super) type Needed = BTreeMap<String, usize>;
 
 pub(super) async fn needed(store: &Store) -> Result<Needed> {
@@ -19,7 +19,7 @@ pub(super) async fn needed(store: &Store) -> Result<Needed> {
     Ok(needed)
 }
 
-/// As a part of a sentence.
+/// Formats the needed keys as a clause.
 pub(super) fn told(needed: &Needed) -> String {
     let ids: Vec<&str> = needed.keys().map(String::as_str).collect();
     match ids.as_slice() {
@@ -29,7 +29,7 @@ pub(super) fn told(needed: &Needed) -> String {
     }
 }
 
-/// All keys that can be had, and since when the earlier ones are kept.
+/// All available keys, and the retirement times of earlier ones.
 #[derive(Debug)]
 pub(super) struct Keys {
     pub(super) ring: Ring,
@@ -41,13 +41,13 @@ impl Keys {
         Self { ring, since: BTreeMap::new() }
     }
 
-    /// Takes these in behind its own.
+    /// Adds keys behind the present ones.
     pub(super) fn add(&mut self, text: &Secret) -> Result<(), Refused> {
         self.ring = Ring::parse(&format!("{}\n{}", self.ring.text().expose(), text.expose()))?;
         Ok(())
     }
 
-    /// Takes in the earlier keys that a store keeps, as far as ours open them.
+    /// Adds the retired keys of a store, as far as the present keys decrypt them.
     pub(super) async fn add_kept_by(&mut self, store: &Store) -> Result<()> {
         let safe = Safe::new(store.clone(), Ring::parse(self.ring.text().expose())?);
         for retired in safe.retired_keys().await? {
@@ -57,7 +57,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Which of those that are needed cannot be had.
+    /// Returns the needed keys that are not available.
     pub(super) fn missing<'a>(&'a self, needed: &'a Needed) -> impl Iterator<Item = &'a str> {
         needed.keys().map(String::as_str).filter(|id| !self.ring.ids().any(|known| known == *id))
     }

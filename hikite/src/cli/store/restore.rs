@@ -1,5 +1,5 @@
-//! `hikite store restore`: the store as it was when a backup was made. The backup is looked through on a copy of it, and
-//! put under the current master key, before the store is touched; what was there is kept beside it.
+//! `hikite store restore`: restores the store from a backup. A copy of the backup is checked and re-encrypted under
+//! the current master key before the store is touched. The previous store is kept beside it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ impl Restore {
         let keys = self.keys(config, &url, &place).await?;
         let key = keys.ring.current().id().to_owned();
         let needed = progress::tell_if_long("looking through the backup", self.prepare(&copy, keys)).await?;
-        // Looked at again: somebody may have started a hikite meanwhile.
+        // Checked again: a hikite may have been started meanwhile.
         check_unused(&url).await?;
         let aside = aside_of(&place);
         let install = Store::install(copy.path(), &url, &aside);
@@ -64,7 +64,7 @@ impl Restore {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// All keys there are: the current one, the earlier ones that the store keeps, and those that were named.
+    /// Collects all available keys: the current one, the retired ones in the store, and those from flags.
     async fn keys(&self, config: &Config, url: &StoreUrl, place: &Path) -> Result<Keys> {
         let mut keys = Keys::new(Places::of(config).ring().await?);
         if url.path().is_none_or(Path::exists) {
@@ -98,7 +98,7 @@ impl Restore {
         Ok(keys)
     }
 
-    /// Looks through the copy, and puts its secrets under the current key. Gives which keys it needed.
+    /// Checks the copy and re-encrypts its secrets under the current key. Returns the keys it needed.
     async fn prepare(&self, copy: &WorkCopy, keys: Keys) -> Result<Needed> {
         let store = copy.open().await?;
         let outcome = prepare(&store, keys, &self.file).await;
@@ -143,7 +143,7 @@ impl Restore {
     }
 }
 
-/// `hikite store check FILE`: looks through a backup, and says which keys it needs and whether they are here.
+/// Checks a backup for `hikite store check FILE`, and reports the keys it needs and whether they are available.
 pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) -> Result<ExitCode> {
     let url = config.store_url();
     let restore = Restore { file: file.to_owned(), key_file: None, keys_from: None, json: is_json };
@@ -173,7 +173,7 @@ pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) ->
 
 async fn check_unused(url: &StoreUrl) -> Result<()> {
     match Store::check_unused(url).await {
-        // What cannot be read is used by nobody, and is put aside as it is.
+        // A damaged store is not in use, and is set aside unchanged.
         Err(error) if url.path().is_some() && error.fault == hikite_store::Fault::Damaged => Ok(()),
         outcome => Ok(outcome?),
     }
@@ -207,7 +207,7 @@ async fn prepare(store: &Store, keys: Keys, file: &Path) -> Result<Needed> {
     Ok(needed)
 }
 
-/// Where the present store is kept: `hikite.db.before-restore-2026-11-17T09-30-00Z`.
+/// Returns the path for the previous store: `hikite.db.before-restore-2026-11-17T09-30-00Z`.
 fn aside_of(place: &Path) -> PathBuf {
     let now = rfc3339(now_ms()).replace(':', "-");
     with_end(place, &format!(".before-restore-{now}"))

@@ -1,5 +1,5 @@
-//! A copy of a backup to work on: it is brought to the newest version, looked through and put under other keys, and the
-//! backup itself stays as it was. Gone when it is dropped.
+//! A temporary copy of a backup, which can be migrated, checked and re-encrypted while the backup stays unchanged.
+//! Dropping it deletes the files.
 
 use std::fs;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use hikite_store::{Store, StoreUrl};
 
-/// How every SQLite file begins.
+/// Magic bytes of a SQLite file.
 const HEAD: &[u8; 16] = b"SQLite format 3\0";
 const ENDS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
@@ -19,7 +19,7 @@ pub(super) struct WorkCopy {
 }
 
 impl WorkCopy {
-    /// A copy of `file` beside `place`, on the same disk, readable by its owner alone.
+    /// Copies `file` beside `place`, on the same disk, readable only by its owner.
     pub(super) fn beside(file: &Path, place: &Path) -> Result<Self> {
         let shown = file.display();
         let mut from = fs::File::open(file).with_context(|| format!("cannot read `{shown}`"))?;
@@ -50,7 +50,7 @@ impl WorkCopy {
         &self.path
     }
 
-    /// The store in it, brought to the newest version.
+    /// Opens the copy as a store, migrated to the newest version.
     pub(super) async fn open(&self) -> Result<Store> {
         Ok(Store::open(&StoreUrl::file(&self.path)).await?)
     }

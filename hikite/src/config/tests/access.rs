@@ -1,4 +1,4 @@
-//! How servers are logged in to.
+//! Tests of the `auth` section of servers.
 
 use super::{load, loaded, show, warned, with_server};
 use crate::config::GrantWord;

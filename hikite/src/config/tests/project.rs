@@ -1,4 +1,4 @@
-//! The `projects` section: what loads, and what each mistake is answered with.
+//! Tests of the `projects` section: valid entries, and the message for each mistake.
 
 use hikite_gateway::Optimization;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The `tools` and `egress` sections: what loads, what is hidden, and what each mistake is answered with.
+//! Tests of the `tools` and `egress` sections: valid entries, masking, and the message for each mistake.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Categories that were made while we ran: the same form as one of the config file, over any modules.
+//! Categories created at runtime. They use the format of the config file and may select tools of any module.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(super) fn open(entry: Entry) -> KeptCategory {
     KeptCategory { rule: rule.ok().map(Arc::new), entry }
 }
 
-/// Checks a form like one of the file, whatever modules there are.
+/// Checks a category as the config file does; the modules it names need not exist.
 fn read(name: &str, form: &Value) -> Result<CategoryRule, Error> {
     let server = form.get("server");
     let one = server.and_then(Value::as_str);

@@ -1,5 +1,5 @@
-//! The config of another client, entry by entry: what it would change here, and the change itself if it is wanted.
-//! Programs are only shown with the command that sets them up on their machine.
+//! Imports the config of another client: reports what each entry would change, and applies the changes on request.
+//! Stdio servers are only reported, with the command that adds them on the machine itself.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -10,7 +10,7 @@ use super::{check_name, wrong};
 use crate::config::import;
 use crate::house::House;
 
-/// One entry, and what would come of it.
+/// One entry of the imported config, and the change it would make.
 struct Line {
     name: String,
     kind: &'static str,
@@ -96,7 +96,7 @@ impl Line {
     }
 }
 
-/// With what is wrong in detail, where that is known.
+/// Formats an error, with its hint if it is a validation error.
 fn said(error: &Error) -> String {
     match (&error.hint, error.kind) {
         (Some(hint), Kind::Validation) => format!("{}: {hint}", error.message),

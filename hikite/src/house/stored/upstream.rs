@@ -1,5 +1,5 @@
-//! Remote servers that were set up while we ran. The whole entry is a secret in the vault; beside it stands what may be
-//! shown. Programs are never started for what comes over the network.
+//! Remote servers configured at runtime. The complete entry is encrypted in the vault; the store holds a masked copy.
+//! Stdio servers are refused: a program is never started for a request from the network.
 
 use hikite_core::error::{Error, Kind};
 use hikite_core::json::{Object, Raw};
@@ -13,12 +13,12 @@ use super::{KeptUpstream, UPSTREAM, check_name, of_the_file, parse};
 use crate::config::{self, ServerConfig};
 use crate::house::{House, kind_of, place};
 
-/// Where the entries are in the vault.
+/// Vault address of the entries.
 const ACCOUNT: &str = "upstreams";
 const FIELD: &str = "entry";
-/// What makes an entry a program.
+/// Members that make an entry a stdio server.
 const OF_PROGRAMS: [&str; 6] = ["command", "args", "env", "cwd", "inheritEnv", "envFile"];
-/// Whether a server is used is a switch of its module.
+/// Members refused here: a server is switched on and off through its module.
 const SWITCHES: [&str; 2] = ["enabled", "disabled"];
 
 impl House {
@@ -60,7 +60,7 @@ impl House {
         self.show_stored().await
     }
 
-    /// A name that nobody else has: neither the file nor a service nor a registered tool.
+    /// Checks that the name is not used by the config file, a service or a registered tool.
     pub(super) fn is_free_for_upstream(&self, name: &str) -> Result<(), Error> {
         let off = |config: &config::Config| config.disabled.iter().any(|off| &**off == name);
         if self.config.lock().as_ref().is_some_and(off) {
@@ -76,7 +76,7 @@ impl House {
         }
     }
 
-    /// The entry with its secrets, if there is one.
+    /// Returns the entry with its secrets, if it exists.
     pub(super) async fn secret_entry(&self, name: &str) -> Result<Option<Value>, Error> {
         let kept = self.safe.get(ACCOUNT, name, FIELD).await?;
         Ok(kept.and_then(|kept| serde_json::from_str(kept.secret.expose()).ok()))
@@ -112,7 +112,7 @@ fn object(name: &str, keeper: Keeper, kind: &str, entry: Raw) -> Raw {
         .raw()
 }
 
-/// Checks an entry like one of the file.
+/// Checks an entry as the config file does.
 pub(super) fn read(name: &str, entry: &Value) -> Result<ServerConfig, Error> {
     refuse_program(name, entry)?;
     if let Some(switch) = SWITCHES.into_iter().find(|switch| entry.get(switch).is_some()) {
@@ -134,13 +134,13 @@ fn refuse_program(name: &str, entry: &Value) -> Result<(), Error> {
     Err(Error::new(Kind::Authorization, message).hint(hint))
 }
 
-/// What a person runs who wants this server in the config file.
+/// Returns the shell command that adds this server to the config file.
 pub(super) fn command(name: &str, entry: &Value) -> String {
     let text = json!({ "mcpServers": { name: entry } }).to_string().replace('\'', r"'\''");
     format!("printf '%s' '{text}' | hikite config import /dev/stdin --write")
 }
 
-/// What may be shown of an entry.
+/// Returns the entry with its secrets masked.
 pub(super) fn masked(entry: &Value) -> Value {
     let mut shown = entry.clone();
     for name in ["url", "serverUrl"] {
@@ -157,7 +157,7 @@ pub(super) fn masked(entry: &Value) -> Value {
     shown
 }
 
-/// The form with what it shows as masked taken from what was there before.
+/// Returns the entry with masked values replaced by the previous ones.
 fn unmasked(form: &Object, before: Option<&Value>) -> Result<Value, Error> {
     let mut entry = form.clone().raw().value();
     let before = before.cloned().unwrap_or_else(|| json!({}));
