@@ -1,5 +1,5 @@
-//! SIGKILL while many callers are answered: how many answered calls the audit does not have afterwards, and what each
-//! setting of `audit.durability` costs. On SQLite, and on the PostgreSQL that `HIKITE_FAULTS_POSTGRES` names.
+//! SIGKILL under load: how many answered calls the audit lacks afterwards, and the cost of each `audit.durability`
+//! setting. On SQLite, and on the PostgreSQL that `HIKITE_FAULTS_POSTGRES` names.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::rig::process::{Gateway, Upstream};
 use crate::rig::table::percentile;
 
 const CALLERS: usize = 50;
-/// The master key of these runs: 64 digits.
+/// Master key of these runs: 64 hexadecimal digits.
 const KEY: &str = "6861726d6c657373206b6579206f66207468652064757261626c697479207275";
-/// What docs/audit.md promises of `group`.
+/// Loss bound of `group` documented in docs/audit.md.
 const GROUP_LOSES: usize = 256;
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
@@ -31,10 +31,10 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         if store == "PostgreSQL" && url.is_none() {
             continue;
         }
-        // The default is tried as the default.
+        // The default is tested as the default.
         for (durability, most) in [(None, GROUP_LOSES), (Some("strict"), 0)] {
             let name = durability.unwrap_or("group");
-            // What cannot be tried has not been shown to hold; the others are tried all the same.
+            // A failure to run proves nothing; the other settings still run.
             let tried = one(stage, (store, url.as_deref()), durability, most).await.unwrap_or_else(|error| {
                 let what = format!("{name} on {store}: it can be tried");
                 vec![Check::that(what, "no error", format!("{error:#}"), false)]
@@ -61,7 +61,7 @@ async fn one(
         config["store"] = json!({ "url": url });
     }
     let mut program = Command::new(&stage.hikite);
-    // A database is used again with another data folder.
+    // The database is reused with another data folder.
     program.env("HIKITE_VAULT_KEY", KEY);
     let mut gateway = Gateway::launch(program, folder.path(), &config)?;
     gateway.tools(TOOLS).await.context("no tools")?;
@@ -104,7 +104,7 @@ async fn one(
     ])
 }
 
-/// Calls until nobody answers; how long each took, in milliseconds.
+/// Calls until nothing answers; returns the times in milliseconds.
 async fn calls(mut client: Client, answered: Arc<AtomicUsize>) -> Vec<f64> {
     let mut times = Vec::new();
     loop {
@@ -117,7 +117,7 @@ async fn calls(mut client: Client, answered: Arc<AtomicUsize>) -> Vec<f64> {
     }
 }
 
-/// Calls in the audit.
+/// Returns the number of calls in the audit.
 async fn recorded(stage: &Stage, folder: &std::path::Path) -> Result<usize> {
     let mut command = tokio::process::Command::new(&stage.hikite);
     command.env("HIKITE_VAULT_KEY", KEY);
