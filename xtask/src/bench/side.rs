@@ -70,7 +70,7 @@ impl Plan {
     }
 }
 
-/// How to start and call a gateway.
+/// Start command and call format of a gateway.
 pub(super) struct Launch {
     /// `None` if the upstream itself is measured.
     pub(super) command: Option<Command>,

@@ -114,7 +114,7 @@ async fn stop_when_full(disk: Disk, scene: &mut Scene, rest: &mut Rest) -> Resul
     ))
 }
 
-/// How the disk is made to fail.
+/// Way to make the disk fail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Disk {
     /// A file system without free space.

@@ -75,7 +75,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
 
 /// Calls until told to stop; an error if a call fails.
 async fn calls(mut client: Client, told: CancellationToken, index: usize) -> Result<()> {
-    // The first ones all wait for the connection to the server; from then on no two begin at the same moment.
+    // The first calls all wait for the connection to the server; after that no two start at the same moment.
     client.echo("echo").await?;
     tokio::time::sleep(Duration::from_millis(u64::try_from(index)? * 13)).await;
     while !told.is_cancelled() {

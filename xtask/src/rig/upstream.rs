@@ -1,7 +1,7 @@
-//! A fixed, fast MCP server: streamable HTTP with answers as JSON (or as SSE with `--sse`) and no sessions (unless
-//! `--sessions`), or stdio. It does as little as it can, so that what is measured is the way to it. `--silent` takes
-//! requests and never answers, `--tools N` gives it so many tools, `--delay MS` makes each request take so long,
-//! `--crash` ends it with the first call. Its tool `echo` gives the text back, and `size` bytes more.
+//! A fixed, fast MCP server: streamable HTTP with JSON responses (or SSE with `--sse`) and no sessions (unless
+//! `--sessions`), or stdio. It does as little as possible, so that measurements show the path to it. `--silent` accepts
+//! requests and never answers, `--tools N` sets the number of tools, `--delay MS` delays each request, `--crash` exits
+//! at the first call. Its tool `echo` returns the text and `size` more bytes.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
