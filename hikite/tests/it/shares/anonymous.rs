@@ -1,4 +1,4 @@
-//! Strangers: whoever registers clients and tries names without saying who they are.
+//! Anonymous peers: client registration and login attempts without authentication.
 
 use hikite_testkit::gateway::{Reply, Request, TestGateway};
 use serde_json::{Value, json};
