@@ -54,7 +54,7 @@ impl Programs {
         command
     }
 
-    /// Returns a command with a clean environment that is told only the config.
+    /// Returns a command with a clean environment and only the config as an argument.
     pub(crate) fn hikite_by_file(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.hikite);
         command.env_clear().current_dir(folder).env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -158,7 +158,7 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
     }
     let patient = part(&gateway, "[]", "\"a\" * 50000 | test(\"(a*)*(a*)*(a*)*b\")").await;
     assert_eq!(result_of(&patient), &json!(false), "no pattern takes more than its time");
-    // With many at once, some queue, and those that queue too long get an error.
+    // Some of many concurrent programs queue, and those that queue too long get an error.
     let endless = (0..6).map(|_| part(&gateway, "[]", "def f: f; f"));
     let outcomes = futures_util::future::join_all(endless).await;
     for (status, body) in &outcomes {
@@ -224,7 +224,7 @@ async fn a_long_answer_is_read_on_in_pages_by_jq_and_by_a_text() {
     assert!(found["result"].as_str().is_some_and(|text| text.starts_with("1 of ")), "{found}");
     let wrong = on(json!({ "pages": 1 })).await;
     assert_eq!(wrong["code"], "VALIDATION_ERROR");
-    // The same result as a resource, readable by its owner through any transport.
+    // The result is also a resource, readable by its owner through any transport.
     let client = gateway.client("direct").await;
     let read =
         client.request("resources/read", json!({ "uri": format!("{handle}?page=2") })).await.expect("a page");

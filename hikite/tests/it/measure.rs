@@ -1,4 +1,5 @@
-//! `hikite measure`: token costs of tools, from a running server and from recorded lists, as text, JSON and HTML.
+//! `hikite measure`: token costs of tools, from running servers and from recorded lists, as text, JSON, Markdown and
+//! SVG.
 
 use std::path::Path;
 

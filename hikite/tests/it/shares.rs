@@ -158,7 +158,7 @@ async fn open_streams_have_a_share_and_the_owner_listens_over_every_transport() 
 #[tokio::test]
 async fn when_all_streams_are_taken_the_oldest_of_whoever_has_most_ends() {
     let (_fixture, gateway, narrow) = crowded(json!({ "streams": 3 })).await;
-    // Two slots for all, one per caller, and one reserved.
+    // Two of the slots are usable, one by each caller; the third is reserved.
     let others = [narrow, token(&gateway, json!({ "name": "other" })).await];
     let mut streams = Vec::new();
     for made in &others {

@@ -190,7 +190,7 @@ async fn skills_are_relayed_to_clients_of_either_kind() {
     }
 }
 
-/// A server with sessions that numbers its tasks anew in each process.
+/// A server with sessions that restarts its task numbers in each process.
 const COUNTING: &str = r#"
 import json, sys
 tasks = {}

@@ -132,7 +132,7 @@ async fn the_clients_trace_is_gone_on_with() {
     let (outer, _) = pair(&spans[2..]);
     assert_eq!((outer.trace.as_str(), outer.links.as_slice()), (&other[3..35], &[TRACE.to_owned()][..]));
 
-    // Whoever began the trace decided not to sample it; it is propagated anyway.
+    // The sender decided not to sample the trace; it is propagated anyway.
     let unsampled = PARENT.replace("-01", "-00");
     let mirrored = call_with(&gateway, Some(&unsampled), None).await;
     assert!(told(&mirrored).starts_with(&PARENT[..36]) && told(&mirrored).ends_with("-00"), "{mirrored}");

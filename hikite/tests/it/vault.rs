@@ -49,7 +49,7 @@ async fn search(gateway: &TestGateway) -> Value {
     serde_json::from_slice(&gateway.send(request).await.body).expect("JSON")
 }
 
-/// Until the running hikite has seen what another process wrote.
+/// Calls until the running hikite has seen the other process's write.
 async fn works(gateway: &TestGateway) -> Value {
     let mut last = Value::Null;
     for _ in 0..60 {

@@ -164,7 +164,7 @@ fn note(book: &mut Book, case: &Case, (side, round): (&Side, usize), seen: Resul
     book.note(case, side.name, "p50 ms", round, seen.load.p50_ms);
     book.note(case, side.name, "p99 ms", round, seen.load.p99_ms);
     book.note(case, side.name, STOLEN, round, seen.stolen);
-    // The limit is the upstream itself, whose CPU time is nobody's cost.
+    // The limit is the upstream itself, whose CPU time is not a cost.
     if let Some(cpu) = seen.cpu.filter(|_| side.role != Role::Limit) {
         book.note(case, side.name, "CPU s/10k", round, cpu);
     }

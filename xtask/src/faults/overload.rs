@@ -42,7 +42,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     config["mcpServers"]["well"]["concurrency"] = PLACES.into();
     let gateway = Gateway::launch(std::process::Command::new(&stage.hikite), folder.path(), &config)?;
     gateway.tools(TOOLS).await?;
-    // As many callers as slots, each calling again as soon as it is answered.
+    // One caller per slot, each calling again as soon as it is answered.
     let calm = Duration::from_secs(5).min(span);
     let peak = rush(&gateway, PLACES, Duration::ZERO, calm).await?;
     let best = number(peak.served) / calm.as_secs_f64();

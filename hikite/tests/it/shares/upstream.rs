@@ -85,7 +85,7 @@ async fn pictures_count_in_a_batch() {
     assert_eq!(one.value()["result"]["tasks"][0]["status"], "ok", "{}", one.status);
     let refused = post(&gateway, "/v1/batch", &pictures(20, json!({ "output": true }))).await.value();
     assert_eq!(refused["result"]["tasks"][0]["error"]["code"], "PAYLOAD_TOO_LARGE", "{refused}");
-    // Discarded if nobody wants them.
+    // Discarded if not requested.
     let unwanted = post(&gateway, "/v1/batch", &pictures(20, json!({ "output": false }))).await.value();
     assert_eq!(unwanted["result"]["tasks"][0]["status"], "ok", "{unwanted}");
 }
