@@ -221,7 +221,7 @@ async fn a_body_with_more_messages_than_a_batch_has_tasks_is_refused() {
     refused(&reply, 413, "5000 messages");
 }
 
-/// Bodies of zeros, as reported, with a token mentioned, and with a token in every message.
+/// Three bodies: zeros, as reported; zeros after a mention of a token; messages that each carry a token.
 #[tokio::test]
 async fn a_body_of_very_many_messages_of_nobody_holds_up_nobody() {
     let gateway = gateway().await;

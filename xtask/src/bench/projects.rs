@@ -90,7 +90,7 @@ impl Admin {
         Ok((gateway.cpu_seconds()? - before) * 1000.0 / CHANGES as f64)
     }
 
-    /// Makes one change, then a request in the affected project.
+    /// Makes one change; a changed project's view is also requested once.
     async fn change(&mut self, kind: Kind, at: usize) -> Result<()> {
         self.made += 1;
         let made = self.made;

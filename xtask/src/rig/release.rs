@@ -5,13 +5,13 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-/// Builds both and returns hikite's path. A debug build of this program runs the command in the release build instead
-/// and returns `None`.
+/// Builds both and returns the folder of the programs. A debug build of this program runs the command in the release
+/// build instead and returns `None`.
 pub(crate) fn build(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
     build_some(&["hikite", "xtask"], command, words)
 }
 
-/// Builds this program only, for a given hikite binary.
+/// Makes sure that this program is a release build, for a given hikite binary.
 pub(crate) fn build_own(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
     if cfg!(debug_assertions) { build_some(&["xtask"], command, words) } else { Ok(Some(PathBuf::new())) }
 }

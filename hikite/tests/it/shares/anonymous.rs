@@ -1,4 +1,4 @@
-//! Anonymous peers: client registration and login attempts without authentication.
+//! Anonymous client registration: limits on the number of unused clients, on the rate, and on the size.
 
 use hikite_testkit::gateway::{Reply, Request, TestGateway};
 use serde_json::{Value, json};
