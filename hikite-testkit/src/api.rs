@@ -89,7 +89,7 @@ impl Api {
         self.shared.scripts.lock().entry(path.to_owned()).or_default().once.extend(answers);
     }
 
-    /// Number of requests so far, including those that were cut off.
+    /// Returns the number of requests so far, including those that were cut off.
     pub fn count(&self) -> usize {
         self.shared.seen.lock().len()
     }
@@ -111,7 +111,7 @@ impl Api {
         self.shared.seen.lock().last().cloned().expect("a request")
     }
 
-    /// Number of connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::Relaxed)
     }

@@ -153,12 +153,12 @@ impl FaultProxy {
         std::mem::take(&mut *self.shared.frozen.lock()).cancel();
     }
 
-    /// Number of connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn accepted(&self) -> usize {
         self.shared.accepted.load(Ordering::Relaxed)
     }
 
-    /// Number of open connections.
+    /// Returns the number of open connections.
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
     }

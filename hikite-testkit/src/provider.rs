@@ -106,17 +106,17 @@ impl Provider {
         format!("http://{}{path}", self.address)
     }
 
-    /// Number of token requests.
+    /// Returns the number of token requests.
     pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Number of rejected grants.
+    /// Returns the number of rejected grants.
     pub fn refused(&self) -> usize {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// Number of times the previous refresh token was accepted because a response had been lost.
+    /// Returns the number of times the previous refresh token was accepted because a response had been lost.
     pub fn again(&self) -> usize {
         self.shared.again.load(Ordering::Relaxed)
     }
@@ -139,7 +139,7 @@ impl Provider {
         self.shared.state.lock().limited.insert(family, seconds);
     }
 
-    /// Number of API calls with this grant.
+    /// Returns the number of API calls with this grant.
     pub fn calls(&self, family: usize) -> usize {
         self.shared.state.lock().calls.get(&family).copied().unwrap_or_default()
     }

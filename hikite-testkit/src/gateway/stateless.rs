@@ -111,7 +111,7 @@ impl Stateless {
         link.pid
     }
 
-    /// Over stdio: returns the messages that belong to no known request.
+    /// Returns the messages over stdio that belong to no known request.
     pub fn stray(&self) -> Vec<Value> {
         self.inner.stray.0.lock().clone()
     }
@@ -197,7 +197,7 @@ impl Stateless {
         Listening { running, acknowledged: first["params"]["notifications"].clone() }
     }
 
-    /// Over stdio: sends a raw line.
+    /// Sends a raw line over stdio.
     pub fn send_line(&self, text: &str) {
         let Link::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
         link.send(text);

@@ -25,7 +25,7 @@ fn down() -> Value {
     json!({ "description": "d", "command": "hikite-no-such-command" })
 }
 
-/// Every way to request a tool of a module that reports the reason in a result.
+/// Returns every way to request a tool of a module that reports the reason in a result.
 fn calls(module: &str) -> Vec<(&'static str, Value)> {
     let key = format!("{module}:fetch");
     vec![

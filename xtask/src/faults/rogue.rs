@@ -84,22 +84,22 @@ impl Rogue {
         *self.state.act.lock() = act;
     }
 
-    /// Number of calls it ran.
+    /// Returns the number of calls it ran.
     pub(super) fn runs(&self) -> usize {
         self.state.runs.load(Ordering::SeqCst)
     }
 
-    /// Number of connections it reset.
+    /// Returns the number of connections it reset.
     pub(super) fn resets(&self) -> usize {
         self.state.resets.load(Ordering::SeqCst)
     }
 
-    /// Number of times its tools were listed.
+    /// Returns the number of times its tools were listed.
     pub(super) fn lists(&self) -> usize {
         self.state.lists.load(Ordering::SeqCst)
     }
 
-    /// Number of announcements that were read.
+    /// Returns the number of announcements that were read.
     pub(super) fn announced(&self) -> usize {
         self.state.announced.load(Ordering::SeqCst)
     }

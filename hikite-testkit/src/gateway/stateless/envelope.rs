@@ -56,7 +56,7 @@ impl Envelope {
         self
     }
 
-    /// Also declares the tasks extension.
+    /// Declares the tasks extension, too.
     #[must_use]
     pub fn with_tasks(mut self) -> Self {
         self.capabilities["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
