@@ -1,7 +1,7 @@
 //! Drives hikite's upstream client through the client scenarios of the public conformance suite. The table lists the
 //! calls that a scenario needs; `hikite-upstream` does all protocol work.
 //!
-//! MCP_CONFORMANCE_SCENARIO=tools_call client-driver http://localhost:1234/mcp
+//!     MCP_CONFORMANCE_SCENARIO=tools_call client-driver http://localhost:1234/mcp
 
 use std::{process::ExitCode, sync::Arc, time::Duration};
 

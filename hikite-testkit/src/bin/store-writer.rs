@@ -1,7 +1,7 @@
 //! Registers tools one after another, records each, and prints its number once both writes are committed, until killed.
 //! With `--open` it only opens the store and prints the schema version.
 //!
-//! store-writer sqlite:/tmp/x.db 100
+//!     store-writer sqlite:/tmp/x.db 100
 
 use std::{io::Write, process::ExitCode};
 

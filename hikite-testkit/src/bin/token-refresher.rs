@@ -1,6 +1,6 @@
 //! Refreshes the token of the only account in a store repeatedly and prints a line for each refresh, until killed.
 //!
-//! token-refresher sqlite:/tmp/x.db KEY http://127.0.0.1:1234
+//!     token-refresher sqlite:/tmp/x.db KEY http://127.0.0.1:1234
 
 use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! `mcp-proxy` from PyPI: exposes a stdio server over HTTP, or an HTTP server over stdio.
+//! `mcp-proxy` from the Python registry: exposes a stdio server over HTTP, or an HTTP server over stdio.
 
 use anyhow::Result;
 use tokio::process::Command;
