@@ -1,5 +1,5 @@
-//! Tests of `model/ready.bin`: vectors of the tools of public servers, computed from their recorded lists. `cargo xtask
-//! vectors` rewrites it.
+//! Tests of `model/ready.bin`: vectors of the tools of public servers, computed from their recorded lists.
+//! `cargo xtask vectors` rewrites it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
