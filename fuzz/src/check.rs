@@ -1,12 +1,12 @@
-//! The check of arguments: no schema and no arguments make it panic, what it gives back passes in turn, and what
-//! it says never repeats a value. Canonical spelling is stable for anything that is JSON.
+//! Argument checking. No schema and no arguments make it panic, the arguments it returns pass a second check, and its
+//! messages never repeat a value. Canonical JSON is stable for any JSON input.
 
 use bytes::Bytes;
 use hikite_core::check::{Checked, Checker};
 use hikite_core::json::{Raw, canonical};
 use hikite_core::parameter;
 
-/// The first line is the schema, the rest are the arguments.
+/// Checks one input: the first line is the schema, the rest are the arguments.
 pub fn hold(input: &[u8]) {
     let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (schema, arguments) = input.split_at(end);

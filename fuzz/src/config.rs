@@ -1,5 +1,5 @@
-//! The config file: any text gives a config or problems that stand inside the text, never a panic; and plain
-//! JSON means the same to our reader as to everybody else's.
+//! The config file. Any text yields a config or problems whose spans lie inside the text, never a panic; plain JSON
+//! reads the same as with `serde_json`.
 
 use std::io::ErrorKind;
 use std::path::Path;

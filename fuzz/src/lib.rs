@@ -1,5 +1,5 @@
-//! What must hold for any input of our parsers. Each property is a plain function that panics where it is
-//! broken; `tests/fuzz.rs` drives them with mutated real inputs, and any other engine could.
+//! Properties that hold for any input of hikite's parsers. Each property is a plain function that panics when it is
+//! violated; `tests/fuzz.rs` drives them with mutated real inputs, and any other fuzzing engine could.
 
 pub mod check;
 pub mod config;
@@ -11,7 +11,7 @@ pub mod seed;
 pub mod sse;
 pub mod toon;
 
-/// The input in pieces of the given lengths, over and over; a length of zero counts as one.
+/// Splits the input into chunks of the given lengths, cycling through them; a length of zero counts as one.
 fn chunks<'a>(input: &'a [u8], lengths: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = input;
     let mut lengths = lengths.iter().copied().cycle();

@@ -1,15 +1,15 @@
-//! Line framing: held against a model that sees all bytes at once, so that no chunking changes a line.
+//! Line framing, compared with a model that sees all bytes at once: no chunking changes a line.
 
 use bytes::Bytes;
 use hikite_wire::line::{Line, Lines, push};
 
-/// Small enough that mutated inputs go over it.
+/// Longest line in bytes, small enough that mutated inputs exceed it.
 const LONGEST: usize = 64;
 
 pub fn hold(input: &[u8], lengths: &[u8]) {
     let lines = read(super::chunks(input, lengths));
     let expected = model(input);
-    // The model cannot tell that a line without an end is too long already.
+    // The model cannot tell that an unterminated line is already too long.
     let started = lines.len() == expected.len() + 1 && lines.last() == Some(&Line::TooLong);
     let complete = if started { &lines[..expected.len()] } else { &lines };
     assert_eq!(complete, expected, "in chunks of {lengths:?}");

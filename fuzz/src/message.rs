@@ -1,4 +1,4 @@
-//! JSON-RPC messages: what is read and written again is the same message, and bad JSON is never taken for one.
+//! JSON-RPC messages. Decoding and encoding yields the same message, and invalid JSON is never accepted.
 
 use bytes::Bytes;
 use hikite_core::json::Raw;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 pub fn hold(input: &[u8]) {
     let bytes = Bytes::copy_from_slice(input);
-    // Members that nobody reads may hold what is not UTF-8: they are never written again.
+    // Members that are never read, and so never written again, may hold invalid UTF-8.
     let is_json = serde_json::from_slice::<IgnoredAny>(input).is_ok();
     match Message::decode(&bytes) {
         Ok(message) => {

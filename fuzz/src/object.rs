@@ -1,4 +1,4 @@
-//! Relayed JSON: an object that is read and written keeps its meaning, its order and the bytes of its members.
+//! Relayed JSON. An object that is read and written keeps its meaning, its member order and its members' bytes.
 
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw};

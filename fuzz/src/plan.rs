@@ -1,5 +1,5 @@
-//! Batches: no commands make the reader panic, what it accepts has a schedule that ends, and what it refuses is told in
-//! a few faults with places.
+//! Batches. No input makes the parser panic, every accepted plan has a schedule that ends, and every rejected one
+//! yields a few faults with positions.
 
 use bytes::Bytes;
 use hikite_core::check::Checker;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const TASKS_MAX: usize = 50;
 
-/// As lines of text, and as JSON where it is.
+/// Reads the input as lines of text, and as JSON if it is JSON.
 pub fn hold(input: &[u8]) {
     read(&Raw::of(&*String::from_utf8_lossy(input)));
     if let Ok(raw) = Raw::parse(Bytes::copy_from_slice(input)) {
@@ -56,7 +56,7 @@ fn ends(plan: &Plan, failing: Option<usize>) {
     assert!(schedule.is_over() && ended.into_iter().all(|ended| ended), "a task never ends");
 }
 
-/// Whatever the results are, references give a value or say what is missing.
+/// Asserts that references resolve to a value or name what is missing, whatever the results are.
 fn fills(plan: &Plan) {
     let result =
         json!({ "results": [{ "id": "a", "n": 1, "名": ["${search}", null] }], "n": 0, "items": [[1], []] });

@@ -1,4 +1,4 @@
-//! Real inputs to start from, as clients and servers send them and people write them.
+//! Real inputs to start from, as sent by clients and servers or written by people.
 
 pub const MESSAGES: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":{}},"clientInfo":{"name":"claude-code","version":"2.0.1"}}}"#,
@@ -11,7 +11,7 @@ pub const MESSAGES: &[&str] = &[
     r#"{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"eyJvIjoxMH0="},"id":4}"#,
 ];
 
-/// A schema, and arguments for it on the next line.
+/// A schema, and its arguments on the next line.
 pub const CHECKS: &[&str] = &[
     "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\",\"default\":1},\"b\":{\"type\":[\"string\",\"null\"],\"pattern\":\"^(?=x)[a-z]+$\"}},\"required\":[\"a\"],\"additionalProperties\":false}\n{\"a\":\"5\",\"b\":null}",
     "{\"$defs\":{\"n\":{\"type\":\"object\",\"properties\":{\"n\":{\"$ref\":\"#/$defs/n\"},\"v\":{\"enum\":[1,2]}}}},\"$ref\":\"#/$defs/n\"}\n{\"arguments\":{\"n\":{\"n\":{\"v\":\"2\"}}}}",
@@ -64,7 +64,7 @@ pub const CONFIGS: &[&str] = &[
   "limits": { "body_bytes": "8MiB", "first_list": "10s", "sessions": 1 } }"#,
 ];
 
-/// Pieces that parsers treat in a special way.
+/// Tokens that the parsers treat specially.
 pub const WORDS: &[&str] = &[
     "{",
     "}",

@@ -1,5 +1,4 @@
-//! Server-sent events: no chunking changes an event, no event is larger than allowed, and what we write reads
-//! back.
+//! Server-sent events. No chunking changes an event, no event exceeds the size limit, and written events read back.
 
 use hikite_wire::sse::{Event, Parser, TooLarge, message};
 
@@ -28,7 +27,7 @@ fn read<'a>(chunks: impl Iterator<Item = &'a [u8]>, longest: usize) -> Result<Ve
     Ok(events)
 }
 
-/// Line ends may only stand between the tokens of JSON, so any of them may become a line feed.
+/// Asserts that a written message reads back. Line ends occur only between JSON tokens, so each may become a line feed.
 fn a_message_reads_back(json: &[u8]) {
     let events = read(std::iter::once(&message(json)[..]), LARGE).expect("small");
     let expected: Vec<u8> = json.iter().map(|byte| if *byte == b'\r' { b'\n' } else { *byte }).collect();

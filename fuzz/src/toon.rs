@@ -1,5 +1,5 @@
-//! TOON: whatever is JSON is written without a panic, a decoder that is not ours reads the same out of it, and a limit
-//! changes nothing but whether there is a text.
+//! TOON. Any JSON is encoded without a panic, an independent decoder reads the same value back, and a size limit only
+//! decides whether there is output.
 
 use hikite_core::compact::toon::{Delimiter, Options, encode, encode_with, encode_within};
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub fn hold(input: &[u8]) {
     assert_eq!(encode_within(&value, length), Some(text));
 }
 
-/// 1 and 1.0 say the same. The order of members is not looked at: tables do not keep it.
+/// Compares values: 1 equals 1.0, and member order is ignored because tables do not preserve it.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),

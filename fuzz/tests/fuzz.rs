@@ -1,6 +1,6 @@
-//! The fuzz targets, on the stable toolchain: each runs for a second under `cargo test`, and as long as
-//! `BOLERO_RANDOM_TEST_TIME_MS` says. Inputs are real ones with a few random edits, so that they get past the
-//! first byte; a failure is shrunk and printed with its seed.
+//! The fuzz targets, on the stable toolchain. Each runs for one second under `cargo test`, or for
+//! `BOLERO_RANDOM_TEST_TIME_MS`. Inputs are real ones with a few random edits, so that they get past the first byte; a
+//! failure is shrunk and printed with its seed.
 
 use bolero::{TypeGenerator, check};
 use hikite_fuzz::seed::{ANSWERS, CHECKS, CONFIGS, LINES, MESSAGES, OBJECTS, PLANS, STREAMS, WORDS};
@@ -73,14 +73,14 @@ fn unedited_inputs_hold() {
     CONFIGS.iter().chain(OBJECTS).chain(MESSAGES).for_each(|text| hikite_fuzz::config::hold(text));
 }
 
-/// A real input and what to do to it.
+/// A real input and the edits to apply to it.
 #[derive(Clone, Debug, TypeGenerator)]
 struct Draft {
     seed: u8,
     edits: Vec<Edit>,
 }
 
-/// Positions count from the start and wrap around at the end.
+/// An edit of the input. Positions wrap around at the end.
 #[derive(Clone, Debug, TypeGenerator)]
 enum Edit {
     Replace { at: u16, byte: u8 },
@@ -95,7 +95,7 @@ enum Edit {
 impl Draft {
     fn bytes(&self, seeds: &[&str]) -> Vec<u8> {
         let mut bytes = pick(seeds, self.seed).as_bytes().to_vec();
-        // Many edits leave nothing of the input.
+        // More edits would leave nothing of the input.
         for edit in self.edits.iter().take(6) {
             edit.apply(&mut bytes, seeds);
         }

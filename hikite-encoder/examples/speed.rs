@@ -1,4 +1,4 @@
-//! What a text costs: `cargo run --release --package hikite-encoder --example speed`.
+//! Measures the time to encode a text: `cargo run --release --package hikite-encoder --example speed`.
 #![expect(clippy::print_stdout, reason = "what it is for")]
 
 use std::time::Instant;

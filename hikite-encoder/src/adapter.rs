@@ -1,5 +1,5 @@
-//! What makes the vectors of a question and of a tool meet: for each side one linear
-//! map, trained on pairs of both, that says what to add.
+//! Adapter that aligns query and tool vectors: one linear map per side, trained on query–tool pairs, whose output is
+//! added to the vector.
 
 use crate::DIMENSION;
 use crate::file::File;

@@ -1,24 +1,24 @@
-//! The file of weights as it lies in the program: where each part begins. `model/build.py` writes it.
+//! Layout of the embedded weight file, which `model/build.py` writes.
 
 static BYTES: &[u8] = include_bytes!("../model/encoder.bin");
 
 const MAGIC: &[u8] = b"hikite encoder 1";
 
-/// The parts, in their order.
+/// Sections of the weight file, in file order.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// The normaliser's trie and the texts its values point at.
+    /// Trie of the normalizer, and the replacement texts that its values point to.
     pub(crate) normaliser: &'static [u8],
     pub(crate) replacements: &'static [u8],
-    /// The pieces' trie; its values are rows of the table.
+    /// Trie of the pieces; its values are rows of the embedding table.
     pub(crate) pieces: &'static [u8],
-    /// How unlikely the piece of each row is.
+    /// Negative log probability of the piece of each row.
     pub(crate) scores: &'static [u8],
-    /// The lowest level and the shard of each row.
+    /// Lowest level and shard of each row.
     pub(crate) rows: &'static [u8],
-    /// What the levels of each shard stand for.
+    /// Dequantization parameters of each shard.
     pub(crate) shards: &'static [u8],
-    /// How many rows there are of each width.
+    /// Number of rows of each bit width.
     pub(crate) widths: &'static [u8],
     pub(crate) table: &'static [u8],
     pub(crate) network: &'static [u8],
@@ -50,7 +50,7 @@ impl File {
     }
 }
 
-/// The 32-bit word at a place counted in words.
+/// Returns the 32-bit word at an index counted in words.
 pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes.as_chunks().0[at])
 }

@@ -1,4 +1,5 @@
-//! From the sum over the pieces of a text to its meaning: a few dense layers, of which two also see past the one before.
+//! Output head: turns the sum over the pieces of a text into its vector with a few dense layers, two of which have a
+//! skip connection past the previous layer.
 
 use ndarray::Array1;
 
@@ -16,7 +17,7 @@ pub(crate) struct Head {
     past_first: Packed,
     second: Packed,
     third: Packed,
-    /// A few large numbers make its bytes coarse; the second matrix has what the first lost.
+    /// Two matrices: a few large weights make the first one's quantization coarse, and the second holds the residual.
     past_third: [Packed; 2],
     fourth: Packed,
 }
@@ -56,7 +57,7 @@ impl Head {
         meaning
     }
 
-    /// The sum in the dimension of a text. A long one weighs more than a short one, by a square root.
+    /// Projects the sum to the text dimension, scaled by the square root of the length.
     fn pool(&self, sum: &[f32], pieces: usize) -> Vec<f32> {
         let count = f32::from(u16::try_from(pieces).unwrap_or(u16::MAX));
         let mut pooled = (&self.pool_bias * count).to_vec();

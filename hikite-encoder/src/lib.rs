@@ -1,5 +1,5 @@
-//! Text to vector: a small multilingual sentence encoder, with its weights inside. It reads no file, opens no socket,
-//! and unpacks nothing before the first text.
+//! A small multilingual sentence encoder with embedded weights. It reads no file, opens no socket and unpacks nothing
+//! before the first text.
 
 mod adapter;
 mod file;
@@ -25,16 +25,16 @@ use file::File;
 use network::Network;
 use pieces::Pieces;
 
-/// How many numbers a vector has.
+/// Dimension of the vectors.
 pub const DIMENSION: usize = 512;
 
-/// Its end is the beginning of the hash of the weights, so that no vector outlives them.
+/// Model name. It ends in a prefix of the hash of the weights, so that vectors of other weights are never reused.
 const MODEL: &str = "use-multilingual-3-e5c97382";
 
-/// One for the whole process: the weights are the same for everybody.
+/// Process-wide model; the weights are constant.
 static MEANING: LazyLock<Meaning> = LazyLock::new(Meaning::new);
 
-/// universal-sentence-encoder-multilingual 3 with an adapter for tools. `model/README.md` says where it comes from.
+/// universal-sentence-encoder-multilingual 3 with an adapter for tools. `model/README.md` documents its origin.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SentenceEncoder;
 
@@ -75,7 +75,7 @@ impl Meaning {
         Self { pieces: Pieces::new(&file), network: Network::new(&file), adapter: Adapter::new(&file) }
     }
 
-    /// A text of which nothing is known has no direction: it is like nothing.
+    /// Encodes a text. A text without known pieces gets the zero vector, which is similar to nothing.
     fn of(&self, text: &str, side: Side) -> Vector {
         let rows = self.pieces.cut(text);
         if !self.pieces.knows(&rows) {

@@ -1,8 +1,8 @@
-//! The numbers of the network as they lie in the file, and products with them.
+//! Readers for the network's weights in the embedded file, and matrix products with them.
 
 use ndarray::{Array1, Array2};
 
-/// Reads one matrix or vector after the other.
+/// Sequential reader of matrices and vectors.
 #[derive(Debug)]
 pub(crate) struct Numbers {
     rest: &'static [u8],
@@ -17,12 +17,12 @@ impl Numbers {
         self.take(length * 4).as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
     }
 
-    /// A matrix whose bytes stay where they are. A scale per column stands before them.
+    /// Reads a matrix and leaves its bytes in place; one scale per column precedes them.
     pub(crate) fn packed(&mut self, rows: usize, columns: usize) -> Packed {
         Packed { scales: self.vector(columns), bytes: self.take(rows * columns) }
     }
 
-    /// The same, unpacked for products with many rows.
+    /// Reads a matrix and dequantizes it, for products with many rows.
     pub(crate) fn matrix(&mut self, rows: usize, columns: usize) -> Array2<f32> {
         let Packed { scales, bytes } = self.packed(rows, columns);
         Array2::from_shape_fn((rows, columns), |(row, column)| {
@@ -30,7 +30,7 @@ impl Numbers {
         })
     }
 
-    /// Whether all was read.
+    /// Returns `true` if everything was read.
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
@@ -42,8 +42,8 @@ impl Numbers {
     }
 }
 
-/// A matrix of bytes, each the number of steps of its column. For single vectors: reading it costs more than the sums,
-/// and bytes are read four times as fast as what they stand for.
+/// A matrix quantized to one byte per weight, with a scale per column. Suits products with a single vector: those are
+/// bound by memory, and bytes load four times as fast as `f32`.
 #[derive(Debug)]
 pub(crate) struct Packed {
     scales: Array1<f32>,
@@ -51,11 +51,11 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Adds the product of a vector with this matrix to `sums`.
+    /// Adds the product of `vector` and this matrix to `sums`.
     pub(crate) fn add_product(&self, vector: &[f32], sums: &mut [f32]) {
         let mut steps = vec![0.0; self.scales.len()];
         let rows = vector.iter().zip(self.bytes.chunks_exact(steps.len()));
-        // After a rectifier half of the vector is zero.
+        // After a ReLU half of the vector is zero.
         for (factor, row) in rows.filter(|(factor, _)| **factor != 0.0) {
             for (sum, byte) in steps.iter_mut().zip(row) {
                 *sum += factor * f32::from(byte.cast_signed());
@@ -77,7 +77,7 @@ impl Packed {
 mod tests {
     use super::*;
 
-    /// Two rows and three columns, in steps of 1, 2 and 4.
+    /// Two rows and three columns, with scales 1, 2 and 4.
     static BYTES: &[u8] = &[0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 128, 64, 1, 2, 255, 127, 0, 128];
 
     #[test]

@@ -1,5 +1,5 @@
-//! From the pieces of a text to its meaning: every piece is seen with its neighbours through three windows, of two, three
-//! and five pieces; what was seen is summed over the text; `head` makes the meaning of the sum.
+//! The network from pieces to a text vector. Three convolutions, over two, three and five pieces, add context to each
+//! piece's embedding; the results are summed over the text; `head` maps the sum to the vector.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Slice};
@@ -10,11 +10,11 @@ use crate::head::Head;
 use crate::matrix::Numbers;
 use crate::table::Table;
 
-/// What one window sees of a piece.
+/// Output channels of one convolution.
 const SEEN: usize = 256;
-/// How many pieces each window holds, and how many of them stand before the one it is about.
+/// Kernel width of each convolution, and how many pieces precede its center.
 const WINDOWS: [(usize, usize); 3] = [(2, 0), (3, 1), (5, 2)];
-/// All that is known of a piece: its own numbers and what the windows see.
+/// Width of a piece's features: its embedding and the outputs of the convolutions.
 pub(crate) const KNOWN: usize = DIMENSION + WINDOWS.len() * SEEN;
 
 #[derive(Debug)]
@@ -42,14 +42,14 @@ impl Network {
         network
     }
 
-    /// The meaning of a text that was cut into pieces, as a vector of length one.
+    /// Returns the unit vector of a tokenized text.
     pub(crate) fn read(&self, pieces: &[usize]) -> Vec<f32> {
         let mut known = Array2::zeros((pieces.len(), KNOWN));
         for (piece, mut row) in pieces.iter().zip(known.rows_mut()) {
             self.table.read(*piece, &mut row.as_slice_mut().unwrap_or_default()[..DIMENSION]);
         }
         let mut projected = self.projection.apply(&known.slice_axis(Axis(1), Slice::from(..DIMENSION)));
-        // One norm over the projections for all three windows together.
+        // One layer norm covers the projections of all three convolutions.
         self.projection_norm.apply(&mut projected);
         for (at, window) in self.windows.iter().enumerate() {
             let columns = |first: usize| Slice::from(first + at * SEEN..first + (at + 1) * SEEN);
@@ -81,7 +81,7 @@ impl Layer {
     }
 }
 
-/// Brings each row to mean zero and variance one, then to what was learnt.
+/// Layer normalization with learned gain and bias.
 #[derive(Debug)]
 struct Norm {
     gain: Array1<f32>,
@@ -98,7 +98,7 @@ impl Norm {
             let mean = row.mean().unwrap_or_default();
             row -= mean;
             let variance = row.dot(&row) / self.width();
-            // The published epsilon is 1e-12: it only keeps a row of equal numbers from a division by zero.
+            // The published epsilon, 1e-12, only avoids a division by zero for a row of equal numbers.
             let scale = (variance + 1e-12).sqrt().recip();
             ndarray::Zip::from(&mut row)
                 .and(&self.gain)
@@ -112,7 +112,7 @@ impl Norm {
     }
 }
 
-/// Two layers that each see a piece together with its neighbours, and add what they see to what was known.
+/// Two convolutional layers with residual connections.
 #[derive(Debug)]
 struct Window {
     size: usize,
@@ -129,7 +129,7 @@ impl Window {
     fn look(&self, pieces: &ArrayView2<'_, f32>) -> Array2<f32> {
         let count = pieces.nrows();
         let own = Slice::from(self.before..self.before + count);
-        // Zeros stand where there is no neighbour.
+        // Zero padding where there is no neighbor.
         let mut row = Array2::zeros((count + self.size - 1, SEEN));
         row.slice_axis_mut(Axis(0), own).assign(pieces);
         for layer in &self.layers {
@@ -139,8 +139,7 @@ impl Window {
         row.slice_axis(Axis(0), own).to_owned()
     }
 
-    /// Each row is a piece with its neighbours. They lie one behind the other already, so rows overlap and none is
-    /// copied.
+    /// Returns a view whose rows are each piece with its neighbors. The rows overlap in memory, so nothing is copied.
     fn neighbours<'a>(&self, row: &'a Array2<f32>, count: usize) -> ArrayView2<'a, f32> {
         let shape = (count, self.size * SEEN).strides((SEEN, 1));
         let numbers = row.as_slice().unwrap_or_default();

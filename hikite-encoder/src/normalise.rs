@@ -1,16 +1,16 @@
-//! Text as the pieces were cut from it: NFKC and a little more, by the table that came with the model; runs of spaces
-//! become one mark, and one stands before the first word.
+//! Text normalization as in the model's training: NFKC with additions, by the model's own table. Runs of spaces become
+//! one mark, and a mark precedes the first word.
 
 use crate::file::File;
 use crate::trie::Trie;
 
-/// What stands for a space (U+2581).
+/// Mark that stands for a space (U+2581).
 pub(crate) const SPACE: &[u8] = "\u{2581}".as_bytes();
 
 #[derive(Debug)]
 pub(crate) struct Normaliser {
     trie: Trie,
-    /// Each ends in a zero.
+    /// Zero-terminated replacement texts.
     replacements: &'static [u8],
 }
 
@@ -19,11 +19,11 @@ impl Normaliser {
         Self { trie: Trie::new(file.normaliser), replacements: file.replacements }
     }
 
-    /// Empty if there is nothing but spaces.
+    /// Normalizes a text; the result is empty for a text of spaces only.
     pub(crate) fn apply(&self, text: &str) -> Vec<u8> {
         let mut normal = Vec::with_capacity(text.len() + text.len() / 4 + SPACE.len());
         let mut rest = text;
-        // A space is written when the word behind it comes: none at the end, and one before the first word.
+        // A mark is written before the word that follows it: never at the end, always before the first word.
         let mut space = true;
         while !rest.is_empty() {
             let (replacement, length) = self.first(rest);
@@ -42,8 +42,8 @@ impl Normaliser {
         normal
     }
 
-    /// What the beginning of a text becomes, and how much of the text that was: the longest that the table has, or one
-    /// character as it is.
+    /// Returns the replacement of the longest prefix in the table and the prefix's length, or the first character as it
+    /// is.
     fn first<'a>(&self, text: &'a str) -> (&'a [u8], usize)
     where
         Self: 'a,

@@ -1,5 +1,5 @@
-//! Cuts a text into the pieces that the model knows, so that together they are as likely as can be (the unigram model of
-//! `SentencePiece`). A piece is named by its row in the table.
+//! Tokenizer: segments a text into the most likely sequence of pieces (`SentencePiece`'s unigram model). A piece is
+//! identified by its row in the embedding table.
 
 use crate::file::File;
 use crate::normalise::{Normaliser, SPACE};
@@ -9,7 +9,7 @@ pub(crate) const UNKNOWN: usize = 0;
 const BEGIN: usize = 1;
 const END: usize = 2;
 
-/// What a text says further on is not read: its meaning is a mean, and so much of it does not change any more.
+/// Longest token sequence. Later text is ignored: the vector is a mean that more text no longer changes.
 pub(crate) const PIECES_MAX: usize = 512;
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
@@ -17,13 +17,13 @@ const TEXT_BYTES_MAX: usize = 8 * 1024;
 pub(crate) struct Pieces {
     normaliser: Normaliser,
     trie: Trie,
-    /// The logarithm of how unlikely each piece is, in fixed steps: whole numbers add up the same everywhere.
+    /// Negative log probability of each piece in fixed point, since integer sums are equal on every machine.
     costs: &'static [[u8; 2]],
-    /// The piece that is nothing but a space.
+    /// Row of the piece that is a single space.
     space: usize,
 }
 
-/// The cheapest way to cut a text up to one place: its cost, and its last piece with where that begins.
+/// The cheapest segmentation of a prefix: its cost, and its last piece with that piece's start.
 #[derive(Clone, Copy)]
 struct Way {
     cost: u32,
@@ -39,7 +39,7 @@ impl Pieces {
         Self { normaliser: Normaliser::new(file), trie, costs: file.scores.as_chunks().0, space }
     }
 
-    /// The rows of a text, between the two that mark its beginning and its end.
+    /// Tokenizes a text into rows, between the begin and end markers.
     pub(crate) fn cut(&self, text: &str) -> Vec<usize> {
         let normal = self.normaliser.apply(beginning(text));
         let mut pieces = vec![BEGIN];
@@ -53,7 +53,7 @@ impl Pieces {
         pieces
     }
 
-    /// Whether any of the pieces says something.
+    /// Returns `true` if any piece is neither a marker nor a space.
     pub(crate) fn knows(&self, pieces: &[usize]) -> bool {
         pieces.iter().any(|piece| *piece > END && *piece != self.space)
     }
@@ -83,7 +83,7 @@ impl Pieces {
         pieces[first..].reverse();
     }
 
-    /// A way that goes on with `piece`; of two that cost the same, the one that was offered first stays.
+    /// Extends a segmentation by `piece`; on equal cost the earlier offer wins.
     fn offer(&self, ways: &mut [Way], start: usize, length: usize, piece: usize) {
         let cost = ways[start].cost + u32::from(u16::from_le_bytes(self.costs[piece]));
         let way = &mut ways[start + length];
@@ -101,7 +101,7 @@ fn beginning(text: &str) -> &str {
     &text[..end]
 }
 
-/// Of a character of UTF-8, from its first byte.
+/// Returns the length of a UTF-8 character from its first byte.
 fn character_length(first: u8) -> usize {
     match first {
         ..0xc0 => 1,

@@ -1,6 +1,5 @@
-//! Vectors that were made beforehand, so that well-known tools are found by their meaning from the first moment on.
-//! The file, which `cargo xtask vectors` writes, has all contents in order, then their vectors in the same order; it is
-//! searched where it lies.
+//! Precomputed vectors of well-known tools, which make semantic search available immediately. `cargo xtask vectors`
+//! writes the file: all content hashes in order, then their vectors in the same order. Lookups search it in place.
 
 use hikite_core::search::encoder::Vector;
 
@@ -8,10 +7,10 @@ use crate::DIMENSION;
 
 static BYTES: &[u8] = include_bytes!("../model/ready.bin");
 
-/// The beginning of the SHA-256 of a text: enough to tell all texts apart.
+/// First 16 bytes of the SHA-256 of a text, enough to tell all texts apart.
 pub(crate) type Content = [u8; 16];
 
-/// From the hexadecimal form of the whole hash.
+/// Parses the hexadecimal form of a full hash.
 pub(crate) fn content(hexadecimal: &str) -> Option<Content> {
     let digits = hexadecimal.as_bytes().get(..2 * size_of::<Content>())?.as_chunks::<2>().0;
     let mut content = Content::default();

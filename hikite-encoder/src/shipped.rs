@@ -1,5 +1,5 @@
-//! `model/ready.bin`: the vectors of the tools of public servers, made from their recorded lists. `cargo xtask vectors`
-//! writes it anew.
+//! Tests of `model/ready.bin`: vectors of the tools of public servers, computed from their recorded lists.
+//! `cargo xtask vectors` rewrites it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::ready::{Content, content, parts};
 use crate::{DIMENSION, SentenceEncoder};
 
-/// How many tools the test leaves out between two that it looks at.
+/// Step between the tools that the test checks.
 const STRIDE: usize = 20;
 
 #[test]
@@ -33,7 +33,7 @@ fn the_vectors_that_are_shipped_are_those_of_the_tools() {
         let Some(ready) = encoder.ready(document.content()) else {
             panic!("ready.bin is stale, run `cargo xtask vectors`: nothing for {text:?}");
         };
-        // Not equal to the last bit: processors differ in how they round sums.
+        // Not bit-identical: processors round sums differently.
         let likeness = ready.likeness(&encoder.tool(&text));
         assert!(likeness > 0.999, "ready.bin is stale, run `cargo xtask vectors`: {likeness} for {text:?}");
     }

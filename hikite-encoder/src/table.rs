@@ -1,27 +1,27 @@
-//! The meaning of single pieces: 512 numbers each, a few bits per number, read where they lie.
+//! Embeddings of single pieces: 512 numbers each, quantized to a few bits per number and read in place.
 //!
-//! The published table has 64 levels; a row uses a few neighbouring ones. So each row is kept as the lowest level it
-//! uses and the distance from there, in as many bits as the row needs. Rows of one width lie together, the widest first.
+//! The published table has 64 levels, and a row uses a few adjacent ones. Each row is stored as its lowest level and
+//! the offsets from it, in as many bits as the row needs. Rows of equal width are adjacent, the widest first.
 
 use crate::DIMENSION;
 use crate::file::{File, word};
 
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// The lowest level and the shard of each row.
+    /// Lowest level and shard of each row.
     rows: &'static [[u8; 2]],
     shards: Vec<Shard>,
     blocks: Vec<Block>,
 }
 
-/// What the levels of the rows of one shard stand for.
+/// Dequantization parameters of the rows of one shard.
 #[derive(Debug)]
 struct Shard {
     lowest: f32,
     step: f32,
 }
 
-/// Rows of one width.
+/// Rows of one bit width.
 #[derive(Debug)]
 struct Block {
     bits: usize,
@@ -48,7 +48,7 @@ impl Table {
         Self { blocks: blocks.collect(), rows: file.rows.as_chunks().0, shards: shards.collect() }
     }
 
-    /// Writes the numbers of a row, as many as `numbers` has room for.
+    /// Dequantizes a row, up to the length of `numbers`.
     pub(crate) fn read(&self, row: usize, numbers: &mut [f32]) {
         let [level, shard] = self.rows[row];
         let shard = &self.shards[usize::from(shard)];
@@ -69,7 +69,7 @@ fn row_bytes(bits: usize) -> usize {
     bits * DIMENSION / 8
 }
 
-/// Eight numbers stand in as many bytes as one has bits.
+/// Unpacks groups of eight numbers; a group has as many bytes as a number has bits.
 fn unpack<const BITS: usize>(bytes: &[u8], level: u8, shard: &Shard, numbers: &mut [f32]) {
     let groups = bytes.as_chunks::<BITS>().0;
     for (eight, group) in numbers.as_chunks_mut::<8>().0.iter_mut().zip(groups) {
@@ -91,7 +91,7 @@ mod tests {
     fn numbers_are_taken_from_their_bits() {
         let shard = Shard { lowest: -1.0, step: 0.5 };
         let mut numbers = [0.0; 8];
-        // 0, 1, 2 … 7 in three bits each, the first in the lowest.
+        // 0, 1, 2 … 7 in three bits each, the first in the lowest bits.
         let word = (0..8_u32).map(|value| value << (3 * value)).sum::<u32>().to_le_bytes();
         unpack::<3>(&word[..3], 2, &shard, &mut numbers);
         assert_eq!(numbers.to_vec(), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]);

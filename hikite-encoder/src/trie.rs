@@ -1,5 +1,5 @@
-//! A double-array trie used where it lies: one 32-bit word per node, in the form of darts-clone. A child is found by an
-//! exclusive or of the node's place, its offset and the next byte.
+//! A double-array trie, used in place: one 32-bit unit per node, in the format of darts-clone. A child's index is the
+//! exclusive or of the node's index, its offset and the next byte.
 
 #[derive(Debug)]
 pub(crate) struct Trie {
@@ -15,7 +15,7 @@ impl Trie {
         Self { units: bytes.as_chunks().0 }
     }
 
-    /// Tells every key that `text` begins with, the shortest first: its length and its value.
+    /// Calls `found` with the length and the value of every key that is a prefix of `text`, shortest first.
     #[inline]
     pub(crate) fn prefixes(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
         let mut at = offset(self.unit(0));
@@ -32,14 +32,14 @@ impl Trie {
         }
     }
 
-    /// Beyond the end is a word that matches nothing.
+    /// Returns a unit, or one that matches nothing beyond the end.
     #[inline]
     fn unit(&self, at: usize) -> u32 {
         self.units.get(at).map_or(!VALUE, |unit| u32::from_le_bytes(*unit))
     }
 }
 
-/// Far offsets are written without their lowest eight bits.
+/// Returns a unit's offset; large ones are stored without their lowest eight bits.
 #[inline]
 fn offset(unit: u32) -> usize {
     ((unit >> 10) << ((unit & 0x200) >> 6)) as usize

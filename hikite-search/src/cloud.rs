@@ -1,5 +1,5 @@
-//! The cloud: whoever serves `POST /catalog/search`, another hikite for example. It is given the tools with the
-//! question, and keeps nothing that we know of.
+//! Client of a search service that implements `POST /catalog/search`, such as another hikite. Each request carries the
+//! tools along with the query.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::post::{BadPlace, Place, Post};
 #[derive(Debug)]
 pub struct Cloud(Post);
 
-/// What is told of a choice is cut here.
+/// Maximum length of a hit's explanation, in characters.
 const EXPLANATION_CHARS: usize = 500;
 
 impl Cloud {
@@ -83,7 +83,7 @@ struct Found {
     explanation: Option<String>,
 }
 
-/// Tools that were not sent are dropped, and so is a second word on the same. An answer that names only such is none.
+/// Parses the response. Hits for unknown tools and repeated hits are dropped; a response with no other hits is invalid.
 fn read(answer: &Raw, tools: &[Available], limit: usize) -> Option<Vec<Chosen>> {
     let answer: Answer = answer.decode().ok()?;
     let mut sent: HashMap<String, &Available> =

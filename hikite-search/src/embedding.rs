@@ -1,4 +1,4 @@
-//! Vectors of a model behind an OpenAI-compatible `/embeddings`.
+//! Embedding client for an OpenAI-compatible `/embeddings` endpoint.
 
 use hikite_core::json::Raw;
 use hikite_core::search::encoder::Vector;
@@ -14,11 +14,11 @@ pub struct Embedding {
     post: Post,
     wanted: String,
     dimensions: Option<usize>,
-    /// The model's name with all that changes its vectors.
+    /// Model name, including everything that changes its vectors.
     model: String,
 }
 
-/// More numbers than any model gives.
+/// Maximum dimension, above that of any model.
 const DIMENSIONS: usize = 8192;
 
 impl Embedding {
@@ -76,7 +76,7 @@ struct Embedded {
     embedding: Vec<f32>,
 }
 
-/// As many vectors as there were texts, all of one length, in the order of the texts.
+/// Parses the response: one vector per text, all of one dimension, in the order of the texts.
 fn read(answer: &Raw, texts: usize) -> Option<Vec<Vector>> {
     let answer: Answer = answer.decode().ok()?;
     let mut vectors: Vec<Option<Vector>> = vec![None; texts];

@@ -1,5 +1,5 @@
-//! Search with the help of others: the cloud, and models behind OpenAI-compatible addresses. Every answer is read
-//! strictly and within limits; what is wrong in any way is a `Trouble`, and search goes on without it.
+//! Remote search: a search service, and embedding and reranking models behind OpenAI-compatible endpoints. Every
+//! response is parsed strictly and within limits; any failure is a `Trouble`, and search continues without it.
 
 mod cloud;
 mod embedding;

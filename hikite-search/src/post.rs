@@ -1,5 +1,5 @@
-//! One question to another's address and its answer, within a time and a size. What goes wrong is told once in the
-//! log, not with every search.
+//! JSON POST requests to a configured endpoint, with a timeout and a response size limit. A failure is logged once, not
+//! with every search.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,17 +11,17 @@ use hikite_egress::{Client, Content, SendError, read};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, StatusCode, Uri};
 
-/// Where to ask, as the owner configured it.
+/// A configured search endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The whole address, the path of the call included.
+    /// Full URL, including the path of the call.
     pub url: Secret,
-    /// Sent as a bearer.
+    /// Bearer token.
     pub token: Option<Secret>,
     pub timeout: Duration,
 }
 
-/// A place that nothing can be sent to.
+/// An endpoint that cannot be used, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadPlace(pub &'static str);
 
@@ -31,12 +31,12 @@ pub(crate) struct Post {
     url: Uri,
     headers: HeaderMap,
     timeout: Duration,
-    /// What is asked, in the words of the log.
+    /// Name of the endpoint in logs.
     what: &'static str,
     is_well: AtomicBool,
 }
 
-/// The largest answer that is read: a thousand vectors of a large model.
+/// Maximum response size: a thousand vectors of a large model.
 const ANSWER_BYTES: usize = 32 << 20;
 
 impl Post {
@@ -54,7 +54,7 @@ impl Post {
         Ok(Self { client, url, headers, timeout: place.timeout, what, is_well: AtomicBool::new(true) })
     }
 
-    /// Sends the body and has the answer read; only what `read` understands is an answer.
+    /// Sends a body and parses the response with `read`; a response that `read` rejects is an error.
     pub(crate) async fn ask<T>(
         &self,
         body: Vec<u8>,

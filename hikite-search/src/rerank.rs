@@ -1,5 +1,4 @@
-//! Results put in order by a model behind `/rerank`, in the shape that Jina, Cohere and most servers of open models
-//! share.
+//! Reranking client for a `/rerank` endpoint, in the format shared by Jina, Cohere and most open-model servers.
 
 use hikite_core::json::Raw;
 use hikite_core::search::provider::{Reranker, Trouble};
@@ -54,7 +53,7 @@ struct Ranked {
     relevance_score: f64,
 }
 
-/// Places of documents that were sent, each once.
+/// Parses the response: indexes of documents with their scores, each at most once, best first.
 fn read(answer: &Raw, documents: usize) -> Option<Vec<(usize, f64)>> {
     let answer: Answer = answer.decode().ok()?;
     let mut seen = vec![false; documents];

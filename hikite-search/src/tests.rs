@@ -1,4 +1,4 @@
-//! What others do wrong, on a fake server: it all ends in time, as the right kind of trouble.
+//! Failures of remote search services, tested against a mock server: each ends in time, as the right kind of error.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn tools() -> Vec<Available> {
     vec![tool("a"), tool("b")]
 }
 
-/// What the cloud chooses when the server answers like this.
+/// Returns the cloud search client's hits for a given response.
 async fn cloud(answer: Answer) -> Result<Vec<Chosen>, Trouble> {
     let api = Api::start().await;
     api.answer("/x", answer);

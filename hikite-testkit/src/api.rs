@@ -1,5 +1,5 @@
-//! A small HTTP service for tools that are requests: it counts what reaches it, remembers how it looked, and answers
-//! as it is told – status, headers, delay, cut off in the middle. Untold, it answers with the request itself as JSON.
+//! A mock HTTP service for tools that send requests. It counts and records requests and answers as scripted: status,
+//! headers, delay, or a connection cut midway. Without a script it echoes the request as JSON.
 
 mod answer;
 mod serve;
@@ -21,19 +21,19 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use answer::Answer;
 
-/// The running service. Dropping it ends it, with every connection.
+/// A running mock service. Dropping it stops it and closes every connection.
 #[derive(Debug)]
 pub struct Api {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// A request as it arrived, body and all.
+/// A received request, including its body.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub method: String,
     pub path: String,
-    /// As it stood in the address; empty if there was none.
+    /// Query string; empty if there was none.
     pub query: String,
     pub headers: http::HeaderMap,
     pub body: Bytes,
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     tasks: TaskTracker,
 }
 
-/// Answers to give once each, and the one to give ever after.
+/// Responses to use once each, and the one to use afterwards.
 #[derive(Debug, Default)]
 struct Script {
     once: VecDeque<Answer>,
@@ -56,12 +56,12 @@ struct Script {
 }
 
 impl Api {
-    /// Listens on a free loopback port.
+    /// Starts the service on a free loopback port.
     pub async fn start() -> Self {
         Self::at("127.0.0.1").await
     }
 
-    /// The same on another address of this machine.
+    /// Starts the service on another address of this machine.
     pub async fn at(host: &str) -> Self {
         let listener = TcpListener::bind((host, 0)).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
@@ -78,18 +78,18 @@ impl Api {
         format!("http://{}{path}", self.address)
     }
 
-    /// Answers every request to this path like this from now on.
+    /// Sets the response to every later request to this path.
     pub fn answer(&self, path: &str, answer: Answer) {
         let script = Script { once: VecDeque::new(), always: Some(answer) };
         self.shared.scripts.lock().insert(path.to_owned(), script);
     }
 
-    /// Answers the next requests to this path like this, one each; what was told before holds after them.
+    /// Queues responses to the next requests to this path; the permanent response applies after them.
     pub fn script(&self, path: &str, answers: impl IntoIterator<Item = Answer>) {
         self.shared.scripts.lock().entry(path.to_owned()).or_default().once.extend(answers);
     }
 
-    /// Requests so far, those that were cut off among them.
+    /// Returns the number of requests so far, including those that were cut off.
     pub fn count(&self) -> usize {
         self.shared.seen.lock().len()
     }
@@ -102,7 +102,7 @@ impl Api {
         self.shared.seen.lock().clone()
     }
 
-    /// The last one to an address.
+    /// Returns the last request to a path.
     pub fn last_of(&self, path: &str) -> Seen {
         self.seen().into_iter().rfind(|seen| seen.path == path).expect("a request")
     }
@@ -111,12 +111,12 @@ impl Api {
         self.shared.seen.lock().last().cloned().expect("a request")
     }
 
-    /// Connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::Relaxed)
     }
 
-    /// Closes everything and waits until nothing of it runs.
+    /// Stops the service and waits until all its tasks have ended.
     pub async fn stop(self) {
         self.shared.shutdown.cancel();
         self.shared.tasks.close();
@@ -135,12 +135,12 @@ impl Seen {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The body as JSON, `null` if it is none.
+    /// Returns the body as JSON, or `null` if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// What an untold service answers.
+    /// Returns the request as JSON, the default response.
     fn echo(&self) -> Value {
         let headers: serde_json::Map<String, Value> = self
             .headers
@@ -153,7 +153,7 @@ impl Seen {
 }
 
 impl Shared {
-    /// Notes the request and says what to answer.
+    /// Records the request and chooses the response.
     fn take(&self, seen: Seen) -> Answer {
         let told = self
             .scripts

@@ -1,5 +1,5 @@
-//! An authorization server and the MCP server that it guards, both on loopback ports and both strict: exact redirects,
-//! PKCE, one resource, codes and refresh tokens that are good once. Told to, they do single things wrong.
+//! A mock authorization server and the MCP server that it protects, both on loopback ports and both strict: exact
+//! redirect URIs, PKCE, one resource, single-use codes and refresh tokens. Tests can inject single faults.
 
 mod guarded;
 mod issue;
@@ -21,39 +21,39 @@ use parking_lot::Mutex;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Both servers. Dropping it ends them.
+/// Both servers. Dropping it stops them.
 #[derive(Debug)]
 pub struct Authority {
     shared: Arc<Shared>,
     shutdown: CancellationToken,
 }
 
-/// What is done wrong, or otherwise.
+/// Faults and deviations to inject.
 #[derive(Debug, Clone, Default)]
 pub struct Wrong {
-    /// The issuer in the metadata.
+    /// Issuer in the metadata.
     pub issuer: Option<String>,
-    /// The `iss` of the redirect; an empty one is left out.
+    /// `iss` of the redirect; omitted if empty.
     pub answered_issuer: Option<String>,
-    /// PKCE is not announced.
+    /// Omits PKCE from the metadata.
     pub no_pkce: bool,
-    /// Where the token endpoint sends requests on to.
+    /// Redirect target of the token endpoint.
     pub token_elsewhere: Option<String>,
-    /// Where the metadata of the authorization server sends requests on to.
+    /// Redirect target of the authorization server metadata.
     pub metadata_elsewhere: Option<String>,
-    /// The `resource` in the metadata of the MCP server.
+    /// `resource` in the metadata of the MCP server.
     pub resource: Option<String>,
-    /// Where the MCP server says it describes itself.
+    /// Metadata URL that the MCP server announces.
     pub described_at: Option<String>,
-    /// The authorization servers that the MCP server names.
+    /// Authorization servers that the MCP server names.
     pub servers: Option<Vec<String>>,
-    /// Nobody is registered.
+    /// Disables client registration.
     pub no_registration: bool,
-    /// No refresh tokens are given.
+    /// Issues no refresh tokens.
     pub no_refresh: bool,
 }
 
-/// What reached one of the two.
+/// A request that reached either server.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
@@ -71,18 +71,18 @@ pub(crate) struct Shared {
     next: AtomicU64,
 }
 
-/// What was given out.
+/// Issued credentials.
 #[derive(Debug, Default)]
 struct Books {
-    /// Ways back by client.
+    /// Redirect URIs by client.
     clients: HashMap<String, Vec<String>>,
     codes: HashMap<String, Code>,
     access: HashSet<String>,
-    /// Refresh tokens that are good.
+    /// Valid refresh tokens.
     refresh: HashSet<String>,
-    /// And those that were.
+    /// Used refresh tokens.
     used: HashSet<String>,
-    /// Whether one of the latter came again.
+    /// `true` once a used refresh token was presented again.
     replayed: bool,
 }
 
@@ -128,7 +128,7 @@ impl Authority {
         Self { shared, shutdown }
     }
 
-    /// The address of the MCP server.
+    /// Returns the URL of the MCP server.
     pub fn url(&self) -> String {
         self.shared.resource()
     }
@@ -141,35 +141,35 @@ impl Authority {
         *self.shared.wrong.lock() = wrong;
     }
 
-    /// Everything that reached either of them.
+    /// Returns every request that reached either server.
     pub fn seen(&self) -> Vec<Request> {
         self.shared.seen.lock().clone()
     }
 
-    /// Requests whose path and body hold these.
+    /// Counts the requests to a path whose body contains a text.
     pub fn count(&self, path: &str, body: &str) -> usize {
         let seen = self.shared.seen.lock();
         seen.iter().filter(|request| request.path == path && request.body.contains(body)).count()
     }
 
-    /// No access token is good any more; refresh tokens are.
+    /// Invalidates all access tokens but no refresh token.
     pub fn expire(&self) {
         self.shared.books.lock().access.clear();
     }
 
-    /// No token is good any more.
+    /// Invalidates all tokens.
     pub fn revoke(&self) {
         let mut books = self.shared.books.lock();
         books.access.clear();
         books.refresh.clear();
     }
 
-    /// Whether a refresh token came twice.
+    /// Returns `true` if a refresh token was presented twice.
     pub fn was_replayed(&self) -> bool {
         self.shared.books.lock().replayed
     }
 
-    /// Every secret that was given out so far.
+    /// Returns every token issued so far.
     pub fn secrets(&self) -> Vec<String> {
         let books = self.shared.books.lock();
         books.access.iter().chain(&books.refresh).chain(&books.used).cloned().collect()
@@ -200,7 +200,7 @@ impl Shared {
         });
     }
 
-    /// A secret that is easy to find where it should not be.
+    /// Creates a secret that is easy to find in leaked output.
     fn fresh(&self, kind: &str) -> String {
         format!("canary-{kind}-{}", self.next.fetch_add(1, Ordering::Relaxed))
     }

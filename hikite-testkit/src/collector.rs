@@ -1,5 +1,5 @@
-//! A small OTLP receiver: takes traces and metrics over HTTP with protobuf, and tells a test what it was sent. It can
-//! also be a bad one, that refuses everything or never answers.
+//! A small OTLP receiver for tests: accepts traces and metrics over HTTP with protobuf and exposes them. It can also
+//! reject every request or never answer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How it treats what it is sent.
+/// Behavior towards requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
     Takes,
@@ -32,26 +32,26 @@ pub enum Mood {
     Hangs,
 }
 
-/// A span as a test looks at it. Ids are hexadecimal; a span without a parent has an empty one.
+/// A received span. Ids are hexadecimal; a root span has an empty parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     pub trace: String,
     pub id: String,
     pub parent: String,
     pub name: String,
-    /// 2 is a server's, 3 a client's.
+    /// OTLP span kind: 2 for server, 3 for client.
     pub kind: i32,
     pub attributes: Attributes,
     pub failed: bool,
-    /// The traces it is linked to.
+    /// Ids of the linked traces.
     pub links: Vec<String>,
-    /// Of whoever sent it.
+    /// Resource attributes of the sender.
     pub resource: Attributes,
 }
 
 pub type Attributes = BTreeMap<String, String>;
 
-/// One series of a metric: its number, or how many durations it has counted.
+/// One series of a metric: its value, or the count of a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     pub name: String,
@@ -60,7 +60,7 @@ pub struct Series {
     pub value: f64,
 }
 
-/// Listens on a free loopback port; dropping it ends it.
+/// A running receiver on a free loopback port. Dropping it stops it.
 #[derive(Debug)]
 pub struct Collector {
     address: SocketAddr,
@@ -98,17 +98,17 @@ impl Collector {
         Self { address, received, shutdown }
     }
 
-    /// What the config names as the endpoint.
+    /// Returns the URL to configure as the OTLP endpoint.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Every span so far, in the order of their ends.
+    /// Returns every span so far, in the order they ended.
     pub fn spans(&self) -> Vec<Span> {
         self.received.spans.lock().clone()
     }
 
-    /// The series of the last message that had any of that name.
+    /// Returns the series of the last message that contained this metric.
     pub fn series(&self, name: &str) -> Vec<Series> {
         self.received.series.lock().iter().filter(|series| series.name == name).cloned().collect()
     }
@@ -117,14 +117,14 @@ impl Collector {
         self.received.requests.lock().len()
     }
 
-    /// A header of every request so far.
+    /// Returns a header of every request so far.
     pub fn headers(&self, name: &str) -> Vec<Option<String>> {
         let requests = self.received.requests.lock();
         let value = |headers: &HeaderMap| Some(headers.get(name)?.to_str().ok()?.to_owned());
         requests.iter().map(|(headers, _)| value(headers)).collect()
     }
 
-    /// Whether anything it was sent holds these bytes.
+    /// Returns `true` if any request body contains this text.
     pub fn saw(&self, text: &str) -> bool {
         let holds = |body: &Bytes| body.windows(text.len()).any(|window| window == text.as_bytes());
         self.received.requests.lock().iter().any(|(_, body)| holds(body))
@@ -138,7 +138,7 @@ impl Drop for Collector {
 }
 
 impl Received {
-    /// Notes the request; how it is answered if not with success.
+    /// Records the request and returns the response, unless it is to succeed.
     async fn treat(&self, headers: HeaderMap, body: &Bytes) -> Option<Response> {
         self.requests.lock().push((headers, body.clone()));
         match self.mood {

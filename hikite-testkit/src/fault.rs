@@ -1,6 +1,5 @@
-//! A TCP proxy that breaks connections on command: refuse, delay, stall, cut after so many
-//! bytes. It knows nothing of what it carries. Faults can be changed while it runs and take
-//! hold of open connections too.
+//! A TCP proxy that breaks connections on command: refuse, delay, stall, or cut after a number of bytes. It does not
+//! inspect what it forwards. Faults can be changed while it runs and also apply to open connections.
 
 mod lane;
 #[cfg(test)]
@@ -22,27 +21,27 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// What goes wrong at present. The default is nothing.
+/// Faults in effect; none by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// New connections are refused by the operating system; open ones stay.
+    /// Makes the operating system refuse new connections; open ones stay.
     pub refuse: bool,
-    /// The first cut ends the fault: what connects after it is carried well.
+    /// Clears the fault at the first cut, so that later connections work.
     pub once: bool,
-    /// From the client to the server.
+    /// Faults from client to server.
     pub to_server: Lane,
-    /// From the server to the client.
+    /// Faults from server to client.
     pub to_client: Lane,
 }
 
-/// What goes wrong in one direction.
+/// Faults of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lane {
-    /// Every piece of data waits this long.
+    /// Delay of every chunk of data.
     pub delay: Duration,
-    /// Nothing passes, nothing closes.
+    /// Holds back all data and keeps the connection open.
     pub stall: bool,
-    /// The connection is closed both ways once so many bytes have passed since the fault was set.
+    /// Closes the connection in both directions after this many bytes since the fault was set.
     pub cut_after: Option<usize>,
 }
 
@@ -57,7 +56,7 @@ impl Fault {
         Self { to_server: lane, to_client: lane, ..Self::default() }
     }
 
-    /// Lets requests through and holds back answers.
+    /// Forwards requests and holds back responses.
     pub fn stall() -> Self {
         Self { to_client: Lane { stall: true, ..Lane::default() }, ..Self::default() }
     }
@@ -76,7 +75,7 @@ impl Fault {
     }
 }
 
-/// The running proxy. Dropping it closes everything.
+/// A running proxy. Dropping it closes everything.
 #[derive(Debug)]
 pub struct FaultProxy {
     address: SocketAddr,
@@ -90,9 +89,9 @@ struct Shared {
     target: parking_lot::Mutex<SocketAddr>,
     accepted: AtomicUsize,
     open: AtomicUsize,
-    /// Replaced at every cut, so that connections after it live.
+    /// Replaced at every cut, so that later connections stay open.
     cut: parking_lot::Mutex<CancellationToken>,
-    /// Likewise at every freeze.
+    /// Replaced at every freeze.
     frozen: parking_lot::Mutex<CancellationToken>,
     shutdown: CancellationToken,
     tasks: TaskTracker,
@@ -123,48 +122,48 @@ impl FaultProxy {
         self.address
     }
 
-    /// Changes what goes wrong; returns once new connections meet it.
+    /// Sets the faults; returns once new connections are subject to them.
     pub async fn set(&self, fault: Fault) {
         self.fault.send_replace(fault);
         let mut listening = self.listening.clone();
-        // Fails only when the proxy has ended, and then nobody connects.
+        // Fails only when the proxy has stopped, and then nothing connects.
         let _ = listening.wait_for(|listening| *listening != fault.refuse).await;
     }
 
-    /// What goes wrong at present.
+    /// Returns the faults in effect.
     pub fn fault(&self) -> Fault {
         *self.fault.borrow()
     }
 
-    /// Leads new connections elsewhere, and ends the others.
+    /// Directs new connections to another target and closes the open ones.
     pub fn lead_to(&self, target: SocketAddr) {
         *self.shared.target.lock() = target;
         self.cut();
     }
 
-    /// Closes every open connection now.
+    /// Closes every open connection.
     pub fn cut(&self) {
         let next = self.shared.shutdown.child_token();
         std::mem::replace(&mut *self.shared.cut.lock(), next).cancel();
     }
 
-    /// Open connections carry nothing from now on and stay open; what connects later is carried well. So it looks when a
-    /// server is gone without a word and another has taken its address.
+    /// Stops forwarding on open connections without closing them; later connections work. A client sees the same when a
+    /// server vanishes and another takes over its address.
     pub fn freeze(&self) {
         std::mem::take(&mut *self.shared.frozen.lock()).cancel();
     }
 
-    /// Connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn accepted(&self) -> usize {
         self.shared.accepted.load(Ordering::Relaxed)
     }
 
-    /// Connections open now.
+    /// Returns the number of open connections.
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::Relaxed)
     }
 
-    /// Closes everything and waits until nothing of it runs.
+    /// Closes everything and waits until all tasks have ended.
     pub async fn stop(self) {
         self.shared.shutdown.cancel();
         self.shared.tasks.close();
@@ -178,8 +177,7 @@ impl Drop for FaultProxy {
     }
 }
 
-/// Gives the port back while connections are to be refused, because a listener that
-/// accepts and closes is not the same thing to a client.
+/// Releases the port while connections are to be refused: to a client, accepting and closing is not the same.
 async fn accept(
     shared: Arc<Shared>,
     listener: TcpListener,
@@ -221,12 +219,12 @@ async fn connection(shared: Arc<Shared>, client: TcpStream, faults: watch::Sende
     shared.open.fetch_add(1, Ordering::Relaxed);
     let mut forward = std::pin::pin!(forward(&shared, client, faults.subscribe()));
     tokio::select! {
-        // Either side may leave at any time; the other then sees the end of its connection.
+        // Either side may disconnect at any time; the other then sees the end of its connection.
         end = &mut forward => if end.is_err_and(|error| lane::is_cut(&error)) {
             faults.send_if_modified(|fault| fault.once && std::mem::take(fault) != Fault::default());
         },
         () = cut.cancelled() => {}
-        // Its sockets are held, and nobody reads them.
+        // The sockets stay open and unread.
         () = frozen.cancelled() => cut.cancelled().await,
     }
     shared.open.fetch_sub(1, Ordering::Relaxed);

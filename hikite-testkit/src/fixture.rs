@@ -1,8 +1,7 @@
-//! A fixture upstream: an MCP server of our own, written against the specification and
-//! not against an SDK, so that tests choose what an upstream says and how it misbehaves.
-//! It runs inside a test on a loopback port or as the program `fixture-upstream`.
-//! It refuses to be lenient where the specification says MUST: a gateway that breaks a
-//! session rule shall see a test fail.
+//! A fixture upstream: an MCP server written against the specification instead of an SDK, so that tests choose what an
+//! upstream says and how it misbehaves. It runs inside a test on a loopback port or as the program `fixture-upstream`.
+//! It refuses to be lenient where the specification says MUST, so that a gateway that breaks a session rule fails a
+//! test.
 
 mod call;
 mod catalog;
@@ -28,5 +27,5 @@ pub use options::{Answer, Options};
 pub use play::Play;
 pub use server::Received;
 
-/// How a line on stderr begins that tells of a message which broke the published schema.
+/// Prefix of a stderr line that reports a message which violates the published schema.
 pub const VIOLATION: &str = "fixture-upstream: schema: ";

@@ -1,6 +1,5 @@
-//! The real program in a test: `hikite serve` as a process on a free loopback port, with a config and a data
-//! folder of its own, and clients of our own in front of it. Dropping it kills it and demands that nothing it
-//! started is left.
+//! The real program in a test: `hikite serve` as a process on a free loopback port, with its own config and data
+//! folder, and test clients. Dropping it kills it and asserts that no process it started is left.
 
 mod client;
 mod command;
@@ -31,9 +30,9 @@ pub use http::{Connection, Failed, Reply, Request, Stream};
 pub use process::{Process, hang_up, is_alive, kill, marked};
 pub use stateless::{Envelope, Listening, Outcome, REVISION, Running, Stateless, Through, encode};
 
-/// Every wait in a test ends here.
+/// Limit of every wait in a test.
 pub const LIMIT: Duration = Duration::from_secs(10);
-/// For processes to be gone once their reason to live is.
+/// Time for orphaned processes to exit.
 const GONE: Duration = Duration::from_secs(5);
 
 /// A running gateway.
@@ -54,8 +53,8 @@ impl TestGateway {
         Self::start_in(programs, folder, config).await
     }
 
-    /// The same without flags: where it listens and keeps its data is the file's to say. The data folder that
-    /// it starts with must be `data`, and it must be reachable at 127.0.0.1.
+    /// Starts the program without flags: the config file sets the listen address and the data folder. That folder must
+    /// be `data`, and the address reachable at 127.0.0.1.
     pub async fn start_by_file(programs: &Programs, config: Value) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite_by_file(folder.path());
@@ -63,7 +62,7 @@ impl TestGateway {
         Self::run_in(programs, folder, config, command).await
     }
 
-    /// The same by file alone with more variables in its environment.
+    /// Starts the program without flags, with additional environment variables.
     pub async fn start_by_file_with(programs: &Programs, config: Value, variables: &[(&str, &str)]) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite_by_file(folder.path());
@@ -71,7 +70,7 @@ impl TestGateway {
         Self::run_in(programs, folder, config, command).await
     }
 
-    /// The same with more variables in its environment.
+    /// Starts the program with additional environment variables.
     pub async fn start_with(programs: &Programs, config: Value, variables: &[(&str, &str)]) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite(folder.path());
@@ -79,7 +78,7 @@ impl TestGateway {
         Self::run_in(programs, folder, config, command).await
     }
 
-    /// The program with a line of shell before it, like `ulimit -n 64`.
+    /// Starts the program from a shell after a line such as `ulimit -n 64`.
     pub async fn start_after(programs: &Programs, config: Value, line: &str) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let program = programs.hikite(folder.path());
@@ -119,7 +118,7 @@ impl TestGateway {
         self.address
     }
 
-    /// Where clients connect. An empty surface is the config's own.
+    /// Returns the MCP URL of a surface; an empty surface is the configured default.
     pub fn url(&self, surface: &str) -> String {
         format!("http://{}{}", self.address, path(surface))
     }
@@ -140,33 +139,33 @@ impl TestGateway {
         self.folder.path().join("hikite.json")
     }
 
-    /// What it wrote to stderr so far.
+    /// Returns stderr so far.
     pub fn stderr(&self) -> String {
         self.stderr.lock().clone()
     }
 
-    /// Waits until stderr holds the text.
+    /// Waits until stderr contains the text.
     pub async fn says(&self, text: &str) {
         let said = eventually(|| self.stderr.lock().contains(text)).await;
         assert!(said, "`{text}` was not said:\n{}", self.stderr());
     }
 
-    /// Everything it started that still lives, however far away in the family.
+    /// Returns all living descendants, including reparented ones.
     pub fn descendants(&self) -> Vec<Process> {
         process::marked(self.folder.path()).into_iter().filter(|process| process.pid != self.pid()).collect()
     }
 
-    /// Waits until it has no descendants.
+    /// Waits until there are no descendants, and returns `true` if so.
     pub async fn has_no_descendants(&self) -> bool {
         within(GONE, || self.descendants().is_empty()).await
     }
 
-    /// Its dead children that it has not reaped.
+    /// Returns its unreaped dead children.
     pub fn zombies(&self) -> Vec<Process> {
         process::zombies_of(self.pid())
     }
 
-    /// A client that can be asked nothing, with a session.
+    /// Opens a session client that declares no capabilities.
     pub async fn client(&self, surface: &str) -> Client {
         self.client_with(surface, Hello::default()).await
     }
@@ -175,12 +174,12 @@ impl TestGateway {
         Client::over_http(self.address, &path(surface), Some(&self.token), hello).await
     }
 
-    /// A client of the revision without sessions.
+    /// Creates a client of the stateless revision.
     pub fn stateless(&self, surface: &str, envelope: Envelope) -> Stateless {
         Stateless::over_http(self.address, &path(surface), Some(&self.token), envelope)
     }
 
-    /// One HTTP request with the token, as any client would send it.
+    /// Creates an HTTP request with the token.
     pub fn request(&self, method: &str, path: &str) -> Request {
         Request::new(method, path).header("authorization", &format!("Bearer {}", self.token))
     }
@@ -189,7 +188,7 @@ impl TestGateway {
         request.send(self.address).await
     }
 
-    /// Replaces the config file; a running gateway follows it.
+    /// Replaces the config file, which a running gateway reloads.
     pub fn write_config(&self, config: &Value) {
         self.write_text(&without_services(config).to_string());
     }
@@ -198,28 +197,29 @@ impl TestGateway {
         write(&self.folder, text);
     }
 
-    /// `SIGKILL`, and nothing else.
+    /// Kills the process with `SIGKILL`.
     pub fn kill9(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("our child");
     }
 
-    /// Asks for a reload.
+    /// Sends `SIGHUP`, which reloads the config.
     pub fn hang_up(&self) {
         process::signal(self.pid(), rustix::process::Signal::HUP);
     }
 
-    /// The kernel refuses every write to a file, as on a full disk, or takes them again. The program must ignore SIGXFSZ.
+    /// Makes the kernel refuse every file write, as on a full disk, or accept them again. The program must ignore
+    /// SIGXFSZ.
     pub fn fill_disk(&self, is_full: bool) {
         process::limit(self.pid(), rustix::process::Resource::Fsize, is_full.then_some(0));
     }
 
-    /// The soft limit of open files from now on.
+    /// Sets the soft limit of open files.
     pub fn limit_files(&self, files: u64) {
         process::limit(self.pid(), rustix::process::Resource::Nofile, Some(files));
     }
 
-    /// It does nothing until it is woken, as on a machine that is suspended.
+    /// Stops the process with `SIGSTOP`, as on a suspended machine.
     pub fn suspend(&self) {
         process::signal(self.pid(), rustix::process::Signal::STOP);
     }
@@ -232,7 +232,7 @@ impl TestGateway {
         process::signal(self.pid(), rustix::process::Signal::TERM);
     }
 
-    /// `SIGTERM`; waits for the end.
+    /// Sends `SIGTERM` and waits for the exit.
     pub async fn stop(&mut self) -> ExitStatus {
         self.terminate();
         self.exit().await
@@ -249,7 +249,7 @@ impl TestGateway {
         }
     }
 
-    /// The end, which may take as long as everything that is tried once more before.
+    /// Waits for an exit that may take as long as all final retries.
     pub async fn slow_exit(&mut self) -> ExitStatus {
         let begin = Instant::now();
         loop {
@@ -261,14 +261,14 @@ impl TestGateway {
         }
     }
 
-    /// Starts another where one ended, with the data that it left.
+    /// Starts a new process on the data of one that has ended.
     pub async fn start_again(self, config: Value) -> Self {
         let (programs, folder) = (self.programs.clone(), Arc::clone(&self.folder));
         drop(self);
         Self::start_in(&programs, folder, config).await
     }
 
-    /// Stops it and starts another in its place, with the data that the first one left.
+    /// Stops the process and starts a new one on its data.
     pub async fn restart(mut self, config: Value) -> Self {
         assert!(self.stop().await.success(), "{}", self.stderr());
         let (programs, folder) = (self.programs.clone(), Arc::clone(&self.folder));
@@ -276,7 +276,7 @@ impl TestGateway {
         Self::start_in(&programs, folder, config).await
     }
 
-    /// Runs another command of the program on the same config and data.
+    /// Runs another command of the program on this config and data.
     pub async fn run(&self, arguments: &[&str]) -> Run {
         self.programs.run(self.folder.path(), arguments).await
     }
@@ -284,7 +284,7 @@ impl TestGateway {
 
 impl Drop for TestGateway {
     fn drop(&mut self) {
-        // Both fail only if it has ended and been reaped.
+        // Both fail only if it has exited and been reaped.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let begin = Instant::now();
@@ -305,7 +305,7 @@ impl Drop for TestGateway {
     }
 }
 
-/// Whether it becomes true within the limit of every wait.
+/// Returns `true` if the condition holds within `LIMIT`.
 pub async fn eventually(check: impl FnMut() -> bool) -> bool {
     within(LIMIT, check).await
 }
@@ -327,7 +327,7 @@ fn path(surface: &str) -> String {
     if surface.is_empty() { "/mcp".to_owned() } else { format!("/mcp?surface={surface}") }
 }
 
-/// The services that come with hikite are there only for tests that are about them.
+/// Disables the built-in services unless the config has a `modules` section.
 fn without_services(config: &Value) -> Value {
     let mut config = config.clone();
     if let Some(members) = config.as_object_mut() {
@@ -336,7 +336,7 @@ fn without_services(config: &Value) -> Value {
     config
 }
 
-/// Written beside and renamed: the gateway shall not read half a file.
+/// Writes the config to a temporary file and renames it, so that the gateway never reads half a file.
 fn write(folder: &TempDir, text: &str) {
     let beside = folder.path().join("hikite.json.new");
     std::fs::write(&beside, text).expect("a file");
@@ -363,7 +363,7 @@ async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
         let text = stderr.lock();
         let (_, after) = text.split_once("listening on http")?;
         let (_, after) = after.split_once("://")?;
-        // The token is written before, the snippets after.
+        // The token is printed before, the snippets after.
         after.split(|end: char| end.is_whitespace() || end == '"').next()?.parse().ok()
     };
     let begin = Instant::now();
@@ -381,7 +381,7 @@ async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
     }
 }
 
-/// The folder's mark, which every process below inherits.
+/// Returns the environment entry that marks every process of this folder.
 pub(crate) fn mark(folder: &Path) -> String {
     format!("TMPDIR={}", folder.display())
 }

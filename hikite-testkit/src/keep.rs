@@ -1,4 +1,4 @@
-//! Secrets in memory, and a key that signs: what hikite has the vault for.
+//! An in-memory credential store and a signing key, in place of the vault.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -34,7 +34,7 @@ impl Keep for Memory {
 pub struct Key(SigningKey);
 
 impl Key {
-    /// From PEM.
+    /// Reads a key from PEM.
     pub fn read(pem: &Secret) -> Result<Self, String> {
         SigningKey::from_pem(pem).map(Self).map_err(|why| why.to_string())
     }

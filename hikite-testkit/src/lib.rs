@@ -1,8 +1,7 @@
-//! What the tests of hikite need and no release contains: an upstream MCP server that does exactly what it is told,
-//! well or badly, an HTTP service that does the same, a TCP proxy that breaks connections, the program itself as a
-//! process with clients in front of it, a real PostgreSQL, a provider of accounts, a receiver of traces and metrics, and
-//! the published schemas of the protocol, which every message in a test is held against. Nothing here is used by the
-//! program itself.
+//! Test support that no release contains: an upstream MCP server that behaves or misbehaves as told, a mock HTTP
+//! service, a TCP proxy that breaks connections, the program as a process with clients, a real PostgreSQL, mock account
+//! and authorization servers, an OTLP receiver, and the published protocol schemas that every message in a test is
+//! validated against. The program itself uses nothing from here.
 
 pub mod api;
 pub mod authority;

@@ -1,5 +1,5 @@
-//! A real PostgreSQL from this machine's own programs: one server per test program, a database per test. It listens
-//! on a socket in a folder of its own, and ends with the test program however that ends.
+//! A real PostgreSQL from the installed programs: one server per test program, one database per test. It listens on a
+//! socket in its own folder and stops with the test program, even if that is killed.
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -15,8 +15,8 @@ use std::{
 
 static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
 
-/// The guard of a server: makes it, tells that it runs, waits for the end of its own input, and ends it. That input
-/// is held open by the test program alone, so that it ends even with a program that is killed.
+/// Guard script of a server: initializes and starts it, reports that it runs, waits for the end of its stdin, and stops
+/// it. Only the test program holds that stdin open, so it also ends when the program is killed.
 const GUARD: &str = r#"
 programs=$1 folder=$2 options=$3
 # Whoever waits for a word from here may be gone; the rest is done all the same.
@@ -38,21 +38,21 @@ cd / && rm -rf "$folder"
 #[derive(Debug)]
 pub struct Server {
     folder: PathBuf,
-    /// Where it listens beside its socket.
+    /// TCP port in addition to the socket.
     port: Option<u16>,
     programs: PathBuf,
-    /// The other end of the guard's input.
+    /// Holds the guard's stdin open.
     guard: Child,
     databases: AtomicU32,
 }
 
 impl Server {
-    /// One for this test alone, which may do to it what it likes. Others use [`database`].
+    /// Starts a private server that the test may stop or crash. Other tests use [`database`].
     pub fn start() -> Self {
         Self::start_at(None)
     }
 
-    /// The same, which also listens on a loopback port, so that what is between it and hikite can break.
+    /// Starts a private server that also listens on a loopback port, so that the connection to hikite can be broken.
     pub fn start_on_tcp() -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = free.local_addr().expect("bound").port();
@@ -66,7 +66,7 @@ impl Server {
         let folder = folder(user);
         let mut command = Command::new("sh");
         command.args(["-c", GUARD, "guard"]).arg(&programs).arg(&folder).arg(options(&folder, port));
-        // A group of its own: what a terminal sends to the tests is not for the guard.
+        // Its own process group, so that signals from the terminal do not reach the guard.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         if let Some((uid, gid)) = user {
             command.uid(uid).gid(gid);
@@ -83,7 +83,7 @@ impl Server {
         Self { folder, port, programs, guard, databases: AtomicU32::new(0) }
     }
 
-    /// The address of a new database.
+    /// Creates a database and returns its URL.
     pub fn database(&self) -> String {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(self.programs.join("createdb"));
@@ -98,18 +98,18 @@ impl Server {
         format!("postgres://hikite:not-asked-for@{socket}/{name}")
     }
 
-    /// Where it listens, if it does on a port.
+    /// Returns the TCP address, if it has one.
     pub fn address(&self) -> Option<SocketAddr> {
         Some(SocketAddr::from(([127, 0, 0, 1], self.port?)))
     }
 
-    /// Ends every process of it at once, as a power cut would, and starts it again.
+    /// Kills every process of the server at once, as a power cut would, and restarts it.
     pub fn crash(&self) {
         self.control("stop", "--mode=immediate");
         self.start_again();
     }
 
-    /// Ends it as whoever looks after it would.
+    /// Stops the server as an administrator would.
     pub fn stop(&self) {
         self.control("stop", "--mode=fast");
     }
@@ -142,16 +142,17 @@ fn options(folder: &Path, port: Option<u16>) -> String {
     format!("-k '{}' {listens}", folder.display())
 }
 
-/// The address of a new, empty database on the server that all tests of this program share.
+/// Creates an empty database on the server shared by all tests of this program and returns its URL.
 pub fn database() -> String {
     SERVER.database()
 }
 
-/// Where `initdb` and its like are. Without them the tests fail: PostgreSQL is half of what they are for.
+/// Returns the folder of `initdb` and the other programs. Without them the tests fail: PostgreSQL is half of their
+/// subject.
 fn programs() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    // Debian keeps them out of the way, a folder for each version.
+    // Debian installs them outside `PATH`, in a folder per version.
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     found.extend(versions.map(|version| version.path().join("bin")));
     let whole = |folder: &PathBuf| {
@@ -165,7 +166,7 @@ fn programs() -> PathBuf {
     folder
 }
 
-/// PostgreSQL refuses to run as root: then it is somebody else's.
+/// Returns the user to run as if the tests run as root, which PostgreSQL refuses.
 fn unprivileged() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
@@ -179,7 +180,7 @@ fn unprivileged() -> Option<(u32, u32)> {
     Some(id("postgres").or_else(|| id("nobody")).expect("a user `postgres` or `nobody`"))
 }
 
-/// A folder of the server's user, where that user can get at it. The guard removes it.
+/// Creates a folder that the server's user owns and can reach. The guard removes it.
 fn folder(user: Option<(u32, u32)>) -> PathBuf {
     let mut builder = tempfile::Builder::new();
     builder.prefix("hikite-pg-");

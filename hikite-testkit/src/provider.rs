@@ -1,7 +1,7 @@
-//! A provider of accounts as strict as they come: it counts who asks for tokens, checks the app, PKCE and the redirect,
-//! gives a code and a refresh token for one use alone, and takes an access token only while it lives. By default a
-//! refresh token that was used is no longer taken; `forgiving` takes the one before the newest until the newest was
-//! used, as providers do that think of answers that never arrived.
+//! A strict mock account provider. It counts token requests, checks the client, PKCE and the redirect URI, issues
+//! single-use codes and refresh tokens, and accepts an access token only while it is valid. A used refresh token is
+//! rejected by default; with `forgiving` the previous one is accepted until the newest was used, like providers that
+//! account for lost responses.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -32,7 +32,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub const CLIENT_ID: &str = "hikite-app";
 pub const CLIENT_SECRET: &str = "app-secret-canary";
 
-/// The running provider. Dropping it ends it.
+/// A running provider. Dropping it stops it.
 #[derive(Debug)]
 pub struct Provider {
     address: SocketAddr,
@@ -45,14 +45,14 @@ struct Shared {
     requests: AtomicUsize,
     refused: AtomicUsize,
     again: AtomicUsize,
-    /// Seconds that access tokens live.
+    /// Lifetime of access tokens in seconds.
     life: AtomicU64,
     delay_ms: AtomicU64,
     forgiving: AtomicBool,
     denies: AtomicBool,
-    /// So many requests for tokens are answered with 503 first.
+    /// Number of token requests still to be answered with 503.
     failing: AtomicUsize,
-    /// The status that its API answers to everybody, where it is not zero.
+    /// Status that the API returns for every request, unless zero.
     api_status: AtomicU16,
     state: Mutex<Books>,
     stopping: CancellationToken,
@@ -62,13 +62,13 @@ struct Shared {
 struct Books {
     codes: HashMap<String, Code>,
     families: Vec<Family>,
-    /// Access tokens and whose they are.
+    /// Grants by access token.
     access: HashMap<String, usize>,
-    /// Grants whose users asked too often, and how many seconds they are told to wait.
+    /// Rate-limited grants, and their `Retry-After` in seconds.
     limited: HashMap<usize, u64>,
     /// Grants for which the token endpoint fails.
     broken: HashSet<usize>,
-    /// How often its API was called, by grant.
+    /// Number of API calls by grant.
     calls: HashMap<usize, usize>,
 }
 
@@ -106,22 +106,22 @@ impl Provider {
         format!("http://{}{path}", self.address)
     }
 
-    /// How often tokens were asked for.
+    /// Returns the number of token requests.
     pub fn requests(&self) -> usize {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// How often a grant was not taken.
+    /// Returns the number of rejected grants.
     pub fn refused(&self) -> usize {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// How often the refresh token before the newest was taken: an answer had not arrived.
+    /// Returns the number of times the previous refresh token was accepted because a response had been lost.
     pub fn again(&self) -> usize {
         self.shared.again.load(Ordering::Relaxed)
     }
 
-    /// How long tokens live from now on, in seconds.
+    /// Sets the lifetime of later tokens, in seconds.
     pub fn life(&self, seconds: u64) {
         self.shared.life.store(seconds, Ordering::Relaxed);
     }
@@ -134,49 +134,49 @@ impl Provider {
         self.shared.forgiving.store(true, Ordering::Relaxed);
     }
 
-    /// Its API answers this grant with 429 and how long to wait.
+    /// Makes the API answer this grant with 429 and a retry delay.
     pub fn limit(&self, family: usize, seconds: u64) {
         self.shared.state.lock().limited.insert(family, seconds);
     }
 
-    /// How often its API was called with this grant.
+    /// Returns the number of API calls with this grant.
     pub fn calls(&self, family: usize) -> usize {
         self.shared.state.lock().calls.get(&family).copied().unwrap_or_default()
     }
 
-    /// The token endpoint fails for this grant from now on, and for nobody else.
+    /// Makes the token endpoint fail for this grant only.
     pub fn break_tokens_of(&self, family: usize) {
         self.shared.state.lock().broken.insert(family);
     }
 
-    /// The token endpoint fails so many times.
+    /// Makes the token endpoint fail this many times.
     pub fn fail_tokens(&self, times: usize) {
         self.shared.failing.store(times, Ordering::Relaxed);
     }
 
-    /// Its API answers everybody with this status; zero is as usual.
+    /// Makes the API answer everyone with this status; zero restores it.
     pub fn api_answers(&self, status: u16) {
         self.shared.api_status.store(status, Ordering::Relaxed);
     }
 
-    /// Its users say no from now on.
+    /// Makes users deny consent from now on.
     pub fn denies(&self) {
         self.shared.denies.store(true, Ordering::Relaxed);
     }
 
-    /// Takes every access token back.
+    /// Revokes every access token.
     pub fn forget_access(&self) {
         self.shared.state.lock().access.clear();
     }
 
-    /// Takes every grant back.
+    /// Revokes every grant.
     pub fn forget_grants(&self) {
         let mut books = self.shared.state.lock();
         books.access.clear();
         books.families.iter_mut().for_each(|family| *family = Family::default());
     }
 
-    /// All refresh tokens that it would take now.
+    /// Returns all refresh tokens that would be accepted now.
     pub fn good(&self) -> Vec<String> {
         let books = self.shared.state.lock();
         let forgiving = self.shared.forgiving.load(Ordering::Relaxed);
@@ -187,7 +187,7 @@ impl Provider {
         good.collect()
     }
 
-    /// A user says yes at the address that a browser was sent to: the code and the state that it is sent back with.
+    /// Gives a user's consent at an authorization URL; returns the code and the state of the redirect.
     pub fn consent(&self, url: &str) -> (String, String) {
         let query = url.split_once('?').expect("a query").1;
         let to = self.shared.consent(&pairs(query)).expect("a right request");
@@ -311,7 +311,7 @@ async fn authorize(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery)
     }
 }
 
-/// What the tokens open: it says whose they are.
+/// Serves the protected API, which returns the token's grant.
 async fn api(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     let bearer =
         headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
@@ -350,7 +350,7 @@ fn pairs(text: &str) -> HashMap<String, String> {
     text.split('&').filter_map(pair).collect()
 }
 
-/// Every secret here has a word in it by which it is found where it should not be.
+/// Creates a secret that contains a recognizable word, so that leaks can be found.
 fn random(what: &str) -> String {
     let mut bytes = [0_u8; 12];
     getrandom::fill(&mut bytes).expect("random bytes");

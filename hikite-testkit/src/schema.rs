@@ -1,5 +1,5 @@
-//! The published JSON Schemas of the protocol, and whether a message keeps to them. What a method means is read
-//! from the schemas themselves; methods they do not know (extensions) are held against the envelope alone.
+//! Validation of messages against the published JSON Schemas of the protocol. The definition of a method is looked up
+//! in the schemas themselves; unknown methods (extensions) are validated against the envelope only.
 
 mod book;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use book::Book;
 
-/// Who sends a message.
+/// Sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sender {
     Client,
@@ -22,13 +22,13 @@ impl fmt::Display for Sender {
     }
 }
 
-/// Requests that may be answered with a question.
+/// Requests whose response may be a question.
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
-/// The errors of JSON-RPC for messages whose id could not be read.
+/// JSON-RPC errors for messages whose id could not be read.
 const UNREADABLE: [i64; 2] = [-32700, -32600];
 
-/// Holds one message, or a batch of them, against the schema of a revision. `answered` is the method of the
-/// request that a response answers, if it is known.
+/// Validates a message or a batch against the schema of a revision. `answered` is the method of the request that a
+/// response answers, if known.
 pub fn check(revision: &str, sender: Sender, message: &Value, answered: Option<&str>) -> Result<(), String> {
     let book = book::of_revision(revision);
     if let Value::Array(batch) = message {
@@ -68,7 +68,7 @@ fn check_error(book: &Book, message: &Value) -> Result<(), String> {
     let code = message["error"]["code"].as_i64().unwrap_or_default();
     let mut message = message.clone();
     if message.get("id").is_some_and(Value::is_null) && !book.is_stateless() && UNREADABLE.contains(&code) {
-        // JSON-RPC wants the null that the schema forgot.
+        // JSON-RPC requires the null that the schema lacks.
         message["id"] = 0.into();
     }
     book.hold(book.error(), &message)?;
@@ -93,7 +93,7 @@ fn check_result(
         stateless_result(book, result, method)?
     } else {
         match book.result_of(method) {
-            // What a task was asked for.
+            // A task was requested.
             Some(_) if result.get("task").is_some_and(Value::is_object) && book.has("CreateTaskResult") => {
                 Some("CreateTaskResult")
             }
@@ -104,7 +104,7 @@ fn check_result(
     held.map_err(|violation| format!("{violation} (answer to `{method}`)"))
 }
 
-/// The definition of a result of the revision without sessions, by its kind.
+/// Returns the definition of a stateless result, by its `resultType`.
 fn stateless_result<'a>(book: &'a Book, result: &Value, method: &str) -> Result<Option<&'a str>, String> {
     match result["resultType"].as_str() {
         Some("complete") => Ok(book.result_of(method)),

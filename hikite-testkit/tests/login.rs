@@ -1,4 +1,4 @@
-//! hikite's upstream client in front of a strict authorization server, and of ones that do single things wrong.
+//! Tests of hikite's upstream client against a strict authorization server and against ones with single faults.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn upstream(url: &str, keep: &Arc<Memory>) -> Upstream {
     Upstream::start(definition, environment, Arc::new(|_| {}))
 }
 
-/// What the browser brings back.
+/// Follows the authorization URL and returns the redirect.
 async fn browse(url: &str) -> String {
     let mut request = http::Request::new(http_body_util::Full::default());
     *request.uri_mut() = url.parse().expect("a URL");
@@ -85,7 +85,7 @@ async fn call(upstream: &Upstream) -> Result<Raw, Error> {
     upstream.call(Invocation { method: Method::CallTool, params }, context).await
 }
 
-/// A server that wants a login, with nobody logged in.
+/// Starts a server that requires a login, with nobody logged in.
 async fn refused(wrong: Wrong) -> (Authority, Upstream, Arc<Memory>) {
     let authority = Authority::start(wrong).await;
     let keep = Arc::new(Memory::default());
@@ -96,7 +96,7 @@ async fn refused(wrong: Wrong) -> (Authority, Upstream, Arc<Memory>) {
     (authority, upstream, keep)
 }
 
-/// A login that must fail before any code is spent, for a reason that says this.
+/// Asserts that a login fails, before any code is spent, for this reason.
 #[track_caller]
 fn check(wrong: Wrong, reason: &'static str) -> impl Future<Output = Authority> {
     let place = std::panic::Location::caller();
@@ -138,7 +138,7 @@ async fn a_token_that_ends_is_renewed_once_for_all_who_wait() {
         assert_eq!(authority.count("/token", "grant_type=refresh_token"), round);
     }
     assert!(!authority.was_replayed());
-    // What is kept is the newest: another process goes on with it.
+    // The stored token is the newest, so another process can continue with it.
     authority.expire();
     call(&self::upstream(&authority.url(), &keep)).await.expect("let in");
     call(&upstream).await.expect("let in with what the other got");
@@ -250,7 +250,7 @@ async fn a_token_is_shown_to_its_own_server_alone() {
     let (first, upstream, keep) = refused(Wrong::default()).await;
     log_in(&upstream).await.expect("logged in");
     call(&upstream).await.expect("let in");
-    // The same entry of the config with another address: what was kept is not for it.
+    // Same config entry with another URL: the stored tokens do not apply to it.
     let second = Authority::start(Wrong::default()).await;
     let moved = self::upstream(&second.url(), &keep);
     assert_eq!(call(&moved).await.expect_err("nobody is logged in").kind, Kind::AccountRequired);
@@ -260,7 +260,8 @@ async fn a_token_is_shown_to_its_own_server_alone() {
         let text = format!("{request:?}");
         assert!(!secrets.iter().any(|secret| text.contains(secret)), "{text}");
     }
-    // An authorization server sees the server's tokens only where it gave them, and the server sees codes never.
+    // An authorization server never sees the resource server's tokens in a header, and the resource server never sees
+    // codes.
     for request in first.seen().iter().filter(|request| request.path != "/mcp") {
         assert_eq!(request.authorization, None, "{request:?}");
     }

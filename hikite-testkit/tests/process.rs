@@ -1,4 +1,4 @@
-//! The fixture as a process: what only a process can do wrong.
+//! The fixture as a process: misbehavior that only a process can show.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

@@ -1,6 +1,7 @@
-//! Comparisons on this machine, each within one run. Without `--only`: hikite beside its peers and the limit. By name: calls
-//! against another build, the time to the first list, what dead upstreams cost, pages of a long list, batches, the pages
-//! of the UI, changes among many projects, input that was made to take long, and the parts of a call. Read ratios and CPU seconds, not absolute times.
+//! Benchmarks on this machine, each a comparison within one run. Without `--only`: hikite beside other gateways and the
+//! bare upstream. By name: calls against another build, time to the first list, dead upstreams, pages of a long list,
+//! batches, UI pages, changes among many projects, hostile input, and the parts of a call. Read ratios and CPU seconds,
+//! not absolute times.
 
 mod alone;
 mod batch;
@@ -45,11 +46,11 @@ use machine::Machine;
 use report::Report;
 use side::Role;
 
-/// The tables that stand for themselves.
+/// Tables that can be measured on their own.
 const SINGLE: &[&str] =
     &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui", "projects", HOSTILE];
 
-/// The one of them that has a place of its own on the page.
+/// The table with its own section on the page.
 const HOSTILE: &str = "hostile";
 
 #[derive(Default)]
@@ -65,7 +66,7 @@ struct Options {
     writes: bool,
 }
 
-/// What is measured, and with what.
+/// Settings of a benchmark run.
 struct Bench {
     hikite: PathBuf,
     /// Another build of hikite, measured in the same rounds.
@@ -75,7 +76,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// The time of all rounds together.
+    /// Returns the total time of all rounds.
     fn whole(&self) -> Result<Duration> {
         Ok(self.seconds * u32::try_from(self.rounds)?)
     }
@@ -90,7 +91,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     }
     let is_hostile = matches!(options.only.as_deref(), Some(HOSTILE | "projects"));
     let (built, binary) = match &options.binary {
-        // Growth is seen by a slow program, too.
+        // A debug build shows growth just as well.
         Some(binary) if is_hostile => (Some(PathBuf::new()), Some(binary.clone())),
         Some(binary) => (release::build_own("bench", words)?, Some(binary.clone())),
         None => (release::build("bench", words)?, None),
@@ -115,7 +116,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     }
 }
 
-/// hikite beside its peers and the limit.
+/// Compares hikite with other gateways and the bare upstream.
 fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: usize) -> Result<()> {
     let mut sides = side::sides(options.peers.as_deref());
     match alone::enter(words)? {
@@ -136,7 +137,7 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
         crate::complain(&format!("search in process is not measured: {error:#}"));
         Vec::new()
     });
-    // Longer would be steadier; shorter would be lost in the clock's ticks of ten milliseconds.
+    // Longer would be steadier; shorter would be lost in the clock's 10 ms ticks.
     let duration = options.seconds.unwrap_or(Duration::from_millis(500));
     let comparison = Comparison { hikite, sides: &sides, only, rounds, duration };
     let before = Machine::read();
@@ -156,7 +157,7 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
     if options.writes { report.write() } else { Ok(()) }
 }
 
-/// A run that is told to end takes the sides with it: they are groups of processes of their own.
+/// Runs until done or terminated. On termination the gateways, which are their own process groups, are stopped too.
 async fn until_told<T>(run: impl Future<Output = Result<T>>) -> Result<T> {
     let mut term = signal(SignalKind::terminate())?;
     tokio::select! {

@@ -1,5 +1,5 @@
-//! What hikite promises when things go wrong, tried on the finished program: each row breaks something and holds what is
-//! seen against a bound. Nothing here is believed: every figure is measured, and printed whether it is good or not.
+//! Fault injection on the finished program: each row breaks something and checks the measured effect against a bound.
+//! Every figure is printed, good or not.
 
 mod ahead;
 mod audit;
@@ -35,7 +35,7 @@ use crate::rig::release;
 use check::Check;
 use stage::Stage;
 
-/// Name, whether it is among the short ones, and what is done.
+/// Name, whether it runs with `--short`, and what is done.
 #[rustfmt::skip]
 const ROWS: &[(&str, bool, &str)] = &[
     ("input",    true,  "an endless body, deep JSON, duplicate keys, invalid UTF-8, a gzip bomb"),
@@ -115,7 +115,7 @@ async fn play(stage: &Stage, options: &Options) -> Vec<(&'static str, Check)> {
         }
         crate::print(&format!("{name}: {about}"));
         let started = Instant::now();
-        // What cannot be tried has not been shown to hold.
+        // A row that cannot run proves nothing.
         let checks = row(name, stage).await.unwrap_or_else(|error| {
             vec![Check::that("it can be tried", "no error", format!("{error:#}"), false)]
         });
@@ -178,7 +178,7 @@ fn parse(words: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-/// The code of the error in an answer to a call, whichever way it is told; `None` if it went well.
+/// Returns the error code of a call's response in either format; `None` on success.
 fn code_of(answer: &Value) -> Option<String> {
     if let Some(error) = answer.get("error") {
         return Some(error["data"]["code"].as_str().map_or_else(|| error["code"].to_string(), Into::into));

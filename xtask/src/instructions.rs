@@ -1,5 +1,5 @@
-//! How many instructions one call costs, counted by callgrind: a figure that is the same on a busy machine. The whole is
-//! held against a bound, and the steps of a call are told as they were counted, so that what grew can be found.
+//! Instructions per call, counted by callgrind: a figure that does not depend on load. The total is checked against a
+//! bound, and the steps of a call are reported so that growth can be located.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::rig::process::{Upstream, http_server};
 use crate::rig::release;
 use crate::rig::table::{Cell, Table};
 
-/// The most that a call may cost, what is written of it afterwards included. Lower it when it costs less.
+/// Maximum instructions per call, including the later audit write. Lower it when a call costs less.
 const BOUND: u64 = 275_000;
 const WARM_UP: usize = 300;
 const CALLS: u32 = 500;
 
-/// The steps of a call and the function that each is, with all that it calls.
+/// Steps of a call, and the function of each, inclusive of its callees.
 #[rustfmt::skip]
 const STEPS: &[(&str, &str)] = &[
     ("a request over HTTP, once it is read", "hikite_server::connection::Counted as tower_service::Service<http::request::Request<hyper::body::incoming::Incoming>>>::call::{{closure}}"),
@@ -37,7 +37,7 @@ const STEPS: &[(&str, &str)] = &[
     ("off the path: the records are written",               "sqlx_sqlite::connection::execute::ExecuteIter as core::iter::traits::iterator::Iterator>::next"),
 ];
 
-/// What a step is, and what it cost for each call.
+/// Name of a step, and its instructions per call.
 type Step = (&'static str, Option<u64>);
 
 struct Options {
@@ -84,7 +84,7 @@ fn parse(words: &[&str]) -> Result<Options> {
     Ok(options)
 }
 
-/// Calls one after the other through a hikite with everything on, counted while they run and until they are recorded.
+/// Makes sequential calls through a hikite with all features on, counting until they are recorded.
 async fn record(hikite: &Path, folder: &Path) -> Result<PathBuf> {
     let upstream = Upstream::start()?;
     let config = everything_on(&json!({ "bench": http_server(upstream.address, 0) }));
@@ -98,13 +98,13 @@ async fn record(hikite: &Path, folder: &Path) -> Result<PathBuf> {
     for _ in 0..CALLS {
         client.echo("echo").await?;
     }
-    // The last of them are recorded by then.
+    // The last ones are recorded by then.
     tokio::time::sleep(Duration::from_secs(2)).await;
     callgrind.count("off")?;
     callgrind.stop()
 }
 
-/// What one call cost, and its steps where they were found: a compiler may make one function of two.
+/// Returns the instructions per call, and of the steps that were found: the compiler may inline one.
 fn read(profile: &Path) -> Result<(u64, Vec<Step>)> {
     let output = Command::new("callgrind_annotate")
         .args(["--inclusive=yes", "--threshold=100", "--show-percs=no"])

@@ -1,6 +1,6 @@
-//! Chores of the workspace: `cargo xtask tidy` holds the rules of the house that no lint knows, `cargo xtask
-//! bench` measures the program, `cargo xtask faults` breaks things around it, `cargo xtask instructions` counts what a call
-//! costs, `cargo xtask order` says where the program's functions lie, `cargo xtask vectors` makes the encoder's vectors anew.
+//! Workspace tasks: `cargo xtask tidy` checks project rules that no lint covers, `bench` measures the program, `faults`
+//! injects faults, `instructions` counts the instructions per call, `order` orders the program's functions, `vectors`
+//! recomputes the encoder's vectors.
 
 mod bench;
 mod faults;
@@ -58,7 +58,7 @@ fn print(text: &str) {
     println!("{text}");
 }
 
-/// The workspace's folder, wherever this was started from.
+/// Returns the workspace folder, independent of the current directory.
 fn root() -> Result<std::path::PathBuf> {
     let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(Into::into).ok_or_else(|| anyhow::anyhow!("xtask is not in a workspace"))

@@ -1,6 +1,5 @@
-//! Where the functions of a release build lie: `hikite/order.txt` names those that a start runs and those that calls run, as
-//! callgrind saw them, and the build puts each kind beside each other. So less of the program is in memory, and a call touches
-//! fewer pages.
+//! Function order of a release build: `hikite/order.txt` names the functions that a start runs and those that calls
+//! run, as seen by callgrind, and the build places each group together. This reduces memory use and page faults.
 
 mod symbol;
 
@@ -24,7 +23,7 @@ const HEAD: &str = "\
 ";
 const CALLS: usize = 20;
 const REST: Duration = Duration::from_secs(5);
-/// What a build may not know of the names: it puts other functions into each other than the one they were taken from.
+/// Maximum share of names that a build may lack: inlining differs between builds.
 const UNKNOWN_PERCENT: usize = 15;
 
 type Names = BTreeSet<String>;
@@ -65,7 +64,7 @@ fn make(file: &Path, hikite: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A start, a first answer and a while without a request.
+/// Profiles a start, a first response and an idle period.
 async fn start(hikite: &Path, folder: &Path, config: &Value) -> Result<PathBuf> {
     let callgrind = Callgrind::start(hikite, folder, &["--demangle=no"], config).await?;
     callgrind.client().await?.tools().await?;
@@ -73,7 +72,7 @@ async fn start(hikite: &Path, folder: &Path, config: &Value) -> Result<PathBuf> 
     callgrind.stop()
 }
 
-/// Calls in each of the ways in which clients make them.
+/// Profiles calls in each of the ways clients make them.
 async fn calls(hikite: &Path, folder: &Path) -> Result<PathBuf> {
     let upstream = Upstream::start()?;
     let config = everything_on(&json!({ "bench": http_server(upstream.address, 0) }));
@@ -103,7 +102,7 @@ fn answered(answer: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The functions of the program in a profile.
+/// Returns the program's functions in a profile.
 fn names(profile: &Path, hikite: &Path) -> Result<Names> {
     let text = fs::read_to_string(profile)?;
     let names: Names = symbol::executed(&text, &hikite.display().to_string()).map(symbol::pattern).collect();
@@ -111,7 +110,7 @@ fn names(profile: &Path, hikite: &Path) -> Result<Names> {
     Ok(names)
 }
 
-/// Whether the file still fits the program.
+/// Checks that the file still fits the program.
 fn hold(file: &Path, hikite: &Path) -> Result<()> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read `{FILE}`"))?;
     let output = Command::new("nm").arg(hikite).output().context("is nm installed?")?;

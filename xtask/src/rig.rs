@@ -1,4 +1,4 @@
-//! What the benchmarks, the profiles and the fault table share: programs to start, clients in front of them, load and tables.
+//! Shared by benchmarks, profiles and fault tests: programs to start, clients, load and tables.
 
 pub(crate) mod callgrind;
 pub(crate) mod client;
@@ -11,5 +11,5 @@ pub(crate) mod table;
 pub(crate) mod upstream;
 pub(crate) mod vital;
 
-/// Tools that each upstream has.
+/// Number of tools of each upstream.
 pub(crate) const TOOLS: usize = 10;

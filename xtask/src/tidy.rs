@@ -1,5 +1,5 @@
-//! The rules of the house that no lint knows: which crate may know which, how long a file may grow, what
-//! things are called. `cargo xtask tidy` prints what breaks them; each rule is also a test.
+//! Project rules that no lint covers: crate dependencies, file length, naming. `cargo xtask tidy` prints violations;
+//! each rule is also a test.
 
 mod arrow;
 mod manifest;
@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 
 use tree::Tree;
 
-/// A place that breaks a rule.
+/// A violation of a rule.
 #[derive(Debug, PartialEq, Eq)]
 struct Finding {
     file: String,
@@ -101,7 +101,7 @@ mod tests {
         holds(readme::check);
     }
 
-    /// A file is thought about at 400 lines, before it must be split at 600.
+    /// Lists files over 400 lines, which must be split at 600.
     #[test]
     fn long_files_are_named() {
         let tree = Tree::read(&crate::root().expect("a workspace")).expect("readable files");

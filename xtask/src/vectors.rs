@@ -1,5 +1,5 @@
-//! `cargo xtask vectors`: makes the vectors anew that the encoder ships with. The encoder's own tests know how; building
-//! it into this program would make every other chore wait for its weights.
+//! `cargo xtask vectors`: recomputes the vectors that the encoder ships with. The work is done by the encoder's own
+//! tests, because linking the encoder would make every other task wait for its weights.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What the service answers, and how badly.
+//! Responses of the mock service, including broken ones.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct Answer {
     pub(super) cut: Option<Cut>,
 }
 
-/// Where the connection ends.
+/// Point at which the connection is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     BeforeHeaders,
@@ -22,7 +22,7 @@ pub(super) enum Cut {
 }
 
 impl Answer {
-    /// A status without a body.
+    /// Creates a response without a body.
     pub fn status(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Bytes::new(), delay: Duration::ZERO, cut: None }
     }
@@ -39,7 +39,7 @@ impl Answer {
         Self { body: body.into(), ..Self::status(200) }.header("content-type", content_type)
     }
 
-    /// The connection is closed without an answer.
+    /// Closes the connection without a response.
     pub fn cut() -> Self {
         Self { cut: Some(Cut::BeforeHeaders), ..Self::status(200) }
     }
@@ -56,14 +56,14 @@ impl Answer {
         self
     }
 
-    /// Waits before the first byte.
+    /// Waits before sending the first byte.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// The connection is closed after so many bytes of the body, of which more were promised.
+    /// Closes the connection after this many bytes of a longer announced body.
     #[must_use]
     pub fn cut_after(mut self, bytes: usize) -> Self {
         self.cut = Some(Cut::AfterBytes(bytes));

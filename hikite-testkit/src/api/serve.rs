@@ -1,4 +1,4 @@
-//! The connections of the service.
+//! Connection handling of the mock service.
 
 use std::{convert::Infallible, io, sync::Arc, sync::atomic::Ordering};
 
@@ -36,7 +36,7 @@ async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     let connection =
         hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     tokio::select! {
-        // A client that leaves in the middle is none of our business.
+        // A client that disconnects midway is not an error here.
         _ = connection => {}
         () = shared.shutdown.cancelled() => {}
     }

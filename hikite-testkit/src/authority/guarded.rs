@@ -1,4 +1,4 @@
-//! The MCP server: one tool, for whoever shows a token that is good.
+//! The protected MCP server: one tool, for requests with a valid token.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The authorization server.
+//! The endpoints of the mock authorization server.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -122,7 +122,7 @@ pub(super) async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap,
     Json(given).into_response()
 }
 
-/// A refresh token is good once; one that comes again ends everything.
+/// Consumes a refresh token. A replayed one revokes every token.
 fn rotate(books: &mut Books, token: &str) -> bool {
     if books.used.contains(token) {
         books.replayed = true;
@@ -141,7 +141,7 @@ fn refuse(error: &str) -> Response {
     (StatusCode::BAD_REQUEST, Json(json!({ "error": error }))).into_response()
 }
 
-/// The pairs of a form; `None` if one is named twice.
+/// Parses a form; `None` if a name occurs twice.
 fn form(body: &str) -> Option<Pairs> {
     let mut pairs = Pairs::new();
     for pair in body.split('&') {

@@ -1,5 +1,5 @@
-//! hikite's own upstream client, driven as the public suite's client scenarios want it. The table says which calls
-//! a scenario needs; all that is protocol is done by `hikite-upstream`.
+//! Drives hikite's upstream client through the client scenarios of the public conformance suite. The table lists the
+//! calls that a scenario needs; `hikite-upstream` does all protocol work.
 //!
 //!     MCP_CONFORMANCE_SCENARIO=tools_call client-driver http://localhost:1234/mcp
 
@@ -26,33 +26,33 @@ use hikite_upstream::{
 };
 use serde_json::{Map, Value, json};
 
-/// Where the suite expects our own description.
+/// Client metadata URL that the suite expects.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
-/// Where the browser comes back to. Nobody listens there: it is played.
+/// Redirect URI. Nothing listens there: the driver plays the browser.
 const REDIRECT: &str = "http://localhost:3000/connect/callback";
-/// So often a person logs in for one call.
+/// Maximum number of logins for one call.
 const LOGINS: usize = 5;
 
 /// Time for another call to run while a question is open.
 const A_MOMENT: Duration = Duration::from_millis(100);
 
-/// What a scenario wants to see.
+/// Calls that a scenario needs.
 enum Plan {
-    /// The lists, which are read anyway.
+    /// Only the lists, which are always read.
     Lists,
-    /// These tools one after another, without arguments.
+    /// These tools in order, without arguments.
     Tools(&'static [&'static str]),
-    /// Two numbers are to be added.
+    /// Addition of two numbers.
     Sum,
-    /// Every tool, resource and prompt on offer.
+    /// Every tool, resource and prompt offered.
     Everything,
-    /// What the suite says in `MCP_CONFORMANCE_CONTEXT`.
+    /// The calls in `MCP_CONFORMANCE_CONTEXT`.
     Told,
     /// One tool while another waits for an answer, then the rest.
     Interleaved,
     /// The schema of one tool as the argument of another.
     Schema,
-    /// A tool of a server that wants a login.
+    /// A tool of a server that requires a login.
     Login,
 }
 
@@ -106,7 +106,7 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
         hash: "suite".to_owned(),
     };
     let environment = Environment {
-        // No process is started: the server is the suite's.
+        // The server belongs to the suite, so no process is started.
         spawner: Spawner::start("none".into(), ProcessLimits { running: 1, starting: 1 })
             .map_err(|error| error.to_string())?,
         client: hikite_egress::Client::new(),
@@ -120,7 +120,7 @@ async fn run(plan: &Plan, url: &str) -> Result<(), String> {
     outcome
 }
 
-/// How the suite wants us to log in, as far as it says so.
+/// Reads the login settings that the suite provides.
 fn access() -> Result<Access, String> {
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
@@ -147,7 +147,7 @@ fn access() -> Result<Access, String> {
     })
 }
 
-/// Every run begins without lists.
+/// List cache that stores nothing, so that every run reads the lists.
 struct Forgetful;
 
 impl ListCache for Forgetful {
@@ -165,8 +165,8 @@ struct Driver {
 
 impl Driver {
     fn new(upstream: Upstream, plan: &Plan) -> Self {
-        // What is said in headers is of servers without sessions; with one that knows both, a client that can be asked has
-        // a session, and its requests say nothing there.
+        // Only requests without a session carry these headers. A client that accepts questions opens a session with a
+        // server that supports both, and its requests then omit the headers.
         let declared = match plan {
             Plan::Everything | Plan::Told => json!({}),
             _ => json!({"sampling": {}, "elicitation": {}, "roots": {}}),
@@ -214,7 +214,7 @@ impl Driver {
         }
     }
 
-    /// Logs in as often as it is told to; a server that is never content is not asked for ever.
+    /// Calls with as many logins as the server demands, up to `LOGINS`.
     async fn log_in_and_call(&self) -> Result<(), String> {
         let mut refused = None;
         for _ in 0..LOGINS {
@@ -241,7 +241,7 @@ impl Driver {
         Err(refused.unwrap_or_default())
     }
 
-    /// Plays the browser and the person in front of it, who agrees to everything.
+    /// Plays the browser and a user who agrees to everything.
     async fn log_in(&self) -> Result<(), String> {
         let begun = self.upstream.begin_login(REDIRECT).await.map_err(|error| error.to_string())?;
         let mut request = http::Request::new(http_body_util::Full::default());
@@ -260,7 +260,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Every tool with a value for each argument it must have, every resource, every prompt.
+    /// Calls every tool with a value for each required argument, and reads every resource and prompt.
     async fn everything(&self) -> Result<(), String> {
         let Some(listing) = self.upstream.listing() else {
             return Err("there are no lists".to_owned());
@@ -306,7 +306,7 @@ impl Driver {
     }
 }
 
-/// Whoever answers: agrees to everything, and leaves forms as they are filled in already.
+/// A user who accepts everything and submits forms with their defaults.
 struct Person;
 
 impl Backchannel for Person {

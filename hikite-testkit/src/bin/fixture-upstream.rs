@@ -112,7 +112,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Runtime::new().expect("a machine that runs tests has threads");
     let result = runtime.block_on(run(arguments));
-    // A read of stdin cannot be taken back; waiting for it would keep the process alive.
+    // A blocking read of stdin cannot be cancelled; waiting for it would keep the process alive.
     runtime.shutdown_background();
     result.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS)
 }

@@ -1,6 +1,5 @@
-//! Registers one tool after the other, records it, and prints the number of each once both are committed, until it is
-//! killed. With
-//! `--open` it only opens the store and prints the version it found.
+//! Registers tools one after another, records each, and prints its number once both writes are committed, until killed.
+//! With `--open` it only opens the store and prints the schema version.
 //!
 //!     store-writer sqlite:/tmp/x.db 100
 
@@ -59,7 +58,7 @@ async fn write(url: &StoreUrl, from: u64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// `false` if nobody listens any more.
+/// Returns `false` if stdout is closed.
 fn say(number: u64) -> bool {
     let mut out = std::io::stdout();
     writeln!(out, "{number}").and_then(|()| out.flush()).is_ok()

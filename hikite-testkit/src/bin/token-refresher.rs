@@ -1,4 +1,4 @@
-//! Renews the token of the only account in a store again and again, and prints a line for each, until it is killed.
+//! Refreshes the token of the only account in a store repeatedly and prints a line for each refresh, until killed.
 //!
 //!     token-refresher sqlite:/tmp/x.db KEY http://127.0.0.1:1234
 
@@ -31,7 +31,7 @@ async fn run(store: &str, key: &str, provider: &str) -> Result<(), String> {
     let url = StoreUrl::parse(store).map_err(|bad| bad.to_string())?;
     let store = Store::open(&url).await.map_err(|error| error.to_string())?;
     let safe = Safe::new(store, Ring::parse(key).map_err(|why| why.to_string())?);
-    // Whoever was killed holds its turn no longer than this.
+    // A killed process holds its lease no longer than this.
     let pace = Pace { lease: Duration::from_millis(20), look: Duration::from_millis(2) };
     let endpoint = Arc::new(Endpoint::new(Client::new()));
     let accounts = Accounts::paced(Arc::new(safe), endpoint, Arc::new(NoAccounts), Arc::new(NoProbes), pace);
@@ -77,7 +77,7 @@ fn definition(base: &str) -> Provider {
     }
 }
 
-/// The config names no account.
+/// Credential provider of a config without accounts.
 #[derive(Debug)]
 struct NoAccounts;
 

@@ -1,4 +1,4 @@
-//! Our TOON of many documents, to be held against that of others: each line of stdin is
+//! Encodes documents with our TOON encoder, for comparison with other implementations: each line of stdin is
 //! `["," or "\t" or "|", indent, document]`, each line of stdout the text as a JSON string.
 //!
 //! `echo '[",", 2, {"a": 1}]' | toon-encode`

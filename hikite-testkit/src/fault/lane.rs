@@ -1,4 +1,4 @@
-//! One direction of one connection.
+//! Forwarding of one direction of a connection.
 
 use std::io;
 
@@ -9,8 +9,7 @@ use tokio::{
 
 use super::{Fault, Lane};
 
-/// Copies until the end of the input, which is passed on. An error ends the connection
-/// both ways; a cut is such an error.
+/// Copies until the end of the input and forwards that end. An error, such as a cut, closes both directions.
 pub(super) async fn pump(
     mut input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
@@ -36,7 +35,7 @@ pub(super) async fn pump(
             return output.shutdown().await;
         }
         tokio::time::sleep(rule.lane.delay).await;
-        // The fault may have been set while the data was on its way.
+        // The fault may have been set while the data was delayed.
         while rule.lane.stall || rule.fault.has_changed().unwrap_or(false) {
             rule.changed().await?;
         }
@@ -49,7 +48,7 @@ pub(super) async fn pump(
     }
 }
 
-/// Whether a connection ended because the fault wanted it.
+/// Returns `true` if the fault closed the connection.
 pub(super) fn is_cut(error: &io::Error) -> bool {
     error.get_ref().and_then(|inner| inner.downcast_ref::<Cut>()).is_some()
 }
@@ -69,7 +68,7 @@ fn cut() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionAborted, Cut)
 }
 
-/// The fault as it concerns one direction, and what has passed under it.
+/// Fault of one direction, and the bytes forwarded under it.
 struct Rule {
     fault: watch::Receiver<Fault>,
     side: fn(&Fault) -> Lane,
@@ -85,7 +84,7 @@ impl Rule {
         Ok(())
     }
 
-    /// How many of `count` bytes may still pass.
+    /// Returns how many of `count` bytes may still pass.
     fn allowance(&self, count: usize) -> usize {
         self.lane.cut_after.map_or(count, |limit| limit.saturating_sub(self.passed).min(count))
     }

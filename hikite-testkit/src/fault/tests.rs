@@ -1,4 +1,4 @@
-//! The fault proxy does to a connection what it is told to.
+//! Each fault of the proxy has its documented effect on a connection.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{Fault, FaultProxy};
 const SOON: Duration = Duration::from_secs(5);
 const A_WHILE: Duration = Duration::from_millis(100);
 
-/// A proxy in front of a server that sends back what it gets.
+/// Starts a proxy in front of an echo server.
 async fn proxied_echo() -> FaultProxy {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let target = listener.local_addr().expect("bound");
@@ -37,10 +37,10 @@ async fn connect(proxy: &FaultProxy) -> TcpStream {
     TcpStream::connect(proxy.address()).await.expect("accepted")
 }
 
-/// Everything that arrives until the connection ends.
+/// Reads until the connection ends.
 async fn drain(stream: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
-    // A reset after the cut is as good as an end.
+    // A reset after the cut counts as an end.
     let _ = timeout(SOON, stream.read_to_end(&mut all)).await.expect("the connection ends");
     all
 }

@@ -1,5 +1,5 @@
-//! An MCP client of our own, written against the specification and not against hikite: it keeps what it was
-//! sent byte for byte, answers questions as the test says, and can leave at any moment.
+//! A session MCP client written against the specification instead of hikite's code: it preserves messages byte for
+//! byte, answers questions as the test says, and can disconnect at any moment.
 
 use std::{
     collections::HashMap,
@@ -36,11 +36,11 @@ struct Inner {
     hello: Hello,
     witness: Witness,
     next: AtomicU64,
-    /// The answer to `initialize`.
+    /// Result of `initialize`.
     welcome: Mutex<Value>,
     notifications: Mutex<Vec<Value>>,
     questions: Mutex<Vec<Question>>,
-    /// Over stdio: who waits for which answer.
+    /// Over stdio: pending requests by id.
     waiting: Mutex<HashMap<u64, oneshot::Sender<String>>>,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-/// A request on its way. Dropping it leaves: over HTTP the connection is closed.
+/// A pending request. Dropping it abandons the request: over HTTP the connection is closed.
 #[derive(Debug)]
 pub struct Pending {
     pub id: u64,
@@ -58,7 +58,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// The raw answer.
+    /// Returns the raw response.
     pub async fn raw(mut self) -> String {
         tokio::time::timeout(LIMIT, &mut self.task).await.expect("an answer in time").expect("no panic")
     }
@@ -104,7 +104,7 @@ impl Client {
         client
     }
 
-    /// Starts `hikite stdio` in the folder, which holds the config.
+    /// Starts `hikite stdio` in a folder that contains the config.
     pub async fn over_stdio(programs: &Programs, folder: &Path, arguments: &[&str], hello: Hello) -> Self {
         let (link, mut lines) = StdioLink::start(programs, folder, arguments);
         let client = Self::new(Link::Stdio(link), hello);
@@ -114,7 +114,7 @@ impl Client {
                 let Some(inner) = inner.upgrade() else { return };
                 Inner::take(&inner, &line);
             }
-            // Whoever still waits sees the end.
+            // Pending requests see the end.
             if let Some(inner) = inner.upgrade() {
                 inner.waiting.lock().clear();
             }
@@ -156,29 +156,29 @@ impl Client {
         self.inner.welcome.lock().clone()
     }
 
-    /// The id of its session over HTTP.
+    /// Returns the session id, over HTTP.
     pub fn session(&self) -> String {
         let Link::Http(link) = &self.inner.link else { panic!("no session over stdio") };
         link.session.lock().clone().expect("a session")
     }
 
-    /// The process of `hikite stdio`.
+    /// Returns the process id of `hikite stdio`.
     pub fn pid(&self) -> u32 {
         let Link::Stdio(link) = &self.inner.link else { panic!("no process over HTTP") };
         link.pid
     }
 
-    /// The result of a request, or its error object.
+    /// Sends a request and returns its result or its error object.
     pub async fn request(&self, method: &str, params: Value) -> Result<Value, Value> {
         outcome(&self.raw(method, params).await)
     }
 
-    /// The text of the whole answer.
+    /// Sends a request and returns the text of the whole response.
     pub async fn raw(&self, method: &str, params: Value) -> String {
         self.begin(method, params).raw().await
     }
 
-    /// The text of the result.
+    /// Sends a request and returns the text of the result.
     #[track_caller]
     pub fn raw_result(&self, method: &str, params: Value) -> impl Future<Output = String> {
         let pending = self.begin(method, params);
@@ -189,13 +189,13 @@ impl Client {
         }
     }
 
-    /// Calls a tool of the `direct` surface; an error of the protocol is a panic.
+    /// Calls a tool of the `direct` surface; panics on a protocol error.
     pub async fn call(&self, tool: &str, arguments: Value) -> Value {
         let params = json!({ "name": tool, "arguments": arguments });
         self.request("tools/call", params).await.unwrap_or_else(|error| panic!("{tool}: {error}"))
     }
 
-    /// The first text of a tool's result.
+    /// Calls a tool and returns the first text of its result.
     pub async fn text(&self, tool: &str, arguments: Value) -> String {
         text_of(&self.call(tool, arguments).await)
     }
@@ -206,7 +206,7 @@ impl Client {
         self.call("call-category-tool", arguments).await
     }
 
-    /// The names of a whole list, in its order.
+    /// Returns the names of a whole list, in order.
     pub async fn names(&self, method: &str) -> Vec<String> {
         let (member, name) = match method {
             "tools/list" => ("tools", "name"),
@@ -219,7 +219,7 @@ impl Client {
         items.iter().map(|item| item[name].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// Sends a request and returns at once.
+    /// Sends a request without waiting for the response.
     #[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
     pub fn begin(&self, method: &str, params: Value) -> Pending {
         let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
@@ -242,7 +242,7 @@ impl Client {
         self.inner.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()).await;
     }
 
-    /// Tells the server that a request is no longer wanted.
+    /// Sends `notifications/cancelled` for a request.
     pub async fn cancel(&self, id: u64) {
         self.notify("notifications/cancelled", json!({ "requestId": id, "reason": "a test" })).await;
     }
@@ -252,7 +252,7 @@ impl Client {
         self.inner.send(&json!({ "jsonrpc": "2.0", "id": question.id, "result": result }).to_string()).await;
     }
 
-    /// Opens the stream for what belongs to no request; returns once it is open.
+    /// Opens the GET stream; returns once it is open.
     pub async fn listen(&self) {
         let Link::Http(link) = &self.inner.link else { return };
         let connection = link.request("GET").open(link.address).await;
@@ -267,13 +267,13 @@ impl Client {
         });
     }
 
-    /// Ends the session; the status of the answer.
+    /// Ends the session and returns the response status.
     pub async fn delete(&self) -> u16 {
         let Link::Http(link) = &self.inner.link else { panic!("nothing to delete") };
         link.request("DELETE").send(link.address).await.status
     }
 
-    /// Closes the input of `hikite stdio` and waits for its end.
+    /// Closes the input of `hikite stdio` and waits for the exit.
     pub async fn close(&self) -> std::process::ExitStatus {
         let Link::Stdio(link) = &self.inner.link else { panic!("nothing to close") };
         link.close();
@@ -283,19 +283,19 @@ impl Client {
             .expect("ours")
     }
 
-    /// Sends a line as it is.
+    /// Sends a raw line.
     pub fn send_line(&self, text: &str) {
         let Link::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
         link.send(text);
     }
 
-    /// What it was told so far, oldest first.
+    /// Returns the params of the notifications of this method so far, oldest first.
     pub fn notifications(&self, method: &str) -> Vec<Value> {
         let all = self.inner.notifications.lock();
         all.iter().filter(|told| told["method"] == method).map(|told| told["params"].clone()).collect()
     }
 
-    /// Waits until it has been told this so many times.
+    /// Waits until this many notifications of a method have arrived.
     #[track_caller]
     pub fn told(&self, method: &str, times: usize) -> impl Future<Output = Vec<Value>> {
         let place = std::panic::Location::caller();
@@ -311,7 +311,7 @@ impl Client {
         self.inner.questions.lock().clone()
     }
 
-    /// Waits until it has been asked something.
+    /// Waits for the next request of the server.
     #[track_caller]
     pub fn asked(&self) -> impl Future<Output = Question> {
         let place = std::panic::Location::caller();
@@ -373,7 +373,7 @@ impl Inner {
         }
     }
 
-    /// Something the server sent of its own accord, or over stdio an answer.
+    /// Handles an unsolicited message or, over stdio, a response.
     fn take(self: &Arc<Self>, message: &str) {
         let envelope: Envelope<'_> =
             serde_json::from_str(message).unwrap_or_else(|_| panic!("not JSON: {message}"));
@@ -388,7 +388,7 @@ impl Inner {
                     id.as_ref().and_then(Value::as_u64).and_then(|id| self.waiting.lock().remove(&id));
                 match waiting {
                     Some(waiting) => drop(waiting.send(message.to_owned())),
-                    // An answer to something that has no id to be answered by, kept for whoever looks.
+                    // A response without a known id, recorded for the test.
                     None => {
                         self.witness.unasked(&value);
                         self.notifications.lock().push(json!({ "method": "(answer)", "params": value }));
@@ -423,5 +423,5 @@ fn text_of(result: &Value) -> String {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {result}")).to_owned()
 }
 
-/// Long enough for something that must not happen to have happened.
+/// Time within which an unwanted event would have happened.
 pub const A_MOMENT: Duration = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! The programs under test, and commands that run to their end.
+//! The programs under test, and commands that run to completion.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,7 +7,7 @@ use std::{
 
 use super::{LIMIT, mark};
 
-/// Where the programs are. Cargo tells only a package's own tests where its programs are, so they are given.
+/// Paths of the programs. Cargo reveals only a package's own programs to its tests, so the paths are passed in.
 #[derive(Debug, Clone)]
 pub struct Programs {
     hikite: PathBuf,
@@ -15,7 +15,7 @@ pub struct Programs {
     writer: PathBuf,
 }
 
-/// A command that has ended.
+/// Output of a finished command.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
@@ -24,7 +24,7 @@ pub struct Run {
 }
 
 impl Programs {
-    /// `hikite` is the built program; the others are built beside it.
+    /// Creates it from the path of the built `hikite`; the others are built beside it.
     pub fn beside(hikite: impl Into<PathBuf>) -> Self {
         let hikite = hikite.into();
         let fixture =
@@ -33,12 +33,12 @@ impl Programs {
         Self { hikite, fixture, writer }
     }
 
-    /// The program that writes to a store until it is killed.
+    /// Returns the program that writes to a store until killed.
     pub fn writer(&self) -> Command {
         Command::new(&self.writer)
     }
 
-    /// The program that renews a token until it is killed.
+    /// Returns the program that refreshes a token until killed.
     pub fn refresher(&self) -> Command {
         Command::new(self.writer.with_file_name("token-refresher"))
     }
@@ -47,25 +47,25 @@ impl Programs {
         self.fixture.to_str().expect("UTF-8")
     }
 
-    /// The program with nothing of the test's own settings, on the config and data of the folder.
+    /// Returns a command with a clean environment, on the config and data of the folder.
     pub fn hikite(&self, folder: &Path) -> Command {
         let mut command = self.hikite_by_file(folder);
         command.arg("--data").arg(folder.join("data"));
         command
     }
 
-    /// The same, with only the config told.
+    /// Returns a command with a clean environment and only the config as an argument.
     pub(crate) fn hikite_by_file(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.hikite);
         command.env_clear().current_dir(folder).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        // Tests look for leftover processes in `/proc`, where nobody but root sees a process that leaves no core dump.
+        // Tests look for leftover processes in `/proc`, where only root sees a process that is not dumpable.
         command.env("HOME", folder).env("TMPDIR", folder).env("HIKITE_DUMPABLE", "1");
         debug_assert!(mark(folder).starts_with("TMPDIR="), "the mark is the variable set here");
         command.arg("--config").arg(folder.join("hikite.json"));
         command
     }
 
-    /// Runs `hikite` with the arguments and waits for its end.
+    /// Runs `hikite` with the arguments and waits for its exit.
     pub async fn run(&self, folder: &Path, arguments: &[&str]) -> Run {
         let mut command = tokio::process::Command::from(self.hikite(folder));
         command
@@ -84,7 +84,7 @@ impl Programs {
     }
 }
 
-/// Cargo does nothing where the program is fresh.
+/// Builds the other programs; Cargo does nothing if they are fresh.
 fn build_others(hikite: &Path) -> PathBuf {
     let folder = hikite.parent().expect("a folder");
     let profile = match folder.file_name().and_then(|name| name.to_str()) {

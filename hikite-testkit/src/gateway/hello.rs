@@ -1,19 +1,19 @@
-//! What a test's client says of itself, and how it answers what it is asked.
+//! Options of a test client: its `initialize` data, and its answers to server requests.
 
 use std::{fmt, sync::Arc};
 
 use serde_json::{Value, json};
 
-/// How questions are answered; `None` leaves one open.
+/// Handler of server requests; `None` leaves one unanswered.
 pub type Answer = Arc<dyn Fn(&Question) -> Option<Value> + Send + Sync>;
 
-/// What the client says at `initialize`, and how it answers questions.
+/// `initialize` data of the client, and its handler of server requests.
 #[derive(Clone)]
 pub struct Hello {
     pub revision: &'static str,
     pub capabilities: Value,
     pub answer: Answer,
-    /// Whether everything the program says must keep to the published schema.
+    /// Validates every message of the program against the published schema.
     pub validated: bool,
 }
 
@@ -24,7 +24,7 @@ impl Default for Hello {
 }
 
 impl Hello {
-    /// A client that can be asked everything and answers with the marker it was asked with, under its own name.
+    /// Creates a client that declares every capability and answers with the request's marker and its own name.
     pub fn obliging(name: &str) -> Self {
         let name = name.to_owned();
         Self {
@@ -34,14 +34,14 @@ impl Hello {
         }
     }
 
-    /// Takes whatever comes: for tests of servers that break the schema, which is relayed as it is.
+    /// Disables validation, for tests of servers whose invalid messages are relayed.
     #[must_use]
     pub fn unvalidated(mut self) -> Self {
         self.validated = false;
         self
     }
 
-    /// Can be asked everything and never answers.
+    /// Creates a client that declares every capability and never answers.
     pub fn silent() -> Self {
         Self { answer: Arc::new(|_| None), ..Self::obliging("") }
     }
@@ -67,7 +67,7 @@ fn obliging_answer(name: &str, question: &Question) -> Value {
     }
 }
 
-/// What the server asked.
+/// A request from the server.
 #[derive(Debug, Clone)]
 pub struct Question {
     pub id: Value,
@@ -76,7 +76,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// The text that the fixture's tool `ask` put into the question.
+    /// Returns the text that the fixture's tool `ask` put into the request.
     pub fn marker(&self) -> String {
         let paths = ["/message", "/messages/0/content/text", "/_meta/marker"];
         let found = paths.iter().find_map(|path| self.params.pointer(path)?.as_str());

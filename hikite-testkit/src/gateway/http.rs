@@ -1,6 +1,5 @@
-//! HTTP as bare as a test needs it: a request has its connection to itself, which ends when its handle is dropped.
-//! So going away in the middle is as easy as staying. Where a client keeps connections, one that has been read to
-//! its end serves the next request.
+//! A bare HTTP client: each request has its own connection, which is closed when the handle is dropped, so that a test
+//! can disconnect midway. A client with keep-alive reuses a connection whose response was read to its end.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -22,7 +21,7 @@ pub struct Request {
     kept: Kept,
 }
 
-/// Connections that a client keeps; none are kept without.
+/// Idle connections of a client with keep-alive; `None` without.
 pub(crate) type Kept = Option<Arc<Mutex<Vec<Lane>>>>;
 
 #[derive(Debug)]
@@ -31,7 +30,7 @@ pub(crate) struct Lane {
     _driver: Driver,
 }
 
-/// An answer read to its end.
+/// A response with its complete body.
 #[derive(Debug)]
 pub struct Reply {
     pub status: u16,
@@ -45,7 +44,7 @@ impl Request {
         Self { method, path: path.to_owned(), headers: Vec::new(), body: Bytes::new(), kept: None }
     }
 
-    /// Adds a header, or takes the place of the one of that name.
+    /// Sets a header, replacing one of the same name.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self = self.without(name);
@@ -59,7 +58,7 @@ impl Request {
         self
     }
 
-    /// A body with what MCP wants said about it.
+    /// Sets a JSON body with the headers that MCP requires.
     #[must_use]
     pub fn json(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
@@ -67,7 +66,7 @@ impl Request {
             .header("accept", "application/json, text/event-stream")
     }
 
-    /// A form, as a browser sends it; the names and values are encoded already.
+    /// Sets a form body as a browser sends it; names and values must already be encoded.
     #[must_use]
     pub fn form(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
@@ -84,7 +83,7 @@ impl Request {
         tokio::time::timeout(LIMIT, answer).await.expect("an answer in time")
     }
 
-    /// Sends, and leaves the body of the answer to be read.
+    /// Sends the request and returns before the body is read.
     pub async fn open(self, address: SocketAddr) -> Connection {
         self.try_open(address).await.expect("an answer")
     }
@@ -113,17 +112,17 @@ impl Request {
     }
 }
 
-/// Why there was no whole answer.
+/// Reason for an incomplete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failed {
-    /// Nobody took the connection: nothing was sent.
+    /// The connection was refused; nothing was sent.
     Refused,
-    /// It ended before the answer did, or took too long.
+    /// The connection ended early or took too long.
     Broken,
 }
 
 impl Request {
-    /// Sends where nobody may be, or may be gone in the middle, and waits for so long.
+    /// Sends a request to a server that may be absent or disappear midway, with a timeout.
     pub async fn attempt(self, address: SocketAddr, limit: Duration) -> Result<Reply, Failed> {
         let answer = async {
             let socket = TcpStream::connect(address).await.map_err(|_| Failed::Refused)?;
@@ -148,7 +147,7 @@ impl Lane {
     }
 }
 
-/// An answer whose body is still coming. Dropping it closes the connection.
+/// A response whose body is still arriving. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Connection {
     pub status: u16,
@@ -188,17 +187,17 @@ impl Reply {
     }
 }
 
-/// The events of an event stream. Every event must be whole: a name and one line of data.
+/// Events of an event stream. Every event must have a name and one line of data.
 #[derive(Debug)]
 pub struct Stream {
     connection: Connection,
     buffer: Vec<u8>,
-    /// The id of the last event that had one.
+    /// Id of the last event that had one.
     pub last_event: Option<String>,
 }
 
 impl Stream {
-    /// The name and the data of the next event; nothing at the end. Comments are passed over.
+    /// Returns the name and the data of the next event; `None` at the end. Comments are skipped.
     pub async fn next(&mut self) -> Option<(String, String)> {
         loop {
             if let Some(end) = self.buffer.windows(2).position(|pair| pair == b"\n\n") {
@@ -237,7 +236,7 @@ impl Drop for Driver {
 
 fn spawn(driver: impl Future<Output = hyper::Result<()>> + Send + 'static) -> JoinHandle<()> {
     super::link::spawn(async move {
-        // The other side may leave as it likes; whoever reads sees it.
+        // The peer may disconnect; the reader sees it.
         let _ = driver.await;
     })
 }

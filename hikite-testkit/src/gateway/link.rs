@@ -1,4 +1,4 @@
-//! How a client's messages travel: a POST each, or lines to `hikite stdio`.
+//! Transports of a client: one POST per message, or lines to `hikite stdio`.
 
 use std::{net::SocketAddr, path::Path, process::Stdio, sync::Arc};
 
@@ -41,7 +41,7 @@ impl HttpLink {
         }
     }
 
-    /// A request with everything a client of this session says in its headers.
+    /// Creates a request with all headers of this session.
     pub(crate) fn request(&self, method: &str) -> Request {
         let mut request = Request::new(method, &self.path).header("accept", "text/event-stream");
         request = request.keeping(&self.kept);
@@ -67,7 +67,7 @@ pub(crate) struct StdioLink {
 }
 
 impl StdioLink {
-    /// Starts the program; its lines come out of the receiver.
+    /// Starts the program; the receiver yields its lines.
     pub(crate) fn start(
         programs: &Programs,
         folder: &Path,
@@ -96,7 +96,7 @@ impl StdioLink {
         }
     }
 
-    /// The end of its input.
+    /// Closes its input.
     pub(crate) fn close(&self) {
         self.queue.lock().take();
     }
@@ -110,7 +110,7 @@ async fn write(mut stdin: ChildStdin, mut messages: mpsc::UnboundedReceiver<Vec<
     }
 }
 
-/// Tasks of a client end with their connection or with the test's runtime.
+/// Spawns a client's task, which ends with its connection or with the test's runtime.
 #[expect(clippy::disallowed_methods, reason = "a test's runtime ends with the test, and all tasks with it")]
 pub(crate) fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     tokio::spawn(task)

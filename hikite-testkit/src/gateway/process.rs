@@ -1,22 +1,22 @@
-//! The process table, read through `/proc`. What a gateway started is known by a variable in its environment
-//! that hikite passes on, so that not even a process that left its family and its group is overlooked.
+//! The process table, read from `/proc`. Processes of a gateway are recognized by an inherited environment variable,
+//! which also finds those that left its process tree and group.
 
 use std::path::Path;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
-/// One line of the process table.
+/// One entry of the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     pub pid: u32,
     pub parent: u32,
     pub state: char,
-    /// The command line, its parts separated by blanks.
+    /// Command line, joined by spaces.
     pub command: String,
 }
 
 impl Process {
-    /// Whether it stands between hikite and a server.
+    /// Returns `true` for the guard process between hikite and a stdio server.
     pub fn is_guard(&self) -> bool {
         self.command.contains("__guard")
     }
@@ -26,21 +26,21 @@ pub fn is_alive(pid: u32) -> bool {
     read(pid).is_some_and(|process| process.state != 'Z')
 }
 
-/// `SIGKILL`.
+/// Sends `SIGKILL`.
 pub fn kill(pid: u32) {
     signal(pid, Signal::KILL);
 }
 
-/// `SIGHUP`.
+/// Sends `SIGHUP`.
 pub fn hang_up(pid: u32) {
     signal(pid, Signal::HUP);
 }
 
-/// Sets a soft limit of a process of ours.
+/// Sets a soft limit of another process.
 pub(crate) fn limit(pid: u32, resource: Resource, soft: Option<u64>) {
     let pid = Pid::from_raw(pid.cast_signed());
     let hard = prlimit(pid, resource, Rlimit { current: soft, maximum: None });
-    // The hard limit may be raised by root alone; then it stays what it is.
+    // Only root may raise the hard limit; otherwise it stays.
     if hard.is_err() {
         let maximum = rustix::process::getrlimit(resource).maximum;
         prlimit(pid, resource, Rlimit { current: soft, maximum }).expect("a limit");
@@ -49,12 +49,12 @@ pub(crate) fn limit(pid: u32, resource: Resource, soft: Option<u64>) {
 
 pub(crate) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
-        // Fails only if it is gone already.
+        // Fails only if the process is already gone.
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// The live processes that carry the mark of the folder: hikite itself and all that it started there.
+/// Returns the living processes with the folder's mark: hikite and everything it started there.
 pub fn marked(folder: &Path) -> Vec<Process> {
     let mark = super::mark(folder);
     let carries = |pid: u32| {
@@ -75,7 +75,7 @@ fn all() -> impl Iterator<Item = u32> {
 
 fn read(pid: u32) -> Option<Process> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // `pid (name) state parent …`; the name may hold blanks and parentheses.
+    // `pid (name) state parent …`; the name may contain spaces and parentheses.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;

@@ -1,5 +1,5 @@
-//! A client of 2026-07-28, over HTTP and over `hikite stdio`: every request stands alone and says all about its
-//! client, rightly or wrongly, as the test wants it. It asks for no session and answers nothing.
+//! A client of 2026-07-28, over HTTP and over `hikite stdio`. Every request carries its client's description, right or
+//! wrong as the test chooses. It opens no session and answers no server requests.
 
 mod envelope;
 mod running;
@@ -30,10 +30,10 @@ use running::Sink;
 pub use running::{Listening, Outcome, Running};
 
 const SUBSCRIPTION_ID: &str = "/params/_meta/io.modelcontextprotocol~1subscriptionId";
-/// More rounds than any tool of a test asks for.
+/// Maximum number of rounds, above what any test tool asks for.
 const ROUNDS_MAX: usize = 20;
 
-/// Cheap to copy; copies share the connection and count their requests together.
+/// A stateless client. Clones are cheap; they share the connection and the request ids.
 #[derive(Debug, Clone)]
 pub struct Stateless {
     inner: Arc<Inner>,
@@ -45,18 +45,18 @@ pub(super) struct Inner {
     link: Link,
     witness: Witness,
     next: AtomicU64,
-    /// Over stdio: who waits for which answer, and who hears what is told under which mark.
+    /// Over stdio: pending requests by id, and notification logs by subscription or progress token.
     waiting: Mutex<HashMap<u64, oneshot::Sender<String>>>,
     sinks: Mutex<HashMap<String, Arc<Sink>>>,
-    /// What belongs to no request that is known.
+    /// Messages that belong to no known request.
     stray: Sink,
 }
 
-/// A call that went through its questions.
+/// A call with all its question rounds.
 #[derive(Debug)]
 pub struct Through {
     pub outcome: Outcome,
-    /// The results that asked, in their order.
+    /// The results that asked questions, in order.
     pub rounds: Vec<Value>,
 }
 
@@ -65,7 +65,7 @@ impl Stateless {
         Self::new(Link::Http(HttpLink::new(address, path, token)), envelope)
     }
 
-    /// Starts `hikite stdio` in the folder, which holds the config.
+    /// Starts `hikite stdio` in a folder that contains the config.
     pub fn over_stdio(programs: &Programs, folder: &Path, arguments: &[&str], envelope: Envelope) -> Self {
         let (link, mut lines) = StdioLink::start(programs, folder, arguments);
         let client = Self::new(Link::Stdio(link), envelope);
@@ -75,7 +75,7 @@ impl Stateless {
                 let Some(inner) = inner.upgrade() else { return };
                 inner.take(&line);
             }
-            // Whoever still waits sees the end.
+            // Pending requests see the end.
             if let Some(inner) = inner.upgrade() {
                 inner.waiting.lock().clear();
             }
@@ -95,7 +95,7 @@ impl Stateless {
         Self { inner: Arc::new(inner), envelope }
     }
 
-    /// The same connection, saying something else of itself.
+    /// Returns a client with another envelope on the same connection.
     #[must_use]
     pub fn saying(&self, envelope: Envelope) -> Self {
         Self { inner: Arc::clone(&self.inner), envelope }
@@ -105,18 +105,18 @@ impl Stateless {
         self.envelope.clone()
     }
 
-    /// The process of `hikite stdio`.
+    /// Returns the process id of `hikite stdio`.
     pub fn pid(&self) -> u32 {
         let Link::Stdio(link) = &self.inner.link else { panic!("no process over HTTP") };
         link.pid
     }
 
-    /// Over stdio: what came and belongs to no request that is known.
+    /// Returns the messages over stdio that belong to no known request.
     pub fn stray(&self) -> Vec<Value> {
         self.inner.stray.0.lock().clone()
     }
 
-    /// Sends a request and returns at once.
+    /// Sends a request without waiting for the response.
     pub fn begin(&self, method: &str, params: Value) -> Running {
         let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
         let params = self.envelope.dress(params);
@@ -150,13 +150,13 @@ impl Stateless {
         self.begin_call(tool, arguments).outcome().await
     }
 
-    /// The first text of a tool's result.
+    /// Calls a tool and returns the first text of its result.
     pub async fn text(&self, tool: &str, arguments: Value) -> String {
         self.call(tool, arguments).await.first_text()
     }
 
-    /// Calls a tool and answers what it asks: `answers` gets the name of a question and the question itself. What
-    /// it does not answer is left out.
+    /// Calls a tool and answers its questions: `answers` gets a question's key and the question. Questions it does not
+    /// answer are left out.
     pub async fn call_through(
         &self,
         tool: &str,
@@ -166,7 +166,7 @@ impl Stateless {
         self.go_through("tools/call", json!({ "name": tool, "arguments": arguments }), answers).await
     }
 
-    /// The same for any request that may ask.
+    /// Sends any request that may ask questions, and answers them.
     pub async fn go_through(
         &self,
         method: &str,
@@ -187,7 +187,7 @@ impl Stateless {
         }
     }
 
-    /// Subscribes; returns once it is acknowledged, which must come first.
+    /// Subscribes; returns once the acknowledgement, which must come first, has arrived.
     pub async fn listen(&self, wish: Value) -> Listening {
         let running = self.begin("subscriptions/listen", json!({ "notifications": wish }));
         running.told("notifications/subscriptions/acknowledged", 1).await;
@@ -197,7 +197,7 @@ impl Stateless {
         Listening { running, acknowledged: first["params"]["notifications"].clone() }
     }
 
-    /// Over stdio: sends a line as it is.
+    /// Sends a raw line over stdio.
     pub fn send_line(&self, text: &str) {
         let Link::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
         link.send(text);
@@ -210,7 +210,7 @@ impl Drop for Stateless {
     }
 }
 
-/// The request again, with the answers to what was asked and the state that came with it.
+/// Builds the repeated request with the answers and the returned state.
 fn follow_up(params: &Value, asked: &Value, answers: impl Fn(&str, &Value) -> Option<Value>) -> Value {
     let questions = asked["inputRequests"].as_object().cloned().unwrap_or_default();
     let given: serde_json::Map<String, Value> =
@@ -226,7 +226,7 @@ fn follow_up(params: &Value, asked: &Value, answers: impl Fn(&str, &Value) -> Op
 }
 
 impl Inner {
-    /// Something that came over stdio.
+    /// Handles a line received over stdio.
     fn take(&self, line: &str) {
         let message: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"));
         if message.get("method").is_none() {
@@ -252,7 +252,7 @@ impl Inner {
     }
 }
 
-/// One request and all it needs to be sent.
+/// A request with everything needed to send it.
 struct Sending {
     inner: Arc<Inner>,
     validated: bool,

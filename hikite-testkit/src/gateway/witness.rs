@@ -1,4 +1,4 @@
-//! What the program says to a test's client, held against the published schema of the revision it speaks.
+//! Validation of the program's messages against the published schema of the negotiated revision.
 
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::schema::{self, Sender};
 
 #[derive(Debug)]
 pub(crate) struct Witness {
-    /// Off for tests that relay what breaks the schema.
+    /// `false` in tests that relay invalid messages.
     on: bool,
     revision: Mutex<String>,
     violations: Mutex<Vec<String>>,
@@ -18,7 +18,7 @@ impl Witness {
         Self { on, revision: Mutex::new(revision.to_owned()), violations: Mutex::default() }
     }
 
-    /// The answer to a request of this method; a violation is a panic.
+    /// Validates the response to a request of this method; panics on a violation.
     pub(crate) fn answer(&self, text: &str, method: &str) {
         let message: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("not JSON: {text}"));
         let settled = message["result"]["protocolVersion"].as_str().filter(|_| method == "initialize");
@@ -28,7 +28,7 @@ impl Witness {
         self.see(&message, Some(method)).unwrap_or_else(|violation| panic!("{violation}"));
     }
 
-    /// Something that nobody waits for; a violation is kept until the client is dropped.
+    /// Validates an unsolicited message; a violation is reported when the client is dropped.
     pub(crate) fn unasked(&self, message: &Value) {
         if let Err(violation) = self.see(message, None) {
             self.violations.lock().push(violation);
@@ -44,7 +44,7 @@ impl Witness {
             .map_err(|violation| format!("hikite breaks the schema: {violation}"))
     }
 
-    /// To be called where the test itself runs: a panic in a task would go unseen.
+    /// Panics on recorded violations. Called by the test itself, because a panic in a task would go unnoticed.
     #[track_caller]
     pub(crate) fn assert_clean(&self) {
         let violations = self.violations.lock();

@@ -1,5 +1,5 @@
-//! The schema of one revision, read once: which definition belongs to which method, who may send it, and a
-//! validator per definition, made when it is first needed.
+//! The parsed schema of one revision: the definition of each method, its allowed senders, and one lazily compiled
+//! validator per definition.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,13 +17,13 @@ const V2025_06_18: &str = include_str!("../../schema/2025-06-18.json");
 const V2025_11_25: &str = include_str!("../../schema/2025-11-25.json");
 const V2026_07_28: &str = include_str!("../../schema/2026-07-28.json");
 
-/// More violations than these help nobody.
+/// Maximum number of violations to report.
 const SHOWN: usize = 4;
 
 pub(super) struct Book {
     revision: &'static str,
     schema: Value,
-    /// Where the definitions stand in it.
+    /// Key of the definitions in the schema.
     place: &'static str,
     methods: HashMap<String, String>,
     codes: HashMap<i64, String>,
@@ -32,7 +32,7 @@ pub(super) struct Book {
     validators: Mutex<HashMap<String, Arc<Validator>>>,
 }
 
-/// Newest first; each is read when it is first needed.
+/// Schemas by revision, newest first; each is parsed on first use.
 static BOOKS: [(&str, LazyLock<Book>); 4] = [
     ("2026-07-28", LazyLock::new(|| Book::read("2026-07-28", V2026_07_28))),
     ("2025-11-25", LazyLock::new(|| Book::read("2025-11-25", V2025_11_25))),
@@ -40,7 +40,7 @@ static BOOKS: [(&str, LazyLock<Book>); 4] = [
     ("2025-03-26", LazyLock::new(|| Book::read("2025-03-26", V2025_03_26))),
 ];
 
-/// The newest one that is no newer than the revision; below all of them the oldest.
+/// Returns the newest schema that is not newer than the revision, or the oldest one.
 pub(super) fn of_revision(revision: &str) -> &'static Book {
     let known = BOOKS.iter().find(|(name, _)| *name <= revision);
     let (_, book) = known.unwrap_or(&BOOKS[BOOKS.len() - 1]);
@@ -111,7 +111,7 @@ impl Book {
         }
     }
 
-    /// The definition of the result of a method; nothing for a method of an extension.
+    /// Returns the result definition of a method; `None` for an extension method.
     pub(super) fn result_of(&self, method: &str) -> Option<&str> {
         let request = self.of_method(method)?.strip_suffix("Request")?;
         let named = self.schema[self.place].as_object()?.get_key_value(&format!("{request}Result"));
@@ -126,7 +126,7 @@ impl Book {
         if self.has("JSONRPCResultResponse") { "JSONRPCResultResponse" } else { "JSONRPCResponse" }
     }
 
-    /// Holds a value against one definition.
+    /// Validates a value against a definition.
     pub(super) fn hold(&self, definition: &str, value: &Value) -> Result<(), String> {
         let validator = self.validator(definition);
         if validator.is_valid(value) {
@@ -140,7 +140,7 @@ impl Book {
         Err(format!("not a valid {definition}: {}", violations.join("; ")))
     }
 
-    /// A definition and all it refers to: the rest would only cost time.
+    /// Returns a definition with its transitive references only, to save compile time.
     fn needed_by(&self, definition: &str) -> Map<String, Value> {
         let mut needed = Map::new();
         let mut open = vec![definition.to_owned()];
@@ -173,7 +173,7 @@ impl Book {
     }
 }
 
-/// The names of the definitions that a part of a schema refers to.
+/// Collects the names of the definitions that a schema refers to.
 fn references(part: &Value, names: &mut Vec<String>) {
     match part {
         Value::Object(fields) => {
@@ -186,7 +186,7 @@ fn references(part: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// The definitions that a union names; a union of one is written out in place.
+/// Returns the definitions that a union names; a union of one is written inline.
 fn members(definitions: &Map<String, Value>, methods: &HashMap<String, String>, name: &str) -> Vec<String> {
     let Some(union) = definitions.get(name) else {
         return Vec::new();
@@ -199,7 +199,7 @@ fn members(definitions: &Map<String, Value>, methods: &HashMap<String, String>, 
     parts.iter().filter_map(last).collect()
 }
 
-/// A number's limits and default were published as integers, which the prose never meant (SEP-1034).
+/// Allows fractions: limits and default of a number were published as integers, against the prose (SEP-1034).
 fn allow_fractions(number: &mut Value) {
     for field in ["minimum", "maximum", "default"] {
         if let Some(kind) = number.get_mut(field).and_then(|field| field.get_mut("type")) {

@@ -1,5 +1,5 @@
-//! Accounts as people and models meet them: connected in a browser, chosen by a call, held back by a mask; and what holds
-//! where many call at once and where programs are killed.
+//! Accounts: connected in a browser, chosen by a call, restricted by a mask; also under concurrent calls and when
+//! processes are killed.
 
 mod apart;
 mod browser;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::configured;
 
-/// A hikite whose Notion is the fake provider.
+/// Starts a hikite whose Notion is the mock provider.
 async fn with(provider: &Provider, more: Value) -> TestGateway {
     let mut config = json!({
         "modules": { "builtin": ["notion"] },
@@ -61,7 +61,7 @@ async fn post(gateway: &TestGateway, path: &str, form: &Value) -> Reply {
     gateway.send(gateway.request("POST", path).json(form.to_string())).await
 }
 
-/// A browser: nothing but a cookie.
+/// Sends a browser request, with nothing but a cookie.
 async fn visit(gateway: &TestGateway, method: &str, path: &str, cookie: Option<&str>) -> Reply {
     let mut request = Request::new(method, path);
     if let Some(cookie) = cookie {
@@ -70,7 +70,7 @@ async fn visit(gateway: &TestGateway, method: &str, path: &str, cookie: Option<&
     gateway.send(request).await
 }
 
-/// A link, as the terminal gets it.
+/// A connect link, as a terminal gets it.
 struct Link {
     id: String,
     path: String,
@@ -86,12 +86,12 @@ async fn link(gateway: &TestGateway, name: &str) -> Link {
     Link { id: text("id"), path: path_of(&text("url")), code: text("code") }
 }
 
-/// Sends the form of a link's page, with what proves who sits there.
+/// Submits the form of a link's page with the proof of identity.
 async fn go_on(gateway: &TestGateway, path: &str, proof: &str) -> Reply {
     gateway.send(Request::new("POST", path).form(format!("proof={proof}"))).await
 }
 
-/// Connects an account as a person would, and gives its id.
+/// Connects an account as a user would, and returns its id.
 pub(crate) async fn connect(gateway: &TestGateway, provider: &Provider, name: &str) -> String {
     let Link { id, path, code } = link(gateway, name).await;
     let away = go_on(gateway, &path, &code).await;
@@ -113,7 +113,7 @@ fn search(account: Option<&str>) -> Value {
     call
 }
 
-/// Which of the provider's grants served the call.
+/// Returns the provider's grant that served the call.
 #[track_caller]
 fn family(result: &Value) -> i64 {
     let text = result["content"][0]["text"].as_str().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Results in the form that is wanted, with the real program: parts by fields and by jq, programs that nobody should run,
-//! and long answers that are read on.
+//! Result options with the real program: selection by fields and by jq, hostile jq programs, and long results that are
+//! read in parts.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::rest::post;
 use crate::{PROGRAMS, configured, gateway, stdio, with};
 
-/// Calls `echo` with a text, and gives the whole answer.
+/// Calls `echo` with a text, and returns the whole response.
 async fn ask(gateway: &TestGateway, text: &str, options: Value) -> (u16, Value) {
     let body = json!({ "name": "a:echo", "parameters": { "text": text }, "options": options });
     let reply = post(gateway, "/v1/tools/call", &body).await;
@@ -33,7 +33,7 @@ fn refused((status, body): &(u16, Value), words: &str) {
     assert!(body["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{body}");
 }
 
-/// The processes for jq that the gateway has.
+/// Counts the gateway's jq processes.
 fn sieves(gateway: &TestGateway) -> usize {
     let is_sieve = |pid: u32| {
         let read = |what: &str| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
@@ -158,7 +158,7 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
     }
     let patient = part(&gateway, "[]", "\"a\" * 50000 | test(\"(a*)*(a*)*(a*)*b\")").await;
     assert_eq!(result_of(&patient), &json!(false), "no pattern takes more than its time");
-    // Of many at once some wait, and whoever waits too long is told so.
+    // Some of many concurrent programs queue, and those that queue too long get an error.
     let endless = (0..6).map(|_| part(&gateway, "[]", "def f: f; f"));
     let outcomes = futures_util::future::join_all(endless).await;
     for (status, body) in &outcomes {
@@ -224,7 +224,7 @@ async fn a_long_answer_is_read_on_in_pages_by_jq_and_by_a_text() {
     assert!(found["result"].as_str().is_some_and(|text| text.starts_with("1 of ")), "{found}");
     let wrong = on(json!({ "pages": 1 })).await;
     assert_eq!(wrong["code"], "VALIDATION_ERROR");
-    // The same answer as a resource, for its owner in whatever way it comes.
+    // The result is also a resource, readable by its owner through any transport.
     let client = gateway.client("direct").await;
     let read =
         client.request("resources/read", json!({ "uri": format!("{handle}?page=2") })).await.expect("a page");
@@ -316,7 +316,7 @@ async fn a_model_reads_on_with_the_tool_it_called_until_its_session_ends() {
         assert_eq!(part["content"][0]["text"], "124750", "{part}");
         let long = client.call(tool, with(call, "format", "compact")).await;
         let line = long["content"][0]["text"].as_str().and_then(|text| text.lines().last()).expect("a line");
-        // What the line says can be called as it is.
+        // The suggested call works verbatim.
         let (_, rest) = line.split_once(read_on).unwrap_or_else(|| panic!("{line}"));
         let (arguments, _) = rest.split_once(" (or ").expect("a call");
         let arguments: Value = serde_json::from_str(&format!("{{{arguments}")).expect("JSON");

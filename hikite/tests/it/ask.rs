@@ -1,4 +1,4 @@
-//! Questions that servers ask while a call runs: they reach the one client they belong to, or nobody.
+//! Questions that servers ask during a call: each reaches the client it belongs to, or nobody.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn obliging(gateway: &TestGateway, name: &str) -> Client {
     gateway.client_with("direct", Hello::obliging(name)).await
 }
 
-/// Waits until the server has taken in so many calls besides the questions how many there are.
+/// Waits until the server has received this many calls, not counting the calls of `count` itself.
 async fn arrived(client: &Client, calls: u64) {
     for asked in 1..200 {
         let count: u64 = client.text("count", json!({})).await.parse().expect("a number");
@@ -80,7 +80,7 @@ async fn calls_of_one_session_beside_each_other_are_still_one_caller() {
     drop(busy);
 }
 
-/// Eight sessions ask at once; each sees its own marker alone.
+/// Lets eight sessions ask at once; each sees its own marker only.
 async fn nobody_sees_anothers(server: Value) {
     let gateway = gateway(json!({ "a": server })).await;
     let mut clients = Vec::new();
@@ -142,7 +142,7 @@ async fn a_server_that_asks_back_runs_once_per_session_that_can_answer() {
     }
     assert!(pids[0] != pids[1] && pids[0] != pids[2] && pids[1] != pids[2], "{pids:?}");
     assert_eq!(pids[2], pids[3]);
-    // What the server asked as soon as it ran went to the session it runs for.
+    // A question asked at startup went to the session that the process runs for.
     for client in [&ada, &bob] {
         assert_eq!(client.asked().await.method, "roots/list");
     }
@@ -267,7 +267,7 @@ async fn the_question_of_an_abandoned_call_is_put_to_nobody_else() {
     assert_eq!(ada.questions().len(), 1, "who gave up is not asked either");
 }
 
-/// A program that asks before it deploys, if it may, and tells what it was told of its client.
+/// A program that asks before it deploys, if it may, and reports the capabilities it was told.
 const CAREFUL: &str = r#"
 import json, sys
 told = {}
@@ -307,7 +307,7 @@ async fn what_the_first_caller_can_is_not_said_of_others_once_it_was_asked() {
     assert_eq!(ada.text("deploy", json!({})).await, "accept");
     assert_eq!(bob.text("deploy", json!({})).await, "not asked");
     assert_eq!(ada.text("deploy", json!({})).await, "accept");
-    // Ada's own and the shared one, each with its guard.
+    // Ada's own process and the shared one, each with its guard.
     assert!(eventually(|| gateway.descendants().len() == 4).await, "{:?}", gateway.descendants());
     assert!(bob.questions().is_empty());
 }
@@ -317,7 +317,7 @@ async fn what_the_first_caller_can_is_not_said_of_one_that_cannot() {
     let config = json!({ "mcpServers": { "a": careful() }, "server": { "surface": "direct" } });
     let gateway = crate::configured(config.clone()).await;
     assert_eq!(gateway.client("direct").await.text("told", json!({})).await, "elicitation roots sampling");
-    // Its lists are known by now: the next process is started for a caller.
+    // Its lists are cached by now, so the next process is started for a caller.
     let gateway = gateway.restart(config).await;
     let capabilities = json!({ "elicitation": {}, "extensions": { "example.com/x": {} } });
     let ada = gateway.client_with("direct", Hello { capabilities, ..Hello::silent() }).await;
@@ -326,7 +326,7 @@ async fn what_the_first_caller_can_is_not_said_of_one_that_cannot() {
     assert_eq!(able.text("told", json!({})).await, "elicitation", "who can more stays");
     assert_eq!(bob.text("told", json!({})).await, "");
     assert_eq!(ada.text("told", json!({})).await, "", "nothing is declared again");
-    // One guard and one server: the process that was told more is gone.
+    // One guard and one server: the process with more capabilities is gone.
     assert!(eventually(|| gateway.descendants().len() == 2).await, "{:?}", gateway.descendants());
 }
 

@@ -1,5 +1,4 @@
-//! What was done, by whom: one record for everything that is asked, whichever way it came in, which nobody can change
-//! without being found out, and which holds nothing of what was said.
+//! The audit: one record for every request on any interface. It is tamper-evident and contains no arguments or results.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use sqlx::{AnyConnection, Connection, Executor};
 use crate::rest::{get, post, refused};
 use crate::{PROGRAMS, configured, http_fixture};
 
-/// Sent as an argument and as a question, and found nowhere again.
+/// Sent as an argument and as a query, and never recorded.
 const CANARY: &str = "canary-7f3a";
 
 pub(crate) async fn records(gateway: &TestGateway, query: &str) -> Vec<Value> {
@@ -21,7 +20,7 @@ pub(crate) async fn records(gateway: &TestGateway, query: &str) -> Vec<Value> {
     reply.value()["records"].as_array().expect("records").clone()
 }
 
-/// The new record since the last look; there must be one.
+/// Waits for the next new record and returns it.
 async fn next(gateway: &TestGateway, seen: &mut u64) -> Value {
     let begin = Instant::now();
     loop {
@@ -312,7 +311,7 @@ async fn until(what: &str, gateway: &TestGateway, mut holds: impl AsyncFnMut() -
     }
 }
 
-/// The store remembers a clock that was right a year ago: to whoever looks now the clock has jumped.
+/// The store has a clock mark from a year ago, so that the current clock appears to have jumped.
 #[tokio::test]
 async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
     let (_fixture, server) = http_fixture().await;
@@ -338,7 +337,7 @@ async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
         let doctor = gateway.run(&["doctor"]).await.stdout;
         assert!(doctor.contains("warning audit: the clock of this machine jumped"), "{doctor}");
         assert!(gateway.stderr().contains("nothing is removed for its age"), "{}", gateway.stderr());
-        // Whatever is there is a year old by this clock.
+        // Every record is a year old by this clock.
         behind.execute("UPDATE audit_mark SET at = at - 31536000000").await.expect("older");
         let before = records(&gateway, "kind=call").await.len();
         tokio::time::sleep(Duration::from_secs(3)).await;
@@ -362,7 +361,7 @@ async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
     assert_eq!(gateway.run(&["audit", "resume-trim"]).await.stdout, "nothing is paused\n");
 }
 
-/// Somebody who deletes the oldest records has to go past the database, and past `verify`.
+/// Deleting the oldest records behind hikite's back is detected by `verify`.
 #[tokio::test]
 async fn a_head_that_went_without_a_trim_record_is_damage() {
     for postgres in [false, true] {
@@ -395,7 +394,7 @@ async fn a_head_that_went_without_a_trim_record_is_damage() {
     }
 }
 
-/// With the store locked by somebody else: what is refused, what runs, and what is there once it is free again.
+/// Locks the store from outside: returns what was rejected, what ran, and what is recorded after the lock is gone.
 async fn locked(when_full: &str) -> (TestGateway, Vec<Value>, String) {
     let (fixture, server) = http_fixture().await;
     let config = json!({ "mcpServers": { "a": server }, "audit": { "when_full": when_full },

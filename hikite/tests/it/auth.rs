@@ -1,4 +1,4 @@
-//! Who is let in, on every route: Host and Origin first, then the token, then the method.
+//! Authentication on every route: Host and Origin first, then the token, then the method.
 
 use hikite_testkit::gateway::Request;
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! A store that is away, or is in use: hikite starts without it and waits, refuses what it cannot know, and copies nothing
-//! that somebody else is writing.
+//! An unreachable or busy store: hikite starts without it and waits, refuses what it cannot know, and copies no store
+//! that is in use.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use sqlx::{Connection, Executor};
 
 use crate::{PROGRAMS, configured, http_fixture};
 
-/// Machines stand still for seconds; whatever does not come at all is still found.
+/// Timeout long enough for machines that stall for seconds.
 const IN_THE_END: Duration = Duration::from_secs(60);
 
 async fn becomes(gateway: &TestGateway, request: &Request, status: u16) -> Reply {
@@ -30,7 +30,7 @@ fn readiness() -> Request {
     Request::new("GET", "/readyz")
 }
 
-/// Does something to a SQLite file that hikite has open.
+/// Executes a statement on a SQLite file that hikite has open.
 async fn behind_its_back(gateway: &TestGateway, statement: &str) {
     let address = format!("sqlite:{}", gateway.folder().path().join("data/hikite.db").display());
     let mut connection = sqlx::SqliteConnection::connect(&address).await.expect("a file");
@@ -80,7 +80,7 @@ async fn hikite_starts_while_its_database_is_away_and_is_ready_when_it_is_back()
         assert_eq!(call.status, 503);
         assert!(call.headers.contains_key("retry-after"), "{:?}", call.headers);
         assert_eq!(call.value()["code"], "OVERLOADED", "{}", call.text());
-        // Nothing is held back from whoever stops it.
+        // A shutdown is not delayed.
         assert!(gateway.stop().await.success(), "{}", gateway.stderr());
         drop(gateway);
         let gateway = configured(config).await;
@@ -118,7 +118,7 @@ async fn a_store_in_use_is_not_copied_and_nothing_is_copied_into_one() {
         });
         let fresh = format!("sqlite:{}", gateway.folder().path().join("fresh.db").display());
         let from = gateway.run(&["store", "migrate", "--to", &fresh]).await;
-        // Another hikite, with a store of its own.
+        // Another hikite with its own store.
         let idle = tempfile::tempdir().expect("a folder");
         std::fs::write(idle.path().join("hikite.json"), "{}").expect("a file");
         let into = PROGRAMS.run(idle.path(), &["store", "migrate", "--to", &url]).await;

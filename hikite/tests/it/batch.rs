@@ -1,5 +1,4 @@
-//! Batches, over REST and from a terminal, with real servers behind them: both specifications' ways to write one, what
-//! a failure means, and who hears of it.
+//! Batches over REST and in a terminal, with real servers: both formats, failure modes, and progress.
 
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ async fn send(gateway: &TestGateway, body: Value) -> Reply {
     post(gateway, "/v1/batch", &body).await
 }
 
-/// The document of a batch that ran.
+/// Runs a batch and returns its document.
 async fn run(gateway: &TestGateway, body: Value) -> Value {
     let reply = send(gateway, body).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
@@ -330,7 +329,7 @@ async fn a_tool_that_asks_a_client_without_a_session_must_be_called_alone() {
     assert_eq!(statuses(&result["structuredContent"]), ["t error", "e ok"], "{result}");
 }
 
-/// A folder with a config and a batch.
+/// Creates a folder with a config and a batch.
 fn folder(server: &Value, batch: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let config = json!({ "mcpServers": { "up": server } }).to_string();
@@ -339,7 +338,7 @@ fn folder(server: &Value, batch: &str) -> TempDir {
     folder
 }
 
-/// Times are never the same.
+/// Removes times, which vary.
 fn without_times(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines() {

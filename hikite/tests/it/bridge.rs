@@ -1,5 +1,5 @@
-//! Any client works with any upstream: clients with and without a session in front of servers with and without
-//! sessions, over HTTP and as programs.
+//! Any client works with any upstream: clients with and without a session, and servers with and without sessions, over
+//! HTTP and stdio.
 
 use std::time::{Duration, Instant};
 
@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 
 use crate::{fixture, gateway, stdio, with};
 
-/// Within this a cancellation must reach the server.
+/// Time within which a cancellation must reach the server.
 const SOON: Duration = Duration::from_millis(100);
 const ASKS: &str = "test_input_required_result_elicitation";
 pub(crate) const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
-/// A server of one era with every tool that asks.
+/// Starts a server of one kind of revision with every tool that asks questions.
 pub(crate) async fn upstream(era: Era) -> (Fixture, Value) {
     fixture(Transport::Http, Options { era, extended: true, ..Options::default() }).await
 }
 
-/// The same as a program.
+/// Returns a stdio server of one kind of revision with those tools.
 fn program(era: Era) -> Value {
     stdio(&["--extended", "--era", if era == Era::Modern { "modern" } else { "legacy" }])
 }
 
-/// A gateway in front of each kind of server.
+/// Starts a gateway in front of each kind of server.
 pub(crate) async fn houses(share: &str) -> Vec<(String, TestGateway, Option<Fixture>)> {
     let mut houses = Vec::new();
     for era in ERAS {
@@ -36,7 +36,7 @@ pub(crate) async fn houses(share: &str) -> Vec<(String, TestGateway, Option<Fixt
     houses
 }
 
-/// Answers every form with the marker it was shown.
+/// Answers every form with the marker it shows.
 fn answer(_: &str, question: &Value) -> Option<Value> {
     let params = &question["params"];
     Some(match question["method"].as_str()? {
@@ -53,7 +53,7 @@ fn answer(_: &str, question: &Value) -> Option<Value> {
     })
 }
 
-/// The same for a client with a session.
+/// Returns a session client that answers like `answer`.
 pub(crate) fn person() -> Hello {
     let capabilities = json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} });
     let answer = |question: &hikite_testkit::gateway::Question| {
@@ -67,7 +67,7 @@ fn capable() -> Envelope {
     Envelope::capable().capabilities(json!({ "sampling": {}, "elicitation": elicitation, "roots": {} }))
 }
 
-/// Calls that ask, and what must come of them.
+/// Returns calls that ask questions, and their expected results.
 fn asking() -> Vec<(&'static str, Value, &'static str)> {
     let marker = |key: &str, count: usize| json!({ key: count, "marker": "m" });
     vec![
@@ -199,7 +199,7 @@ async fn logs_reach_whoever_asked_for_them_from_every_server() {
     }
 }
 
-/// How many calls the server knows to be cancelled.
+/// Returns how many calls the server knows to be cancelled.
 async fn cancelled(fixture: Option<&Fixture>, witness: &Stateless) -> usize {
     match fixture {
         Some(fixture) => fixture.cancelled().len(),
@@ -211,8 +211,8 @@ async fn cancelled(fixture: Option<&Fixture>, witness: &Stateless) -> usize {
     }
 }
 
-/// Begins a call that hangs, ends it, and says whether the server heard of it in time. A busy machine may be late
-/// once; a gateway that is late is so every time.
+/// Starts a call that hangs, ends it, and returns whether the server was notified in time. A busy machine may be late
+/// once; a late gateway is late every time.
 async fn heard_in_time<C>(
     fixture: Option<&Fixture>,
     witness: &Stateless,
@@ -236,7 +236,7 @@ async fn heard_in_time<C>(
     false
 }
 
-/// Waits until the server has the call; looking counts as well.
+/// Waits until the server has received the call, not counting the calls of `count` itself.
 async fn arrived(witness: &Stateless, calls: u64) {
     let begin = Instant::now();
     for looked in 1.. {
@@ -246,7 +246,7 @@ async fn arrived(witness: &Stateless, calls: u64) {
         }
         assert!(begin.elapsed() < Duration::from_secs(5), "the call does not arrive");
     }
-    // Counted is not yet running.
+    // A counted call is not yet running.
     tokio::time::sleep(Duration::from_millis(20)).await;
 }
 

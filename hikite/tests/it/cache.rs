@@ -1,4 +1,4 @@
-//! Results that are given again: one call for all who ask for the same, and nothing that is not true any more.
+//! The result cache: one upstream call for equal requests, and no stale results.
 
 use std::time::{Duration, Instant};
 
@@ -79,7 +79,7 @@ async fn other_lists_and_another_config_forget_what_was_kept() {
     assert!(!echo().await && !echo().await, "nothing is kept any more");
 }
 
-/// Whether it becomes true within the limit of every wait.
+/// Returns `true` if the condition holds within `LIMIT`.
 async fn becomes(check: impl AsyncFn() -> bool) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < LIMIT {

@@ -1,4 +1,4 @@
-//! What happens while a call runs: cancellation, progress, deadlines, log messages.
+//! Running calls: cancellation, progress, deadlines, log messages.
 
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ async fn a_client_that_disconnects_cancels_its_call() {
 async fn a_client_that_disconnects_in_the_middle_of_a_stream_cancels_its_call() {
     let (fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
-    // Later revisions can take a broken stream up again; see `resume`.
+    // Later revisions can resume a broken stream; see `resume`.
     let hello = Hello { revision: "2025-06-18", ..Hello::default() };
     let client = gateway.client_with("direct", hello).await;
     let params = json!({ "name": "sleep", "arguments": { "ms": 60_000 }, "_meta": { "progressToken": "p" } });
@@ -77,7 +77,7 @@ async fn cancelling_one_call_leaves_the_others_alone() {
     let staying = first.begin_call("sleep", json!({ "ms": 700 }));
     let leaving = second.begin_call("hang", json!({}));
     assert!(eventually(|| fixture.calls() == 2).await);
-    // The ids of two clients are the same numbers, and mean nothing to each other.
+    // Two clients use the same request ids independently.
     second.cancel(leaving.id).await;
     assert_eq!(staying.answer().await.expect("a result")["content"][0]["text"], "slept 700 ms");
     assert_eq!(fixture.cancelled().len(), 1);
@@ -114,7 +114,7 @@ async fn a_client_that_wants_no_progress_is_told_none() {
 #[tokio::test]
 async fn progress_extends_the_deadline_even_if_the_client_did_not_ask_for_it() {
     let (fixture, server) = http_fixture().await;
-    // Long beside the twentieth of a second in which the server says how far it is: a busy machine stands still at times.
+    // Long compared with the 50 ms between progress messages: a busy machine stalls at times.
     let short = |server| with(server, "timeout", "2s");
     let gateway = gateway(json!({ "web": short(server), "program": short(stdio(&[])) })).await;
     let client = gateway.client("direct").await;

@@ -1,5 +1,5 @@
-//! Everything secret that passes through one house, looked for afterwards wherever something is left behind: the files of
-//! the store, logs at their loudest, traces and metrics, what commands print, and answers that refuse.
+//! Every secret that passes through one gateway is searched for afterwards in everything it leaves behind: store files,
+//! debug logs, traces and metrics, command output, and error responses.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn config(provider: &Provider, collector: &Collector) -> Value {
     })
 }
 
-/// All secrets that the house has seen, by what they are.
+/// Every secret that the gateway has seen, with its kind.
 #[derive(Default)]
 struct Secrets(Vec<(&'static str, String)>);
 
@@ -52,13 +52,13 @@ impl Secrets {
     }
 }
 
-/// Every file below a folder.
+/// Returns every file below a folder.
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// A login, a client with a secret, its tokens, and one that is personal.
+/// Creates a login, a confidential client with tokens, and a personal token.
 async fn people(gateway: &TestGateway, secrets: &mut Secrets) -> String {
     let mut seen = String::new();
     let mut browser = Browser::default();
@@ -83,7 +83,7 @@ async fn people(gateway: &TestGateway, secrets: &mut Secrets) -> String {
     let given = oauth::ask_token(gateway, &fields).await.value();
     secrets.keep("an access token", text(&given, "access_token"));
     let refresh = secrets.keep("a refresh token", text(&given, "refresh_token"));
-    // Answers that refuse: the code again, and the token for somebody else.
+    // Error responses: the code used again, and the token used by another client.
     seen += oauth::ask_token(gateway, &fields).await.text();
     let stolen = [("grant_type", "refresh_token"), ("client_id", "hkc_none"), ("refresh_token", &*refresh)];
     seen += oauth::ask_token(gateway, &stolen).await.text();
@@ -95,7 +95,7 @@ async fn people(gateway: &TestGateway, secrets: &mut Secrets) -> String {
     seen
 }
 
-/// An account that is connected, used, renewed and lost.
+/// Connects, uses, refreshes and loses an account.
 async fn account(gateway: &TestGateway, provider: &Provider, secrets: &mut Secrets) -> String {
     crate::accounts::connect(gateway, provider, "default").await;
     for token in provider.good() {
@@ -142,7 +142,7 @@ async fn no_secret_is_left_behind_anywhere() {
         &["doctor"],
         &["--log", "trace", "tools", "list"],
     ] {
-        // Without the key, where it is wanted: what then is said is looked through, too.
+        // Also without the key that it needs: that output is searched, too.
         let run = gateway.run(arguments).await;
         seen += &(run.stdout + &run.stderr);
     }

@@ -1,5 +1,5 @@
-//! Whoever is ended while it works for somebody hears first that its call is cancelled, whoever left: the client, hikite, or
-//! the time of the call.
+//! A server process that is stopped during a call first receives the cancellation, whether the client left, hikite
+//! stops, or the call timed out.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::{configured, fixture, with};
 
-/// Enough that a message which is sometimes lost is lost for one of them.
+/// Enough calls to catch a message that is lost only sometimes.
 const CALLS: usize = 6;
 
-/// A program that answers no call and writes down what it hears. It goes on until its stdin ends.
+/// A program that answers no call and records what it receives. It runs until its stdin ends.
 const DEAF: &str = r#"
 import json, os, sys
 def note(what):
@@ -50,7 +50,7 @@ async fn called(file: &Path, calls: usize) {
     assert!(eventually(|| count() == calls).await, "{:?}", seen(file));
 }
 
-/// Every process that was called heard that just this call is cancelled.
+/// Waits until every called process has received the cancellation of exactly its call.
 async fn all_heard(file: &Path) {
     let unheard = || {
         let seen = seen(file);
@@ -83,7 +83,7 @@ async fn a_program_of_one_session_hears_it_when_the_session_ends() {
         client.delete().await;
     }
     all_heard(&file).await;
-    // They end because nobody needs them, and not before they heard.
+    // They end because they are idle, and not before they received it.
     let ended = || seen(&file).iter().filter(|line| line.ends_with(" end")).count();
     assert!(eventually(|| ended() >= CALLS).await, "{:?}", seen(&file));
 }

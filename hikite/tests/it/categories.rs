@@ -1,4 +1,4 @@
-//! The `categories` surface, as seed 002 describes it.
+//! The `categories` surface, as specified by seed 002.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{configured, error_of, fixture, http_fixture, stdio};
 
-/// Nothing listens there.
+/// Returns a server at an address where nothing listens.
 fn dead() -> Value {
     json!({ "description": "down", "type": "http", "url": "http://127.0.0.1:9/mcp" })
 }
@@ -22,7 +22,7 @@ async fn describe(gateway: &TestGateway, arguments: Value) -> Value {
     gateway.client("categories").await.call("get-category-tools", arguments).await
 }
 
-/// The document of a `get-category-tools` answer, the same as text and structured.
+/// Returns the document of a `get-category-tools` result, equal as text and as structured content.
 #[track_caller]
 fn document(result: &Value) -> Value {
     let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"));
@@ -36,7 +36,7 @@ fn names(document: &Value) -> Vec<&str> {
     document["tools"].as_object().expect("tools").keys().map(String::as_str).collect()
 }
 
-/// The code, name, message and hint of an error.
+/// Asserts the code, name, message and hint of an error.
 #[track_caller]
 fn check(result: &Value, code: &str, name: &str, message: &str, hint: Option<&str>) {
     let error = error_of(result);
@@ -126,7 +126,7 @@ async fn what_a_category_does_not_have_and_what_its_server_refuses_are_told_apar
         (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError"))
     );
     assert_eq!(error["message"], "`down` cannot be reached");
-    // A tool's own failure is its result, not ours.
+    // A tool's own failure is a result, not an error of ours.
     let own = client.call_in("text", "test_error_handling", json!({})).await;
     assert_eq!(
         own,

@@ -1,5 +1,5 @@
-//! Arguments against the tool's schema, through the whole product: what was certainly meant is set right, what is
-//! wrong comes back with the schema, and a broken schema harms nobody but its own check.
+//! Argument checking through the whole product: unambiguous mistakes are repaired, errors come with the schema, and a
+//! broken schema disables only its own check.
 
 use hikite_testkit::fixture::{Fixture, Options, Transport};
 use hikite_testkit::gateway::{Client, TestGateway, eventually};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::{error_of, fixture, gateway};
 
-/// A server with these tools, which answer with what they were asked.
+/// Starts a server with these tools, which return their own arguments.
 async fn server(tools: Value) -> (TempDir, Fixture, TestGateway, Client) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("list.json");

@@ -1,4 +1,4 @@
-//! The same engine from a terminal: data to stdout, everything else to stderr, an exit code that means something.
+//! The command line: data to stdout, everything else to stderr, and meaningful exit codes.
 
 use hikite_testkit::fixture::Fixture;
 use hikite_testkit::gateway::Run;
@@ -13,7 +13,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// A small server, one that is down, and a category with an unknown name.
+    /// Starts a small server beside one that is down, and a category with an unknown name.
     async fn open() -> Self {
         let (fixture, up) = http_fixture().await;
         let few = json!({ "includeNames": ["echo", "structured", "test_error_handling", "who", "ask", "sleep"], "overrides": { "who": { "enabled": false } } });

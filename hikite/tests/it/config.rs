@@ -1,11 +1,11 @@
-//! A config that is wrong is refused as a whole, with the place and the cure of every mistake.
+//! An invalid config is rejected as a whole, with the position and a fix for every problem.
 
 use hikite_testkit::gateway::Run;
 use serde_json::{Value, json};
 
 use crate::{PROGRAMS, configured, http_fixture};
 
-/// Runs a command on a config of this text. The folder stands in messages as `DIR`.
+/// Runs a command on a config with this text. Messages show the folder as `DIR`.
 async fn run(text: &str, arguments: &[&str]) -> Run {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("hikite.json"), text).expect("a file");
@@ -15,7 +15,7 @@ async fn run(text: &str, arguments: &[&str]) -> Run {
     run
 }
 
-/// Every command that needs the config refuses it in the same words and with the same code.
+/// Asserts that every command that needs the config rejects it with the same text and code.
 async fn refused(text: &str, expected: &str) {
     for arguments in
         [&["config", "check"][..], &["serve"], &["stdio"], &["tools", "list"], &["config", "show"]]

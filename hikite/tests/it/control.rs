@@ -1,5 +1,5 @@
-//! What the admin pages need: everything they show and do, over the REST API with its permissions. Changes reach other
-//! processes on the same store, survive a restart, and stand in the audit.
+//! The administration endpoints of the REST API and their permissions. Changes reach other processes on the same store,
+//! survive a restart, and are audited.
 
 mod category;
 mod module;
@@ -26,7 +26,7 @@ async fn delete(gateway: &TestGateway, path: &str) -> Reply {
     gateway.send(gateway.request("DELETE", path)).await
 }
 
-/// What was done, as the audit tells it, the newest first. Tokens are made by the tests themselves.
+/// Returns the audited actions, newest first, except token creation by the tests.
 async fn deeds(gateway: &TestGateway, count: usize) -> Vec<String> {
     let mut deeds = Vec::new();
     let written = async {
@@ -45,7 +45,7 @@ async fn deeds(gateway: &TestGateway, count: usize) -> Vec<String> {
     deeds
 }
 
-/// Asks until the answer is as it should be.
+/// Polls until the condition holds.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !is_so().await {
@@ -55,7 +55,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     tokio::time::timeout(LIMIT, waiting).await.unwrap_or_else(|_| panic!("it never came: {what}"));
 }
 
-/// A folder for what several processes share, and the config with it.
+/// Creates a folder shared by several processes, and a config that uses it.
 fn shared(mut config: Value) -> (TempDir, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -64,13 +64,13 @@ fn shared(mut config: Value) -> (TempDir, Value) {
     (folder, config)
 }
 
-/// A token that may look and call, and nothing else.
+/// Creates a token with read and call scopes only.
 async fn outsider(gateway: &TestGateway) -> String {
     let made = post(gateway, "/v1/tokens", &json!({ "name": "outsider" })).await;
     made.value()["secret"].as_str().expect("a secret").to_owned()
 }
 
-/// Everybody who is no admin is refused.
+/// Asserts that requests without the admin scope are rejected.
 async fn refuses_outsiders(gateway: &TestGateway, requests: &[(&str, &str)]) {
     let token = outsider(gateway).await;
     for (method, path) in requests {

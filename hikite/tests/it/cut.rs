@@ -1,4 +1,5 @@
-//! Connections cut at every byte of a call and of its answer: nothing runs twice that must not, and what may is done.
+//! Connections cut at every byte of a call and of its response: a non-idempotent call never runs twice, and an
+//! idempotent one is retried.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use crate::{configured, fixture, with};
 
-/// More bytes than any of these requests and answers have.
+/// More bytes than any of these requests and responses have.
 const ENOUGH: usize = 20_000;
 
 struct Scene {
@@ -26,7 +27,7 @@ impl Scene {
         let proxy = FaultProxy::start(fixture.address()).await.expect("a proxy");
         let server = with(server, "url", format!("http://{}/mcp", proxy.address()));
         let server = with(server, "retry", json!({ "attempts": 3, "delay": "1ms" }));
-        // What is tried here is not the breaker.
+        // The circuit breaker is not the subject here.
         let limits = json!({ "breaker_failures": 0 });
         let gateway = configured(json!({ "mcpServers": { "a": server }, "limits": limits })).await;
         let client = gateway.client("direct").await;
@@ -34,7 +35,7 @@ impl Scene {
         Self { fixture, proxy, client, _gateway: gateway }
     }
 
-    /// Calls while a cut is due after so many bytes: whether it was cut, whether it was answered, how often it ran.
+    /// Calls with a cut after some bytes; returns whether it was cut, whether it was answered, and how often it ran.
     async fn cut(&self, fault: Fault, tool: &str) -> (bool, bool, u64) {
         let before = self.fixture.calls();
         self.proxy.set(fault.once()).await;
@@ -44,7 +45,7 @@ impl Scene {
         (cut, result["isError"] != true, self.fixture.calls() - before)
     }
 
-    /// Cuts at every `step`th byte until all of them passed; `check` gets what became of each call.
+    /// Cuts at every `step`th byte until all bytes pass; `check` gets the outcome of each call.
     async fn everywhere(
         &self,
         fault: fn(usize) -> Fault,
@@ -54,7 +55,7 @@ impl Scene {
     ) {
         for bytes in (0..ENOUGH).step_by(step) {
             if tool == "echo" {
-                // What is tried again has to be earned.
+                // Retries need budget from successful calls.
                 for _ in 0..5 {
                     self.client.text("echo", json!({ "text": "well" })).await;
                 }
@@ -70,7 +71,7 @@ impl Scene {
     }
 }
 
-/// `count` promises nothing, so that running it twice would be wrong.
+/// Calls `count`, which has no idempotency hint and must not run twice.
 async fn never_twice(era: Era) {
     let scene = Scene::open(era, Answer::Json).await;
     for fault in [Fault::cut_request_after, Fault::cut_answer_after] {
@@ -118,7 +119,7 @@ async fn what_may_run_twice_succeeds_wherever_it_is_cut() {
     succeeds_in_the_end(Era::Modern).await;
 }
 
-/// A stream that can be taken up again is, which takes its time: only some places are tried.
+/// Resuming a stream takes time, so only some positions are tried.
 #[tokio::test]
 async fn a_stream_cut_in_the_middle_never_runs_its_call_twice() {
     for era in [Era::Legacy, Era::Modern] {

@@ -1,4 +1,4 @@
-//! The `direct` surface: the real tools, prompts and resources of all servers under names that do not clash.
+//! The `direct` surface: the tools, prompts and resources of all servers under unambiguous names.
 
 use hikite_testkit::fixture::{Fixture, Options, Transport};
 use hikite_testkit::gateway::{Client, Envelope};
@@ -35,7 +35,7 @@ async fn a_name_is_bare_until_another_server_holds_it_too() {
     };
     let has = |name: &str| names.iter().any(|shown| shown == name);
     assert!(has("who") && has("one__echo") && has("two__echo") && !has("echo"), "{names:?}");
-    // Legal names are whole; who needs shorter ones is shown them, and they mean the same for everybody.
+    // Valid names are unchanged; clients that need shorter names get them, and both work for everybody.
     let whole = [long.clone(), format!("one__{clashing}"), format!("two__{clashing}")];
     let fitted = [("one", &whole[0], &long), ("one", &whole[1], &clashing), ("two", &whole[2], &clashing)]
         .map(|(module, shown, name)| (fit(shown, module, name), name));
@@ -229,7 +229,7 @@ async fn the_instructions_of_an_only_server_are_passed_on() {
     assert_eq!(welcome["serverInfo"]["name"], "hikite");
 }
 
-/// A server that offers tools of these names.
+/// Starts a server that offers tools of these names.
 async fn offering(folder: &tempfile::TempDir, module: &str, tools: &[&str]) -> (Fixture, Value) {
     let tools: Vec<Value> =
         tools.iter().map(|name| json!({ "name": name, "inputSchema": { "type": "object" } })).collect();
@@ -240,7 +240,7 @@ async fn offering(folder: &tempfile::TempDir, module: &str, tools: &[&str]) -> (
 
 #[tokio::test]
 async fn no_tool_can_stand_in_for_that_of_another_server() {
-    // Whoever comes first in the config, and whoever comes last.
+    // First and last in the config.
     for evil in ["aaa", "zzz"] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut servers: Vec<(&str, (Fixture, Value))> = Vec::new();
@@ -262,7 +262,7 @@ async fn no_tool_can_stand_in_for_that_of_another_server() {
         let calls = |module: &str| {
             servers.iter().find(|(name, _)| *name == module).map(|(_, (fixture, _))| fixture.calls())
         };
-        // What the model or a stale list may still say.
+        // Names that a model or a stale list may still use.
         let _ = client.request("tools/call", json!({ "name": "git__status", "arguments": {} })).await;
         client.call("git:status", json!({})).await;
         assert_eq!(calls(evil), Some(0), "{names:?}");

@@ -1,5 +1,5 @@
-//! Core dumps: what `/proc` tells of a process that leaves none belongs to root, whoever started it, which is what is looked
-//! at here.
+//! Core dumps: the `/proc` entries of a process that is not dumpable belong to root, whoever started it, which these
+//! tests check.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-/// Somebody who is not root.
+/// An unprivileged user id.
 const NOBODY: u32 = 65_534;
 
-/// To whom the environment of the process belongs in `/proc` once it answers.
+/// Returns the owner of the process's environment in `/proc` once it answers.
 fn owner(program: &Path, folder: &Path, user: Option<u32>, variable: Option<&str>) -> u32 {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", folder).env("PATH", "/usr/bin:/bin").current_dir(folder);
@@ -39,12 +39,12 @@ fn owner(program: &Path, folder: &Path, user: Option<u32>, variable: Option<&str
 #[test]
 fn the_process_leaves_no_core_dump_unless_it_is_asked_to() {
     let program = Path::new(env!("CARGO_BIN_EXE_hikite"));
-    // Where somebody else can go as well, whatever this run uses for its own.
+    // Accessible to other users, unlike this run's temporary folder.
     let folder = tempfile::tempdir_in("/tmp").expect("a folder");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("open to all");
     let own = std::fs::metadata(folder.path()).expect("a folder").uid();
     let (program, user) = if own == 0 {
-        // Of root everything belongs to root: another user runs a copy where that user may go.
+        // Everything of root's belongs to root: another user runs a copy in an accessible folder.
         let (copy, home) = (folder.path().join("hikite"), folder.path().join("home"));
         std::fs::copy(program, &copy).expect("a copy");
         std::fs::create_dir(&home).expect("a folder");

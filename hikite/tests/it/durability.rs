@@ -1,5 +1,5 @@
-//! What the audit has after a crash, on a full disk, without its database, and with a damaged log: what was promised is
-//! there, and what is gone is said.
+//! The audit after a crash, on a full disk, without its database, and with a damaged log: promised records are there,
+//! and lost ones are reported.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,17 +18,17 @@ use crate::audit::{connect, file, records};
 use crate::rest::{get, post};
 use crate::{PROGRAMS, configured, http_fixture};
 
-/// As docs/audit.md promises of `group`.
+/// Loss bound of `group` documented in docs/audit.md.
 const UNWRITTEN: usize = 256;
 const CALLERS: usize = 50;
-/// Who writes too much is else ended by a signal.
+/// A file size limit otherwise ends the process with a signal.
 const IGNORE_SIGNAL: &str = "trap '' XFSZ";
 
 async fn call(gateway: &TestGateway) -> u16 {
     post(gateway, "/v1/tools/call", &json!({ "name": "echo", "parameters": { "text": "x" } })).await.status
 }
 
-/// Polls the status of `/readyz`.
+/// Polls `/readyz` until it has this status.
 async fn ready(gateway: &TestGateway, status: u16) -> Value {
     let begin = Instant::now();
     loop {
@@ -87,7 +87,7 @@ impl Load {
         }
     }
 
-    /// `SIGKILL`, and the end of all callers.
+    /// Sends `SIGKILL` and waits for all callers.
     async fn kill(&mut self) {
         self.gateway.kill9();
         while let Some(ended) = self.callers.join_next().await {
@@ -95,7 +95,7 @@ impl Load {
         }
     }
 
-    /// How many calls were answered, and how many are in the audit.
+    /// Returns the numbers of answered and of audited calls.
     async fn count(&self) -> (usize, usize) {
         let export = self.gateway.run(&["audit", "export", "--kind", "call"]).await;
         assert_eq!(export.code, Some(0), "{}", export.stderr);
@@ -127,8 +127,8 @@ async fn group_loses_no_more_than_it_says_when_it_is_killed() {
     }
 }
 
-/// A store that is held by somebody else for a moment: answers stop instead of running far ahead. Held for longer than five
-/// seconds it counts as away, and calls go on; a machine that stood still for so long shows nothing, and is tried again.
+/// A store that is locked for a moment blocks responses instead of letting them run ahead. Locked for more than five
+/// seconds it counts as unreachable and calls continue; if the machine stalled for that long, the test is repeated.
 #[tokio::test(flavor = "multi_thread")]
 async fn group_loses_no_more_when_the_store_falls_behind() {
     for _ in 0..5 {
@@ -169,7 +169,7 @@ async fn which_durability_runs_is_shown() {
 async fn a_full_disk_refuses_at_once_and_says_so_until_it_is_over() {
     for durability in ["group", "strict"] {
         let (_fixture, server) = http_fixture().await;
-        // Who waited for a place would wait longer than this test.
+        // Waiting for a queue slot would outlast this test.
         let limits = json!({ "audit_queue": 5, "call_timeout": "5m", "drain": "1s" });
         let audit = json!({ "durability": durability });
         let config = json!({ "mcpServers": { "a": server }, "audit": audit, "limits": limits });
@@ -184,7 +184,7 @@ async fn a_full_disk_refuses_at_once_and_says_so_until_it_is_over() {
             match reply.status {
                 200 => done += 1,
                 503 => break reply,
-                // In `strict`: it ran, and its answer is withheld.
+                // In `strict` mode the call ran, and its response is withheld.
                 500 => assert!(
                     durability == "strict" && reply.text().contains("audit record"),
                     "{}",
@@ -249,7 +249,7 @@ async fn what_a_database_does_not_take_at_the_end_is_kept_in_a_file() {
     assert_eq!(verified.code, Some(0), "{}", verified.stdout);
 }
 
-/// A gateway that was killed with `calls` records in its log, and the log.
+/// Returns a gateway that was killed with `calls` records in its log, and the log.
 async fn with_log(calls: usize) -> (TestGateway, PathBuf, Value) {
     let (_fixture, server) = http_fixture().await;
     let config = json!({ "mcpServers": { "a": server }, "audit": { "durability": "strict" } });
@@ -290,7 +290,7 @@ async fn a_log_damaged_in_the_middle_is_reported() {
     );
     let doctor = gateway.run(&["doctor"]).await;
     assert!(doctor.stdout.contains("are gone") && doctor.code == Some(1), "{}", doctor.stdout);
-    // Somebody has seen it.
+    // An administrator acknowledged it.
     fs::remove_file(log.with_file_name("hikite.db.damage")).expect("the findings");
     assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(0));
 }

@@ -1,4 +1,4 @@
-//! Which kind of revision a server speaks is found out, remembered, and doubted when it changes.
+//! The kind of revision that a server supports is detected, cached, and invalidated when it changes.
 
 use hikite_testkit::fault::FaultProxy;
 use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
@@ -63,7 +63,7 @@ for line in sys.stdin:
     assert!(times("initialize") >= 2, "{seen}");
 }
 
-/// A port whose server is replaced by one of another era.
+/// Replaces the server at a port by one of another kind of revision.
 async fn replaced(before: Era, after: Era) {
     let (first, _) = of(before).await;
     let proxy = FaultProxy::start(first.address()).await.expect("a port");
@@ -73,7 +73,7 @@ async fn replaced(before: Era, after: Era) {
     let (second, _) = of(after).await;
     proxy.lead_to(second.address());
     first.stop().await;
-    // What ran nowhere may run anew; nobody notices.
+    // A call that did not run anywhere may be repeated unnoticed.
     echoes(&gateway).await;
     echoes(&gateway).await;
     assert_eq!(second.calls(), 2);
@@ -87,7 +87,7 @@ async fn a_server_that_changes_its_era_is_greeted_anew() {
 
 #[tokio::test]
 async fn a_program_that_never_answers_what_it_does_not_know_is_still_reached() {
-    // It reads lines, and answers `initialize` and lists alone.
+    // It reads lines, and answers `initialize` and lists only.
     let script = r#"
 import json, sys
 for line in sys.stdin:
@@ -132,7 +132,7 @@ for line in sys.stdin:
     assert_eq!(client.text("strict", json!({})).await, "spoken");
 }
 
-/// A server with sessions that fails with whatever it is told, and writes down what it was called for.
+/// A server with sessions that fails as told, and records its calls.
 const FAILING: &str = r#"
 import json, sys, threading, time
 def answer(id, **body):
@@ -187,7 +187,7 @@ async fn an_error_of_one_call_is_nobody_elses_and_is_not_tried_twice() {
     assert_eq!(slow.answer().await.expect("untouched")["content"][0]["text"], "done");
 }
 
-/// A web server whose path says how it answers what it does not know.
+/// A web server whose path selects its response to unknown requests.
 const WEB: &str = r#"
 import json, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -232,7 +232,7 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 "#;
 
-/// The process, which ends with the value, and the address it listens at.
+/// Starts the web server; returns its process, which ends on drop, and its URL.
 async fn web() -> (tokio::process::Child, String) {
     use tokio::io::{AsyncBufReadExt, BufReader};
     let mut command = tokio::process::Command::new("python3");
@@ -303,7 +303,7 @@ for line in sys.stdin:
 
 #[tokio::test]
 async fn a_program_that_is_late_and_takes_both_greetings_is_asked_once_more() {
-    // The last greeting counts for it, as for servers on the TypeScript SDK.
+    // It uses the last `initialize`, like servers on the TypeScript SDK.
     let script = r#"
 import json, os, sys, time
 if not os.path.exists(sys.argv[1]):

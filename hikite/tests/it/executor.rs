@@ -1,4 +1,4 @@
-//! Servers that say that they cannot serve: what is tried again, how often, and when they are left alone.
+//! Servers that report an outage: retries, their number, and the circuit breaker.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{configured, error_of, fixture, with};
 
-/// A fixture of this era that may be tried again, with these limits.
+/// Starts a retryable fixture of this kind of revision, with these limits.
 async fn scene(era: Era, retry: Value, limits: Value) -> (Fixture, TestGateway, Client) {
     let (fixture, server) = fixture(Transport::Http, Options { era, ..Options::default() }).await;
     let server = with(server, "retry", retry);
@@ -55,7 +55,7 @@ async fn an_outage_is_multiplied_by_a_fifth_at_most_also_after_good_times() {
     }
 }
 
-/// Waits until it is answered.
+/// Waits until a call succeeds.
 async fn recovers(client: &Client) {
     let begin = Instant::now();
     while echo(client).await["isError"] == true {
@@ -83,7 +83,7 @@ async fn a_server_that_fails_is_left_alone_until_one_call_finds_it_well() {
         assert!(error["hint"].as_str().expect("text").starts_with("it is tried again in "), "{error}");
     }
     assert_eq!(fixture.refused(), 3, "nothing was sent");
-    // Still unwell when it is looked at: one call, and a longer pause.
+    // Still failing when probed: one call, and a longer pause.
     tokio::time::sleep(Duration::from_millis(2100)).await;
     let probes = join_all((0..5).map(|_| echo(&client))).await;
     assert!(probes.iter().all(|result| result["isError"] == true));
@@ -110,7 +110,7 @@ async fn a_server_is_given_the_time_it_asks_for() {
     let (fixture, _gateway, client) =
         scene(Era::Legacy, json!({ "attempts": 1, "delay": "1ms" }), json!({})).await;
     for status in [429, 503] {
-        // A retry has to be earned.
+        // Retries need budget from successful calls.
         for _ in 0..5 {
             client.text("echo", json!({ "text": "up" })).await;
         }

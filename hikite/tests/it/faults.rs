@@ -1,4 +1,4 @@
-//! Networks and servers that break: what fails says so, and nothing else does.
+//! Broken networks and servers: failures are reported, and other servers are unaffected.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{error_of, gateway, http_fixture, with};
 
-/// A server behind a proxy that breaks, and a healthy one beside it.
+/// A server behind a fault proxy, and a healthy one beside it.
 struct Scene {
     gateway: TestGateway,
     client: Client,
@@ -34,7 +34,7 @@ impl Scene {
         assert_eq!(self.client.text("good__echo", json!({ "text": "well" })).await, "well");
     }
 
-    /// The bad server is found again once the fault is over.
+    /// Clears the fault and waits until the server works again.
     async fn recovers(&self) {
         self.proxy.set(Fault::default()).await;
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! A client that others wrote: the Rust SDK of the protocol. Ours is not the only witness.
+//! A third-party client: the protocol's Rust SDK.
 
 use std::process::Stdio;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{PROGRAMS, configured, gateway, http_fixture, stdio};
 
-/// Answers every form with the message it was shown.
+/// A user who answers every form with its message.
 #[derive(Clone)]
 struct Person;
 

@@ -1,5 +1,5 @@
-//! The first words between hikite and a server with sessions: nothing is asked of it before the handshake is over, and no
-//! answer is taken that belongs to another request.
+//! The handshake with a server with sessions: no request precedes its end, and a response with another request's id is
+//! ignored.
 
 mod upstream;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use self::upstream::{Answer, Stream, Upstream};
 use crate::{error_of, gateway};
 
-/// So many sessions are opened; each client that can be asked has one of its own.
+/// Number of sessions; each client that declares capabilities has its own.
 const SESSIONS: usize = 5;
 
 async fn call_in_sessions(gateway: &TestGateway, count: usize) {
@@ -21,8 +21,8 @@ async fn call_in_sessions(gateway: &TestGateway, count: usize) {
     }
 }
 
-/// Sessions in which everything up to the first call came in this order. A machine that stands still for a second lets the
-/// wait for the stream end, so that one may be out of order.
+/// Asserts the order of messages up to the first call in each session. One may be out of order, because a machine that
+/// stalls for a second ends the wait for the stream.
 #[track_caller]
 fn in_order(upstream: &Upstream, order: &[&str]) {
     let sessions = upstream.sessions_with_calls();
@@ -85,9 +85,9 @@ async fn a_server_that_withholds_the_headers_of_its_stream_is_waited_for_once() 
     call_in_sessions(&gateway, 1).await;
     let begin = Instant::now();
     call_in_sessions(&gateway, 10).await;
-    // A second for each would be ten, and the receipts two more: a slow machine makes it longer, never shorter.
+    // A second for each would be ten, and the acknowledgements two more: a slow machine makes it longer, never shorter.
     assert!(begin.elapsed() < Duration::from_secs(12), "{:?}", begin.elapsed());
-    // A session that is over at once may be gone before its stream is asked for.
+    // A session that ends at once may be gone before its stream is requested.
     let streams = || upstream.sessions_with_calls().iter().flatten().filter(|what| *what == "stream").count();
     assert!(eventually(|| streams() > 1).await, "it is still asked for");
 }

@@ -1,5 +1,5 @@
-//! Requests that were made to take long, with one thread for all requests: they are answered, what is refused says why in
-//! few words, and whoever asks for `/health` meanwhile is not held up. Times are generous; figures stand in the benchmark.
+//! Requests crafted to take long, with one request thread: they are answered, rejections are short, and `/health` is
+//! not delayed. Timeouts are generous; the benchmark has the figures.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use crate::{PROGRAMS, error_of};
 
-/// Work that grows with the square of these inputs takes minutes.
+/// Timeout; quadratic work on these inputs takes minutes.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// An error is to be read, not to be scrolled through.
+/// Maximum length of an error.
 const WORDS_MAX: usize = 100_000;
-/// Of the one revision that has several messages in one body.
+/// `initialize` of the one revision with batches.
 const HELLO: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","#,
     r#""capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#
 );
 
-/// A gateway with one thread and tools whose servers are never asked.
+/// Starts a gateway with one thread and tools whose servers are never called.
 async fn gateway() -> TestGateway {
     let tool = |schema: Value| {
         json!({ "description": "It is not reached.", "inputSchema": schema,
@@ -42,12 +42,12 @@ async fn gateway() -> TestGateway {
     TestGateway::start_with(&PROGRAMS, config, &[("HIKITE_THREADS", "1")]).await
 }
 
-/// 48 kB, as it was reported.
+/// Returns 48 kB of arguments, as reported.
 fn texts() -> Value {
     json!({ "l": vec!["1"; 12_000] })
 }
 
-/// The answer to a request, and how long the longest wait for `/health` was until it came.
+/// Returns the response to a request, and the longest `/health` response until it came.
 async fn meanwhile<T>(gateway: &TestGateway, request: impl Future<Output = T>) -> (T, Duration) {
     let mut longest = Duration::ZERO;
     let address = gateway.address();
@@ -67,7 +67,7 @@ async fn meanwhile<T>(gateway: &TestGateway, request: impl Future<Output = T>) -
     (answer, longest)
 }
 
-/// Sends it while others ask for `/health`.
+/// Sends a request while others poll `/health`.
 async fn send(gateway: &TestGateway, request: Request) -> Reply {
     let address = gateway.address();
     let answer = async { request.open(address).await.read().await };
@@ -221,7 +221,7 @@ async fn a_body_with_more_messages_than_a_batch_has_tasks_is_refused() {
     refused(&reply, 413, "5000 messages");
 }
 
-/// A body of zeros, as it was reported, one that says something of a token, and one that names it in every message.
+/// Three bodies: zeros, as reported; zeros after a mention of a token; messages that each carry a token.
 #[tokio::test]
 async fn a_body_of_very_many_messages_of_nobody_holds_up_nobody() {
     let gateway = gateway().await;
@@ -242,7 +242,7 @@ async fn a_body_of_very_many_messages_of_nobody_holds_up_nobody() {
     }
 }
 
-/// The transport of 2024-11-05 has the same limits as the one of today.
+/// The transport of 2024-11-05 has the same limits as streamable HTTP.
 #[tokio::test]
 async fn very_many_messages_on_a_stream_of_the_old_transport_are_refused() {
     let gateway = gateway().await;
@@ -258,7 +258,7 @@ async fn very_many_messages_on_a_stream_of_the_old_transport_are_refused() {
     post(format!("[{}]", vec!["0"; 500_000].join(","))).await;
     let refused = stream.next().await.expect("an answer").1;
     assert!(refused.contains("500000 messages") && refused.len() < WORDS_MAX, "{} bytes", refused.len());
-    // As many as there may be are answered.
+    // The maximum number is answered.
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     post(format!("[{}]", vec![ping; 1000].join(","))).await;
     let answers = stream.next().await.expect("answers").1;

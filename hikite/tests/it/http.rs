@@ -1,4 +1,4 @@
-//! The rules of the HTTP transports, each with its negative.
+//! The rules of the HTTP transports, each with a negative test.
 
 use std::time::{Duration, Instant};
 
@@ -162,7 +162,7 @@ async fn a_session_with_an_open_stream_is_not_forgotten() {
 async fn the_number_of_sessions_has_a_limit() {
     let gateway = configured(json!({ "limits": { "sessions": 2 } })).await;
     let (first, second) = (gateway.client("").await, gateway.client("").await);
-    // Those whose streams are open are in use, and give way to nobody.
+    // Sessions with an open stream are in use and are not evicted.
     first.listen().await;
     second.listen().await;
     let third = || gateway.request("POST", "/mcp").json(initialize("2025-11-25"));
@@ -263,7 +263,7 @@ async fn a_body_over_the_limit_is_refused_and_the_connection_closed() {
     assert_eq!((reply.status, &reply.value()["code"]), (413, &json!("PAYLOAD_TOO_LARGE")));
     assert_eq!(reply.value()["hint"], "send less, or raise `limits.body_bytes`");
     assert_eq!(reply.headers["connection"], "close");
-    // Also where the length is not told beforehand.
+    // Also without a content length.
     let mut socket = TcpStream::connect(gateway.address()).await.expect("a connection");
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\nmcp-session-id: {session}\r\naccept: */*\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
@@ -272,13 +272,13 @@ async fn a_body_over_the_limit_is_refused_and_the_connection_closed() {
     socket.write_all(head.as_bytes()).await.expect("sent");
     let chunk = format!("800\r\n{}\r\n", " ".repeat(0x800));
     for _ in 0..4 {
-        // It may have been refused and closed by now.
+        // It may have been rejected and closed by now.
         let _ = socket.write_all(chunk.as_bytes()).await;
     }
     assert!(read_to_end(&mut socket).await.starts_with("HTTP/1.1 413"));
 }
 
-/// What comes until the other side closes, which it must.
+/// Reads until the peer closes, which it must.
 async fn read_to_end(socket: &mut TcpStream) -> String {
     let mut all = Vec::new();
     let reading = async {
@@ -348,7 +348,7 @@ async fn the_number_of_connections_has_a_limit_and_who_finds_no_place_is_told() 
     let gateway = configured(json!({ "limits": { "connections": 2, "caller_share": 100 } })).await;
     assert!(eventually_open(&gateway).await);
     tokio::time::sleep(A_MOMENT).await;
-    // Both are in use: a connection that nothing happens on would give way.
+    // Both are in use: an idle connection would be closed instead.
     let stream = || gateway.request("GET", "/sse").open(gateway.address());
     let held = [stream().await, stream().await];
     assert!(held.iter().all(hikite_testkit::gateway::Connection::is_stream));
@@ -520,7 +520,7 @@ async fn ending_sessions_ends_the_connections_that_were_theirs() {
         let client = gateway.client_with("direct", hello).await;
         client.listen().await;
         client.call("echo", json!({ "text": "x" })).await;
-        // Every other one leaves in the middle of a call.
+        // Every other client disconnects during a call.
         let running = (number % 2 == 1).then(|| client.begin_call("hang", json!({})));
         clients.push((client, running));
     }

@@ -1,4 +1,5 @@
-//! Tools that are HTTP requests, from the file and from a terminal: called on every way in, kept outside, switched.
+//! HTTP tools from the config and from a terminal: called on every interface, protected against SSRF, enabled and
+//! disabled.
 
 use hikite_testkit::api::{Answer, Api};
 use hikite_testkit::gateway::{Run, TestGateway};
@@ -6,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::{configured, error_of};
 
-/// A secret that must never be seen.
+/// A secret that must never leak.
 const CANARY: &str = "canary-5b1f7a";
 
-/// The form of a tool that reads `/users/{id}` of the service.
+/// Returns a tool that reads `/users/{id}` of the service.
 fn form(url: &str) -> Value {
     json!({ "description": "Reads a user.",
         "parameters": [{ "name": "id", "type": "string", "description": "whose", "required": true }, { "name": "lang", "type": "string", "description": "in which language" }],
@@ -21,7 +22,7 @@ fn named(mut form: Value, name: &str) -> Value {
     form
 }
 
-/// A service with one user.
+/// Starts a service with one user.
 async fn service() -> Api {
     let api = Api::start().await;
     api.answer("/users/7", Answer::json(&json!({ "user": { "name": "Ada" } })));
@@ -136,7 +137,7 @@ async fn all_faults_of_a_form_are_told() {
     }
 }
 
-/// Waits until the tool is, or is no longer, in the list.
+/// Waits until the list contains the tool, or no longer does.
 async fn seen(gateway: &TestGateway, tool: &str, expected: bool) {
     let client = gateway.client("direct").await;
     for _ in 0..200 {

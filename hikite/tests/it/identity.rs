@@ -1,4 +1,4 @@
-//! Who asks: tokens and projects over every way they may come, and what each of them opens.
+//! Identity: tokens and projects on every interface, and what each of them permits.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ pub(crate) async fn project(gateway: &TestGateway, name: &str, mut form: Value) 
     assert_eq!(reply.status, 201, "{}", reply.text());
 }
 
-/// The fixture behind two projects: in `work` there is no `mirror`.
+/// Starts the fixture behind two projects: `work` has no `mirror`.
 async fn house() -> (hikite_testkit::fixture::Fixture, TestGateway) {
     let (fixture, web) = http_fixture().await;
     let gateway = configured(json!({ "mcpServers": { "web": web } })).await;
@@ -52,7 +52,7 @@ async fn has_mirror(client: &Client) -> bool {
     client.names("tools/list").await.iter().any(|name| name == "mirror")
 }
 
-/// A message to MCP without any header that says who sends it.
+/// Sends an MCP message without identifying headers.
 async fn send_bare(gateway: &TestGateway, session: Option<&str>, body: &Value) -> Reply {
     let mut request = Request::new("POST", "/mcp").json(body.to_string());
     if let Some(session) = session {
@@ -194,7 +194,7 @@ async fn a_message_may_say_itself_who_sends_it() {
     let params = mirrored.value()["result"]["content"][0]["text"].as_str().expect("text").to_owned();
     let meta: Value = serde_json::from_str::<Value>(&params).expect("JSON")["_meta"].clone();
     assert_eq!((&meta["kept"], &meta["token"], &meta["projectId"]), (&json!(1), &Value::Null, &Value::Null));
-    // Where nothing else was said, nothing is left.
+    // Without other members, `_meta` is removed.
     let alone = json!({ "token": made.secret });
     send_bare(&gateway, Some(session), &call("echo", &alone)).await;
     let refused = [
@@ -426,7 +426,7 @@ async fn a_secret_is_shown_once_and_stands_nowhere() {
             shown.push(
                 send_bare(&gateway, Some(&client.session()), &call("mirror", &meta)).await.text().to_owned(),
             );
-            // Spelled in another way it is the same name.
+            // A JSON escape spells the same name.
             let text = call("mirror", &meta).to_string().replace("\"token\"", "\"\\u0074oken\"");
             let request = as_bearer(&made.secret, "POST", "/mcp").header("mcp-session-id", &client.session());
             shown.push(gateway.send(request.json(text)).await.text().to_owned());

@@ -1,6 +1,6 @@
-//! A property of people, tokens and accounts as a whole: after every step of a random sequence, the set of calls that
-//! succeed equals a small model written from docs/permissions.md and docs/login.md. The model knows nothing of the
-//! program but its REST API; a failure names the seed and every step that led to it.
+//! A property of users, tokens and accounts: after every step of a random sequence, the set of calls that succeed
+//! equals a small model written from docs/permissions.md and docs/login.md. The model uses the REST API only; a failure
+//! prints the seed and all steps.
 
 mod act;
 mod model;
@@ -19,24 +19,24 @@ use model::{Model, Probe};
 
 const STEPS: usize = 60;
 
-/// The program, what stands behind it, and what we believe of it.
+/// The program, its upstreams, and the model.
 struct World {
     gateway: TestGateway,
     model: Model,
     random: Random,
-    /// The steps so far, for the message of a failure.
+    /// Steps so far, for the failure message.
     story: String,
     _fixture: Fixture,
     _vendor: Api,
     _owner: Browser,
 }
 
-/// The numbers of one seed, the same on every machine.
+/// Random numbers of one seed, equal on every machine.
 struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        // Xorshift64*: fair enough to choose steps.
+        // Xorshift64*: uniform enough to choose steps.
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// Every call that anybody could try, over REST; and one of them, chosen at random, over MCP.
+    /// Tries every possible call over REST, and a random one of them over MCP.
     async fn compare(&mut self, seed: u64) {
         let probes = self.model.probes();
         let chosen = self.random.below(probes.len().max(1));

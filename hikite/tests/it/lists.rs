@@ -1,4 +1,4 @@
-//! Lists over time: they change, are cached, outlive their servers, and are told to those who look at them.
+//! Lists over time: they change, are cached, outlive their servers, and changes are announced to clients.
 
 use std::time::{Duration, Instant};
 
@@ -257,7 +257,7 @@ async fn a_lost_session_repeats_only_the_call_that_was_refused() {
     assert!(eventually(|| fixture.calls() == 1).await);
     fixture.forget_sessions();
     assert_eq!(bob.text("echo", json!({ "text": "again" })).await, "again");
-    // It may fail, for nobody knows how far the server got; it must not run twice.
+    // It may fail, because the server's progress is unknown; it must not run twice.
     let outcome = running.answer().await;
     tokio::time::sleep(A_MOMENT).await;
     let slept = |received: &&hikite_testkit::fixture::Received| {

@@ -1,4 +1,4 @@
-//! What is logged: one line for each request with its id, in a form that collectors read, and never a secret.
+//! The log: one line for each request with its id, in a format for collectors, and never a secret.
 
 use hikite_testkit::collector::{Collector, Mood};
 use hikite_testkit::fixture::{Options, Transport};
@@ -9,7 +9,7 @@ use crate::{PROGRAMS, configured, fixture, http_fixture, stdio, with};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
-/// The lines of a log in JSON.
+/// Returns the lines of a JSON log.
 fn lines(gateway: &TestGateway) -> Vec<Value> {
     let stderr = gateway.stderr();
     let objects = stderr.lines().filter(|line| line.starts_with("{\"timestamp\""));
@@ -73,8 +73,8 @@ async fn an_id_is_told_with_every_answer() {
 async fn the_level_is_the_flags_then_the_files_then_the_environments_and_follows_the_file() {
     let quiet = |gateway: &TestGateway| !gateway.stderr().contains("INFO");
     let (file, none) = (json!({ "telemetry": { "log": { "level": "info" } } }), json!({}));
-    // The address is told at the level of information: without it nobody knows where to connect, so it is asked
-    // of those that tell it.
+    // The address is logged at info level, and the test needs it to connect, so only configurations that log it are
+    // tried.
     let gateway = TestGateway::start_with(&PROGRAMS, file, &[("LOG_LEVEL", "fatal")]).await;
     assert!(!quiet(&gateway));
     let gateway = TestGateway::start_with(&PROGRAMS, none, &[("LOG_LEVEL", "debug")]).await;
@@ -105,7 +105,7 @@ async fn host_and_port_of_the_environment_count_last_and_are_judged_like_any_oth
     let output = output.await.expect("it ends").expect("it starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("can be reached by others"));
-    // The flag counts over both.
+    // The flag overrides both.
     let gateway = TestGateway::start_with(&PROGRAMS, json!({}), &[("HOST", "0.0.0.0"), ("PORT", "1")]).await;
     assert!(gateway.address().ip().is_loopback() && gateway.address().port() != 1);
 }
@@ -126,7 +126,7 @@ async fn a_secret_shows_in_no_log_no_trace_and_no_metric() {
     for module in ["web", "program"] {
         // In arguments and results.
         assert_eq!(client.text(&format!("{module}__echo"), json!({ "text": SECRET })).await, SECRET);
-        // In what a server says of a failure: it repeats the name it was asked for.
+        // In a server's error message: it repeats the requested name.
         let _ = client.request("prompts/get", json!({ "name": SECRET })).await;
         let params = json!({ "name": format!("{module}__echo"), "arguments": { "wrong": SECRET } });
         let _ = client.request("tools/call", params).await;
@@ -136,7 +136,7 @@ async fn a_secret_shows_in_no_log_no_trace_and_no_metric() {
     }
     let envelope = Envelope::default().header("x-secret", SECRET).header("cookie", SECRET);
     gateway.stateless("direct", envelope).text("web__echo", json!({ "text": SECRET })).await;
-    // In query strings and in tokens that are wrong.
+    // In query strings and in invalid tokens.
     let path = format!("/mcp?surface=direct&key={SECRET}");
     gateway.send(gateway.request("POST", &path).json(format!("{{\"a\":\"{SECRET}\"}}"))).await;
     gateway.send(gateway.request("GET", &format!("/nothing?{SECRET}"))).await;

@@ -1,5 +1,5 @@
-//! The whole product, as its users meet it: the real program as a process, fixture upstreams behind it, clients
-//! in front of it. One binary; every wait has a limit; nothing leaves the loopback.
+//! The whole product from its users' view: the real program as a process, with fixture upstreams and test clients. One
+//! binary; every wait has a limit; nothing leaves loopback.
 
 mod accounts;
 mod answers;
@@ -80,7 +80,7 @@ use serde_json::{Value, json};
 
 static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::beside(env!("CARGO_BIN_EXE_hikite")));
 
-/// A gateway with these servers, tools shown as they are.
+/// Starts a gateway with these servers on the `direct` surface.
 async fn gateway(servers: Value) -> TestGateway {
     configured(json!({ "mcpServers": servers, "server": { "surface": "direct" } })).await
 }
@@ -89,13 +89,13 @@ async fn configured(config: Value) -> TestGateway {
     TestGateway::start(&PROGRAMS, config).await
 }
 
-/// A fixture as a program.
+/// Returns a fixture as a stdio server.
 fn stdio(flags: &[&str]) -> Value {
     let flags: Vec<&str> = ["--stdio"].iter().chain(flags).copied().collect();
     json!({ "description": "a fixture", "command": PROGRAMS.fixture(), "args": flags })
 }
 
-/// The definition with more said about it.
+/// Returns the definition with an additional member.
 fn with(mut definition: Value, key: &str, value: impl Into<Value>) -> Value {
     definition[key] = value.into();
     definition
@@ -112,7 +112,7 @@ async fn fixture(transport: Transport, options: Options) -> (Fixture, Value) {
     (fixture, definition)
 }
 
-/// The structured error of a meta tool's answer.
+/// Returns the structured error of a meta tool's result.
 #[track_caller]
 fn error_of(result: &Value) -> Value {
     assert_eq!(result["isError"], true, "{result}");

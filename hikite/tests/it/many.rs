@@ -1,5 +1,4 @@
-//! More servers than processes, and more starts than there are processors for: each server is started once, in its turn,
-//! and makes way for others when it has nothing to do.
+//! More servers than the process limits allow: each is started once, in turn, and an idle one is stopped to make room.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{PROGRAMS, configured, error_of, stdio};
 
-/// For the starts of many, one after the other, on a machine that stands still at times.
+/// Timeout for many sequential starts on a machine that stalls at times.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A fixture that writes down its name whenever it is started, and does something more before it is there.
+/// Returns a fixture that records its name at every start, and runs something else first.
 fn written(name: &str, starts: &Path, more: &str) -> Value {
     let script = format!("echo {name} >> '{}'; {more} exec {} --stdio", starts.display(), PROGRAMS.fixture());
     json!({ "description": "d", "command": "sh", "args": ["-c", script] })
@@ -37,7 +36,7 @@ async fn with_abilities(gateway: &TestGateway, capabilities: Value) -> Client {
     gateway.client_with("direct", Hello { capabilities, ..Hello::silent() }).await
 }
 
-/// Waits until so many tools are listed.
+/// Waits until this many tools are listed.
 async fn listed(client: &Client, count: usize) {
     let listing = async {
         while client.names("tools/list").await.len() != count {
@@ -65,7 +64,7 @@ async fn a_server_is_started_once_for_a_first_caller_that_can_be_asked() {
     let able = with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await;
     assert_eq!(able.text("echo", json!({ "text": "one" })).await, "one");
     assert_eq!(starts(&folder.starts), ["a"]);
-    // It asks, and the one that called is asked.
+    // It asks, and its caller gets the question.
     let call = able.begin_call("ask", json!({ "kind": "elicitation", "marker": "sure?" }));
     let asked = able.asked().await;
     able.answer(&asked, json!({ "action": "accept", "content": { "answer": "yes" } })).await;
@@ -87,7 +86,7 @@ async fn a_caller_that_cannot_be_asked_is_not() {
     let refused = plain.call("ask", json!({ "kind": "elicitation", "marker": "m" })).await;
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(plain.questions().is_empty() && able.questions().is_empty());
-    // From then on it is known to ask, and who can be asked has a process of its own.
+    // From then on it is known to ask, and clients that accept questions get their own process.
     let pid = async |client: &Client| client.call("who", json!({})).await["structuredContent"]["pid"].clone();
     assert_ne!(pid(&plain).await, pid(&able).await);
 }
@@ -99,7 +98,7 @@ async fn as_many_start_at_a_time_as_the_limit_says_and_what_a_request_waits_for_
     let names = ["a", "b", "c", "d", "e", "f"];
     let servers: Map<String, Value> =
         names.iter().map(|name| ((*name).to_owned(), written(name, &folder.starts, &wait))).collect();
-    // A client is greeted without a wait for lists.
+    // `initialize` does not wait for lists.
     let limits = json!({ "starting": 1, "first_list": "60s", "all_lists": "100ms" });
     let gateway =
         configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
@@ -111,7 +110,7 @@ async fn as_many_start_at_a_time_as_the_limit_says_and_what_a_request_waits_for_
     let params = json!({ "name": format!("{wanted}__echo"), "arguments": { "text": "x" },
         "_meta": { "progressToken": "p" } });
     let call = client.begin("tools/call", params);
-    // It is told that the request waits.
+    // Progress reports that the request waits.
     let told = client.told("notifications/progress", 1).await;
     assert_eq!(told[0]["progressToken"], "p", "{told:?}");
     assert!(told[0]["message"].is_string(), "{told:?}");
@@ -129,7 +128,7 @@ async fn the_time_to_start_counts_from_the_start() {
     let names = ["a", "b", "c", "d", "e"];
     let servers: Map<String, Value> =
         names.iter().map(|name| ((*name).to_owned(), written(name, &folder.starts, "sleep 2;"))).collect();
-    // Together they take longer than one of them may.
+    // Together they take longer than a single one may.
     let limits = json!({ "starting": 1, "start_timeout": "9s", "first_list": "60s" });
     let gateway =
         configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
@@ -182,7 +181,7 @@ async fn the_one_that_was_used_longest_ago_makes_way_and_a_busy_one_never_does()
     assert_eq!(echo("c").await, "c");
     assert_eq!(echo("a").await, "a");
     assert_eq!(starts(&folder.starts)[before..], ["c"], "b made way, and a did not");
-    // Both are busy: the third has to wait, and is told what to do.
+    // Both are busy: the third has to wait, and gets a hint.
     let held: Vec<_> = ["a__hang", "c__hang"].map(|tool| client.begin_call(tool, json!({}))).into();
     let mut refused = Value::Null;
     for _ in 0..200 {
@@ -190,7 +189,7 @@ async fn the_one_that_was_used_longest_ago_makes_way_and_a_busy_one_never_does()
         if refused["isError"] == true {
             break;
         }
-        // The calls had not arrived.
+        // The calls had not arrived yet.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let error = error_of(&refused);

@@ -1,4 +1,5 @@
-//! `hikite measure`: what tools cost, of a running server and of recorded lists, for people, programs and pages.
+//! `hikite measure`: token costs of tools, from running servers and from recorded lists, as text, JSON, Markdown and
+//! SVG.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::{PROGRAMS, stdio, with};
 
 const LISTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../hikite-testkit/fixtures/toolsets");
 
-/// A recorded server that never changes, and one that is down.
+/// Creates a folder with recorded servers that never change, and one that is down.
 fn folder() -> TempDir {
     let down = json!({ "description": "down", "command": "/no/such/program" });
     let servers = json!({ "time": recorded("time"), "git": recorded("git"), "down": down });
@@ -41,7 +42,7 @@ fn read(folder: &TempDir, file: &str) -> String {
     std::fs::read_to_string(folder.path().join(file)).expect("a file that was written")
 }
 
-/// The figures change with every word of a surface; what stands around them does not.
+/// Removes the figures, which change with every word of a surface.
 fn without_figures(text: &str) -> String {
     let mut shown = String::new();
     for line in text.lines() {
@@ -59,7 +60,7 @@ fn without_figures(text: &str) -> String {
 async fn people_are_told_what_their_tools_cost() {
     let folder = folder();
     let run = run(&folder, &["measure", "--top", "2"]).await;
-    // Whoever has told its list before somebody waits for it is not waited for.
+    // A server that has already returned its list is not waited for.
     assert!(run.stderr.contains("down: failed: "), "the wait for lists is shown: {}", run.stderr);
     insta::assert_snapshot!(without_figures(&run.stdout));
     assert!(run.stdout.lines().all(|line| line.chars().count() <= 110), "{}", run.stdout);
@@ -118,7 +119,7 @@ async fn recorded_answers_are_measured_with_and_without_their_shape() {
 
 #[tokio::test]
 async fn tools_are_called_only_where_it_is_asked_for_and_they_promise_to_change_nothing() {
-    // `rich` promises it and needs nothing, `echo` promises it and needs a text, `who` promises nothing.
+    // `rich` is read-only without required arguments, `echo` is read-only with one, `who` declares nothing.
     let only = json!({ "includeNames": ["echo", "rich", "who"] });
     let folder = in_folder(&json!({ "mcpServers": { "up": with(stdio(&[]), "tools", only) } }));
     assert_eq!(json_of(&folder, &["measure", "--json"]).await["answers"], json!([]));
@@ -179,7 +180,7 @@ async fn what_cannot_be_measured_is_told() {
     assert!(Path::new(LISTS).is_dir());
 }
 
-/// Every element that is opened is closed, and nothing but elements and texts stands in it.
+/// Asserts that a document is well-formed.
 #[track_caller]
 fn well_formed(document: &str) {
     let mut open: Vec<&str> = Vec::new();

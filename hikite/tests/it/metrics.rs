@@ -1,4 +1,4 @@
-//! What is counted: as Prometheus reads it, as a collector is sent it, and who may read it.
+//! Metrics: the Prometheus format, the OTLP export, and access control.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::{configured, http_fixture, with};
 
 type Labels = BTreeMap<String, String>;
 
-/// The text format, read strictly: whatever is not of it fails the test.
+/// A strictly parsed Prometheus text exposition.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition {
     kinds: HashMap<String, String>,
@@ -40,7 +40,7 @@ impl Exposition {
         parsed
     }
 
-    /// Every sample belongs to a type, and every histogram adds up.
+    /// Asserts that every sample has a type and every histogram adds up.
     fn check(&self) {
         for (name, labels, _) in &self.samples {
             let parts = ["_bucket", "_sum", "_count"].iter().find_map(|part| name.strip_suffix(part));
@@ -77,7 +77,7 @@ impl Exposition {
         }
     }
 
-    /// The sum over all series of the name that have these labels.
+    /// Returns the sum over all series of a metric with these labels.
     pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let fits = |of: &Labels| {
             labels.iter().all(|(name, value)| of.get(*name).is_some_and(|known| known == value))
@@ -220,7 +220,7 @@ async fn metrics_are_for_the_owner_and_the_holder_of_their_token() {
         (with("/metrics", "POST", "only-for-metrics"), 405),
         (with("/metrics", "GET", &owner).header("host", "evil.example"), 403),
         (with("/metrics", "GET", &owner).header("origin", "https://evil.example"), 403),
-        // It opens nothing else.
+        // It gives access to nothing else.
         (with("/mcp", "POST", "only-for-metrics"), 401),
         (with("/sse", "GET", "only-for-metrics"), 401),
         (with("/nothing", "GET", "only-for-metrics"), 401),

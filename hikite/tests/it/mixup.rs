@@ -1,5 +1,5 @@
-//! No answer is lost, doubled or given to another: many clients with the same request ids, and arbitrary
-//! conversations held against a model of what must come back.
+//! No response is lost, duplicated or misdelivered: many clients with equal request ids, and random conversations
+//! compared with a model of the expected responses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::{configured, stdio, with};
 const CLIENTS: usize = 64;
 const CALLS: usize = 10_000;
 
-/// Servers of both eras, over HTTP and as programs; `share` is for the program that asks back.
+/// Starts servers of both kinds of revisions, over HTTP and stdio; `share` applies to the stdio server that asks
+/// questions.
 async fn mixed(share: &str) -> (Vec<hikite_testkit::fixture::Fixture>, TestGateway) {
     let (old, old_server) = upstream(Era::Legacy).await;
     let (new, new_server) = upstream(Era::Modern).await;
@@ -53,15 +54,15 @@ async fn many_clients_with_the_same_ids_get_their_own_answers() {
 /// One step of a conversation.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Calls a tool that returns its marker after so many milliseconds.
+    /// Calls a tool that returns its marker after a delay in milliseconds.
     Echo { module: usize, delay: u64 },
-    /// Calls a tool that asks so many questions and returns the answers.
+    /// Calls a tool that asks questions and returns the answers.
     Ask { module: usize, questions: usize },
-    /// Gives up the oldest call.
+    /// Cancels the oldest call.
     Cancel,
-    /// Asks whether anybody is there.
+    /// Sends a ping.
     Ping,
-    /// Sends an answer that nobody waits for.
+    /// Sends an unsolicited response.
     Stray,
     /// Waits for the oldest call.
     Await,
@@ -78,7 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a call must come to.
+/// Expected outcome of a call.
 struct Expected {
     marker: String,
     questions: usize,

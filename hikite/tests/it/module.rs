@@ -1,5 +1,4 @@
-//! Services that are described in files: listed, checked, begun and imported from a terminal, and followed while hikite
-//! runs.
+//! Services described in module files: listed, checked, created and imported in a terminal, and reloaded at run time.
 
 use std::path::Path;
 
@@ -45,7 +44,7 @@ impl Terminal {
         PROGRAMS.run(self.0.path(), arguments).await
     }
 
-    /// What people see, wherever it was run.
+    /// Returns the output with folder names replaced.
     async fn seen(&self, arguments: &[&str]) -> String {
         let run = self.run(arguments).await;
         let folder = std::fs::canonicalize(self.0.path()).expect("a folder").display().to_string();
@@ -180,7 +179,7 @@ async fn chosen_operations_of_a_description_become_a_module() {
     assert_eq!((&listed[0]["id"], &listed[0]["name"]), (&json!("listLoans"), &json!("list_loans")));
 }
 
-/// The names of the tools of a module, as a client is shown them.
+/// Returns the tool names of a module, as shown to a client.
 async fn tools(gateway: &TestGateway, module: &str) -> Vec<String> {
     let client = gateway.client("modules").await;
     let list = client.request("tools/list", json!({})).await.expect("a list");
@@ -206,7 +205,7 @@ fn place(gateway: &TestGateway, name: &str) -> std::path::PathBuf {
     folder.join(name)
 }
 
-/// As an editor writes: beside, and renamed.
+/// Writes a file like an editor: to a temporary file, then renamed.
 fn put(path: &Path, text: &str) {
     let beside = path.with_extension("new");
     std::fs::write(&beside, text).expect("a file");

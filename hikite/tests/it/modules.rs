@@ -1,4 +1,4 @@
-//! The `modules` surface and the four tools of the default, with the examples of seeds 000 and 004 as they are written.
+//! The `modules` surface and the four default tools, with the examples of seeds 000 and 004 verbatim.
 
 use hikite_testkit::gateway::{Envelope, TestGateway};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::identity::{client, token};
 use crate::{configured, error_of, http_fixture, stdio, with};
 
-/// The two services of the seeds, and nothing said of surfaces.
+/// Starts the two services of the seeds with the default surface.
 async fn two() -> TestGateway {
     let notion = with(
         stdio(&["--catalog", "notion"]),
@@ -28,7 +28,7 @@ fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
 }
 
-/// What a tool gave, as JSON.
+/// Returns the result of a tool as JSON.
 #[track_caller]
 fn value(result: &Value) -> Value {
     assert!(result.get("isError").is_none(), "{result}");
@@ -66,7 +66,7 @@ async fn four_tools_with_one_line_for_each_module() {
     assert!(tokens < 1000, "four tools and two lines cost about {tokens} tokens");
 }
 
-/// As many tokens as the list may cost, guessed as the gateway guesses.
+/// Returns the token cost of the list, estimated as the gateway does.
 fn hikite_tokens(list: &Value) -> usize {
     let tools = list["tools"].as_array().expect("tools");
     let seen =
@@ -228,7 +228,7 @@ async fn a_hidden_module_and_a_hidden_tool_look_absent() {
     assert_eq!(array(&opened)[0]["tools"].as_array().map(Vec::len), Some(5), "{opened}");
 }
 
-/// The lines of a seed.
+/// Lines of a seed.
 const CHAIN: &str = r#"{"id":"search","module":"notion","tool":"search","params":{"query":"設計"}}
 {"id":"page","module":"notion","tool":"get_page_content","params":{"page_id":"${search.results[0].id}"},"after":["search"],"output":true}"#;
 const MEMO: &str = r#"{"id":"search","module":"notion","tool":"search","params":{"query":"会議メモ"}}

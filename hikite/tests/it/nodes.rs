@@ -1,5 +1,5 @@
-//! Several real processes on one PostgreSQL: whichever of them a client meets, it meets the same hikite. The bounds on
-//! time that stand here are promises, so that they are measured.
+//! Several real processes on one PostgreSQL act as one hikite, whichever of them a client reaches. The time bounds here
+//! are documented promises.
 
 mod away;
 mod crash;
@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 
 use crate::{PROGRAMS, stdio, with};
 
-/// Of the owner, at every node.
+/// Owner's token on every node.
 const TOKEN: &str = "the-token-that-all-nodes-have-in-common";
-/// A request that takes longer has failed.
+/// Timeout of a request.
 const ANSWERED: Duration = Duration::from_secs(10);
 
 struct Cluster {
@@ -35,7 +35,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// So many nodes with a server of which every session has a process of its own. `more` is laid over their config.
+    /// Starts nodes with a server that has one process per session. `more` is merged into their config.
     async fn start(count: usize, more: Value) -> Self {
         Self::on(count, postgres::database(), more).await
     }
@@ -70,13 +70,13 @@ impl Cluster {
         TestGateway::start_by_file_with(&PROGRAMS, config, &variables).await
     }
 
-    /// Another in its place, at the same address.
+    /// Starts a replacement at the same address.
     async fn start_again(&mut self, number: usize) {
         let node = self.node(number).await;
         self.nodes[number] = node;
     }
 
-    /// One more, which reaches the store in its own way.
+    /// Adds a node with its own store URL.
     async fn add(&mut self, store: String) {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         self.ports.push(free.local_addr().expect("bound").port());
@@ -99,14 +99,14 @@ impl Cluster {
         request.header("authorization", &format!("Bearer {TOKEN}")).send(self.address(number)).await
     }
 
-    /// What a tool says to a session, through one of the nodes.
+    /// Calls a tool in a session through one of the nodes.
     async fn call(&self, number: usize, session: &str, tool: &str, arguments: Value) -> Value {
         let reply = self.send(number, in_session(session, tool, &arguments)).await;
         assert_eq!(reply.status, 200, "{}\n{}", reply.text(), self.nodes[number].stderr());
         answer_in(&reply)
     }
 
-    /// The process of the server that serves a session, as one of the nodes tells it.
+    /// Returns the pid of the server that serves a session, through one of the nodes.
     async fn server_of(&self, number: usize, session: &str) -> u64 {
         let answer = self.call(number, session, "who", json!({})).await;
         answer["result"]["structuredContent"]["pid"].as_u64().unwrap_or_else(|| panic!("{answer}"))
@@ -123,14 +123,14 @@ fn in_session(session: &str, tool: &str, arguments: &Value) -> Request {
     post(&body).header("mcp-session-id", session)
 }
 
-/// The answer of a request, whether it came alone or at the end of a stream.
+/// Returns the response of a request, alone or at the end of a stream.
 fn answer_in(reply: &Reply) -> Value {
     let text = reply.text();
     let last = text.lines().rev().find_map(|line| line.strip_prefix("data:"));
     serde_json::from_str(last.unwrap_or(text).trim()).unwrap_or_else(|_| panic!("{} {text}", reply.status))
 }
 
-/// What a load balancer does: the next of the nodes that takes the connection and says that it is ready.
+/// A load balancer: uses the next node that accepts the connection and reports that it is ready.
 struct Balancer {
     addresses: Vec<SocketAddr>,
 }
@@ -140,7 +140,7 @@ impl Balancer {
         Self { addresses: (0..cluster.nodes.len()).map(|number| cluster.address(number)).collect() }
     }
 
-    /// A connection that nobody takes is tried elsewhere; whatever else goes wrong is the client's to see.
+    /// Sends a request. A refused connection is tried elsewhere; any other failure is returned.
     async fn send(&self, turn: usize, request: &Request) -> Result<Reply, Failed> {
         let count = self.addresses.len();
         for offset in 0..count {

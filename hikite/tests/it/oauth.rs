@@ -1,5 +1,4 @@
-//! Logging in, as browsers and clients do it: a set-up link, a login, a question, a code, tokens; and everything that
-//! must not work.
+//! Login flows of browsers and clients: setup link, login, consent, code, tokens; and every case that must fail.
 
 mod audit;
 mod bound;
@@ -33,7 +32,7 @@ pub(crate) const REDIRECT: &str = "http://127.0.0.1:3999/callback";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// A browser: it keeps cookies, and follows nothing by itself.
+/// A browser with cookies that follows no redirects.
 #[derive(Debug, Default)]
 pub(crate) struct Browser {
     cookies: BTreeMap<String, String>,
@@ -45,12 +44,12 @@ pub(crate) struct Page {
     pub(crate) status: u16,
     pub(crate) text: String,
     headers: http::HeaderMap,
-    /// The hidden fields.
+    /// Hidden fields of the form.
     fields: Vec<(String, String)>,
 }
 
 impl Browser {
-    /// What its cookies hold.
+    /// Returns the cookie values.
     pub(crate) fn cookies(&self) -> impl Iterator<Item = String> {
         self.cookies.values().cloned()
     }
@@ -59,7 +58,7 @@ impl Browser {
         self.cookies.get(name).cloned()
     }
 
-    /// Gives it a cookie that it did not get itself.
+    /// Sets a cookie of another browser.
     pub(crate) fn give(&mut self, name: &str, value: &str) {
         self.cookies.insert(name.to_owned(), value.to_owned());
     }
@@ -89,13 +88,13 @@ impl Browser {
         Page::of(self.send(gateway, Request::new("GET", path)).await)
     }
 
-    /// The same for somebody who reads another language.
+    /// Requests a page in another language.
     pub(crate) async fn get_in(&mut self, gateway: &TestGateway, path: &str, language: &str) -> Page {
         let request = Request::new("GET", path).header("accept-language", language);
         Page::of(self.send(gateway, request).await)
     }
 
-    /// Sends the form of a page, with these fields beside the hidden ones.
+    /// Submits the form of a page, with these fields beside the hidden ones.
     pub(crate) async fn post(
         &mut self,
         gateway: &TestGateway,
@@ -129,7 +128,7 @@ impl Page {
         self.headers.get(name).map(|value| value.to_str().expect("text")).unwrap_or_default()
     }
 
-    /// Where the browser is sent; the fields of that address.
+    /// Asserts the redirect target and returns its query.
     #[track_caller]
     pub(crate) fn leads_to(&self, start: &str) -> BTreeMap<String, String> {
         let location = self.header("location");
@@ -148,7 +147,7 @@ impl Page {
     }
 }
 
-/// Without the marks of HTML.
+/// Decodes HTML entities.
 fn plain(text: &str) -> String {
     text.replace("&quot;", "\"")
         .replace("&#39;", "'")
@@ -183,7 +182,7 @@ fn quoted(text: &str) -> String {
         .collect()
 }
 
-/// The link that hikite printed.
+/// Returns the setup link that hikite printed.
 pub(crate) async fn setup_path(gateway: &TestGateway) -> String {
     gateway.says("/setup?token=").await;
     let said = gateway.stderr();
@@ -191,7 +190,7 @@ pub(crate) async fn setup_path(gateway: &TestGateway) -> String {
     said[at..].split_whitespace().next().expect("a word").to_owned()
 }
 
-/// A gateway with an owner, who is logged in.
+/// Starts a gateway with an owner who is logged in.
 pub(crate) async fn house() -> (TestGateway, Browser) {
     house_with(json!({})).await
 }
@@ -202,7 +201,7 @@ pub(crate) async fn house_with(config: Value) -> (TestGateway, Browser) {
     (gateway, browser)
 }
 
-/// The browser of the owner, who has just been set up.
+/// Sets the owner up and returns the owner's browser.
 pub(crate) async fn set_up(gateway: &TestGateway) -> Browser {
     let mut browser = Browser::default();
     let path = setup_path(gateway).await;
@@ -213,7 +212,7 @@ pub(crate) async fn set_up(gateway: &TestGateway) -> Browser {
     browser
 }
 
-/// An access token for a client that was just registered and let in.
+/// Registers and authorizes a client, and returns an access token.
 pub(crate) async fn granted(gateway: &TestGateway, browser: &mut Browser) -> String {
     let client = registered(gateway).await;
     let tokens = tokens(gateway, browser, &client, "read call").await;
@@ -234,20 +233,20 @@ pub(crate) async fn register(gateway: &TestGateway, metadata: &Value) -> Value {
     reply.value()
 }
 
-/// The id of a client that leads to this machine.
+/// Registers a client with a loopback redirect URI and returns its id.
 pub(crate) async fn registered(gateway: &TestGateway) -> String {
     let metadata =
         json!({ "client_name": "a test", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
     register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
 }
 
-/// The id of a client there that keeps a secret: what it was allowed is remembered.
+/// Registers a confidential client and returns its id; its consent is remembered.
 async fn with_secret(gateway: &TestGateway) -> String {
     let metadata = json!({ "client_name": "a test", "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "client_secret_post" });
     register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
 }
 
-/// A request to be let in, with some fields other than usual; an empty one is left out.
+/// Returns an authorization request with some changed fields; an empty one is left out.
 fn authorize(gateway: &TestGateway, client: &str, other: &[(&str, &str)]) -> String {
     let resource = format!("http://{}/mcp", gateway.address());
     let usual = [
@@ -266,7 +265,7 @@ fn authorize(gateway: &TestGateway, client: &str, other: &[(&str, &str)]) -> Str
     format!("/oauth/authorize?{}", form(&fields))
 }
 
-/// A code, with the user asked if need be.
+/// Obtains a code, with consent if necessary.
 pub(crate) async fn code(
     gateway: &TestGateway,
     browser: &mut Browser,
@@ -290,7 +289,7 @@ pub(crate) async fn ask_token(gateway: &TestGateway, fields: &[(&str, &str)]) ->
     gateway.send(Request::new("POST", "/oauth/token").form(form(fields))).await
 }
 
-/// The fields of a code's exchange.
+/// Returns the fields of a code exchange.
 pub(crate) fn exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a str)> {
     vec![
         ("grant_type", "authorization_code"),
@@ -316,7 +315,7 @@ pub(crate) async fn me(gateway: &TestGateway, token: &str) -> Reply {
     gateway.send(crate::identity::as_bearer(token, "GET", "/v1/me")).await
 }
 
-/// The same token with the other signature that holds: `n - s` in place of `s`, where `n` is the order of P-256.
+/// Returns the token with its other valid signature: `n - s` in place of `s`, where `n` is the order of P-256.
 fn twin(token: &str) -> String {
     const ORDER: &str = "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551";
     let (signed, signature) = token.rsplit_once('.').expect("parts");

@@ -1,5 +1,5 @@
-//! Lists of single sessions: what a server offers one client's session alone is seen there, and nowhere else, under the
-//! same rules as everything.
+//! Per-session lists: items that a server offers to one client's session only are visible there and nowhere else, under
+//! the usual rules.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const CHANGED: [&str; 3] = [
     "notifications/resources/list_changed",
 ];
 
-/// A client that can be asked for its roots and for more.
+/// Returns a client that declares roots and elicitation.
 fn hello() -> Hello {
     let capabilities = json!({ "roots": { "listChanged": true }, "elicitation": {} });
     Hello { capabilities, ..Hello::obliging("ada") }
@@ -26,7 +26,7 @@ async fn personal() -> (hikite_testkit::fixture::Fixture, Value) {
     fixture(Transport::Http, Options { personal: true, ..Options::default() }).await
 }
 
-/// Waits until a list has this name, or has it no longer.
+/// Waits until a list contains this name, or no longer does.
 async fn until(client: &Client, method: &str, name: &str, there: bool) {
     let begin = Instant::now();
     while client.names(method).await.iter().any(|known| known == name) != there {
@@ -206,7 +206,7 @@ async fn who_has_one_list_too_many_of_its_own_sees_the_shared_one() {
     assert!(eventually(|| gateway.stderr().contains("own_lists")).await, "{}", gateway.stderr());
     let names = bob.names("tools/list").await;
     assert!(!names.contains(&"two".to_owned()) && !names.contains(&"one".to_owned()));
-    // Equal lists are one.
+    // Equal lists are shared.
     let eve = gateway.client_with("direct", hello()).await;
     eve.text("grow", json!({ "name": "one" })).await;
     until(&eve, "tools/list", "one", true).await;
@@ -266,7 +266,7 @@ async fn an_unlisted_resource_goes_to_the_one_module_that_its_scheme_fits() {
     assert_eq!((reads(&fixture), reads(&other)), (1, 0), "its own server was asked, and no other");
 }
 
-/// A server whose resources have another scheme.
+/// Starts a server whose resources have another URI scheme.
 async fn fixture_of_prompts() -> (hikite_testkit::fixture::Fixture, Value) {
     let play = Some(hikite_testkit::fixture::Play::Notion);
     fixture(Transport::Http, Options { play, ..Options::default() }).await

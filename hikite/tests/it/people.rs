@@ -1,4 +1,4 @@
-//! People who come and go: what is theirs is theirs alone, and leaving means leaving, at every door.
+//! Users who are added and removed: their data is private, and removal takes effect on every interface.
 
 mod owner;
 mod reset;
@@ -17,7 +17,7 @@ use crate::rest::{get, post, refused};
 
 pub(crate) const ALICE: &str = "alice's long password";
 
-/// A house with an owner, a server with tools, accounts with Notion, and a member called alice.
+/// Starts a gateway with an owner, a server, Notion accounts, and a member called alice.
 async fn house() -> (Fixture, TestGateway, Browser) {
     let (fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "modules": { "builtin": ["notion"] },
@@ -45,7 +45,7 @@ async fn status(gateway: &TestGateway, secret: &str) -> u16 {
     gateway.send(as_bearer(secret, "GET", "/v1/tools")).await.status
 }
 
-/// Over MCP: a session is begun, or is not.
+/// Returns the status of `initialize` over MCP.
 async fn mcp_status(gateway: &TestGateway, secret: &str) -> u16 {
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
@@ -60,14 +60,14 @@ async fn add_account(gateway: &TestGateway, secret: &str, name: &str) -> String 
     reply.value()["id"].as_str().expect("an id").to_owned()
 }
 
-/// The names of the accounts that a bearer has.
+/// Returns the account names of a bearer.
 async fn accounts(gateway: &TestGateway, secret: &str) -> Vec<String> {
     let listed = gateway.send(as_bearer(secret, "GET", "/v1/accounts")).await.value();
     let listed = listed["accounts"].as_array().expect("a list").clone();
     listed.iter().map(|account| account["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// Waits until it is so, with patience.
+/// Polls until the condition holds, with a generous limit.
 async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
     let begin = Instant::now();
     while !is_so().await {

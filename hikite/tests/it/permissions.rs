@@ -1,4 +1,4 @@
-//! What a project does not allow, through the whole product: every answer is that of a hikite that has no such thing.
+//! Tools that a project does not allow, through the whole product: every response equals that of a hikite without them.
 
 use hikite_testkit::api::{Answer, Api};
 use hikite_testkit::gateway::{Client, TestGateway};
@@ -10,11 +10,11 @@ use crate::search::recorded;
 
 const SURFACES: [&str; 3] = ["direct", "categories", "search"];
 
-/// Asked of every surface; what they name is there, hidden, or nowhere.
+/// Names requested on every surface: visible, hidden, or unknown.
 const NAMES: [&str; 5] =
     ["filesystem:read_file", "read_file", "filesystem__read_file", "git:git_log", "git:git_lag"];
 
-/// `git` and, if it is there, `filesystem`; the project is the same to whoever works in it.
+/// Starts `git` and, optionally, `filesystem`; the project's users see the same either way.
 async fn world(with_files: bool) -> (TestGateway, String) {
     let mut servers = json!({ "git": recorded("git") });
     let mut both = json!(["git"]);
@@ -36,7 +36,7 @@ async fn world(with_files: bool) -> (TestGateway, String) {
     (gateway, made.secret)
 }
 
-/// Everything that is asked of a hikite, and all that it answers, but for what no two answers share.
+/// Sends every kind of request and returns the responses without their varying parts.
 async fn answers(gateway: &TestGateway, secret: &str) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for surface in SURFACES {
@@ -104,7 +104,7 @@ fn over_rest() -> Vec<(&'static str, String, Value)> {
     all
 }
 
-/// Without what is new in every answer.
+/// Removes the members that differ in every response.
 fn lasting(mut value: Value) -> Value {
     match &mut value {
         Value::Object(members) => {

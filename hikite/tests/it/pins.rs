@@ -1,5 +1,5 @@
-//! What servers say of their tools: a tool that changes is held back on every surface until somebody approves it, and
-//! what nobody sees is taken out of every text.
+//! Pinned tool definitions: a changed tool is withheld on every surface until it is approved, and invisible characters
+//! are removed from all texts.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn config(server: &Value) -> Value {
         "search": { "provider": "bm25" } })
 }
 
-/// A server whose tools were seen and written down.
+/// Starts a server whose tools are pinned.
 async fn opened() -> (Fixture, Value, TestGateway) {
     let (fixture, server) = http_fixture().await;
     let gateway = configured(config(&server)).await;
@@ -31,7 +31,7 @@ async fn pins(gateway: &TestGateway, query: &str) -> Vec<Value> {
     reply.value()["pins"].as_array().expect("pins").clone()
 }
 
-/// Waits until so many pins are in a state.
+/// Waits until this many pins are in a state.
 async fn settled(gateway: &TestGateway, state: &str, count: usize) {
     for _ in 0..500 {
         if pins(gateway, &format!("?state={state}")).await.len() == count {
@@ -42,7 +42,7 @@ async fn settled(gateway: &TestGateway, state: &str, count: usize) {
     panic!("{:?}\n{}", pins(gateway, "").await, gateway.stderr());
 }
 
-/// Says something else of `echo`, and waits until it is known.
+/// Changes the definition of `echo`, and waits until the change is detected.
 async fn changed(fixture: &Fixture, gateway: &TestGateway) {
     gateway.client("direct").await.text("echo", json!({ "text": "connect" })).await;
     fixture.change_tool("echo", |tool| {
@@ -56,7 +56,7 @@ async fn approve(gateway: &TestGateway, hash: &str) -> Reply {
     post(gateway, "/v1/pins/a:echo/approve", &json!({ "hash": hash })).await
 }
 
-/// Whether `echo` can be called by a client.
+/// Returns `true` if a client can call `echo`.
 async fn echoes(gateway: &TestGateway) -> bool {
     let client = gateway.client("direct").await;
     client.call("echo", json!({ "text": "x" })).await["isError"] != true

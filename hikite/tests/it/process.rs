@@ -1,4 +1,4 @@
-//! Servers as processes: shared, stopped, killed, and never left behind.
+//! Server processes: shared, stopped, killed, and never left behind.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ async fn pid_of(client: &Client, tool: &str) -> u32 {
     u32::try_from(pid).expect("a process id")
 }
 
-/// A call that hangs, and is known to have reached the server.
+/// Starts a call that hangs and has reached the server.
 async fn hanging(client: &Client) -> hikite_testkit::gateway::Pending {
     let count = || async { client.text("count", json!({})).await.parse::<u64>().expect("a number") };
     let before = count().await;
@@ -33,7 +33,7 @@ fn guard_of(gateway: &TestGateway, server: u32) -> Process {
     all.into_iter().find(|process| process.pid == parent && process.is_guard()).expect("its guard")
 }
 
-/// The call fails at once and says why; the next one finds another server; nothing is left unreaped.
+/// Asserts that the call fails at once with a reason, the next one gets a new server, and no zombie is left.
 async fn survives(gateway: &TestGateway, victim: impl FnOnce(u32) -> u32) {
     let client = gateway.client("direct").await;
     let server = pid_of(&client, "who").await;
@@ -122,7 +122,7 @@ async fn an_answer_of_a_program_is_bounded_as_every_other() {
     assert!(!gateway.stderr().contains("deprecated"), "{}", gateway.stderr());
 }
 
-/// The pids of a child in the server's group and of one that escaped from it.
+/// Returns the pids of a child in the server's process group and of one that left it.
 async fn grandchildren(client: &Client) -> [u32; 2] {
     let pids = client.call("spawn_grandchild", json!({})).await["structuredContent"].clone();
     let pid = |name: &str| u32::try_from(pids[name].as_u64().expect("a pid")).expect("a pid");
@@ -202,7 +202,7 @@ async fn the_number_of_processes_has_a_limit() {
         assert!(begin.elapsed() < Duration::from_secs(8), "{}", gateway.stderr());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    // Whichever was listed last still has the only place.
+    // The server listed last still has the only slot.
     assert!(eventually(|| gateway.descendants().is_empty()).await, "{:?}", gateway.descendants());
     let held = client.begin_call("a__sleep", json!({ "ms": 1500 }));
     assert!(eventually(|| gateway.descendants().len() == 2).await, "{}", gateway.stderr());
@@ -224,7 +224,7 @@ async fn a_server_that_never_starts_delays_no_other() {
     let gateway = gateway(json!({ "good": stdio(&[]), "never": stdio(&["--never-start"]) })).await;
     let client = gateway.client("direct").await;
     let begin = Instant::now();
-    // The very first call: the good server's list is not known yet either.
+    // The very first call: the healthy server's list is not known yet either.
     assert_eq!(client.text("echo", json!({ "text": "now" })).await, "now");
     assert!(begin.elapsed() < LIMIT, "{:?}", begin.elapsed());
     let begin = Instant::now();
@@ -239,7 +239,7 @@ async fn a_server_that_dies_after_its_answer_is_started_again() {
     for _ in 0..3 {
         assert_eq!(client.text("count", json!({})).await, "1");
         assert!(gateway.has_no_descendants().await);
-        // A call in the moment between the end and its being noticed fails with the server.
+        // A call before the exit is noticed fails with the server.
         tokio::time::sleep(A_MOMENT).await;
     }
     assert!(eventually(|| gateway.zombies().is_empty()).await);
@@ -321,7 +321,7 @@ async fn a_session_that_ends_while_its_process_starts_leaves_none() {
     let call = client.begin_call("echo", json!({ "text": "x" }));
     assert!(eventually(|| !gateway.descendants().is_empty()).await);
     assert_eq!(client.delete().await, 204);
-    // Nobody waits for the answer either.
+    // Nothing waits for the response either.
     drop(call);
     // By now it would have started.
     tokio::time::sleep(Duration::from_millis(1500)).await;

@@ -1,5 +1,5 @@
-//! Proxies in front: whom they name is believed only if the config names them. Nothing that a client writes in a header
-//! makes it somebody else.
+//! Reverse proxies: forwarded headers count only from proxies named in the config. No header of a client changes its
+//! address.
 
 use hikite_testkit::gateway::{Reply, Request, TestGateway};
 use serde_json::json;

@@ -1,5 +1,4 @@
-//! What servers and clients say in `_meta` of a question and of its answer survives between clients and servers with
-//! sessions and without.
+//! `_meta` of a question and of its answer survives between clients and servers, with sessions and without.
 
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::gateway;
 
-/// Asks whatever it is told to, with more to say in `_meta`, and gives back the answer it got.
+/// A server that asks as told, with extra `_meta` members, and returns the answer.
 const WITH_SESSIONS: &str = r#"
 import json, sys
 def send(**message):
@@ -35,7 +34,7 @@ for line in sys.stdin:
         send(id=id, error={"code": -32601, "message": "no such method"})
 "#;
 
-/// The same of 2026-07-28.
+/// The counterpart of `WITH_SESSIONS` for 2026-07-28.
 const WITHOUT_SESSIONS: &str = r#"
 import json, sys
 def send(**message):
@@ -68,7 +67,7 @@ fn meta() -> Value {
     json!({ "example.com/why": { "deep": [1, "2"] } })
 }
 
-/// Each kind of question, and an answer with more to say.
+/// Returns each kind of question, with an answer that has extra members.
 fn questions() -> Vec<(Value, Value)> {
     let because = json!({ "example.com/because": "of it" });
     let form = json!({ "type": "object", "properties": { "name": { "type": "string" } } });

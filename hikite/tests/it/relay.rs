@@ -1,4 +1,4 @@
-//! What a server says comes out as it went in, byte for byte.
+//! Server messages are relayed byte for byte.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ fn field(raw: &RawValue, name: &str) -> String {
     value[name].as_str().expect("a name").to_owned()
 }
 
-/// What the `direct` surface must show of all modules, by the rule of DESIGN: the name, and the entry's text.
+/// Returns what the `direct` surface must show of all modules: name and text of each entry.
 fn expected(all: &[(PathBuf, Recorded)], member: &str) -> Vec<(String, Box<RawValue>)> {
     let key = match member {
         "tools" | "prompts" => "name",
@@ -137,7 +137,7 @@ async fn every_recorded_list_comes_out_as_it_went_in() {
             assert_eq!(serde_json::from_str::<Value>(shown.get()).expect("JSON"), value, "{method} {name}");
         }
     }
-    // A category shows every tool under its own name, so all of them keep all their bytes.
+    // A category shows every tool under its own name, so all bytes are preserved.
     for (_, file) in &all {
         let arguments = json!({ "name": "get-category-tools", "arguments": { "category": file.module } });
         let result = client.raw_result("tools/call", arguments).await;
@@ -151,7 +151,7 @@ async fn every_recorded_list_comes_out_as_it_went_in() {
             assert_eq!(tools[&field(sent, "name")].get(), sent.get(), "{}", file.module);
         }
     }
-    // And it can be called: the replay answers with what it was asked.
+    // It can also be called: the replay returns its arguments.
     for (_, file) in &all {
         let definitions = file.tools.iter().map(|tool| serde_json::from_str(tool.get()).expect("JSON"));
         let needs = |tool: &Value| tool["inputSchema"]["required"].as_array().map_or(0, Vec::len);
@@ -162,7 +162,7 @@ async fn every_recorded_list_comes_out_as_it_went_in() {
         let text = result["content"][0]["text"].as_str().expect("text");
         let said: Value = serde_json::from_str(text).unwrap_or_else(|_| panic!("{}: {text}", file.module));
         assert_eq!(said["tool"], tool, "{}", file.module);
-        // Defaults may have come along; what was sent is as it was.
+        // Defaults may have been added; the arguments sent are unchanged.
         for (name, value) in arguments.as_object().expect("an object") {
             assert_eq!(&said["arguments"][name], value, "{}: {name}", file.module);
         }
@@ -191,7 +191,7 @@ async fn recorded_lists_survive_stdio_and_the_cache() {
     }
 }
 
-/// Every upstream transport, and every downstream one.
+/// Runs the check over every upstream transport and every downstream one.
 async fn everywhere(check: impl AsyncFn(Client, &str)) {
     let (_http, web) = http_fixture().await;
     let (_sse, old) = fixture(Transport::Sse, Options::default()).await;
@@ -314,7 +314,7 @@ async fn old_and_new_servers_and_every_form_of_answer_work() {
     }
 }
 
-/// The least value that a schema of the recorded lists takes.
+/// Returns a minimal value for a schema of the recorded lists.
 fn sample(root: &Value, schema: &Value) -> Value {
     let first = |name: &str| schema[name].as_array().and_then(|list| list.first());
     if let Some(target) = schema["$ref"].as_str().and_then(|at| root.pointer(at.trim_start_matches('#'))) {

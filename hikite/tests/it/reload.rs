@@ -1,4 +1,4 @@
-//! The config file is followed while the gateway runs.
+//! Reload of the config file while the gateway runs.
 
 use hikite_testkit::gateway::{A_MOMENT, TestGateway, eventually};
 use serde_json::{Value, json};
@@ -148,7 +148,7 @@ async fn a_reload_cannot_open_the_door_to_the_network() {
     let gateway = configured(json!({})).await;
     gateway.write_config(&json!({ "auth": { "mode": "none" }, "server": { "listen": "0.0.0.0:0" } }));
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    // The socket stays on the loopback, where asking for no token is allowed; a foreign Host never is.
+    // The socket stays on loopback, where no token is required; a foreign Host is never allowed.
     let foreign = hikite_testkit::gateway::Request::new("GET", "/mcp").header("host", "10.0.0.1");
     assert_eq!(gateway.send(foreign).await.status, 403);
 }
@@ -201,7 +201,7 @@ async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound
     gateway.says("the changed config is wrong, the old one stays in force:").await;
     gateway.says("`auth.mode` is \"none\" and 0.0.0.0:").await;
     assert_eq!(statuses().await, (200, 401));
-    // Nor by way of a file that is right in between.
+    // Not even through a valid file in between.
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0", "public_url": "https://x.example" },
         "auth": { "token": token }, "data": "data" }));
     gateway.says("the changed config is in force").await;

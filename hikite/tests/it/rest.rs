@@ -1,5 +1,5 @@
-//! The REST API, looking: health, pages of tools, one tool, search, modules and categories, and how each request that
-//! is not right is answered.
+//! Read endpoints of the REST API: health, pages of tools, one tool, search, modules and categories, and the errors of
+//! invalid requests.
 
 use hikite_testkit::gateway::{Reply, Request, TestGateway};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub(crate) async fn get(gateway: &TestGateway, path: &str) -> Reply {
     gateway.send(gateway.request("GET", path)).await
 }
 
-/// The one shape of errors, whole.
+/// Asserts the complete error format.
 #[track_caller]
 pub(crate) fn refused(reply: &Reply, status: u16, code: &str, message: &str) -> Value {
     let body = reply.value();
@@ -36,7 +36,7 @@ pub(crate) fn refused(reply: &Reply, status: u16, code: &str, message: &str) -> 
     body
 }
 
-/// `2026-11-15T08:30:00.000Z`
+/// Asserts a timestamp such as `2026-11-15T08:30:00.000Z`.
 #[track_caller]
 pub(crate) fn is_moment(value: &Value) {
     let text = value.as_str().unwrap_or_else(|| panic!("{value}"));

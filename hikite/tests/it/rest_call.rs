@@ -1,5 +1,5 @@
-//! The REST API, running tools: results, every class of error with its status and code, options, and clients that go
-//! away.
+//! Tool calls over the REST API: results, every class of error with its status and code, options, and disconnecting
+//! clients.
 
 use std::time::{Duration, Instant};
 

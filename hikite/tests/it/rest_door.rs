@@ -1,5 +1,5 @@
-//! The REST API's door: who is let in on each route, web pages, how often, request ids, addresses of old, and the
-//! description with its page.
+//! Access to the REST API: authentication of each route, CORS, rate limits, request ids, legacy paths, and the OpenAPI
+//! document with its page.
 
 use hikite_testkit::gateway::{Request, TestGateway};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::rest::{get, post, refused};
 use crate::{configured, gateway, stdio};
 
-/// Every route of the API that needs a token.
+/// Every route of the API that requires a token.
 const PROTECTED: [(&str, &str); 24] = [
     ("GET", "/v1/tools"),
     ("POST", "/v1/tools"),
@@ -181,7 +181,7 @@ async fn how_often_one_caller_may_come_is_told_and_kept() {
     assert_eq!(get(&unlimited, "/v1/tools").await.headers.get("ratelimit-limit"), None);
 }
 
-/// What a browser is told: the status of its first question, of the request itself, and who may read the answer.
+/// Returns the status of a preflight, of the request itself, and the allowed origin.
 async fn page(gateway: &TestGateway, origin: &str) -> (u16, u16, Option<String>) {
     let first = Request::new("OPTIONS", "/v1/tools/a:b")
         .header("origin", origin)

@@ -1,5 +1,5 @@
-//! The REST API, changing: tools are registered, replaced, switched and taken away, with the rules and words of the
-//! specification.
+//! Tool registration over the REST API: tools are registered, replaced, enabled, disabled and deleted, with the rules
+//! and messages of the specification.
 
 use hikite_testkit::gateway::{Reply, TestGateway};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Streams that break and are taken up again, and session ids that are stale, forged or somebody else's.
+//! Broken streams that are resumed, and session ids that are stale, forged or another client's.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{configured, gateway, http_fixture};
 
-/// A call of two seconds that tells its progress.
+/// Returns a call of this duration that reports progress.
 fn slow(ms: u64) -> String {
     json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
         "name": "sleep", "arguments": { "ms": ms }, "_meta": { "progressToken": "p" } } })
@@ -53,7 +53,7 @@ async fn a_broken_stream_is_taken_up_where_it_broke() {
     assert!(answer["result"]["content"].is_array(), "{answer}");
     assert!(again.next().await.is_none(), "the answer ends it");
     assert!(fixture.cancelled().is_empty());
-    // What was seen before the end can be seen again, within limits.
+    // Earlier events can be replayed, within limits.
     let mut whole = take_up(&gateway, &client.session(), &event).await.events();
     assert!(whole.next().await.is_some());
 }

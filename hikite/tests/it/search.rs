@@ -1,4 +1,4 @@
-//! The `search` surface through the whole product: two tools, over both kinds of protocol, and what happens around them.
+//! The `search` surface through the whole product: its two tools, with sessions and without.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{configured, error_of, gateway, stdio, with};
 
-/// A server of the recorded ones.
+/// Returns a recorded server.
 pub(crate) fn recorded(name: &str) -> Value {
     let file = format!("{}/../hikite-testkit/fixtures/toolsets/{name}.json", env!("CARGO_MANIFEST_DIR"));
     with(stdio(&["--replay", &file]), "description", format!("Tools of {name}."))

@@ -1,5 +1,4 @@
-//! Services that come with hikite, as clients see them: those with an account among what works, those without one named
-//! and nothing more.
+//! Built-in services from a client's view: those with an account are offered, those without one are only named.
 
 use hikite_testkit::api::{Answer, Api};
 use hikite_testkit::gateway::TestGateway;
@@ -12,7 +11,7 @@ const ISSUES: &str = include_str!(concat!(
     "/../hikite-testkit/fixtures/answers/github-issues.json"
 ));
 
-/// GitHub with an account, Notion without.
+/// Starts a gateway with GitHub connected and Notion not.
 async fn connected(api: &Api, more: Value) -> TestGateway {
     let mut config = json!({
         "modules": { "builtin": ["notion", "github"] },

@@ -1,5 +1,5 @@
-//! Nobody uses up what is everybody's: somebody with a narrow token, or with nothing but an address, takes all it can get,
-//! and the owner still gets in, over MCP of both kinds, over REST and from another address.
+//! Fair shares: a caller with a narrow token, or with nothing but an address, takes all it can get, and the owner is
+//! still served, over MCP with and without sessions, over REST and from another address.
 
 mod anonymous;
 mod upstream;
@@ -18,10 +18,10 @@ use crate::rest::{get, post};
 use crate::{configured, fixture, http_fixture};
 
 const ASKS: &str = "test_input_required_result_elicitation";
-/// A program in jq that does not end by itself.
+/// A jq program that does not terminate.
 const ENDLESS: &str = "def f: f; f";
 
-/// A gateway with these limits, and somebody who may read and call.
+/// Starts a gateway with these limits, and creates a token with read and call scopes.
 async fn crowded(limits: Value) -> (Fixture, TestGateway, Made) {
     crowded_by(Options::default(), limits).await
 }
@@ -46,7 +46,7 @@ async fn ping(gateway: &TestGateway, secret: &str, session: &str) -> u16 {
     gateway.send(request.json(ping.to_string())).await.status
 }
 
-/// The value of one series of the metrics.
+/// Returns the value of one metric series.
 async fn metric(gateway: &TestGateway, series: &str) -> Option<f64> {
     let text = get(gateway, "/metrics").await.text().to_owned();
     text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
@@ -74,7 +74,7 @@ async fn a_flood_of_sessions_ends_its_own_oldest_and_the_owner_gets_in() {
         let begun = initialize(&gateway, &narrow.secret).await;
         assert_eq!(begun.status, 200, "{}", begun.text());
         sessions.push(begun.headers["mcp-session-id"].to_str().expect("text").to_owned());
-        // The first one is used all the time, and so it is never the longest idle.
+        // The first one is used all the time, so it is never the longest idle.
         assert_eq!(ping(&gateway, &narrow.secret, &sessions[0]).await, 200);
     }
     assert_eq!(ping(&gateway, &narrow.secret, &sessions[1]).await, 404, "it gave way");
@@ -142,7 +142,7 @@ async fn open_streams_have_a_share_and_the_owner_listens_over_every_transport() 
         gateway.stateless("direct", Envelope::default()).listen(json!({ "toolsListChanged": true })).await;
     assert_eq!(listening.acknowledged["toolsListChanged"], true);
     assert!(gateway.request("GET", "/sse").open(gateway.address()).await.is_stream());
-    // A stream that was closed is room again.
+    // A closed stream frees its slot.
     drop(streams.pop());
     let mut opened = false;
     for _ in 0..200 {
@@ -158,7 +158,7 @@ async fn open_streams_have_a_share_and_the_owner_listens_over_every_transport() 
 #[tokio::test]
 async fn when_all_streams_are_taken_the_oldest_of_whoever_has_most_ends() {
     let (_fixture, gateway, narrow) = crowded(json!({ "streams": 3 })).await;
-    // Two are for everybody, one of each caller, one is set aside.
+    // Two of the slots are usable, one by each caller; the third is reserved.
     let others = [narrow, token(&gateway, json!({ "name": "other" })).await];
     let mut streams = Vec::new();
     for made in &others {
@@ -210,7 +210,7 @@ async fn batches_have_a_share_and_the_owner_runs_one() {
     let done = post(&gateway, "/v1/batch", &batch_of("echo", &json!({ "text": "x" }))).await;
     assert_eq!(done.value()["result"]["summary"]["ok"], 1, "{}", done.text());
     running.shutdown().await;
-    // A batch that nobody waits for any more is no batch.
+    // An abandoned batch does not count.
     let mut last = 0;
     for _ in 0..200 {
         last = gateway.send(begin(batch_of("echo", &json!({ "text": "x" })))).await.status;
@@ -291,14 +291,14 @@ async fn programs_in_jq_have_a_share_and_the_owner_runs_one() {
     assert!(statuses.contains(&429), "who waits too long for its own share is told so: {statuses:?}");
 }
 
-/// A connection from another address of this machine.
+/// Connects from another address of this machine.
 async fn connect_from(source: &str, address: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.bind(format!("{source}:0").parse().expect("an address")).expect("bound");
     socket.connect(address).await.expect("a connection")
 }
 
-/// Asks for `/health` on an open connection; the first line of the answer, if there is one.
+/// Requests `/health` on an open connection and returns the first line of the response, if any.
 async fn health(stream: &mut TcpStream, host: SocketAddr) -> Option<String> {
     let ask = format!("GET /health HTTP/1.1\r\nhost: {host}\r\n\r\n");
     stream.write_all(ask.as_bytes()).await.ok()?;
@@ -315,7 +315,7 @@ async fn idle_connections_of_one_address_give_way() {
     let mut held = Vec::new();
     for number in 0..48 {
         let mut stream = connect_from("127.0.0.9", address).await;
-        // Half of them have never asked for anything.
+        // Half of them have never sent a request.
         if number % 2 == 0 {
             let line = health(&mut stream, address).await;
             assert_eq!(line.as_deref(), Some("HTTP/1.1 200 OK"), "connection {number}");

@@ -1,4 +1,4 @@
-//! SIGHUP, and the limit of open files: neither ends what runs.
+//! SIGHUP and the open file limit: neither ends running calls.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -44,7 +44,7 @@ async fn a_hangup_does_not_end_a_gateway_on_stdio() {
     assert!(client.close().await.success());
 }
 
-/// Soft and hard, as the kernel tells them.
+/// Returns the soft and hard limit from the kernel.
 fn file_limits(pid: u32) -> (String, String) {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).expect("limits");
     let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("a limit");
@@ -73,7 +73,7 @@ async fn without_files_new_connections_are_refused_and_calls_go_on() {
     let running = client.begin_call("sleep", json!({ "ms": 3000 }));
     assert!(eventually(|| gateway.stderr().contains("listening")).await);
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-    // No number below this is free.
+    // No lower descriptor is free.
     let first_free = (0..65_536)
         .find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
     gateway.limit_files(first_free.expect("a number"));

@@ -1,4 +1,4 @@
-//! Clients of 2026-07-28: the rules of that revision, each with its negative, whatever stands behind hikite.
+//! Clients of 2026-07-28: the rules of that revision, each with a negative test, whatever the upstream.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ async fn what_is_not_there_is_invalid_and_says_what() {
     assert_eq!(client.call("no_such_tool", json!({})).await.code(), -32602);
     assert_eq!(client.request("prompts/get", json!({ "name": "none" })).await.code(), -32602);
     assert_eq!(client.request("tools/list", json!({ "cursor": "none" })).await.code(), -32602);
-    // Without the extension nothing about tasks is told.
+    // Without the extension, tasks are not revealed.
     let task = client.request("tasks/get", json!({ "taskId": "t" })).await;
     assert_eq!((task.status, task.code()), (Some(400), -32021));
     let task = gateway.stateless("direct", Envelope::default().with_tasks());
@@ -280,7 +280,7 @@ async fn categories_work_without_a_session_too() {
 
 #[tokio::test]
 async fn a_call_that_was_given_up_takes_its_connection_along() {
-    // Its server may still ask for it; the next call must not be taken for the one that is meant.
+    // Its server may still ask a question for it, which the next call must not receive.
     let gateway = gateway(json!({ "a": crate::with(stdio(&[]), "share", "never") })).await;
     let client = gateway.stateless("direct", Envelope::capable());
     assert_eq!(client.text("count", json!({})).await, "1");

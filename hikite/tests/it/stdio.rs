@@ -1,4 +1,4 @@
-//! `hikite stdio`: the same gateway for clients that start it themselves.
+//! `hikite stdio`: the gateway for clients that start it themselves.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -110,7 +110,7 @@ async fn a_client_that_kills_it_leaves_nothing_behind() {
     assert!(nothing_left(&folder).await, "{:?}", marked(folder.path()));
 }
 
-/// Bare lines in and out, for what a client of ours would not send.
+/// A raw line client, for messages that the test client would not send.
 struct Lines {
     child: Child,
     output: tokio::io::Lines<BufReader<ChildStdout>>,

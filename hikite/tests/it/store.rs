@@ -1,4 +1,4 @@
-//! What is kept between runs: nothing that was committed is lost, on either kind of store, whoever is killed when.
+//! Persistence: no committed write is lost, on either kind of store, whenever a process is killed.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{PROGRAMS, configured, http_fixture};
 
-/// New stores of one kind.
+/// A factory of new stores of one kind.
 struct Engine {
     folder: TempDir,
     postgres: bool,
@@ -35,7 +35,7 @@ async fn open(url: &str) -> Store {
     Store::open(&StoreUrl::parse(url).expect("an address")).await.expect("a store")
 }
 
-/// A process that writes one row after the other and tells each.
+/// A process that writes rows and reports each.
 struct Writer {
     child: Child,
     told: BufReader<std::process::ChildStdout>,
@@ -51,12 +51,12 @@ impl Writer {
         Self { child, told, numbers: Vec::new() }
     }
 
-    /// Reads so many more, or all there are.
+    /// Reads this many more reports, or all there are.
     fn read(&mut self, count: usize) {
         let mut line = String::new();
         for _ in 0..count {
             line.clear();
-            // Half a line is one that was not told.
+            // Half a line is not a report.
             if self.told.read_line(&mut line).expect("a pipe") == 0 || !line.ends_with('\n') {
                 return;
             }
@@ -72,7 +72,7 @@ impl Writer {
     }
 }
 
-/// All rows that were told are there, and each change was whole: as many rows as there were revisions.
+/// Asserts that all reported rows are there and each change was atomic: as many rows as revisions.
 async fn holds(url: &str, told: &[u64]) -> u64 {
     let store = open(url).await;
     let (rows, revision) = settled(&store).await;
@@ -87,7 +87,7 @@ async fn holds(url: &str, told: &[u64]) -> u64 {
     rows.last().map_or(0, |last| last + 1)
 }
 
-/// What the audit holds, whose chain is whole.
+/// Returns the audited numbers after verifying the chain.
 async fn recorded(store: &Store) -> Vec<u64> {
     let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
     assert_eq!(verified.broken, None);
@@ -101,7 +101,7 @@ async fn recorded(store: &Store) -> Vec<u64> {
     numbers
 }
 
-/// The last commit of a process that was killed may still be on its way through the database.
+/// Waits until a killed process's last commit, which may still be under way in the database, has settled.
 async fn settled(store: &Store) -> (Vec<u64>, i64) {
     loop {
         let before = store.revision().await.expect("read");
@@ -118,7 +118,7 @@ async fn no_committed_row_is_lost_in_a_hundred_kills() {
         let (mut told, mut next, mut all) = (Vec::new(), 0, 0);
         let mut url = String::new();
         for round in 0..100_usize {
-            // Now and then a new one, so that some are killed while they make it.
+            // Sometimes a new one, so that some are killed while they create it.
             if round % 20 == 0 {
                 all += told.len();
                 (told, next, url) = (Vec::new(), 0, engine.url(&format!("{round}.db")));
@@ -258,8 +258,8 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     let to = database();
     let run = gateway.run(&["store", "migrate", "--json", "--to", &to]).await;
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
-    // The list, since when each of its tools is known, its pin and what was pinned, the link for the owner, two keys
-    // sealed by a third, and the day.
+    // The list, the first-seen time of each tool, its pin and the pinned definition, the setup link, two keys sealed by
+    // a third, and the day.
     let rows = json!(3 * tools.len() + 1 + 5);
     assert_eq!(
         (&report["from"], &report["version"], &report["copied"]["rows"]),
@@ -304,7 +304,7 @@ async fn two_gateways_on_one_file_go_on_side_by_side() {
     let (_fixture, server) = http_fixture().await;
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("sqlite:{}", folder.path().join("shared.db").display());
-    // What one of them seals the other must be able to open.
+    // Each must be able to open what the other seals.
     let key = folder.path().join("vault.key");
     let config =
         json!({ "mcpServers": { "a": server }, "store": { "url": url }, "vault": { "key_file": key } });

@@ -1,5 +1,5 @@
-//! Calls that go on after they are answered, in both forms: the tasks of 2025-11-25 and the extension of
-//! 2026-07-28, for clients and servers of either kind; and skills, which are relayed.
+//! Tasks in both forms, of 2025-11-25 and the extension of 2026-07-28, for clients and servers with sessions and
+//! without; and skills, which are relayed.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::bridge::{ERAS, houses, person, upstream};
 use crate::{fixture, gateway};
 
-/// A task must be found again where it was begun, and its questions asked.
+/// A task must be found where it was begun, and its questions asked there.
 const OWN: &str = "never";
 
 fn patient() -> Envelope {
@@ -25,7 +25,7 @@ async fn begin(client: &Stateless, tool: &str, arguments: Value) -> Value {
     task
 }
 
-/// Looks until the task has this status.
+/// Polls until the task has this status.
 async fn until(client: &Stateless, id: &Value, status: &str) -> Value {
     let begin = Instant::now();
     loop {
@@ -67,7 +67,7 @@ async fn a_task_that_needs_something_says_what() {
     for (house, gateway, _fixture) in houses(OWN).await {
         let client = gateway.stateless("direct", patient());
         let task = begin(&client, "multi_input", json!({})).await;
-        // They may come one by one; each is answered once.
+        // They may arrive one by one; each is answered once.
         let mut answered = HashSet::new();
         while answered.len() < 2 {
             let waiting = until(&client, &task["taskId"], "input_required").await;
@@ -190,7 +190,7 @@ async fn skills_are_relayed_to_clients_of_either_kind() {
     }
 }
 
-/// A server with sessions that counts its tasks in each process anew.
+/// A server with sessions that restarts its task numbers in each process.
 const COUNTING: &str = r#"
 import json, sys
 tasks = {}
@@ -243,7 +243,7 @@ async fn tasks_of_the_same_name_in_two_processes_are_told_apart() {
         let result = client.request("tasks/result", json!({ "taskId": task["taskId"] })).await;
         assert_eq!(result.expect("a result")["content"][0]["text"], format!("of {who}"));
     }
-    // With its process a task is gone, also where the next has one of the same name.
+    // A task is lost with its process, even if the next one has a task of the same name.
     ada.call("end", json!({})).await;
     begin_in_session(&ada, "job", json!({ "who": "another" })).await;
     let about = json!({ "taskId": tasks[0].2["taskId"] });

@@ -1,5 +1,5 @@
-//! TLS of our own, as an independent client sees it: Python's `ssl`, which knows nothing of our library. The certificates
-//! below `tls/` are for these tests alone; `ca.pem` signed `one` and `two`, and `alone` signed itself.
+//! Built-in TLS, tested with an independent client: Python's `ssl`. The certificates below `tls/` are for these tests
+//! only; `ca.pem` signed `one` and `two`, and `alone` is self-signed.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn server(tls: &Value) -> Value {
     json!({ "server": { "tls": tls } })
 }
 
-/// What a client learns that speaks these versions and believes this authority.
+/// Returns the results of a client with these TLS versions and this CA.
 async fn ask(address: SocketAddr, authority: &str, (oldest, newest): (&str, &str)) -> Value {
     let port = address.port().to_string();
     let mut command = Command::new("python3");

@@ -1,5 +1,5 @@
-//! What a collector sees: one trace for each call with the request to the server inside, the client's own trace gone
-//! on with, and callers that never notice whether there is a collector at all.
+//! Traces: one per call with the upstream request inside, continued from the client's trace, and no effect on callers
+//! if the collector is missing.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ fn sending_to(collector: &Collector, servers: &Value) -> Value {
     json!({ "mcpServers": servers, "telemetry": { "otlp": otlp } })
 }
 
-/// The spans of one trace that are about calls of tools, once there are so many.
+/// Waits for this many tool call spans and returns them.
 async fn calls(collector: &Collector, count: usize) -> Vec<Span> {
     let all = || -> Vec<Span> {
         collector.spans().into_iter().filter(|span| span.name.starts_with("tools/call")).collect()
@@ -31,7 +31,7 @@ async fn calls(collector: &Collector, count: usize) -> Vec<Span> {
     all()
 }
 
-/// The span of the request, and the one of the server's inside it.
+/// Returns the span of the request, and the span of the upstream request inside it.
 #[track_caller]
 fn pair(spans: &[Span]) -> (&Span, &Span) {
     assert_eq!(spans.len(), 2, "{spans:#?}");
@@ -41,7 +41,7 @@ fn pair(spans: &[Span]) -> (&Span, &Span) {
     (outer, inner)
 }
 
-/// What the server was told of the trace.
+/// Returns the `traceparent` that the server received.
 fn told(mirrored: &str) -> String {
     let params: Value = serde_json::from_str(mirrored).expect("JSON");
     params["_meta"]["traceparent"].as_str().expect("a trace").to_owned()
@@ -97,7 +97,7 @@ async fn requests_without_a_session_and_programs_are_traced_alike() {
     let client =
         Client::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], Hello::default()).await;
     client.text("mirror", json!({})).await;
-    // Over before the span would have been sent by itself: the end sends what is left.
+    // It ends before the next export: shutdown sends the rest.
     client.close().await;
     let spans = calls(&collector, 2).await;
     assert_eq!(pair(&spans).0.attributes["network.transport"], "pipe");
@@ -125,18 +125,18 @@ async fn the_clients_trace_is_gone_on_with() {
     assert_eq!((outer.trace.as_str(), outer.parent.as_str()), (TRACE, "00f067aa0ba902b7"));
     assert!(told(&mirrored).contains(&inner.id) && mirrored.contains("vendor=1"), "{mirrored}");
 
-    // What the request itself says counts; what stood around it is linked.
+    // The request's own trace context counts; that of its transport is linked.
     let other = PARENT.replace("4bf9", "aaaa");
     call_with(&gateway, Some(PARENT), Some(&other)).await;
     let spans = calls(&collector, 4).await;
     let (outer, _) = pair(&spans[2..]);
     assert_eq!((outer.trace.as_str(), outer.links.as_slice()), (&other[3..35], &[TRACE.to_owned()][..]));
 
-    // Whoever began the trace decided that it is not recorded; it is carried on all the same.
+    // The sender decided not to sample the trace; it is propagated anyway.
     let unsampled = PARENT.replace("-01", "-00");
     let mirrored = call_with(&gateway, Some(&unsampled), None).await;
     assert!(told(&mirrored).starts_with(&PARENT[..36]) && told(&mirrored).ends_with("-00"), "{mirrored}");
-    // What is no trace is none.
+    // Invalid trace context is ignored.
     let mirrored = call_with(&gateway, Some("00-zz"), None).await;
     assert_eq!(told(&mirrored).len(), PARENT.len());
     assert_eq!(calls(&collector, 6).await.len(), 6);
@@ -174,9 +174,9 @@ async fn failures_are_told_in_one_word() {
         (of("test_error_handling", CLIENT), of("test_error_handling", SERVER)),
         two("tool_error", "tool_error")
     );
-    // What the client is shown of a time-out is a result that says so.
+    // The client gets a timeout as a tool result.
     assert_eq!((of("hang", CLIENT), of("hang", SERVER)), two("TIMEOUT", "tool_error"));
-    // A name that does not exist could be anything, and is not told.
+    // An unknown name could be anything, so it is not recorded.
     let unknown: Vec<&Span> = spans
         .iter()
         .filter(|span| span.attributes.get("error.type").is_some_and(|word| word == "TOOL_NOT_FOUND"))

@@ -1,5 +1,5 @@
-//! Servers whose lists nobody has ever seen, because they are down or nobody logged in to them: whoever may see them is
-//! told why, on every surface, and whoever may not is told what is told of a name that does not exist.
+//! Servers without known lists, because they are down or require a login: callers who may see them get the reason on
+//! every surface, and others get the same answer as for a name that does not exist.
 
 use hikite_testkit::authority::{Authority, Wrong};
 use hikite_testkit::gateway::{Client, TestGateway};
@@ -25,7 +25,7 @@ fn down() -> Value {
     json!({ "description": "d", "command": "hikite-no-such-command" })
 }
 
-/// Every way to ask for a tool of a module that says so in a result.
+/// Returns every way to request a tool of a module that reports the reason in a result.
 fn calls(module: &str) -> Vec<(&'static str, Value)> {
     let key = format!("{module}:fetch");
     vec![
@@ -40,7 +40,7 @@ fn calls(module: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A call on a surface that shows the meta tool, or on `direct`.
+/// Calls a meta tool on a surface that has it, or any other tool on `direct`.
 async fn on(gateway: &TestGateway, tool: &str, arguments: Value) -> Value {
     let surface = match tool {
         "call" | "get_module_schema" | "batch" => "modules",
@@ -91,7 +91,7 @@ async fn says(gateway: &TestGateway, module: &str, code: &str, message: &str) {
 async fn a_server_that_is_down_says_so_on_every_surface() {
     let gateway = house("down", down()).await;
     says(&gateway, "down", "UPSTREAM_UNAVAILABLE", "`down`").await;
-    // A name that no module is said of may be anybody's; one that exists is found all the same.
+    // A name without a module could belong to any module; one that exists is found anyway.
     let client = gateway.client("direct").await;
     let unknown = client.request("tools/call", json!({ "name": "qqqqqqqq", "arguments": {} })).await;
     let unknown = unknown.expect_err("no such tool");
@@ -120,7 +120,7 @@ async fn a_batch_with_a_fault_of_its_own_is_refused_for_that() {
     assert!(message.contains("`down`") && message.contains("did you mean `echo`?"), "{message}");
 }
 
-/// All that is asked about a module, and all that is answered, with its name taken out.
+/// Sends every request about a module and returns the responses with its name removed.
 async fn heard(gateway: &TestGateway, secret: &str, module: &str) -> Vec<String> {
     let open =
         async |surface: &str| -> Client { client(gateway, &format!("/mcp?surface={surface}"), secret).await };
@@ -156,7 +156,7 @@ async fn who_may_not_see_a_server_that_is_down_hears_what_is_said_of_no_server()
     let gateway = house("down", down()).await;
     project(&gateway, "work", json!({ "permissions": { "deny": ["down"] } })).await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
-    // It has failed by now: what is known of it is told to the owner.
+    // It has failed by now, and the owner gets the reason.
     says(&gateway, "down", "UPSTREAM_UNAVAILABLE", "`down`").await;
     let (hidden, absent) =
         (heard(&gateway, &made.secret, "down").await, heard(&gateway, &made.secret, "none").await);

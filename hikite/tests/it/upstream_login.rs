@@ -1,5 +1,5 @@
-//! A remote server that wants a login, behind the real program: nobody gets in, somebody logs in from a terminal, and all
-//! who call are let in from then on, after a restart, too.
+//! A remote server that requires a login, behind the real program: calls fail, somebody logs in from a terminal, and
+//! from then on all calls succeed, also after a restart.
 
 use std::process::Stdio;
 
@@ -22,7 +22,7 @@ fn word() -> Value {
     json!({ "module": "vault", "tool": "secret_word", "params": {} })
 }
 
-/// One GET, head and all.
+/// Sends a GET and returns the whole response.
 async fn get(url: &str) -> String {
     let (address, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
     let mut stream = TcpStream::connect(address).await.expect("somebody listens");
@@ -33,7 +33,7 @@ async fn get(url: &str) -> String {
     answer
 }
 
-/// Logs in from a terminal, with a browser that agrees to everything; what the command said.
+/// Logs in from a terminal with a browser that agrees to everything; returns the output.
 async fn log_in(gateway: &TestGateway) -> String {
     let mut command = tokio::process::Command::from(PROGRAMS.hikite(gateway.folder().path()));
     command.args(["account", "connect", "vault"]).stdin(Stdio::null());
@@ -55,7 +55,7 @@ async fn log_in(gateway: &TestGateway) -> String {
     said
 }
 
-/// The tool, once the running program has seen that somebody logged in.
+/// Waits until the running program has noticed the login and the tool works.
 async fn let_in(gateway: &TestGateway) {
     let client = gateway.client("direct").await;
     let seeing = async {

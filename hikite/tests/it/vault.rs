@@ -1,4 +1,4 @@
-//! The vault as its owner meets it: keys that change while hikite runs, copies, and a secret that is nowhere.
+//! The vault from an administrator's view: key rotation at run time, backups, and secrets that leak nowhere.
 
 mod restore;
 
@@ -25,7 +25,7 @@ async fn gateway(api: &Api, more: Value) -> TestGateway {
     configured(config).await
 }
 
-/// Runs a command with something on its stdin.
+/// Runs a command with this stdin.
 pub(crate) async fn run(gateway: &TestGateway, arguments: &[&str], input: &str) -> (i32, String) {
     let mut command = PROGRAMS.hikite(gateway.folder().path());
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -49,7 +49,7 @@ async fn search(gateway: &TestGateway) -> Value {
     serde_json::from_slice(&gateway.send(request).await.body).expect("JSON")
 }
 
-/// Until the running hikite has seen what another process wrote.
+/// Calls until the running hikite has seen the other process's write.
 async fn works(gateway: &TestGateway) -> Value {
     let mut last = Value::Null;
     for _ in 0..60 {

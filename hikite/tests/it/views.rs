@@ -1,5 +1,5 @@
-//! What a change costs, counted from outside: views are built when they are first used, and only those that the change
-//! concerns. What is narrowed is narrowed for the very next request.
+//! Cost of a change, counted from outside: views are built on first use, and only those that the change affects.
+//! Reduced permissions apply to the very next request.
 
 use hikite_testkit::fixture::Fixture;
 use hikite_testkit::gateway::TestGateway;
@@ -25,7 +25,7 @@ async fn world() -> (Fixture, TestGateway) {
     (fixture, gateway)
 }
 
-/// The tools that there are in a project.
+/// Returns the tools of a project.
 async fn tools(gateway: &TestGateway, project: &str) -> String {
     let request = gateway.request("GET", "/v1/tools").header("hikite-project", project);
     let reply = gateway.send(request).await;
@@ -33,7 +33,7 @@ async fn tools(gateway: &TestGateway, project: &str) -> String {
     reply.text().to_owned()
 }
 
-/// Somebody looks in every project; how many views that built.
+/// Requests the tools of every project; returns the number of views built.
 async fn look(gateway: &TestGateway) -> u64 {
     let before = built(gateway).await;
     for number in 0..PROJECTS {

@@ -1,25 +1,25 @@
-//! A network of its own with nothing but loopback in it, so that no program that is measured reaches anything else.
+//! A network namespace with loopback only, so that no measured program reaches anything else.
 
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
-/// Set for the program inside.
+/// Environment variable set for the program inside.
 const INSIDE: &str = "HIKITE_BENCH_ALONE";
 const ENTER: &str = "ip link set lo up && exec \"$0\" \"$@\"";
-/// With the rights to make such a network, and without.
+/// `unshare` flags, for privileged and unprivileged users.
 const WAYS: &[&[&str]] = &[&["--net"], &["--user", "--map-root-user", "--net"]];
 
 pub(super) enum Alone {
-    /// This program is inside already.
+    /// This program already runs inside.
     Yes,
-    /// One was started inside and did everything.
+    /// A copy ran inside and did everything.
     Done,
-    /// This machine has no such networks.
+    /// This machine does not support network namespaces.
     No,
 }
 
-/// Does the same command inside such a network, if the machine has them.
+/// Reruns the command inside a network namespace, if the machine supports them.
 pub(super) fn enter(words: &[&str]) -> Result<Alone> {
     if std::env::var_os(INSIDE).is_some() {
         return Ok(Alone::Yes);

@@ -1,6 +1,6 @@
-//! A batch of a hundred independent calls against the same calls made at once straight to their upstream, in turns: by the
-//! least that a client can be, and by clients that people have; of an upstream that answers at once, and of one that takes
-//! as long as a service over the network.
+//! A batch of a hundred independent calls, compared with the same calls made concurrently and directly to their
+//! upstream: by a bare HTTP client and by published SDKs, with an upstream that answers at once and with one that is as
+//! slow as a remote service.
 
 mod published;
 
@@ -22,11 +22,11 @@ use crate::rig::rest::Rest;
 use crate::rig::table::{Cell, Table, median, percentile};
 
 const CALLS: usize = 100;
-/// Milliseconds that the upstream takes.
+/// Delays of the upstream in milliseconds.
 const DELAYS: &[u64] = &[0, 20];
 const WARM_UP: usize = 5;
 
-/// The clients that can be installed.
+/// Returns the clients that can be installed.
 pub(super) fn clients() -> impl Iterator<Item = (&'static str, Install)> {
     published::ALL.iter().map(|client| (client.name, client.install))
 }
@@ -55,7 +55,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     Ok(Table { name: "batch", title, columns, rows })
 }
 
-/// By a client that does nothing but send and read.
+/// Measures with a bare HTTP client.
 async fn bare(bench: &Bench, delay: u64, mut direct: Direct, sides: &mut [Side]) -> Result<Vec<Vec<Cell>>> {
     const NAME: &str = "bare HTTP";
     for _ in 0..WARM_UP {
@@ -81,7 +81,7 @@ async fn bare(bench: &Bench, delay: u64, mut direct: Direct, sides: &mut [Side])
     Ok(rows)
 }
 
-/// By those that are installed, each at the upstream itself and at hikite.
+/// Measures with the installed SDKs, each against the upstream itself and against hikite.
 fn published(bench: &Bench, delay: u64, [upstream, gateway]: [SocketAddr; 2]) -> Result<Vec<Vec<Cell>>> {
     let folder = tempfile::tempdir()?;
     let words = [
@@ -117,7 +117,7 @@ fn row((delay, client, side): (u64, &str, &str), times_ms: &[f64], direct: &[f64
     ]
 }
 
-/// A client with a connection for each call.
+/// One client connection per concurrent call.
 struct Direct {
     clients: Vec<Client>,
     times_ms: Vec<f64>,
@@ -149,7 +149,7 @@ impl Direct {
     }
 }
 
-/// A hikite with limits of its own, and the batch that is sent to it.
+/// A hikite with its own limits, and the batch that is sent to it.
 struct Side {
     name: &'static str,
     gateway: Gateway,

@@ -1,4 +1,4 @@
-//! What was seen: a number for each side, case, figure and round, and what failed.
+//! Benchmark results: a number for each gateway, case, figure and round, and the failures.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use crate::rig::table::median;
 
-/// A suite and one case of it, such as `http` and `100 B, 64 clients`.
+/// A suite and one of its cases, such as `http` and `100 B, 64 clients`.
 pub(super) type Case = (&'static str, String);
 
-/// The figure that says which share of the processors' time somebody else had.
+/// Name of the figure for stolen CPU time.
 pub(super) const STOLEN: &str = "stolen";
 
-/// A case, a side, and what was measured of it.
+/// A case, a gateway, and the name of the measured figure.
 type Figure = (Case, &'static str, &'static str);
 
 #[derive(Default)]
 pub(super) struct Book {
-    /// By case, side and figure; the values by round.
+    /// Values by round, for each case, gateway and figure.
     figures: BTreeMap<Figure, Vec<(usize, f64)>>,
-    /// By case and side, what went wrong last.
+    /// Last failure of each case and gateway.
     failures: BTreeMap<(Case, &'static str), String>,
 }
 
@@ -50,7 +50,7 @@ impl Book {
         (!values.is_empty()).then(|| median(values))
     }
 
-    /// The median of the ratios within each round: the machine may be slower in the next.
+    /// Returns the median of the ratios within each round: the machine may be slower in the next.
     pub(super) fn ratio(
         &self,
         case: &Case,
@@ -67,7 +67,7 @@ impl Book {
         (!ratios.is_empty()).then(|| median(ratios))
     }
 
-    /// How far the rounds lie apart: the largest less the smallest, of the median.
+    /// Returns the spread of the rounds: largest minus smallest value, relative to the median.
     pub(super) fn spread(&self, case: &Case, side: &'static str, figure: &'static str) -> Option<f64> {
         let values = self.values(case, side, figure);
         let largest = values.iter().copied().reduce(f64::max)?;
@@ -76,7 +76,7 @@ impl Book {
         (middle > 0.0).then(|| (largest - smallest) / middle)
     }
 
-    /// How many measurements were disturbed more than that, and how many there are.
+    /// Returns how many measurements had more stolen CPU time than `most`, and how many there are.
     pub(super) fn disturbed(&self, most: f64) -> (usize, usize) {
         let shares = || {
             let figures = self.figures.iter().filter(|((_, _, figure), _)| *figure == STOLEN);
@@ -93,7 +93,7 @@ impl Book {
         self.failures.iter().map(|((case, side), error)| (case, *side, error.as_str()))
     }
 
-    /// Every value of every round.
+    /// Returns every value of every round.
     pub(super) fn json(&self) -> Value {
         let figures = self.figures.iter().map(|(((suite, case), side, figure), values)| {
             json!({ "suite": suite, "case": case, "side": side, "figure": figure, "values": values })

@@ -1,4 +1,5 @@
-//! What hikite must reach, and whether it did. A bound whose figures are missing is told as not measured, never as met.
+//! Performance targets of hikite, and whether they were met. A target without figures counts as not measured, never as
+//! met.
 
 use super::book::{Book, Case};
 use super::side::{Role, Side};
@@ -11,11 +12,11 @@ const RATE: &str = "req/s";
 pub(super) struct Bounds<'a> {
     pub(super) book: &'a Book,
     pub(super) sides: &'a [Side],
-    /// A search by words in process: how many tools, and microseconds.
+    /// In-process lexical search: number of tools, and microseconds.
     pub(super) words_us: &'a [(usize, f64)],
 }
 
-/// What is bound, the bound, what was seen, and whether that keeps it.
+/// A target: its subject, the bound, the measured value, and the test of the value.
 struct Row {
     what: String,
     bound: String,
@@ -90,7 +91,7 @@ impl Bounds<'_> {
         self.sides.iter().find(|side| side.role == role).map_or("", |side| side.name)
     }
 
-    /// The peer with the most requests per second.
+    /// Returns the gateway of others with the most requests per second.
     fn fastest(&self, case: &Case) -> Option<&'static str> {
         let peers = self.sides.iter().filter(|side| side.role == Role::Peer);
         let seen = peers.filter_map(|side| Some((side.name, self.book.median(case, side.name, RATE)?)));

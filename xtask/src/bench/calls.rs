@@ -1,4 +1,4 @@
-//! `tools/call` straight to an upstream and through hikite, in turns.
+//! `tools/call` directly to an upstream and through hikite, in alternating turns.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     Ok(Table { name: "calls", title, columns, rows })
 }
 
-/// One build of hikite, and what it showed with so many clients.
+/// One build of hikite with its results by number of clients.
 struct Side {
     name: &'static str,
     gateway: Gateway,

@@ -1,5 +1,5 @@
-//! The two figures that matter most as a picture: bars on a logarithmic scale, readable on light and dark, without fonts or
-//! scripts from anywhere. What it shows it also says, for who cannot see it.
+//! SVG chart of the two main figures: bars on a logarithmic scale, readable on light and dark backgrounds, without
+//! external fonts or scripts. A text alternative repeats its content.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use super::side::Role;
 
 const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 28.0;
-/// Where bars begin, behind the names, and the longest of them.
+/// Left edge of the bars, behind the names, and the longest bar.
 const LEFT: f64 = 200.0;
 const BAR: f64 = 440.0;
 const STEP: f64 = 30.0;
@@ -92,7 +92,7 @@ fn times(count: usize, step: f64) -> f64 {
     u32::try_from(count).map_or(0.0, f64::from) * step
 }
 
-/// From a tenth below the smallest power of ten to the largest value.
+/// Returns the length of a bar on a scale from a tenth below the smallest power of ten to the largest value.
 fn length(value: f64, bars: &[(&'static str, Role, f64)]) -> f64 {
     let values = bars.iter().map(|(_, _, value)| *value).filter(|value| *value > 0.0);
     let largest = values.clone().fold(f64::MIN_POSITIVE, f64::max).log10();

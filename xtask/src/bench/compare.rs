@@ -1,5 +1,5 @@
-//! One run over all sides: for each round and each suite every side in a shuffled turn, alone on the machine, in front of the
-//! same upstream. A side that fails is told in the tables and does not end the run.
+//! One comparison run: in each round and each suite, every gateway takes a turn in shuffled order, alone on the
+//! machine, in front of the same upstream. A failing gateway is reported in the tables and does not end the run.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(super) struct Comparison<'a> {
     pub(super) duration: Duration,
 }
 
-/// A suite of this run, with what lives as long as it.
+/// A suite of this run, with its upstream and folder.
 struct Stage<'a> {
     suite: &'a Suite,
     origin: Origin,
@@ -74,7 +74,7 @@ impl Comparison<'_> {
             hikite: self.hikite,
             searches: stage.suite.searches(),
         };
-        // The first start makes what later ones find.
+        // The first start creates data that later starts reuse.
         let first = usize::from(round == 0 && matches!(stage.suite.work, Work::Start));
         for start in 0..stage.suite.starts(side) + first {
             let place = place(free_address()?);
@@ -102,7 +102,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The numbers below a count in an order that differs from turn to turn and is the same in every run.
+/// Returns the numbers below `count` in an order that differs by turn but is equal in every run.
 fn shuffled(count: usize, seed: usize) -> Vec<usize> {
     let mixed = |at: usize| {
         let mut state = u64::try_from(seed * 64 + at).unwrap_or(0).wrapping_add(0x9e37_79b9_7f4a_7c15);

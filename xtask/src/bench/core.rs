@@ -1,4 +1,4 @@
-//! The parts of a call that need no network, as the benchmarks of three crates measure them.
+//! The parts of a call that need no network, measured by the benchmarks of three crates.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::rig::table::{Cell, Table};
 
-/// A table, the columns of its rows, and how many decimals of their numbers are worth showing.
+/// A table with its columns and their numbers of decimals.
 struct Kind {
     name: &'static str,
     title: &'static str,
@@ -60,7 +60,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// The crates that have such a benchmark, each under its own name.
+/// Crates with a benchmark, and its name.
 const BENCHES: [(&str, &str); 3] =
     [("hikite-core", "core"), ("hikite-modules", "modules"), ("hikite-gateway", "gateway")];
 
@@ -69,7 +69,7 @@ pub(super) fn measure() -> Result<Vec<Table>> {
     KINDS.iter().map(|kind| table(kind, &text)).collect()
 }
 
-/// A search by words among so many tools, in microseconds.
+/// Returns the time of a lexical search in microseconds, by number of tools.
 pub(super) fn search() -> Result<Vec<(usize, f64)>> {
     let text = run("hikite-core", "core")?;
     let rows = text.lines().filter_map(|line| line.strip_prefix("search "));

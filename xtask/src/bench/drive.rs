@@ -1,4 +1,4 @@
-//! Load on one side: several clients that each make the same request over and over, and what that took of the machine.
+//! Load on one gateway: several clients that repeat the same request, and the CPU time it took.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -11,39 +11,39 @@ use super::stolen::Ticks;
 use crate::rig::client::is_success;
 use crate::rig::load::Load;
 
-/// The longest that one request may take.
+/// Timeout of one request.
 const REQUEST: Duration = Duration::from_secs(30);
-/// Calls of each client before anything is measured, if there is time for so many.
+/// Calls of each client before the measurement, if time permits.
 const WARM_UP: usize = 20;
-/// The share of the processors' time that somebody else may have while something is measured, and how often it is measured
-/// until nobody had more.
+/// Maximum share of stolen CPU time during a measurement, and how often a measurement is repeated to stay below it.
 pub(super) const DISTURBED: f64 = 0.02;
 pub(super) const TRIES: usize = 5;
-/// The length of a call's text.
+/// Length of a call's text.
 const TEXT: usize = 100;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// What each client asks for.
+/// Request that each client repeats.
 #[derive(Clone)]
 pub(super) enum Ask {
-    /// `echo` with an answer that is so many bytes longer than its text; what stands around the arguments of the call.
+    /// `echo` with a response that is this many bytes longer than its text; the JSON before and after the call's
+    /// arguments.
     Echo(usize, (String, String)),
-    /// All tools, and how many they are at least.
+    /// The list of tools, and its minimum length.
     List(usize),
-    /// A search, and what stands around its question.
+    /// A search; the JSON before and after its query.
     Search((&'static str, &'static str)),
 }
 
 pub(super) struct Drive {
     pub(super) load: Load,
-    /// CPU seconds of the side for ten thousand calls.
+    /// CPU seconds of the gateway per ten thousand calls.
     pub(super) cpu: Option<f64>,
-    /// The share of the processors' time that somebody else had meanwhile.
+    /// Share of stolen CPU time.
     pub(super) stolen: f64,
 }
 
-/// How many ask, for how long, and whether they ask a few times before that.
+/// Number of clients, duration, and whether to warm up.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
     pub(super) clients: usize,
@@ -51,8 +51,8 @@ pub(super) struct Effort {
     pub(super) warms_up: bool,
 }
 
-/// The clients stay open for the next time: with some sides it takes longer to open them than to measure. Of several tries
-/// the least disturbed counts; what is far slower than all else has one.
+/// Measures a gateway under load. The clients stay open for the next measurement, because some gateways take longer to
+/// open them than to measure. The least disturbed of several attempts counts; very slow gateways get one.
 pub(super) async fn drive(
     running: &Running,
     open: &mut Vec<Link>,
@@ -99,7 +99,7 @@ async fn attempt(
     Ok((ready, Drive { load, cpu, stolen }))
 }
 
-/// All clients at once, until the time or their number of requests is over: the clients and the time of each request.
+/// Runs all clients until the time or their request limit is over; returns the clients and the request times.
 async fn everyone(
     links: Vec<Link>,
     ask: &Ask,
@@ -112,7 +112,7 @@ async fn everyone(
         working.spawn(async move {
             let mut times_ms = Vec::new();
             while times_ms.len() < most && (times_ms.is_empty() || started.elapsed() < time) {
-                // Never the same twice, so that no answer is a remembered one.
+                // Unique, so that no response comes from a cache.
                 let marker = format!("marker-{}-", NEXT.fetch_add(1, Ordering::Relaxed));
                 let start = Instant::now();
                 let asked = tokio::time::timeout(REQUEST, once(&mut link, &ask, &marker)).await;
@@ -153,7 +153,7 @@ pub(super) async fn once(link: &mut Link, ask: &Ask, marker: &str) -> Result<()>
     }
 }
 
-/// Calls a tool that gives its text back and so many bytes more.
+/// Calls a tool that returns its text and `size` more bytes.
 async fn call(link: &mut Link, (before, after): &(String, String), marker: &str, size: usize) -> Result<()> {
     let params = format!(r#"{before}{{"text":"{marker:x<TEXT$}","size":{size}}}{after}"#);
     let answer = link.request("tools/call", &params).await?;

@@ -1,6 +1,6 @@
-//! The least that a gateway for MCP can do: it knows its sessions, reads the envelope of a message, finds the upstream by the
-//! first part of the tool's name and passes the result on as it is. No identity, no policy, no check of arguments, no
-//! audit, no second try: a line to measure against, never something to use.
+//! The least that an MCP gateway can do: it tracks sessions, reads a message's envelope, finds the upstream by the
+//! prefix of the tool name, and relays the result unchanged. No identity, policy, argument checks, audit or retries: a
+//! baseline to measure against, never something to use.
 
 mod pool;
 
@@ -35,7 +35,7 @@ const SESSION: &str = "mcp-session-id";
 const HELLO: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"floor","version":"1"}}"#;
 const WELCOME: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"floor","version":"1"}}"#;
-/// What stands before the names of the one upstream's tools.
+/// Prefix of the only upstream's tool names.
 const PREFIX: &str = "bench_";
 
 pub(crate) fn serve(words: &[&str]) -> Result<()> {
@@ -63,7 +63,7 @@ enum Upstream {
 }
 
 impl Upstream {
-    /// The answer to a request that bears the client's own id.
+    /// Sends a request and returns the response with the client's id.
     async fn request(&self, id: &str, method: &str, params: &str) -> Result<Bytes> {
         match self {
             Self::Http(pool) => pool.post(envelope(id, method, params)).await,
@@ -126,7 +126,7 @@ impl Floor {
             self.connections.spawn(async move {
                 let service = service_fn(|request| floor.respond(request));
                 let connection = hyper::server::conn::http1::Builder::new();
-                // A client that goes away is no event here.
+                // A disconnecting client is not an error here.
                 let _ = connection.serve_connection(TokioIo::new(stream), service).await;
             });
         }
@@ -157,7 +157,7 @@ impl Floor {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if is_hello {
-            // Nobody is kept out by it: it only has to differ.
+            // The session id only has to be unique; it protects nothing.
             let session = HeaderValue::from(self.last_session.fetch_add(1, Ordering::Relaxed));
             self.sessions.lock().insert(session.clone());
             headers.insert(SESSION, session);

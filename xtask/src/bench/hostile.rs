@@ -1,6 +1,6 @@
-//! Input that was made to take long, at four sizes, each twice the one before: what is done grows with the size, or ends at a
-//! limit. Asked of the built program over HTTP, with one thread for requests, while somebody else asks for `/health`; the
-//! configuration with `hikite config check`.
+//! Inputs crafted to take long, at four sizes, each twice the previous: the time grows in proportion or ends at a
+//! limit. Sent to the built program over HTTP, with one request thread, while another client polls `/health`; config
+//! files go through `hikite config check`.
 
 mod case;
 mod config;
@@ -23,23 +23,23 @@ use crate::rig::table::{Cell, Table, median};
 use case::{CASES, Case, Kind, SIZES, Sent};
 use health::Health;
 
-/// Twice the input may take so much longer and still counts as in proportion: caches and the clock have their part.
+/// Highest growth exponent that still counts as linear: caches and the clock add noise.
 const LINEAR: f64 = 1.4;
-/// An answer that is refused and grows less than so has met a limit.
+/// A rejected response with a lower growth exponent than this has met a limit.
 const CAPPED: f64 = 0.5;
-/// A quicker answer says nothing about growth.
+/// Faster responses say nothing about growth.
 const NOTHING_MS: f64 = 5.0;
-/// The longest that one request may take; behind it something grows.
+/// Timeout of one request; something that takes longer grows.
 const REQUEST: Duration = Duration::from_secs(60);
 
-/// The outcome of one case.
+/// Result of one case.
 struct Row {
     name: String,
     sizes: Vec<usize>,
     times_ms: Vec<f64>,
-    /// The status of the answer to the largest.
+    /// Response status of the largest input.
     status: u16,
-    /// The longest that `/health` took meanwhile.
+    /// Longest `/health` response meanwhile.
     health_ms: Option<f64>,
 }
 
@@ -73,7 +73,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
 }
 
 impl Row {
-    /// By which power of the size the time grows between the smallest and the largest.
+    /// Returns the exponent by which the time grows with the size, from the smallest to the largest input.
     fn growth(&self) -> f64 {
         let (first, last) =
             (self.times_ms.first().copied(), self.times_ms.last().copied().unwrap_or_default());
@@ -104,7 +104,7 @@ impl Row {
     }
 }
 
-/// A client with the owner's token, and one that asks for `/health` meanwhile.
+/// A client with the owner's token, and one that polls `/health`.
 struct Asker {
     rest: Rest,
     host: String,
@@ -120,7 +120,7 @@ impl Asker {
         Ok(Self { rest, host: address.to_string(), health: Health::watch(address).await? })
     }
 
-    /// Registers the tools that are called, and waits for the upstream's own.
+    /// Registers the tools to call, and waits for the upstream's tools.
     async fn prepare(&mut self) -> Result<()> {
         for form in case::tools() {
             self.rest.post("/v1/tools", form.to_string()).await?;
@@ -177,7 +177,7 @@ impl Asker {
     }
 }
 
-/// A call that was answered with an error inside.
+/// Returns `true` if a call was answered with an embedded error.
 fn is_failure(body: &Bytes) -> bool {
     let body: Option<Value> = serde_json::from_slice(body).ok();
     body.is_some_and(|body| body["success"] == false && body["code"].is_null())

@@ -1,9 +1,9 @@
-//! What the figures were made on: they mean little without it.
+//! Description of the machine that produced the figures.
 
 use std::fs;
 use std::process::Command;
 
-/// Read before and after a run.
+/// Machine description, read before and after a run.
 pub(super) struct Machine {
     processor: String,
     cores: usize,
@@ -39,7 +39,7 @@ impl Machine {
     }
 }
 
-/// Today, as the system says it.
+/// Returns the current date in UTC.
 pub(super) fn today() -> String {
     let output = Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()

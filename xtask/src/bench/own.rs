@@ -1,4 +1,5 @@
-//! The sides that are ours: the upstream without anything before it, the floor, and hikite as a user has it and without auth.
+//! Our own entries of the comparison: the bare upstream, the minimal relay, and hikite with its defaults and without
+//! auth.
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -76,7 +77,7 @@ fn start(place: &Place<'_>, has_auth: bool) -> Result<Plan> {
     let config = json!({ "auth": auth, "server": { "surface": [surface] }, "mcpServers": servers });
     let config = place.write("hikite.json", &config.to_string())?;
     let mut command = Command::new(place.hikite);
-    // Its memory is measured through `/proc`, which is closed where a process leaves no core dump.
+    // Its memory is read from `/proc`, which is closed for processes that are not dumpable.
     command.env("HIKITE_DUMPABLE", "1");
     command.args(["serve", "--listen", &place.listen.to_string(), "--config"]).arg(config);
     command.arg("--data").arg(place.folder.join("data"));

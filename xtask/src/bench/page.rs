@@ -10,7 +10,7 @@ use crate::rig::rest::Rest;
 use crate::rig::table::{Cell, Table, median};
 
 const MANY: usize = 10_000;
-/// Tools, and the page that is asked for.
+/// Number of tools, and the requested page.
 const CASES: &[(usize, usize)] = &[(50, 1), (MANY, 1), (MANY, 100), (MANY, 200)];
 const CLIENTS: usize = 4;
 

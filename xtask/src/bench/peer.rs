@@ -1,6 +1,5 @@
-//! Other gateways and proxies, as their registries give them, each with its usual settings; only limits on how often somebody
-//! may call are lifted. They are installed into a folder of their own and never by a run, which cuts them off from
-//! every network but loopback.
+//! Other gateways and proxies from their registries, with default settings except for lifted rate limits. They are
+//! installed into their own folder, never during a run, which cuts them off from every network but loopback.
 
 mod context_forge;
 mod fastmcp;

@@ -1,5 +1,5 @@
-//! A server that is a program: many requests under way on one pair of pipes, told apart by numbers of our own. What it asks
-//! or tells of its own accord is not heard.
+//! Client of a stdio server: many concurrent requests on one pair of pipes, matched by our own ids. Unsolicited
+//! messages are ignored.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ impl Pipe {
         Ok(Self { requests, waiting, last_id: AtomicU64::new(0), child })
     }
 
-    /// Whether nothing can be asked any more.
+    /// Returns `true` if the server has ended.
     pub(super) fn is_over(&self) -> bool {
         self.requests.is_closed()
     }
@@ -56,12 +56,12 @@ impl Pipe {
         self.child.id()
     }
 
-    /// What needs no answer.
+    /// Sends a notification.
     pub(super) fn tell(&self, method: &str) -> Result<()> {
         Ok(self.requests.send(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}\n"))?)
     }
 
-    /// The answer, with the id that the caller gave.
+    /// Sends a request and returns the response with the caller's id.
     pub(super) async fn request(&self, id: &str, method: &str, params: &str) -> Result<Bytes> {
         let own = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let (answered, answer) = oneshot::channel();
@@ -81,7 +81,7 @@ impl Pipe {
     }
 }
 
-/// One write for all that waits.
+/// Writes all queued lines at once.
 async fn write(mut input: ChildStdin, mut queue: mpsc::UnboundedReceiver<String>) {
     while let Some(mut text) = queue.recv().await {
         while let Ok(next) = queue.try_recv() {
@@ -101,11 +101,11 @@ async fn read(output: ChildStdout, waiting: Waiting) {
         let answer = answer.filter(|answer| answer.result.is_some() || answer.error.is_some());
         let waits = answer.and_then(|answer| waiting.lock().remove(&answer.id));
         if let Some(waits) = waits {
-            // Whoever asked may be gone.
+            // The caller may be gone.
             let _ = waits.send(std::mem::take(&mut line));
         }
         line.clear();
     }
-    // It ended: nobody waits for nothing.
+    // The server ended, so pending requests fail.
     waiting.lock().clear();
 }

@@ -1,5 +1,5 @@
-//! What a change of one project, token, user or switch costs, the more projects there are: CPU time of hikite for each
-//! change, with everything that it does of its own accord afterwards, and memory once every project was looked at.
+//! Cost of a change to a project, token, user or setting by number of projects: hikite's CPU time per change including
+//! follow-up work, and memory once every project was used.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use crate::rig::vital;
 
 const TOOLS: usize = 1_000;
 const PROJECTS: &[usize] = &[10, 100, 1_000];
-/// Changes of each kind in a round: enough that the clock's ticks of ten milliseconds do not matter.
+/// Changes of each kind per round, enough for the clock's 10 ms ticks not to matter.
 const CHANGES: usize = 50;
-/// What follows of a change by itself is over by then: the store is looked at twice a second.
+/// Time for follow-up work to finish: the store is polled twice a second.
 const SETTLE: Duration = Duration::from_secs(2);
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -78,7 +78,7 @@ struct Admin {
 }
 
 impl Admin {
-    /// CPU milliseconds for each of many changes, with what follows of them.
+    /// Returns CPU milliseconds per change, including follow-up work.
     async fn cpu_ms(&mut self, gateway: &Gateway, kind: Kind, there: usize) -> Result<f64> {
         tokio::time::sleep(SETTLE).await;
         let before = gateway.cpu_seconds()?;
@@ -90,7 +90,7 @@ impl Admin {
         Ok((gateway.cpu_seconds()? - before) * 1000.0 / CHANGES as f64)
     }
 
-    /// One change, and a look by whoever it concerns.
+    /// Makes one change; a changed project's view is also requested once.
     async fn change(&mut self, kind: Kind, at: usize) -> Result<()> {
         self.made += 1;
         let made = self.made;
@@ -106,7 +106,7 @@ impl Admin {
             }
             Kind::User => {
                 let mask = json!({ "deny": [format!("bench:none-{made}")] });
-                // A hash of a password costs more than all the rest: one user is changed, not made.
+                // Hashing a password costs more than all the rest, so one user is changed, not created.
                 if made == 1 || !self.has_user().await? {
                     let form = json!({ "name": "bench", "password": "a long enough password" });
                     self.send(Method::POST, "/v1/users", Some(form)).await?;
@@ -127,7 +127,7 @@ impl Admin {
         Ok(users.to_string().contains("\"bench\""))
     }
 
-    /// Asks for a tool in a project, so that its view is there.
+    /// Requests a tool in a project, so that its view is built.
     async fn look(&mut self, project: usize) -> Result<()> {
         let request =
             self.request(Method::GET, "/v1/tools/bench:echo").header("hikite-project", format!("p{project}"));

@@ -1,4 +1,4 @@
-//! The figures as tables, on the terminal and in `docs/benchmarks.md`, where everything around their place is kept.
+//! The figures as tables, on the terminal and in `docs/benchmarks.md`, whose other text is preserved.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -60,7 +60,7 @@ impl Report<'_> {
         tables
     }
 
-    /// What the tables cannot say.
+    /// Returns the notes that accompany the tables.
     pub(super) fn told(&self) -> String {
         let versions = self
             .sides
@@ -214,7 +214,7 @@ impl Report<'_> {
         cell(self.book.median(case, side.name, figure), decimals)
     }
 
-    /// The widest spread of the requests per second.
+    /// Returns the widest spread of the requests per second.
     fn widest(&self, cases: impl Iterator<Item = Case>, side: &Side) -> Cell {
         let spreads = cases.filter_map(|case| self.book.spread(&case, side.name, "req/s"));
         spreads
@@ -222,7 +222,7 @@ impl Report<'_> {
             .map_or(Cell::text("-"), |spread| Cell::text(format!("{:.0} %", spread * 100.0)))
     }
 
-    /// A row without any figure says why in its first.
+    /// Puts the reason of failure into the first cell of a row without figures.
     fn or_why(&self, mut row: Vec<Cell>, side: &Side, suite: &'static str) -> Vec<Cell> {
         let is_empty = row.iter().skip(1).all(|cell| matches!(cell, Cell::Text(text) if text == "-"));
         if let Some(why) = self.book.failure(&plain_case(suite), side.name).filter(|_| is_empty) {
@@ -232,7 +232,7 @@ impl Report<'_> {
     }
 }
 
-/// Writes the table of input that was made to take long, to its own place on the page.
+/// Writes the table of hostile inputs into its section of the page.
 pub(super) fn write_hostile(tables: &[Table], machine: &str) -> Result<()> {
     let file = crate::root()?.join("docs/benchmarks.md");
     let old = std::fs::read_to_string(&file)?;
@@ -252,7 +252,7 @@ fn cell(value: Option<f64>, decimals: usize) -> Cell {
     value.map_or(Cell::text("-"), |value| Cell::Number(value, decimals))
 }
 
-/// A table in which something was measured.
+/// Returns the table if it has any measured value.
 fn kept(table: Table) -> Option<Table> {
     let is_number = |cell: &Cell| matches!(cell, Cell::Number(..));
     table.rows.iter().flatten().any(is_number).then_some(table)

@@ -1,4 +1,4 @@
-//! `POST /v1/tools/call` against the same call straight to its upstream, in turns.
+//! `POST /v1/tools/call` compared with the same call directly to its upstream, in alternating turns.
 
 use anyhow::{Result, ensure};
 use serde_json::json;

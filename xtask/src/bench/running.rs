@@ -1,5 +1,5 @@
-//! A side that was started: where it is, what it takes of the machine, and clients in front of it. It is a group of processes
-//! of its own, and ends with all of them when dropped.
+//! A started gateway: its address, its resource use, and its clients. It is its own process group, which is killed on
+//! drop.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -21,9 +21,9 @@ use super::tree;
 use crate::rig::client::{Client, Target, is_result};
 use crate::rig::rest::Rest;
 
-/// The longest that a side may take until it lists its tools: the slowest makes its database first.
+/// Timeout until a gateway lists its tools; the slowest creates its database first.
 const PATIENCE: Duration = Duration::from_secs(40);
-/// The longest that one request may take.
+/// Timeout of one request.
 const REQUEST: Duration = Duration::from_secs(30);
 const STOP: Duration = Duration::from_secs(5);
 
@@ -33,21 +33,21 @@ pub(super) struct Running {
     front: Front,
     token: Option<String>,
     wording: Wording,
-    /// The client of a program, which is told hello once.
+    /// Client of a stdio server, initialized once.
     first: OnceCell<Link>,
     pub(super) search: Option<(&'static str, &'static str)>,
-    /// From the start of the process to its first list.
+    /// Time from process start to the first list.
     pub(super) start_ms: f64,
 }
 
 enum Process {
-    /// The upstream that is there anyway.
+    /// The upstream, which already runs.
     None,
     Server(Child),
     Pipe(Arc<Pipe>),
 }
 
-/// One client of a side.
+/// One client of a gateway.
 pub(super) enum Link {
     Http(Client),
     Pipe(Arc<Pipe>, Arc<AtomicU64>),
@@ -83,7 +83,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Until all tools are listed.
+    /// Waits until all tools are listed.
     async fn wait(&mut self, tools: usize, started: Instant) -> Result<()> {
         loop {
             let seen = match tokio::time::timeout(REQUEST, self.list()).await {
@@ -102,7 +102,7 @@ impl Running {
         }
     }
 
-    /// Until a first call gets through: some connect to their servers only then.
+    /// Waits until a first call succeeds: some gateways connect to their servers only then.
     async fn answer(&mut self, started: Instant) -> Result<()> {
         loop {
             let call = async {
@@ -129,7 +129,7 @@ impl Running {
         Ok(answer["result"]["tools"].as_array().context("no tools in the answer")?.clone())
     }
 
-    /// Registers the upstream once it listens; a second time it is known already.
+    /// Registers the upstream once the gateway listens; a second time it is already known.
     async fn register(&mut self, path: &str, body: &str, started: Instant) -> Result<()> {
         let Front::Http(address, _) = self.front else { bail!("nothing to register at") };
         let token = self.token.clone().unwrap_or_default();
@@ -166,7 +166,7 @@ impl Running {
         Ok(())
     }
 
-    /// A client that has said hello.
+    /// Opens an initialized client.
     pub(super) async fn link(&self) -> Result<Link> {
         let (address, path) = match (&self.front, &self.process) {
             (Front::Http(address, path), _) => (*address, *path),
@@ -185,7 +185,7 @@ impl Running {
         matches!(self.front, Front::Http(..)) && self.id.is_some()
     }
 
-    /// What stands around the arguments of a call of `echo`.
+    /// Returns the JSON before and after the arguments of an `echo` call.
     pub(super) async fn around(&self) -> Result<(String, String)> {
         let suffix = match self.wording {
             Wording::Wrapped(before, after) => return Ok((before.into(), after.into())),
@@ -197,7 +197,7 @@ impl Running {
         Ok((format!(r#"{{"name":{},"arguments":"#, json!(name)), "}".into()))
     }
 
-    /// Nothing for the upstream itself.
+    /// Returns the CPU time; `None` for the upstream itself.
     pub(super) fn cpu_seconds(&self) -> Result<Option<f64>> {
         self.id.map(tree::cpu_seconds).transpose()
     }
@@ -206,11 +206,11 @@ impl Running {
         self.id.map(tree::memory_mb).transpose()
     }
 
-    /// Ends it as a service manager would, and then for sure.
+    /// Stops it with `SIGTERM`, then kills it.
     pub(super) async fn stop(mut self) {
         self.signal(Signal::TERM);
         if let Process::Server(child) = &mut self.process {
-            // It may not listen to that.
+            // It may ignore the signal.
             let _ = tokio::time::timeout(STOP, child.wait()).await;
         }
     }
@@ -218,7 +218,7 @@ impl Running {
     fn signal(&self, signal: Signal) {
         let group = self.id.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         if let Some(group) = group {
-            // It may be gone already.
+            // It may already be gone.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -253,7 +253,7 @@ impl Link {
         }
     }
 
-    /// Further clients of a program share its pipes.
+    /// Returns another client of a stdio server, which shares its pipes.
     fn again(&self) -> Option<Self> {
         match self {
             Self::Http(_) => None,

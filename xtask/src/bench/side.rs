@@ -1,5 +1,5 @@
-//! The programs that are compared, each in front of the same upstream: the upstream itself as the limit, the floor, hikite
-//! and its peers. A side says how it is started and spoken to, or why there is nothing to start.
+//! The programs that are compared, each in front of the same upstream: the upstream itself as the limit, the minimal
+//! relay, hikite and other gateways. Each entry describes how it is started and called, or why it cannot be started.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,31 +10,31 @@ use tokio::process::Command;
 use super::{own, peer};
 use crate::rig::process::Upstream;
 
-/// How an upstream is spoken to.
+/// Transport of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Json,
     Sse,
     Stdio,
-    /// There is no upstream at all.
+    /// No upstream at all.
     None,
 }
 
-/// What all sides stand in front of.
+/// The upstream behind all gateways.
 pub(super) struct Origin {
     pub(super) kind: Kind,
     pub(super) tools: usize,
     http: Option<Upstream>,
 }
 
-/// Where a side is started.
+/// Environment in which a gateway is started.
 pub(super) struct Place<'a> {
     pub(super) origin: &'a Origin,
-    /// Its own, kept from round to round.
+    /// Folder of this gateway, reused in every round.
     pub(super) folder: &'a Path,
     pub(super) listen: SocketAddr,
     pub(super) hikite: &'a Path,
-    /// Whether it should offer its search instead of all tools.
+    /// Offer search instead of all tools.
     pub(super) searches: bool,
 }
 
@@ -45,14 +45,14 @@ pub(super) enum Role {
     Hikite,
     HikiteOpen,
     Peer,
-    /// No gateway for MCP, but something that people know.
+    /// A well-known program that is not an MCP gateway.
     Reference,
 }
 
 pub(super) struct Side {
     pub(super) name: &'static str,
     pub(super) role: Role,
-    /// Takes milliseconds for a call: gets fewer of the largest.
+    /// Takes milliseconds per call, so it gets fewer of the largest calls.
     pub(super) is_slow: bool,
     pub(super) install: Option<peer::Install>,
     pub(super) plan: fn(&Place<'_>) -> Result<Plan>,
@@ -60,7 +60,7 @@ pub(super) struct Side {
 
 pub(super) enum Plan {
     Start(Box<Launch>),
-    /// Why there is nothing to start.
+    /// Reason why there is nothing to start.
     Absent(&'static str),
 }
 
@@ -70,18 +70,18 @@ impl Plan {
     }
 }
 
-/// How it is started and spoken to.
+/// Start command and call format of a gateway.
 pub(super) struct Launch {
-    /// Nothing where the upstream itself is the side.
+    /// `None` if the upstream itself is measured.
     pub(super) command: Option<Command>,
     pub(super) front: Front,
     pub(super) token: Option<String>,
     pub(super) wording: Wording,
-    /// How many tools it lists when it is ready.
+    /// Number of tools it lists when ready.
     pub(super) tools: usize,
-    /// The parameters of a search, around its question.
+    /// JSON before and after the query of a search.
     pub(super) search: Option<(&'static str, &'static str)>,
-    /// Sent once it listens: the path and the body.
+    /// Registration request, sent once it listens: path and body.
     pub(super) register: Option<(&'static str, String)>,
 }
 
@@ -90,17 +90,17 @@ pub(super) enum Front {
     Pipe,
 }
 
-/// What a call looks like.
+/// Format of a call.
 #[derive(Clone)]
 pub(super) enum Wording {
-    /// As a tool that is listed under a name that ends so.
+    /// A listed tool whose name ends like this.
     Listed(&'static str),
-    /// As a tool that calls tools: what stands around the arguments.
+    /// A tool that calls tools: the JSON before and after the arguments.
     Wrapped(&'static str, &'static str),
 }
 
 impl Launch {
-    /// A side that lists all tools of the upstream and is called by their names.
+    /// Creates the launch of a gateway that lists and calls all upstream tools by name.
     pub(super) fn new(command: Command, front: Front, place: &Place<'_>) -> Self {
         Self {
             command: Some(command),
@@ -134,7 +134,7 @@ impl Origin {
         self.address().map(|address| format!("http://{address}/mcp"))
     }
 
-    /// The program and its arguments, where the upstream is one.
+    /// Returns the command of a stdio upstream.
     pub(super) fn program(&self) -> Result<Vec<String>> {
         let program = std::env::current_exe()?.into_os_string().into_string().ok().context("an odd path")?;
         Ok([&program, "upstream", "--stdio", "--tools", &self.tools.to_string()].map(Into::into).into())
@@ -142,7 +142,7 @@ impl Origin {
 }
 
 impl Place<'_> {
-    /// Writes a file into the side's folder.
+    /// Writes a file into the gateway's folder.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let file = self.folder.join(name);
         std::fs::write(&file, text).with_context(|| format!("cannot write `{}`", file.display()))?;
@@ -154,7 +154,7 @@ impl Place<'_> {
     }
 }
 
-/// All sides; of the peers those whose name begins with a wanted one.
+/// Returns all entries; other gateways are filtered by name prefix.
 pub(super) fn sides(wanted: Option<&[String]>) -> Vec<Side> {
     let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.iter().any(|w| name.starts_with(w)));
     let peers = peer::all().into_iter().filter(|side| is_wanted(side.name));

@@ -1,4 +1,4 @@
-//! From the start of the process to its first `tools/list`, when the lists are known from an earlier run.
+//! Time from process start to the first `tools/list`, with lists cached by an earlier run.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::rig::process::{Gateway, Upstream, http_server, stdio_server};
 use crate::rig::table::{Cell, Table, percentile};
 
 const STARTS: usize = 7;
-/// Every so-manieth upstream is a program.
+/// Every this-many-th upstream is a stdio server.
 const STDIO_EVERY: usize = 5;
 
 pub(super) async fn measure(bench: &Bench) -> Result<Table> {

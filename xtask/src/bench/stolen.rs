@@ -1,7 +1,6 @@
-//! How much of the processors' time went to somebody else: a machine that is rented shares them with others, and what is
-//! measured meanwhile says little.
+//! Stolen CPU time: a virtual machine shares its processors, and measurements made while others use them say little.
 
-/// Ticks of all processors since the start of the machine.
+/// Ticks of all processors since boot.
 #[derive(Clone, Copy)]
 pub(super) struct Ticks {
     stolen: u64,
@@ -9,19 +8,19 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// `None` where the system does not tell.
+    /// Reads the counters; `None` if the system does not provide them.
     pub(super) fn now() -> Option<Self> {
         Self::read(&std::fs::read_to_string("/proc/stat").ok()?)
     }
 
     fn read(stat: &str) -> Option<Self> {
-        // User, nice, system, idle, waiting, interrupts of two kinds, stolen; what follows is part of the first two.
+        // User, nice, system, idle, iowait, irq, softirq, steal; the rest is part of the first two.
         let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().take(8);
         let ticks = fields.map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
         Some(Self { stolen: *ticks.get(7)?, all: ticks.iter().sum() })
     }
 
-    /// The share that was stolen since then.
+    /// Returns the share stolen since `before`.
     #[expect(clippy::cast_precision_loss, reason = "far fewer ticks than a double counts exactly")]
     pub(super) fn stolen_since(self, before: Self) -> f64 {
         let all = self.all.saturating_sub(before.all).max(1);

@@ -1,4 +1,4 @@
-//! The suites of the comparison: what stands behind the sides, and what is asked of them.
+//! The suites of the comparison: the upstream behind the gateways, and the workload.
 
 use std::time::{Duration, Instant};
 
@@ -18,17 +18,17 @@ pub(super) struct Suite {
 
 #[derive(Clone, Copy)]
 pub(super) enum Work {
-    /// Calls with answers of a size from so many clients.
+    /// Calls with responses of a size from a number of clients.
     Calls(&'static [(usize, usize)]),
     /// The whole list, from a few clients.
     List,
-    /// The side's own search.
+    /// The gateway's own search.
     Search,
-    /// From the start to the first list, in a folder that was used before.
+    /// From process start to the first list, in a used folder.
     Start,
-    /// Memory with so many sessions, each of which has listed the tools.
+    /// Memory with many sessions, each of which has listed the tools.
     Sessions,
-    /// Memory before anybody came.
+    /// Memory before the first client.
     Idle,
 }
 
@@ -49,18 +49,18 @@ const ALL: &[(usize, usize)] = &[
     (LARGE, 16),
     (LARGE, 64),
 ];
-/// Large answers differ less by the way they came: one number of clients is enough.
+/// Large responses differ less by transport, so one number of clients is enough.
 const FEWER: &[(usize, usize)] = &[(SMALL, 1), (SMALL, 16), (SMALL, 64), (MIDDLE, 16), (LARGE, 16)];
 
 const LISTERS: usize = 4;
 const SEARCHERS: usize = 4;
-/// Starts in each round; a slow side starts once.
+/// Starts per round; a slow gateway starts once.
 const STARTS: usize = 5;
-/// The longest that sessions may take to be opened.
+/// Timeout for opening the sessions.
 const OPENING: Duration = Duration::from_secs(8);
-/// The longest that one side's calls may take in a round: what has not begun by then is left out.
+/// Time limit for one gateway's calls in a round; cases not begun by then are skipped.
 const TURN: Duration = Duration::from_secs(30);
-/// What was left over from the start is gone by then.
+/// Pause for startup work to finish.
 const REST: Duration = Duration::from_millis(700);
 
 pub(super) const SUITES: &[Suite] = &[
@@ -88,12 +88,12 @@ impl Suite {
         matches!(self.work, Work::Search)
     }
 
-    /// How often a side is started in each round.
+    /// Returns how often a gateway is started in each round.
     pub(super) fn starts(&self, side: &Side) -> usize {
         if matches!(self.work, Work::Start) && !side.is_slow { STARTS } else { 1 }
     }
 
-    /// Measures a side that has just been started.
+    /// Measures a newly started gateway.
     pub(super) async fn measure(
         &self,
         (side, running): (&Side, &Running),
@@ -164,13 +164,13 @@ fn note(book: &mut Book, case: &Case, (side, round): (&Side, usize), seen: Resul
     book.note(case, side.name, "p50 ms", round, seen.load.p50_ms);
     book.note(case, side.name, "p99 ms", round, seen.load.p99_ms);
     book.note(case, side.name, STOLEN, round, seen.stolen);
-    // The limit is the upstream itself, whose time is nobody's cost.
+    // The limit is the upstream itself, whose CPU time is not a cost.
     if let Some(cpu) = seen.cpu.filter(|_| side.role != Role::Limit) {
         book.note(case, side.name, "CPU s/10k", round, cpu);
     }
 }
 
-/// Opens one after the other, and keeps them all.
+/// Opens sessions one after another and keeps them open.
 async fn sessions(
     running: &Running,
     case: &Case,

@@ -1,11 +1,11 @@
-//! What a program and all programs that it started take of the machine, without our own upstreams among them.
+//! Resource use of a process and all its descendants, excluding our own upstreams.
 
 use std::collections::HashMap;
 use std::fs;
 
 use anyhow::{Context, Result};
 
-/// CPU time so far of all that live, user and system.
+/// Returns the CPU time of all living members so far, user and system.
 pub(super) fn cpu_seconds(root: u32) -> Result<f64> {
     let mut ticks = 0;
     for id in members(root)? {
@@ -15,7 +15,7 @@ pub(super) fn cpu_seconds(root: u32) -> Result<f64> {
     Ok(f64::from(ticks) / 100.0)
 }
 
-/// Resident memory in megabytes of 1024 kB. Pages that two of them share count twice.
+/// Returns resident memory in units of 1024 kB. Shared pages count twice.
 pub(super) fn memory_mb(root: u32) -> Result<f64> {
     let mut kilobytes = 0;
     for id in members(root)? {
@@ -52,7 +52,7 @@ fn members(root: u32) -> Result<Vec<u32>> {
     Ok(members)
 }
 
-/// The fields behind the program's name, which stands in brackets and may hold spaces.
+/// Returns the fields after the program's name, which is in parentheses and may contain spaces.
 fn fields(stat: &str) -> Result<impl Iterator<Item = &str>> {
     let (_, fields) = stat.rsplit_once(')').context("an odd /proc/PID/stat")?;
     Ok(fields.split_whitespace())

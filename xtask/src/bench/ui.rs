@@ -1,4 +1,4 @@
-//! Every page of the UI, among two thousand tools and a hundred thousand records of the audit.
+//! Every UI page, with two thousand tools and a hundred thousand audit records.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::rig::table::{Cell, Table, median};
 const TOOLS: usize = 2_000;
 const RECORDS: usize = 100_000;
 const CLIENTS: usize = 16;
-/// Each page is asked for by one person, for so long in every round.
+/// Duration per page and round, with one client.
 const LOOK: Duration = Duration::from_secs(1);
 const PAGES: &[&str] = &[
     "/ui",
@@ -59,7 +59,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     Ok(Table { name: "ui", title, columns: &["page", "p50 ms", "p99 ms"], rows })
 }
 
-/// Calls until there are as many records.
+/// Makes calls until the audit has enough records.
 async fn fill(gateway: &Gateway) -> Result<()> {
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {

@@ -1,6 +1,6 @@
-//! A wall clock a year ahead (libfaketime). On one of two nodes on a PostgreSQL it erases nothing that the other wrote: the
-//! audit is trimmed by the database's clock. On a SQLite file, which has no other clock, trimming pauses and says so, and
-//! goes on by itself when the clock is right again.
+//! A wall clock one year ahead (libfaketime). On one of two nodes on a PostgreSQL it deletes nothing that the other
+//! wrote: the audit is trimmed by the database's clock. On SQLite, which has no other clock, trimming pauses, reports
+//! it, and resumes once the clock is right.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,13 +19,13 @@ use crate::rig::process::{Gateway, Upstream};
 use crate::rig::rest::Rest;
 
 const YEAR: &str = "+31536000";
-/// What is kept: longer than this lasts, and short enough for a look every ten seconds.
+/// Retention, longer than this row lasts and short enough for a check every ten seconds.
 const RETENTION: &str = "100s";
-/// The node that is ahead looks at least twice.
+/// Time for the node that is ahead to check at least twice.
 const LOOKS: Duration = Duration::from_secs(25);
 const CALLS: u64 = 200;
 const PATIENCE: Duration = Duration::from_secs(40);
-/// Any key.
+/// An arbitrary key.
 const KEY: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 struct Node {
@@ -81,7 +81,7 @@ async fn alone(stage: &Stage) -> Result<Vec<Check>> {
     std::fs::write(&offset, "+0")?;
     let node = node(with_clock(&stage.hikite, &offset)?, &upstream, None)?;
     calls(&node, CALLS).await?;
-    // It looks once before the jump, so that it knows the clock.
+    // It checks once before the jump, so that it knows the clock.
     tokio::time::sleep(Duration::from_secs(12)).await;
     std::fs::write(&offset, YEAR)?;
     let paused = becomes(&node, "hikite_audit_trim_paused 1").await?;
@@ -143,7 +143,7 @@ async fn verify(node: &Node) -> Result<Value> {
     Ok(serde_json::from_slice(&get(node, "/v1/audit/verify").await?)?)
 }
 
-/// What its clock says.
+/// Returns the date of its clock.
 async fn health(node: &Node) -> Result<String> {
     let health: Value = serde_json::from_slice(&get(node, "/health").await?)?;
     Ok(health["timestamp"].as_str().context("no timestamp")?[..10].to_owned())

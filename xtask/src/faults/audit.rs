@@ -1,6 +1,5 @@
-//! An audit of a million records, on SQLite and on PostgreSQL: every filter answers soon wherever in the chain its records
-//! are, `verify` needs little memory and says how far it is, `doctor` does not read it all, and what retention removes
-//! is given back to the disk.
+//! An audit of a million records, on SQLite and on PostgreSQL: every filter answers quickly wherever its records are,
+//! `verify` needs little memory and reports progress, `doctor` does not read it all, and retention returns disk space.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -25,7 +24,7 @@ const VERIFY_MIB: f64 = 64.0;
 const DOCTOR_MIB: f64 = 64.0;
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// One hikite with an audit of so many records, the rare ones first.
+/// A hikite with this many audit records, the rare ones first.
 struct Scene {
     gateway: Gateway,
     folder: TempDir,
@@ -59,7 +58,7 @@ async fn fill(stage: &Stage, store: Option<&str>) -> Result<Scene> {
     let tools = gateway.tools(TOOLS).await?;
     let echo = tools.iter().find(|tool| tool.ends_with("echo")).context("no tool to call")?.clone();
     let mut rest = Rest::open(gateway.target.address).await?;
-    // The oldest record is the only one of its kind, with a name that no other has.
+    // The oldest record is the only one of its kind, with a unique name.
     rest.post("/v1/projects", json!({ "name": "needle" }).to_string()).await?;
     let mut running = JoinSet::new();
     for _ in 0..CLIENTS {
@@ -77,7 +76,7 @@ async fn fill(stage: &Stage, store: Option<&str>) -> Result<Scene> {
     Ok(Scene { gateway, folder, config, upstream, records })
 }
 
-/// Asks through the API, each filter several times and to the end of its pages.
+/// Queries each filter several times through the API, to the last page.
 async fn filters(stage: &Stage, scene: &Scene, store: &str) -> Result<Vec<Check>> {
     let mut rest = Rest::open(scene.gateway.target.address).await?;
     let first: Value = serde_json::from_slice(&rest.get("/v1/audit/1").await?)?;
@@ -119,7 +118,7 @@ async fn filters(stage: &Stage, scene: &Scene, store: &str) -> Result<Vec<Check>
     Ok(checks)
 }
 
-/// What a program of hikite's own said, how long it took, and what it needed at most.
+/// Output, duration and peak memory of a hikite command.
 struct Ran {
     stdout: String,
     stderr: String,
@@ -204,7 +203,7 @@ fn doctor(stage: &Stage, scene: &Scene) -> Result<Check> {
     ))
 }
 
-/// Keeps a hundredth, and sees the file shrink.
+/// Retains one percent and checks that the file shrinks.
 async fn space(stage: &Stage, scene: Scene) -> Result<Vec<Check>> {
     let Scene { gateway, folder, mut config, upstream, records } = scene;
     gateway.stop()?;

@@ -1,4 +1,4 @@
-//! One thing that must hold: what was looked at, the bound, and what was seen.
+//! One check: its subject, the bound, and the measured value.
 
 use std::fmt::{self, Write as _};
 
@@ -29,7 +29,7 @@ impl Check {
         Self::that(what, format!("≥ {least} {unit}"), format!("{seen:.1} {unit}"), seen >= least)
     }
 
-    /// Something that may not happen even once.
+    /// Checks that something never happened.
     pub(super) fn none(what: impl Into<String>, seen: usize, of: usize) -> Self {
         Self::that(what, "0", format!("{seen} of {of}"), seen == 0 && of > 0)
     }
@@ -41,7 +41,7 @@ impl Check {
     }
 }
 
-/// All of them as a table of Markdown, to be read as it is and to be put on a page.
+/// Formats all checks as a Markdown table.
 pub(super) fn table(rows: &[(&str, Check)]) -> String {
     let mut text = "| row | what | bound | seen | ok |\n|---|---|---|---|---|\n".to_owned();
     for (row, Check { what, bound, seen, ok }) in rows {

@@ -1,5 +1,5 @@
-//! Server processes that do not do what they should. They are started six times in a minute at most, left alone by the
-//! breaker, and leave nothing behind: no dead child, no open file.
+//! Misbehaving server processes. They are started at most six times a minute, the circuit breaker opens, and they leave
+//! no zombie and no open file.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::rig::TOOLS;
 use crate::rig::rest::Rest;
 use crate::rig::vital;
 
-/// What is said of a server that is not asked again for a while.
+/// Error texts of a server whose circuit breaker is open.
 const LEFT_ALONE: [&str; 2] = ["left alone", "keeps ending soon after its start"];
 const SPAWNS: f64 = 6.0;
 
@@ -35,7 +35,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// A server that writes down each of its starts.
+/// Returns a server that records each of its starts.
 fn server(script: &str, starts: &Path) -> Result<Value> {
     let script = format!("echo x >> '{}'; {script}", starts.display());
     Ok(json!({ "command": "sh", "args": ["-c", script], "env": { "XTASK": std::env::current_exe()? } }))
@@ -79,7 +79,7 @@ async fn crash_loop(stage: &Stage, name: &str, script: &str, span: Duration) -> 
     Ok(checks)
 }
 
-/// Started and ended again and again, each time with children of its own.
+/// Starts and stops a server with children many times.
 async fn cycles(stage: &Stage) -> Result<Vec<Check>> {
     let all = stage.count(1000, 40);
     let folder = tempfile::tempdir()?;
@@ -91,7 +91,7 @@ async fn cycles(stage: &Stage) -> Result<Vec<Check>> {
     for cycle in 0..all {
         client.post("/v1/modules/bad/restart", String::new()).await?;
         failed += usize::from(!call(&mut client).await?);
-        // The first ones fill what is kept anyway.
+        // The first cycles fill caches and pools.
         if cycle == 9 {
             before = settled(&scene).await?.0;
         }
@@ -117,7 +117,7 @@ async fn cycles(stage: &Stage) -> Result<Vec<Check>> {
     ])
 }
 
-/// Open files, living and dead descendants, once what is on its way out has gone.
+/// Returns open files, living and dead descendants, once exiting processes are gone.
 async fn settled(scene: &Scene) -> Result<(usize, usize, usize)> {
     let started = Instant::now();
     loop {
@@ -135,7 +135,7 @@ async fn call(client: &mut Rest) -> Result<bool> {
     Ok(client.ask(request).await?.status().is_success())
 }
 
-/// A hundred megabytes on stderr: kept are the last lines, and it is served meanwhile.
+/// Writes a hundred megabytes to stderr: only the last lines are retained, and calls are served meanwhile.
 async fn flood(stage: &Stage) -> Result<Check> {
     let folder = tempfile::tempdir()?;
     let script =

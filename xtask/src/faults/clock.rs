@@ -1,5 +1,5 @@
-//! A wall clock that jumps by an hour, forth and back, while hikite runs (libfaketime; the monotonic clock goes on as it
-//! should). Calls go on, tokens are judged by the new time, and nothing panics.
+//! A wall clock that jumps an hour forward and back while hikite runs (libfaketime; the monotonic clock is unaffected).
+//! Calls continue, tokens are checked against the new time, and nothing panics.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -61,8 +61,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// The program with a wall clock that is as far off as the file says. `FAKETIME_LIBRARY` names the library where it lies
-/// elsewhere than Debian puts it.
+/// Returns the program with a wall clock shifted as the file says. `FAKETIME_LIBRARY` overrides Debian's library path.
 pub(super) fn with_clock(program: &Path, offset: &Path) -> Result<Command> {
     let named = std::env::var_os("FAKETIME_LIBRARY").map(PathBuf::from);
     let known = LIBRARIES.iter().map(PathBuf::from);
@@ -92,7 +91,7 @@ async fn is_known(scene: &Scene, secret: &str) -> bool {
     Client::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok()
 }
 
-/// Sets the clock, and sees to it that it was noticed.
+/// Sets the clock and waits until the program sees it.
 async fn jump_to(offset: &PathBuf, jump: &str, rest: &mut Rest) -> Result<()> {
     let now = async |rest: &mut Rest| -> Result<String> {
         let health: Value = serde_json::from_slice(&rest.get("/health").await?)?;

@@ -1,6 +1,6 @@
-//! Two nodes on one PostgreSQL, of which one is cut off: nothing passes between it and the database, and nothing closes.
-//! It goes on for `store.max_staleness`, then it refuses what may have been revoked; it comes back by itself, and the audit
-//! holds every call that was answered.
+//! Two nodes on one PostgreSQL, one of them cut off: no data passes between it and the database, and nothing closes. It
+//! continues for `store.max_staleness`, then refuses what may have been revoked; it recovers by itself, and the audit
+//! has every answered call.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -22,17 +22,18 @@ use crate::rig::process::{Gateway, Upstream};
 use crate::rig::rest::Rest;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long after `store.max_staleness` the last revoked call may be answered: the store is read twice a second.
+/// Time after `store.max_staleness` within which a revoked call may still be answered: the store is polled twice a
+/// second.
 const BEYOND_S: f64 = 1.0;
 const READY_AGAIN_S: f64 = 10.0;
 
-/// One node, and what it leaves behind.
+/// One node and its folder.
 struct Node {
     gateway: Gateway,
     folder: TempDir,
 }
 
-/// A token: what it is called by, and its secret.
+/// Id and secret of a token.
 struct Token {
     id: String,
     secret: String,
@@ -74,7 +75,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         status(place, "/v1/tools", Some(&good)).await?.0,
     );
     let goes_on = client.echo(echo).await.is_ok();
-    // The audit comes after.
+    // The audit follows later.
     let calls = 1 + seen.answered + u64::from(goes_on);
     let records = audited(&mut rest, calls, &good.id).await?;
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
@@ -113,7 +114,7 @@ fn node(stage: &Stage, upstream: &Upstream, store: &str, staleness: u64) -> Resu
     let mut config = stage::config(upstream, &json!({}), &[]);
     config["store"] = json!({ "url": store, "max_staleness": format!("{staleness}s") });
     let mut program = Command::new(&stage.hikite);
-    // The same for both, as the nodes of one store must have it.
+    // Nodes of one store must share it.
     program.env("HIKITE_VAULT_KEY", "7".repeat(64));
     Ok(Node { gateway: Gateway::launch(program, folder.path(), &config)?, folder })
 }
@@ -125,7 +126,7 @@ async fn token(rest: &mut Rest, name: &str) -> Result<Token> {
     Ok(Token { id: text("id")?, secret: text("secret")? })
 }
 
-/// What was seen while the node was cut off.
+/// Observations while the node was cut off.
 #[derive(Default)]
 struct Seen {
     accepted_until: Duration,
@@ -154,7 +155,7 @@ impl Seen {
     }
 }
 
-/// Calls with a good token, and asks with a revoked one, for so long.
+/// Calls with a valid token and with a revoked one for a while.
 async fn watch(
     client: &mut Client,
     echo: &str,
@@ -171,7 +172,7 @@ async fn watch(
             seen.accepted_again += usize::from(seen.refused > 0);
             seen.accepted_until = asked;
         } else {
-            // The call before it may have been the first that was refused.
+            // The previous call may have been the first one refused.
             seen.failed_early -= usize::from(seen.refused == 0 && has_just_failed);
             seen.refused += 1;
             seen.told += usize::from(status == 503 && retry);
@@ -191,7 +192,7 @@ async fn readiness(node: &Node) -> Result<u16> {
     Ok(status(node.gateway.target.address, "/readyz", None).await?.0)
 }
 
-/// The status of an answer, and whether it says when to come back.
+/// Returns the status of a response, and whether it has `Retry-After`.
 async fn status(place: SocketAddr, path: &str, token: Option<&Token>) -> Result<(u16, bool)> {
     let mut rest = Rest::open(place).await?;
     if let Some(token) = token {
@@ -213,7 +214,7 @@ async fn becomes(place: SocketAddr, path: &str, token: Option<&Token>, wanted: u
     }
 }
 
-/// How many calls of the good token the audit holds, once it holds as many as were answered or nothing more comes.
+/// Returns the valid token's calls in the audit, once all are there or no more arrive.
 async fn audited(rest: &mut Rest, calls: u64, token: &str) -> Result<u64> {
     let begin = Instant::now();
     loop {

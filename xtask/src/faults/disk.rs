@@ -1,6 +1,7 @@
-//! A small disk that is really full: hikite's data lies on a tmpfs of a few MiB, in a mount namespace of its own (which
-//! needs no rights where user namespaces are allowed; elsewhere the kernel refuses all writes, and it is said). When nothing more can be recorded, calls are refused at once and
-//! `/readyz` says so; it recovers by itself; and what is lost at the end is said.
+//! A disk that is really full: hikite's data is on a tmpfs of a few MiB in its own mount namespace (unprivileged where
+//! user namespaces are allowed; elsewhere the kernel refuses all writes, and the report says so). When nothing more can
+//! be recorded, calls are refused at once and `/readyz` reports it; it recovers by itself, and reports records lost at
+//! exit.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +20,7 @@ use crate::rig::rest::Rest;
 
 const RECOVERS_S: f64 = 10.0;
 const AT_ONCE_MS: f64 = 500.0;
-/// Records that wait in memory before calls are refused.
+/// Records that queue in memory before calls are refused.
 const QUEUE: usize = 200;
 const SIZE: &str = "16m";
 const NAMESPACE: [&str; 3] = ["--user", "--map-root-user", "--mount"];
@@ -83,7 +84,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// SIGTERM with records that nobody takes.
+/// Sends SIGTERM while records cannot be written.
 async fn stop_when_full(disk: Disk, scene: &mut Scene, rest: &mut Rest) -> Result<Check> {
     disk.fill(scene)?;
     while call(rest).await?.0 == 200 {}
@@ -100,7 +101,7 @@ async fn stop_when_full(disk: Disk, scene: &mut Scene, rest: &mut Rest) -> Resul
     let said = log.lines().find(|line| line.contains("records of the audit are lost")).unwrap_or_default();
     let (is_fine, words) = match disk {
         _ if said.contains("records=") => (true, "said with the number"),
-        // Every write is refused, the log's too.
+        // Every write is refused, including the log's.
         Disk::Refused => (true, "the log could not be written either"),
         Disk::Small => (false, "not said"),
     };
@@ -113,12 +114,12 @@ async fn stop_when_full(disk: Disk, scene: &mut Scene, rest: &mut Rest) -> Resul
     ))
 }
 
-/// How the disk is taken away.
+/// Way to make the disk fail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Disk {
-    /// A file system without room.
+    /// A file system without free space.
     Small,
-    /// Every write is refused: no file system may be mounted here.
+    /// Every write is refused, because no file system can be mounted here.
     Refused,
 }
 
@@ -129,7 +130,7 @@ impl Disk {
         if mounted.is_ok_and(|output| output.status.success()) { Self::Small } else { Self::Refused }
     }
 
-    /// The program, with its data on a disk of its own if there can be one.
+    /// Returns the program, with its data on a separate disk if possible.
     fn program(self, stage: &Stage) -> Command {
         if self == Self::Refused {
             return store::ignoring_limits(stage);
@@ -170,13 +171,13 @@ impl Disk {
     }
 }
 
-/// A file on the disk, as hikite sees it.
+/// Returns the path of a file on the disk that hikite sees.
 fn filler(scene: &Scene) -> PathBuf {
     let data = scene.folder.path().join("data/filler");
     PathBuf::from(format!("/proc/{}/root{}", scene.gateway.pid(), data.display()))
 }
 
-/// The status of one call, and whether it is said when to come back.
+/// Returns the status of one call, and whether it has `Retry-After`.
 async fn call(rest: &mut Rest) -> Result<(u16, bool)> {
     let body = json!({ "name": "echo", "parameters": { "text": "x" } });
     let request = rest.posting("/v1/tools/call", body.to_string())?;

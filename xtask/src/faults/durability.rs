@@ -20,9 +20,9 @@ use crate::rig::process::{Gateway, Upstream};
 use crate::rig::table::percentile;
 
 const CALLERS: usize = 50;
-/// The master key of these runs: 64 digits.
+/// Master key of these runs: 64 hexadecimal digits.
 const KEY: &str = "6861726d6c657373206b6579206f66207468652064757261626c697479207275";
-/// What docs/audit.md promises of `group`.
+/// Loss bound of `group` documented in docs/audit.md.
 const GROUP_LOSES: usize = 256;
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
@@ -61,7 +61,7 @@ async fn one(
         config["store"] = json!({ "url": url });
     }
     let mut program = Command::new(&stage.hikite);
-    // A database is used again with another data folder.
+    // The database is reused with another data folder.
     program.env("HIKITE_VAULT_KEY", KEY);
     let mut gateway = Gateway::launch(program, folder.path(), &config)?;
     gateway.tools(TOOLS).await.context("no tools")?;
@@ -104,7 +104,7 @@ async fn one(
     ])
 }
 
-/// Calls until nobody answers; how long each took, in milliseconds.
+/// Calls until nothing answers; returns the times in milliseconds.
 async fn calls(mut client: Client, answered: Arc<AtomicUsize>) -> Vec<f64> {
     let mut times = Vec::new();
     loop {
@@ -117,7 +117,7 @@ async fn calls(mut client: Client, answered: Arc<AtomicUsize>) -> Vec<f64> {
     }
 }
 
-/// Calls in the audit.
+/// Returns the number of calls in the audit.
 async fn recorded(stage: &Stage, folder: &std::path::Path) -> Result<usize> {
     let mut command = tokio::process::Command::new(&stage.hikite);
     command.env("HIKITE_VAULT_KEY", KEY);

@@ -1,5 +1,5 @@
-//! A server that says without end that its lists changed: it is read a few times and then seldom, its calls go on, and
-//! those of others take as long as before.
+//! A server that announces changed lists without end: they are read a few times and then rarely, its calls continue,
+//! and calls of other servers are not slower.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::rogue::{Act, Rogue, TOOL};
 use super::stage::Stage;
 use crate::rig::load::{Load, Steady};
 
-/// Readings of the lists in half a minute.
+/// Maximum list reads in half a minute.
 const READINGS: f64 = 16.0;
 const GROWTH_MIB: f64 = 16.0;
-/// Announcements in a second, below which it is no flood.
+/// Minimum announcements per second to count as a flood.
 const FLOOD: f64 = 1000.0;
 const PAUSE: Duration = Duration::from_millis(2);
-/// What two measurements of the same thing differ by on a shared machine, where one of two processors reads the flood.
+/// Noise between two equal measurements on a shared machine, where one of two processors reads the flood.
 const NOISE_MS: f64 = 5.0;
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
@@ -30,7 +30,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let mut client = scene.gateway.client().await?;
     let before = scene.memory()?;
     let mut checks = Vec::new();
-    // The first call opens the connection, and with it the stream that the flood comes on.
+    // The first call opens the connection, and with it the stream of the flood.
     let first = code_of(&client.call(TOOL, &json!({})).await?);
     let (said, read) = (rogue.announced(), rogue.lists());
     let troubled = measured(&scene, lasts).await?;
@@ -56,7 +56,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Calls of another server for a while.
+/// Measures calls of another server for a while.
 async fn measured(scene: &super::stage::Scene, lasts: Duration) -> Result<Load> {
     let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
     tokio::time::sleep(lasts).await;

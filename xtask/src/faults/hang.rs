@@ -1,5 +1,5 @@
-//! A server that does not answer as it should: its calls end with their deadline, its place is free again, its answers are
-//! capped, and calls of others take as long as before.
+//! A server that does not answer properly: its calls end at their deadline, its concurrency slot is released, its
+//! responses are capped, and calls of other servers are not slower.
 
 use std::time::{Duration, Instant};
 
@@ -15,17 +15,17 @@ use crate::rig::load::{Load, Steady};
 const DEADLINE_MS: f64 = 1000.0;
 const SLACK_MS: f64 = 100.0;
 const AT_ONCE_MS: f64 = 1000.0;
-/// Twice the largest answer: what a line without end was read into, and what that was before it grew. And what the
-/// allocator has not given back yet.
+/// Twice the largest response: the buffer of an endless line and its previous size before it grew, plus memory that the
+/// allocator has not returned yet.
 const GROWTH_MIB: f64 = 40.0;
 const PAUSE: Duration = Duration::from_millis(2);
-/// What two measurements of the same thing differ by on a shared machine.
+/// Noise between two equal measurements on a shared machine.
 const NOISE_MS: f64 = 3.0;
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let rogue = Rogue::start().await?;
     let mut server = rogue.server("1s");
-    // One place: if it is not given back, the next call does not run.
+    // One slot: unless it is released, the next call does not run.
     server["concurrency"] = 1.into();
     let limits = json!({ "breaker_failures": 0, "answer_bytes": "16MiB" });
     let scene = stage.open(&limits, &[("bad", server)], 1).await?;
@@ -73,7 +73,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// The p99 of calls of another server, in turns with and without calls that hang beside them.
+/// Compares the p99 of another server's calls, alternating with and without hanging calls.
 async fn others(stage: &Stage, rogue: &Rogue, scene: &super::stage::Scene) -> Result<Check> {
     let (mut quiet, mut troubled) = (Vec::new(), Vec::new());
     for _ in 0..stage.count(7, 3) {
@@ -89,7 +89,7 @@ async fn others(stage: &Stage, rogue: &Rogue, scene: &super::stage::Scene) -> Re
         troubled.push(steady.end().await?);
         rogue.set(Act::Well);
     }
-    // The better rounds of each: what somebody else's work on this machine adds is not ours.
+    // The best rounds of each, since other work on this machine adds noise.
     let best = |loads: &[Load]| loads.iter().map(|load| load.p99_ms).fold(f64::INFINITY, f64::min);
     let (quiet, troubled) = (best(&quiet), best(&troubled));
     let seen = format!("{quiet:.2} ms without, {troubled:.2} ms with");

@@ -1,5 +1,4 @@
-//! What no client should send: each is refused at once and costs next to nothing. Proves nothing of inputs that are not
-//! here; those are the fuzz targets' to find.
+//! Invalid client input: each is rejected at once at little cost. Other inputs are covered by the fuzz targets.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use super::stage::Stage;
 
 const DEPTH: usize = 100_000;
 const GIB: usize = 1 << 30;
-/// At once: far more than it takes, and far less than reading it all would.
+/// Bound for "at once": far above the actual time, and far below that of reading everything.
 const AT_ONCE_MS: f64 = 500.0;
 const GROWTH_MIB: f64 = 8.0;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -67,20 +66,20 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Sends a body in one piece, and gives the answer as text.
+/// Sends a body in one piece and returns the response as text.
 async fn post(address: SocketAddr, body: &[u8], is_gzip: bool) -> Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let encoding = if is_gzip { "content-encoding: gzip\r\n" } else { "" };
     let head = format!("{HEAD}{encoding}connection: close\r\ncontent-length: {}\r\n\r\n", body.len());
     stream.write_all(head.as_bytes()).await?;
-    // It may be refused before all of it was sent.
+    // It may be rejected before all of it was sent.
     let _ = stream.write_all(body).await;
     let mut answer = Vec::new();
     tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.context("no answer")??;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// Sends chunks until there is an answer: its status, how much was taken, and how long that was, in milliseconds.
+/// Sends chunks until there is a response; returns the status, the bytes accepted and the milliseconds.
 async fn endless(address: SocketAddr) -> Result<(String, usize, f64)> {
     let (mut reader, mut writer) = TcpStream::connect(address).await?.into_split();
     writer.write_all(format!("{HEAD}transfer-encoding: chunked\r\n\r\n").as_bytes()).await?;
@@ -105,7 +104,8 @@ async fn endless(address: SocketAddr) -> Result<(String, usize, f64)> {
     Ok((status, sent, started.elapsed().as_secs_f64() * 1000.0))
 }
 
-/// A megabyte that unfolds into 258 bytes for every 13 bits: one literal, then matches of the greatest length.
+/// Returns a megabyte of deflate that expands to 258 bytes for every 13 bits: one literal, then matches of maximum
+/// length.
 fn bomb() -> Vec<u8> {
     let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
     let (mut word, mut bits) = (0_u32, 0_u32);

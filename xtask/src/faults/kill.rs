@@ -1,5 +1,5 @@
-//! SIGKILL while the store is written: what was answered is there after the next start, which is soon, and the chain of the
-//! audit is whole. The machine stays on: what a power cut would take is not tried.
+//! SIGKILL during store writes: every acknowledged write is there after a quick restart, and the audit chain is intact.
+//! Loss of power is not tested.
 
 use std::collections::HashSet;
 use std::process::Command;
@@ -46,7 +46,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         }
         let started = Instant::now();
         gateway = start()?;
-        // Ready is who lists the tools.
+        // Ready means that it lists the tools.
         let mut client = Client::open(&gateway.target, Duration::from_secs(10)).await?;
         let tools = client.tools().await?;
         ready.push(started.elapsed().as_secs_f64() * 1000.0);
@@ -76,7 +76,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     ])
 }
 
-/// Makes projects until it cannot; the names of those that were said to be made.
+/// Creates projects until it fails; returns the acknowledged names.
 async fn write(mut client: Rest, prefix: String) -> Vec<String> {
     let mut names = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! Far more stdio servers than there is room for: each answers when it is called, whoever has nothing to do makes way,
-//! there are never more processes than allowed, and none is left when hikite ends.
+//! Far more stdio servers than may run at once: each answers when called, idle ones are stopped, the process limit is
+//! never exceeded, and none is left when hikite exits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,11 +15,11 @@ use crate::rig::process::stdio_server;
 use crate::rig::rest::Rest;
 use crate::rig::vital;
 
-/// Servers that run at once unless the config says otherwise, each with its guard.
+/// Default limit of running servers, each with its guard process.
 const PROCESSES: usize = 64;
-/// For all of them to be listed the first time, however busy the machine.
+/// Timeout for the first listing of all servers, however busy the machine.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How often it is looked at what runs.
+/// Interval of counting processes.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
@@ -66,7 +66,7 @@ fn name(index: usize) -> String {
     format!("s{index:03}")
 }
 
-/// How many of them have told their lists, once it is all or no more are waited for.
+/// Returns how many servers have listed their tools, once all have or time is up.
 async fn listed(scene: &Scene, all: usize) -> Result<usize> {
     let started = Instant::now();
     let mut client = Rest::open(scene.gateway.target.address).await?;
@@ -74,7 +74,7 @@ async fn listed(scene: &Scene, all: usize) -> Result<usize> {
         let body: Value = serde_json::from_slice(&client.get("/v1/tools?limit=1").await?)?;
         let tools = body["pagination"]["total"].as_u64().context("no count of tools")?;
         let servers = usize::try_from(tools)? / crate::rig::TOOLS;
-        // One of them is the healthy one over HTTP.
+        // One of them is the healthy HTTP server.
         if servers > all || started.elapsed() > PATIENCE {
             return Ok(servers.saturating_sub(1));
         }
@@ -87,7 +87,7 @@ struct Calls {
     slowest: Duration,
 }
 
-/// One call of each, from the first to the last and back again.
+/// Calls each server once, from first to last and back.
 async fn call_each(scene: &Scene, all: usize) -> Result<Calls> {
     let mut client = Rest::open(scene.gateway.target.address).await?;
     let mut calls = Calls { failed: Vec::new(), slowest: Duration::ZERO };
@@ -107,7 +107,7 @@ async fn call_each(scene: &Scene, all: usize) -> Result<Calls> {
     Ok(calls)
 }
 
-/// Looks again and again how many processes there are.
+/// Counts the processes periodically.
 struct Watch {
     over: Arc<AtomicBool>,
     looking: JoinHandle<Result<usize>>,
@@ -134,7 +134,7 @@ impl Watch {
     }
 }
 
-/// Ends hikite and looks for what it started.
+/// Stops hikite and counts the processes left behind.
 async fn left_behind(scene: Scene) -> Result<Check> {
     let family = vital::descendants(scene.gateway.pid())?;
     scene.gateway.stop()?;

@@ -1,6 +1,6 @@
-//! Five times the calls that a module can serve: what can be served is served nearly as fast as ever, the rest is told at
-//! once to come back later, and when the rush is over all is as before. The module's places are what is short, not the CPU:
-//! on a machine whose CPUs are all taken the kernel decides who waits.
+//! Five times the calls that a module can serve: nearly full throughput, immediate `Retry-After` for the rest, and
+//! recovery when the rush is over. The module's concurrency is the bottleneck, not the CPU: on a saturated machine the
+//! kernel decides who waits.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::rig::process::{Gateway, Upstream};
 use crate::rig::rest::Rest;
 use crate::rig::table::percentile;
 
-/// Each call takes so long, and so many run at once: a hundred and sixty in a second.
+/// Duration and concurrency of the calls: 160 per second.
 const CALL_MS: u64 = 50;
 const PLACES: usize = 8;
 const QUEUE: usize = 16;
@@ -25,7 +25,7 @@ const SHED_MS: f64 = 5.0;
 const GOODPUT: f64 = 80.0;
 const RECOVERS_S: f64 = 2.0;
 
-/// What came of the calls of a while.
+/// Results of the calls in a period.
 #[derive(Default)]
 struct Outcome {
     served: usize,
@@ -42,7 +42,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     config["mcpServers"]["well"]["concurrency"] = PLACES.into();
     let gateway = Gateway::launch(std::process::Command::new(&stage.hikite), folder.path(), &config)?;
     gateway.tools(TOOLS).await?;
-    // As many callers as there are places, each with the next call as soon as one is answered.
+    // One caller per slot, each calling again as soon as it is answered.
     let calm = Duration::from_secs(5).min(span);
     let peak = rush(&gateway, PLACES, Duration::ZERO, calm).await?;
     let best = number(peak.served) / calm.as_secs_f64();
@@ -94,13 +94,13 @@ async fn rush(gateway: &Gateway, connections: usize, pause: Duration, span: Dura
     Ok(all)
 }
 
-/// One caller with a call due every so often, whether the last was served or not.
+/// Makes a call at fixed intervals, whether the last one was served or not.
 async fn calls(mut client: Rest, offset: Duration, pause: Duration, span: Duration) -> Result<Outcome> {
     tokio::time::sleep(offset).await;
     let (begin, mut due, mut seen) = (Instant::now(), Instant::now(), Outcome::default());
     while begin.elapsed() < span {
         tokio::time::sleep_until(due.into()).await;
-        // What could not be begun in time is not made up for.
+        // Missed intervals are skipped.
         due = (due + pause).max(Instant::now());
         let body = r#"{"name":"well:echo","parameters":{"text":"x"}}"#.to_owned();
         let request = client.posting("/v1/tools/call", body)?;
@@ -119,7 +119,7 @@ async fn calls(mut client: Rest, offset: Duration, pause: Duration, span: Durati
     Ok(seen)
 }
 
-/// Seconds until a single call takes no longer than twice what it does.
+/// Returns the seconds until a single call takes at most twice its normal time.
 async fn recovery(gateway: &Gateway) -> Result<f64> {
     let started = Instant::now();
     let mut client = Rest::open(gateway.target.address).await?;

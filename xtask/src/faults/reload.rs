@@ -1,4 +1,4 @@
-//! Another config every second, right and wrong ones, while calls run: none of them is answered wrongly.
+//! A new config every second, valid and invalid, under load: no call fails.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         reloads += 1;
         let mut next = first.clone();
         next["categories"] = json!({ format!("c{reloads}"): { "description": "d", "server": "well" } });
-        // A server that is not there, one that changes, and now and then a file that is wrong.
+        // A server that is absent, one that changes, and sometimes an invalid file.
         next["mcpServers"]["gone"] = json!({ "url": format!("http://127.0.0.1:9/{reloads}") });
         let text = if reloads % 5 == 0 { "{ wrong".to_owned() } else { next.to_string() };
         std::fs::write(scene.config_file(), text)?;
@@ -51,7 +51,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     ])
 }
 
-/// How many calls were answered well, and what was wrong with the others.
+/// Returns the number of successful calls, and the errors of the others.
 async fn calls(mut client: Client, tool: String, stop: CancellationToken) -> (usize, Vec<String>) {
     let (mut well, mut wrong) = (0, Vec::new());
     while !stop.is_cancelled() {

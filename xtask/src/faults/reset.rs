@@ -1,5 +1,5 @@
-//! Connections to a server that are reset at every byte of a call and of its answer. What promises nothing never runs twice,
-//! and who called is told what kind of failure it was.
+//! Connections to a server that are reset at every byte of a call and of its response. A tool without idempotency hints
+//! never runs twice, and the caller gets the kind of failure.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use super::rogue::{Act, Rogue, TOOL};
 use super::stage::Stage;
 use crate::rig::client::Client;
 
-/// More bytes than the request and the answer have.
+/// More bytes than the request and the response have.
 const ENOUGH: usize = 4000;
-/// Fewer than either has: if so few resets hit, something else was hit.
+/// Fewer bytes than either has: with fewer resets, something else was hit.
 const LEAST: usize = 100;
 const CLASSIFIED: &[&str] = &["UPSTREAM_UNAVAILABLE", "TIMEOUT"];
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let rogue = Rogue::start().await?;
     let mut server = rogue.server("5s");
-    // It would be tried again if it were allowed to.
+    // It would be retried if that were allowed.
     server["retry"] = json!({ "attempts": 3, "delay": "1ms" });
     let scene = stage.open(&json!({ "breaker_failures": 0 }), &[("bad", server)], 1).await?;
     let mut client = scene.gateway.client().await?;
@@ -65,7 +65,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Waits until the server is called as if nothing had been: what is reset next is to be a call, and not the way to one.
+/// Waits until calls succeed again, so that the next reset hits a call and not the connection setup.
 async fn well_again(client: &mut Client) -> Result<()> {
     let started = Instant::now();
     while code_of(&client.call(TOOL, &json!({ "text": "x" })).await?).is_some() {

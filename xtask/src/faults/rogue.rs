@@ -1,4 +1,4 @@
-//! A server of MCP on a raw socket that behaves as it is told, also as no server should. It counts the calls that it ran.
+//! An MCP server on a raw socket that misbehaves as told. It counts the calls that it ran.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// The tool that it has; it promises nothing, so that it must not run twice.
+/// Its only tool. It declares no hints, so it must not run twice.
 pub(super) const TOOL: &str = "poke";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Well,
-    /// Takes the call and never says a word.
+    /// Accepts the call and never answers.
     Hang,
-    /// Says half of the answer.
+    /// Sends half of the response.
     HangMidBody,
-    /// Opens an event stream and says nothing in it.
+    /// Opens an event stream and sends nothing.
     SilentStream,
-    /// An answer of so many bytes.
+    /// A response of this many bytes.
     Large(usize),
-    /// An event stream with one line that does not end.
+    /// An event stream with one endless line.
     EndlessLine,
-    /// Says on its own stream, again and again, that its tools changed.
+    /// Announces changed tools on its GET stream without end.
     Flood,
-    /// Resets the connection once so many bytes of the next request have come, and is well afterwards.
+    /// Resets the connection after this many bytes of the next request, then behaves.
     ResetRequest(usize),
-    /// Runs the call and resets the connection once so many bytes of the answer are sent.
+    /// Runs the call and resets the connection after this many bytes of the response.
     ResetAnswer(usize),
 }
 
@@ -50,7 +50,7 @@ struct State {
     announced: AtomicUsize,
 }
 
-/// Announcements in one piece.
+/// Announcements per write.
 const PIECE: usize = 100;
 
 impl Rogue {
@@ -71,7 +71,7 @@ impl Rogue {
             while let Ok((stream, _)) = listener.accept().await {
                 let state = Arc::clone(&shared);
                 connections.spawn(async move {
-                    // Whoever is at the other end notices.
+                    // The peer notices.
                     let _ = serve(stream, &state).await;
                 });
                 while connections.try_join_next().is_some() {}
@@ -84,33 +84,33 @@ impl Rogue {
         *self.state.act.lock() = act;
     }
 
-    /// How many calls it ran.
+    /// Returns the number of calls it ran.
     pub(super) fn runs(&self) -> usize {
         self.state.runs.load(Ordering::SeqCst)
     }
 
-    /// How many connections it reset.
+    /// Returns the number of connections it reset.
     pub(super) fn resets(&self) -> usize {
         self.state.resets.load(Ordering::SeqCst)
     }
 
-    /// How often its tools were listed.
+    /// Returns the number of times its tools were listed.
     pub(super) fn lists(&self) -> usize {
         self.state.lists.load(Ordering::SeqCst)
     }
 
-    /// How often somebody took in that they changed.
+    /// Returns the number of announcements that were read.
     pub(super) fn announced(&self) -> usize {
         self.state.announced.load(Ordering::SeqCst)
     }
 
-    /// Its entry in the config.
+    /// Returns its config entry.
     pub(super) fn server(&self, timeout: &str) -> Value {
         json!({ "url": format!("http://{}/mcp", self.address), "timeout": timeout })
     }
 }
 
-/// The requests of one connection.
+/// Serves the requests of one connection.
 async fn serve(mut stream: TcpStream, state: &State) -> Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = Vec::new();
@@ -155,7 +155,7 @@ async fn serve(mut stream: TcpStream, state: &State) -> Result<()> {
     }
 }
 
-/// As fast as the other side reads, but for a pause in which others run.
+/// Writes as fast as the peer reads, with pauses for other tasks.
 async fn flood(stream: &mut TcpStream, state: &State) -> Result<()> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
     stream.write_all(head.as_bytes()).await?;
@@ -169,7 +169,7 @@ async fn flood(stream: &mut TcpStream, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// The answer to a call; whether the connection goes on.
+/// Answers a call; returns whether the connection continues.
 async fn misbehave(stream: &mut TcpStream, act: Act, answer: &str, state: &State) -> Result<bool> {
     match act {
         Act::Well | Act::Flood | Act::ResetRequest(_) => stream.write_all(whole(answer).as_bytes()).await?,
@@ -209,7 +209,7 @@ async fn misbehave(stream: &mut TcpStream, act: Act, answer: &str, state: &State
             let answer = whole(answer);
             if bytes < answer.len() {
                 stream.write_all(&answer.as_bytes()[..bytes]).await?;
-                // Let them arrive: a reset takes back what has not.
+                // Lets them arrive, since a reset discards undelivered bytes.
                 tokio::time::sleep(Duration::from_millis(2)).await;
                 reset(stream, state)?;
                 return Ok(false);
@@ -220,7 +220,7 @@ async fn misbehave(stream: &mut TcpStream, act: Act, answer: &str, state: &State
     Ok(true)
 }
 
-/// The next request: its head, and its body. `None` when the client has gone or was cut off.
+/// Reads the next request's head and body; `None` if the client disconnected or was cut off.
 async fn request(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,
@@ -237,7 +237,7 @@ async fn request(
                 return Ok(Some((head.replacen("post", "POST", 1).replacen("delete", "DELETE", 1), body)));
             }
         }
-        // Looked at once there is something to read: an idle connection is no request that is cut.
+        // Checked once there is data: an idle connection is not a request to cut.
         let mut part = [0; 4096];
         stream.peek(&mut part[..1]).await?;
         let most = match *state.act.lock() {
@@ -264,7 +264,7 @@ fn whole(answer: &str) -> String {
     )
 }
 
-/// Waits until the other side gives up.
+/// Waits until the peer gives up.
 async fn never(stream: &mut TcpStream) {
     let mut part = [0; 512];
     while matches!(stream.read(&mut part).await, Ok(read) if read > 0) {}
@@ -273,6 +273,6 @@ async fn never(stream: &mut TcpStream) {
 fn reset(stream: &TcpStream, state: &State) -> Result<()> {
     state.resets.fetch_add(1, Ordering::SeqCst);
     *state.act.lock() = Act::Well;
-    // What is dropped with nothing to wait for is reset.
+    // A socket with zero linger is reset on drop.
     stream.set_zero_linger().context("a reset")
 }

@@ -1,5 +1,5 @@
-//! Clients that hold connections without using them: headers a byte at a time, a body that does not come, answers that are
-//! not read. All are cut in their time, and who behaves notices nothing. Where slowhttptest is installed it attacks as well.
+//! Clients that hold connections without using them: headers byte by byte, a missing body, unread responses. All are
+//! cut off in time, and well-behaved clients notice nothing. Runs slowhttptest too, if installed.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ use crate::rig::load::Steady;
 const HEADER_S: u64 = 3;
 const BODY_S: u64 = 4;
 const IDLE_S: u64 = 5;
-/// More than a timer and so many sockets need.
+/// Slack for timers with this many sockets.
 const SLACK_S: f64 = 2.0;
 const P99_MS: f64 = 50.0;
 const PAUSE: Duration = Duration::from_millis(10);
@@ -35,7 +35,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         "idle_timeout": format!("{IDLE_S}s") });
     let scene = stage.open(&limits, &[], 0).await?;
     let mut checks = Vec::new();
-    // What is not read waits in the kernel's memory: fewer of those are enough.
+    // Unread data fills kernel memory, so fewer of those are enough.
     for (kind, name, count, seconds) in [
         (Kind::Headers, "headers a byte at a time", stage.count(2000, 300), HEADER_S),
         (Kind::Body, "a body that does not come", stage.count(2000, 300), BODY_S),
@@ -62,7 +62,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Opens all at once: when the last was cut, in seconds since it was opened, and how many were.
+/// Opens all connections at once; returns the longest time until a cut in seconds, and the number cut.
 async fn attack(address: SocketAddr, kind: Kind, count: usize) -> Result<(f64, usize)> {
     let mut all = JoinSet::new();
     for _ in 0..count {
@@ -79,7 +79,7 @@ async fn attack(address: SocketAddr, kind: Kind, count: usize) -> Result<(f64, u
     Ok((latest, cut))
 }
 
-/// One such connection; after how many seconds it was cut, if it was.
+/// Opens one connection; returns the seconds until it was cut, if it was.
 async fn one(address: SocketAddr, kind: Kind) -> Result<Option<f64>> {
     let socket = TcpSocket::new_v4()?;
     if matches!(kind, Kind::Reader) {
@@ -105,7 +105,7 @@ async fn one(address: SocketAddr, kind: Kind) -> Result<Option<f64>> {
     Ok(cut.is_ok().then(|| started.elapsed().as_secs_f64()))
 }
 
-/// Until the other side closes, while now and then another byte is sent.
+/// Waits until the peer closes, optionally sending a byte now and then.
 async fn until_closed(stream: &mut TcpStream, trickles: bool) {
     let mut part = [0; 1024];
     loop {
@@ -118,7 +118,7 @@ async fn until_closed(stream: &mut TcpStream, trickles: bool) {
     }
 }
 
-/// Until the other side has given up, seen without reading what it sent.
+/// Waits until the peer has given up, without reading what it sent.
 async fn until_refused(stream: &mut TcpStream) {
     loop {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -130,7 +130,7 @@ async fn until_refused(stream: &mut TcpStream) {
     }
 }
 
-/// The well-known tool, where it is: slow headers on 2,000 connections.
+/// Runs slowhttptest, if installed: slow headers on 2,000 connections.
 async fn slowhttptest(scene: &Scene) -> Result<Option<Check>> {
     let url = format!("http://{}/health", scene.gateway.target.address);
     let attack = Command::new("slowhttptest")

@@ -1,5 +1,5 @@
-//! Calls and faults of all kinds for a long time: memory does not grow, and every file is closed again. The slope is that
-//! of a line through the second half, when all that is kept anyway is full.
+//! Calls and faults of all kinds for a long time: memory does not grow, and every file is closed. The slope is that of
+//! a line through the second half, when caches are full.
 
 use std::time::{Duration, Instant};
 
@@ -30,10 +30,10 @@ const ACTS: &[Act] = &[
     Act::ResetAnswer(100),
     Act::Well,
 ];
-/// In half an hour that is less than a tenth of what it has.
+/// Less than a tenth of its memory in half an hour.
 const MIB_PER_HOUR: f64 = 4.0;
 const FILES: usize = 2;
-/// Faults before open files are counted: each kind has been there several times.
+/// Faults before open files are counted: every kind has occurred several times.
 const WARM_UP: usize = 40;
 
 pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
@@ -52,7 +52,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     while started.elapsed() < span {
         fault(&scene, &rogue, round).await?;
         round += 1;
-        // By now every pool has what it keeps.
+        // By now every pool is full.
         if round == WARM_UP {
             files = vital::open_files(scene.gateway.pid())?;
         }
@@ -94,12 +94,12 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     ])
 }
 
-/// The next of all the things that go wrong.
+/// Injects the next fault.
 async fn fault(scene: &Scene, rogue: &Rogue, round: usize) -> Result<()> {
     let address = scene.gateway.target.address;
     rogue.set(ACTS[round % ACTS.len()]);
     let mut client = scene.gateway.client().await?;
-    // Whatever comes of it.
+    // The result does not matter.
     let _ = client.call(TOOL, &json!({})).await;
     match round % 10 {
         0 => drop(Rest::open(address).await?.post("/v1/modules/child/restart", String::new()).await),
@@ -132,7 +132,7 @@ async fn calls(mut client: Client, tool: String, stop: CancellationToken) -> (us
     (well, wrong)
 }
 
-/// Open files, once there are so few, or after a while.
+/// Returns the open files, once they are this few or time is up.
 async fn back_to(scene: &Scene, few: usize) -> Result<usize> {
     let started = Instant::now();
     loop {
@@ -144,7 +144,7 @@ async fn back_to(scene: &Scene, few: usize) -> Result<usize> {
     }
 }
 
-/// Of the line that lies closest to the points.
+/// Returns the slope of the least-squares line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = number(points.len());
     let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;

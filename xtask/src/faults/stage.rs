@@ -1,4 +1,4 @@
-//! Where the rows are played: a hikite of its own for each, with a healthy server behind it.
+//! Setup of the rows: a separate hikite for each, with a healthy server behind it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,13 +13,13 @@ use crate::rig::TOOLS;
 use crate::rig::process::{Gateway, Upstream, http_server};
 use crate::rig::vital;
 
-/// A database that starts is asked so often, five times a second.
+/// Attempts to reach a starting database, five per second.
 const STORE_TRIES: u32 = 150;
 
 pub(super) struct Stage {
     pub(super) hikite: PathBuf,
     pub(super) is_short: bool,
-    /// How long the rows take that last.
+    /// Duration of the long rows.
     pub(super) seconds: Option<Duration>,
 }
 
@@ -27,35 +27,35 @@ pub(super) struct Stage {
 pub(super) struct Scene {
     pub(super) gateway: Gateway,
     pub(super) folder: TempDir,
-    /// What clients call the tool of `well`.
+    /// Name of the tool of `well`, as clients call it.
     pub(super) echo: String,
     _upstream: Upstream,
 }
 
 impl Stage {
-    /// The first number, or the second where there is little time.
+    /// Returns the first number, or the second in a short run.
     pub(super) fn count(&self, usual: usize, short: usize) -> usize {
         if self.is_short { short } else { usual }
     }
 
-    /// A bound of time. Where many tests share the machine it is five times as wide: there it finds what waits for ever,
-    /// and the figures are for the long run.
+    /// Returns a time bound, five times as wide in a short run, where many tests share the machine: there it finds
+    /// hangs, and the long run produces the figures.
     pub(super) fn within(&self, bound: f64) -> f64 {
         if self.is_short { 5.0 * bound } else { bound }
     }
 
-    /// A bound of one call, or of the slowest of a few. It may wait long for the processor among many tests, but not as
-    /// long as somebody who is kept out.
+    /// Returns a bound for one call or the slowest of a few: it may wait for a processor among many tests, but not as
+    /// long as a starved one.
     pub(super) fn at_worst(&self, bound: f64) -> f64 {
         if self.is_short { 20.0 * bound } else { bound }
     }
 
-    /// How long something lasts: as was asked for, or in seconds.
+    /// Returns a duration: the requested one, or a default in seconds.
     pub(super) fn lasts(&self, usual: u64, short: u64) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(if self.is_short { short } else { usual }))
     }
 
-    /// With limits and other servers beside the healthy one. `listed` tells how many tools those have.
+    /// Starts it with limits and other servers beside the healthy one; `listed` is the number of their tools.
     pub(super) async fn open(
         &self,
         limits: &Value,
@@ -65,7 +65,7 @@ impl Stage {
         self.open_by(Command::new(&self.hikite), limits, others, listed).await
     }
 
-    /// The same by a command that ends in the program.
+    /// Starts it with a command that ends in the program.
     pub(super) async fn open_by(
         &self,
         program: Command,
@@ -89,7 +89,7 @@ impl Stage {
 }
 
 impl Stage {
-    /// Waits until a database that was just started lets hikite in, and makes its tables.
+    /// Waits until a starting database accepts hikite, and creates its tables.
     pub(super) async fn prepare_store(&self, url: &str) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("hikite.json");
@@ -107,19 +107,19 @@ impl Stage {
 }
 
 impl Scene {
-    /// That nothing inside panicked.
+    /// Checks that nothing panicked.
     pub(super) fn no_panic(&self) -> Result<Check> {
         let log = std::fs::read_to_string(self.folder.path().join("stderr.log"))?;
         let panics = log.lines().filter(|line| line.contains("panicked")).count();
         Ok(Check::that("panics in the log", "0", panics.to_string(), panics == 0))
     }
 
-    /// How much memory was needed at most beyond what it had before.
+    /// Returns the peak memory growth since `before`, in MiB.
     pub(super) fn growth(&self, before: u64) -> Result<f64> {
         Ok(mib(vital::memory(self.gateway.pid())?.1.saturating_sub(before)))
     }
 
-    /// The memory now; what is needed from here on is counted anew.
+    /// Returns the current memory and resets the peak.
     pub(super) fn memory(&self) -> Result<u64> {
         vital::forget_peak(self.gateway.pid())?;
         Ok(vital::memory(self.gateway.pid())?.0)
@@ -149,13 +149,13 @@ pub(super) fn mib(bytes: u64) -> f64 {
     bytes as f64 / 1024.0 / 1024.0
 }
 
-/// A small count as what figures are made of.
+/// Converts a small count to a float.
 #[expect(clippy::cast_precision_loss, reason = "far fewer than a double counts exactly")]
 pub(super) fn number(count: usize) -> f64 {
     count as f64
 }
 
-/// What the figures were measured on.
+/// Returns a description of the machine.
 pub(super) fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(Path::new(path)).unwrap_or_default();
     let cpus = read("/proc/cpuinfo");

@@ -1,4 +1,4 @@
-//! SIGTERM while calls run: what was asked before is answered, then hikite ends well.
+//! SIGTERM under load: running calls are answered, then hikite exits successfully.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
             running.spawn(calls(client, told.clone(), index));
         }
         tokio::time::sleep(Duration::from_secs(3)).await;
-        // From here on nobody begins a call; what has begun must be answered.
+        // From here on no call begins; running ones must be answered.
         told.cancel();
         gateway.signal(Signal::TERM)?;
         let started = Instant::now();
@@ -73,9 +73,9 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     ])
 }
 
-/// Calls until it is told to stop; an error if one is not answered well.
+/// Calls until told to stop; an error if a call fails.
 async fn calls(mut client: Client, told: CancellationToken, index: usize) -> Result<()> {
-    // The first ones all wait for the connection to the server; from then on no two begin at the same moment.
+    // The first calls all wait for the connection to the server; after that no two start at the same moment.
     client.echo("echo").await?;
     tokio::time::sleep(Duration::from_millis(u64::try_from(index)? * 13)).await;
     while !told.is_cancelled() {

@@ -1,6 +1,6 @@
-//! A disk that takes nothing more: the kernel refuses every write of hikite to a file (a file size limit of zero, which
-//! needs no rights). Calls go on with what is known, what would have to be kept answers 503, and it recovers alone.
-//! SQLite alone: a PostgreSQL that goes away is tried in the integration tests.
+//! A disk that refuses writes: the kernel rejects every file write of hikite (a file size limit of zero, which needs no
+//! privileges). Calls continue, writes that must persist answer 503, and it recovers by itself. SQLite only: an
+//! unreachable PostgreSQL is covered by the integration tests.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         writes.push(format!("{status}{}", if retry { " with Retry-After" } else { "" }));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    // Somebody who comes now is let in as well.
+    // A new client is also accepted.
     let newcomer = Client::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok();
     fill(&scene, false)?;
     let started = Instant::now();
@@ -51,7 +51,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
-    // The audit comes after.
+    // The audit follows later.
     tokio::time::sleep(Duration::from_secs(6)).await;
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
     let all = writes.len();
@@ -84,21 +84,21 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     ])
 }
 
-/// The program without the signal that else ends who writes too much; what is ignored here stays so in it.
+/// Returns the program with SIGXFSZ ignored, a setting that it inherits.
 pub(super) fn ignoring_limits(stage: &Stage) -> Command {
     let mut program = Command::new("sh");
     program.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(&stage.hikite);
     program
 }
 
-/// Tries to keep something: the status, and whether it is said when to come back.
+/// Attempts a write; returns the status and whether it has `Retry-After`.
 async fn write(rest: &mut Rest, number: usize) -> Result<(u16, bool)> {
     let request = rest.posting("/v1/projects", json!({ "name": format!("p{number}") }).to_string())?;
     let answer = rest.ask(request).await?;
     Ok((answer.status().as_u16(), answer.headers().contains_key("retry-after")))
 }
 
-/// Takes the disk away, or gives it back.
+/// Makes writes fail, or restores them.
 pub(super) fn fill(scene: &Scene, is_full: bool) -> Result<()> {
     let pid = i32::try_from(scene.gateway.pid()).ok().and_then(Pid::from_raw);
     let limit = Rlimit { current: is_full.then_some(0), maximum: None };

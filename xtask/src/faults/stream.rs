@@ -1,5 +1,4 @@
-//! Clients that have a stream open and say nothing: how much memory each of them costs hikite. What the kernel keeps for
-//! their sockets is not counted.
+//! Clients with an idle open stream: hikite's memory per client. Kernel socket buffers are not counted.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let limits = json!({ "connections": most, "sessions": most, "streams": most, "caller_share": 100 });
     let scene = stage.open(&limits, &[], 0).await?;
     let address = scene.gateway.target.address;
-    // What the first ones need once is not counted for each.
+    // One-time costs of the first clients are excluded.
     let _first = open(address, 100).await?;
     let before = vital::memory(scene.gateway.pid())?.0;
     let streams = open(address, count).await?;
@@ -83,7 +82,7 @@ fn post(session: &str, body: &str) -> String {
     format!("POST /mcp HTTP/1.1\r\n{HEAD}{session}content-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Sends a request and reads until the answer says what it must.
+/// Sends a request and reads until the response contains `until`.
 async fn ask(stream: &mut TcpStream, request: &str, until: &str) -> Result<String> {
     stream.write_all(request.as_bytes()).await?;
     let (mut text, mut part) = (String::new(), vec![0; 4096]);
@@ -95,7 +94,7 @@ async fn ask(stream: &mut TcpStream, request: &str, until: &str) -> Result<Strin
     Ok(text)
 }
 
-/// This program and those that it starts may have so many files open.
+/// Raises the open file limit of this program and its children.
 fn allow_files(count: u64) -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|now| now < count) {

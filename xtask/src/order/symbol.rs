@@ -1,19 +1,19 @@
-//! Names of functions as the linker knows them, and patterns that outlive a build: what a compiler makes of the versions of
-//! crates changes with each of them.
+//! Linker symbols, and patterns that outlive a build: mangled names contain crate hashes that change with every
+//! version.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
-/// As much of a name as tells it from others.
+/// Length of a name that is enough to tell it apart.
 const LONGEST: usize = 100;
-/// The object of what is in a section of its own, as all that was put in order is.
+/// Object name of symbols in their own section, such as all ordered ones.
 const UNTOLD: &str = "???";
-/// Before the number that ends a name of Rust's older kind.
+/// Precedes the hash in a legacy Rust symbol.
 const NUMBER: &str = "17h";
 
-/// The functions of an object that a profile has costs of.
+/// Returns the functions of an object that have costs in a profile.
 pub(super) fn executed<'a>(profile: &'a str, object: &str) -> impl Iterator<Item = &'a str> {
-    // A name stands where its number is used first, be it as a caller or as the called.
+    // A name is defined at the first use of its number, as caller or callee.
     let (mut objects, mut functions) = (HashMap::new(), HashMap::new());
     let mut is_ours = false;
     profile.lines().filter_map(move |line| {
@@ -32,14 +32,14 @@ pub(super) fn executed<'a>(profile: &'a str, object: &str) -> impl Iterator<Item
             is_ours = objects.get(number).is_some_and(|name| [object, UNTOLD].contains(name));
         }
         let function = functions.get(number).filter(|_| kind == "fn" && is_ours)?;
-        // A function within its own calls has a number behind it; what has no name is told in other words.
+        // A recursive function has a cycle number; an unnamed one is an address or in parentheses.
         let function = function.split('\'').next().unwrap_or_default();
         let has_name = !function.starts_with("0x") && !function.starts_with('(');
         Some(function).filter(|_| has_name)
     })
 }
 
-/// How the linker finds a function, in this build and in later ones.
+/// Returns a linker pattern that matches the function in this and later builds.
 pub(super) fn pattern(name: &str) -> String {
     let name = name.split(".llvm.").next().unwrap_or(name);
     if let Some((path, _)) = name.rsplit_once(NUMBER).filter(|_| name.starts_with("_ZN")) {
@@ -55,7 +55,7 @@ fn cut(name: &str) -> &str {
     name.get(..LONGEST).unwrap_or(name)
 }
 
-/// The number behind `Cs` is that of a crate in one version.
+/// Replaces crate disambiguators, the part after `Cs`.
 fn without_crates(name: &str) -> String {
     let mut parts = name.split("Cs");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -74,7 +74,7 @@ fn without_crates(name: &str) -> String {
     out
 }
 
-/// The library of ciphers has its version in every name.
+/// Removes the version that aws-lc has in every symbol.
 fn without_version(name: &str) -> String {
     const LIBRARY: &str = "aws_lc_";
     match name.split_once(LIBRARY) {
@@ -86,7 +86,7 @@ fn without_version(name: &str) -> String {
     }
 }
 
-/// Whether something has a name that fits. Only what stands before the first star is looked at.
+/// Returns `true` if a symbol matches, judged by the part before the first star.
 pub(super) fn is_known(pattern: &str, symbols: &BTreeSet<&str>) -> bool {
     let (start, is_whole) = pattern.split_once('*').map_or((pattern, true), |(start, _)| (start, false));
     let next = symbols.range::<str, _>((Bound::Included(start), Bound::Unbounded)).next();

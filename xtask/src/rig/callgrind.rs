@@ -1,4 +1,4 @@
-//! hikite under callgrind, and clients in front of it.
+//! hikite under callgrind, and its clients.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::client::{Client, Target};
 use super::process::Gateway;
 
-/// Everything takes fifty times as long here.
+/// Timeout; callgrind makes everything fifty times slower.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 pub(crate) struct Callgrind {
@@ -21,7 +21,7 @@ pub(crate) struct Callgrind {
 }
 
 impl Callgrind {
-    /// In a folder of its own, with options of callgrind.
+    /// Starts it in its own folder, with callgrind options.
     pub(crate) async fn start(
         hikite: &Path,
         folder: &Path,
@@ -47,18 +47,18 @@ impl Callgrind {
         Ok(Self { gateway, token, profile })
     }
 
-    /// A client that sees every tool by itself.
+    /// Opens a client of the default surface.
     pub(crate) async fn client(&self) -> Result<Client> {
         self.client_at(self.gateway.target.path).await
     }
 
-    /// A client that asks at another path.
+    /// Opens a client at another path.
     pub(crate) async fn client_at(&self, path: &'static str) -> Result<Client> {
         let target = Target { path, ..self.gateway.target.clone() };
         Client::open_as(&target, Some(&self.token), PATIENCE).await
     }
 
-    /// Waits until there are tools.
+    /// Waits until tools are listed.
     pub(crate) async fn listed(&self, client: &mut Client) -> Result<()> {
         let started = Instant::now();
         while client.tools().await?.is_empty() {
@@ -68,7 +68,7 @@ impl Callgrind {
         Ok(())
     }
 
-    /// Begins to count, or ends it.
+    /// Starts or stops counting.
     pub(crate) fn count(&self, word: &str) -> Result<()> {
         let pid = self.gateway.pid().to_string();
         let output = Command::new("callgrind_control").args(["--instr", word, &pid]).output()?;
@@ -76,14 +76,14 @@ impl Callgrind {
         Ok(())
     }
 
-    /// Ends it, and says where the profile is.
+    /// Stops it and returns the path of the profile.
     pub(crate) fn stop(self) -> Result<PathBuf> {
         self.gateway.stop()?;
         Ok(self.profile)
     }
 }
 
-/// A config with all that a call may be held against, and with a line of the log for each.
+/// Returns a config with all checks on and a log line for each call.
 pub(crate) fn everything_on(servers: &Value) -> Value {
     json!({
         "auth": { "mode": "token" },

@@ -1,4 +1,4 @@
-//! An MCP client over one kept HTTP connection that checks every answer.
+//! An MCP client over one keep-alive connection that checks every response.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 const SESSION: &str = "mcp-session-id";
 const REVISION: &str = "2025-11-25";
 
-/// Where an MCP server listens.
+/// Address and path of an MCP server.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddr,
@@ -29,21 +29,21 @@ pub(crate) struct Client {
     target: Target,
     sender: SendRequest<Full<Bytes>>,
     session: Option<HeaderValue>,
-    /// What the server chose; it may be older than ours.
+    /// Negotiated revision; it may be older than ours.
     revision: HeaderValue,
     authorization: Option<HeaderValue>,
     last_id: u64,
-    /// Moves the bytes; ends with the client.
+    /// Connection task; ends with the client.
     driver: JoinSet<()>,
 }
 
 impl Client {
-    /// Connects as soon as something listens, and says hello.
+    /// Connects as soon as the server listens, and initializes a session.
     pub(crate) async fn open(target: &Target, patience: Duration) -> Result<Self> {
         Self::open_as(target, None, patience).await
     }
 
-    /// The same as the bearer of a token.
+    /// Connects with an optional bearer token.
     pub(crate) async fn open_as(target: &Target, token: Option<&str>, patience: Duration) -> Result<Self> {
         let (sender, driver) = connect(target.address, patience).await?;
         let authorization =
@@ -72,14 +72,14 @@ impl Client {
         Ok(())
     }
 
-    /// The names of all tools.
+    /// Returns the names of all tools.
     pub(crate) async fn tools(&mut self) -> Result<Vec<String>> {
         let answer: Value = serde_json::from_slice(&self.request("tools/list", "{}").await?)?;
         let tools = answer["result"]["tools"].as_array().context("no tools in the answer")?;
         Ok(tools.iter().filter_map(|tool| tool["name"].as_str()).map(Into::into).collect())
     }
 
-    /// Calls a tool that gives its text back.
+    /// Calls a tool that returns its text.
     pub(crate) async fn echo(&mut self, tool: &str) -> Result<()> {
         let text = format!("marker-{}-{}", self.target.address.port(), self.last_id);
         let params = format!(r#"{{"name":"{tool}","arguments":{{"text":"{text}"}}}}"#);
@@ -88,7 +88,7 @@ impl Client {
         Ok(())
     }
 
-    /// Calls a tool, and gives whatever is answered.
+    /// Calls a tool and returns any response.
     pub(crate) async fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
         let params = json!({ "name": tool, "arguments": arguments });
         self.last_id += 1;
@@ -96,7 +96,7 @@ impl Client {
         Ok(serde_json::from_slice(&self.send(body.to_string()).await?)?)
     }
 
-    /// A request whose answer bears its number and is a result.
+    /// Sends a request; the response must have its id and a result.
     pub(crate) async fn request(&mut self, method: &str, params: &str) -> Result<Bytes> {
         self.last_id += 1;
         let id = self.last_id;
@@ -108,7 +108,7 @@ impl Client {
 
     async fn send(&mut self, body: String) -> Result<Bytes> {
         if self.sender.ready().await.is_err() {
-            // Some servers close what was idle for a few seconds; the session goes on.
+            // Some servers close connections that were idle for a few seconds; the session continues.
             (self.sender, self.driver) = connect(self.target.address, Duration::ZERO).await?;
             self.sender.ready().await?;
         }
@@ -137,7 +137,7 @@ impl Client {
     }
 }
 
-/// A connection as soon as something listens, and what moves its bytes.
+/// Connects as soon as something listens; returns the sender and the connection task.
 pub(crate) async fn connect(
     address: SocketAddr,
     patience: Duration,
@@ -156,7 +156,7 @@ pub(crate) async fn connect(
     let (sender, connection) = handshake(TokioIo::new(stream)).await?;
     let mut driver = JoinSet::new();
     driver.spawn(async {
-        // The request that was under way tells of the failure.
+        // The pending request reports the failure.
         let _ = connection.await;
     });
     Ok((sender, driver))
@@ -166,8 +166,8 @@ fn is_stream(kind: &HeaderValue) -> bool {
     kind.as_bytes().starts_with(b"text/event-stream")
 }
 
-/// Whether it is the result for the request with this number. A large answer is searched, not parsed: parsing takes more
-/// of the machine than some of the gateways that are measured.
+/// Returns `true` if it is the result of the request with this id. A large response is searched, not parsed: parsing
+/// costs more than some of the measured gateways.
 pub(crate) fn is_result(answer: &[u8], id: u64) -> bool {
     let number = format!("\"id\":{id}");
     let bears = memmem::find_iter(answer, number.as_bytes())
@@ -175,12 +175,12 @@ pub(crate) fn is_result(answer: &[u8], id: u64) -> bool {
     bears && memmem::find(answer, b"\"result\"").is_some()
 }
 
-/// Whether a tool gave the text back and does not call it an error.
+/// Returns `true` if a tool returned the text without an error flag.
 pub(crate) fn is_success(answer: &[u8], text: &str) -> bool {
     memmem::find(answer, text.as_bytes()).is_some() && memmem::find(answer, b"\"isError\":true").is_none()
 }
 
-/// The data of a stream's last event: the answer.
+/// Returns the data of a stream's last event, the response.
 fn last_data(stream: &Bytes) -> Bytes {
     let mut lines = stream.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"data: "));
     lines.next_back().map(|data| stream.slice_ref(data)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Calls from several clients at once for a while, and how long each took.
+//! Concurrent calls from several clients for a while, with their latencies.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::client::{Client, Target};
 use super::table::percentile;
 
-/// Calls of each client before anything is measured.
+/// Calls of each client before the measurement.
 const WARM_UP: usize = 20;
 
 pub(crate) struct Load {
@@ -29,7 +29,7 @@ impl Load {
     }
 }
 
-/// One of the clients, and the request that it makes over and over.
+/// A client, and the request that it repeats.
 pub(crate) trait Repeat: Send + 'static {
     fn once(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
@@ -77,7 +77,7 @@ pub(crate) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> 
     Ok(Load::of(times_ms, started.elapsed().as_secs_f64()))
 }
 
-/// One client that calls again and again while other things go on, with a pause between two calls.
+/// One client that calls repeatedly in the background, with a pause between calls.
 pub(crate) struct Steady {
     stop: CancellationToken,
     running: JoinSet<Result<Vec<f64>>>,
@@ -100,7 +100,7 @@ impl Steady {
         Ok(Self { stop, running })
     }
 
-    /// What it saw; an error if one call was not answered well.
+    /// Stops and returns the results; an error if any call failed.
     pub(crate) async fn end(mut self) -> Result<Load> {
         self.stop.cancel();
         let times_ms = self.running.join_next().await.context("it runs until now")???;
@@ -108,7 +108,7 @@ impl Steady {
     }
 }
 
-/// Milliseconds that something took.
+/// Returns the duration of some work in milliseconds.
 pub(crate) async fn timed<T>(work: impl Future<Output = Result<T>>) -> Result<f64> {
     let started = Instant::now();
     work.await?;

@@ -1,5 +1,5 @@
-//! A PostgreSQL of its own on a loopback port, made from this machine's programs, and a proxy before it that can stop
-//! forwarding. Both end with the program that started them, however that ends.
+//! A private PostgreSQL on a loopback port, from the installed programs, and a proxy that can stop forwarding. Both end
+//! with the program that started them, even if that is killed.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::chown;
@@ -19,7 +19,7 @@ use super::process::free_address;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Makes it, and ends it when nobody holds the input open any more.
+/// Starts the server, and stops it when its stdin is closed.
 const GUARD: &str = r#"
 cd "$2" || exit 1
 "$1/initdb" --pgdata=data --username=hikite --auth=trust --encoding=UTF8 --locale=C --no-sync >log 2>&1 || exit 1
@@ -40,7 +40,7 @@ impl Postgres {
     pub(crate) async fn start() -> Result<Self> {
         let programs =
             programs().context("PostgreSQL is not installed (Debian: apt-get install postgresql)")?;
-        // Its user must get at the folder, wherever the temporary files of this one are.
+        // The server's user must reach the folder, wherever this user's temporary files are.
         let folder = tempfile::Builder::new().prefix("hikite-pg-").tempdir_in("/tmp")?;
         let address = free_address()?;
         let mut command = Command::new("sh");
@@ -61,7 +61,7 @@ impl Postgres {
         Ok(server)
     }
 
-    /// The address of its database for hikite, by way of this place.
+    /// Returns the database URL through this address.
     pub(crate) fn url(by: SocketAddr) -> String {
         format!("postgres://hikite:none@{by}/postgres")
     }
@@ -93,7 +93,7 @@ fn unprivileged() -> Option<(u32, u32)> {
     id("postgres").or_else(|| id("nobody"))
 }
 
-/// Carries connections to a server while it is open. While it is shut nothing passes and nothing closes.
+/// A proxy that forwards connections while it is open. While closed, no data passes and nothing disconnects.
 pub(crate) struct Gate {
     pub(crate) address: SocketAddr,
     is_open: watch::Sender<bool>,
@@ -112,7 +112,7 @@ impl Gate {
             while let Ok((client, _)) = listener.accept().await {
                 let gate = gate.subscribe();
                 connections.spawn(async move {
-                    // Either side may leave as it likes.
+                    // Either side may disconnect.
                     let _ = carry(client, target, gate).await;
                 });
             }

@@ -1,4 +1,4 @@
-//! The programs under measurement: upstreams and hikite, on free loopback ports, ended when dropped.
+//! The programs under measurement: upstreams and hikite, on free loopback ports, stopped on drop.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, Target};
 
-/// The longest that anything here takes to start or stop.
+/// Timeout for starting or stopping.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Upstream {
@@ -30,12 +30,12 @@ impl Upstream {
         Self::launch(&free_address()?, &["--tools", &count.to_string()])
     }
 
-    /// Takes so many milliseconds for each call.
+    /// Starts an upstream that delays each call by `ms` milliseconds.
     pub(crate) fn with_delay(ms: u64) -> Result<Self> {
         Self::launch(&free_address()?, &["--delay", &ms.to_string()])
     }
 
-    /// Takes requests at an address and never answers.
+    /// Starts an upstream that accepts requests at an address and never answers.
     pub(crate) fn silent(address: SocketAddr) -> Result<Self> {
         Self::launch(&address, &["--silent"])
     }
@@ -44,7 +44,7 @@ impl Upstream {
         Self::launch(&address, &[])
     }
 
-    /// With options of its own.
+    /// Starts an upstream with extra options.
     pub(crate) fn with(options: &[&str]) -> Result<Self> {
         Self::launch(&free_address()?, options)
     }
@@ -79,12 +79,12 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Starts hikite in a folder that keeps its config, its data and its log.
+    /// Starts hikite in a folder that holds its config, data and log.
     pub(crate) fn start(program: &Path, folder: &Path, servers: &Value) -> Result<Self> {
         Self::start_with(program, folder, servers, &json!({}))
     }
 
-    /// The same with limits of its own.
+    /// Starts hikite with its own limits.
     pub(crate) fn start_with(program: &Path, folder: &Path, servers: &Value, limits: &Value) -> Result<Self> {
         let config = json!({
             "auth": { "mode": "none" },
@@ -95,11 +95,12 @@ impl Gateway {
         Self::launch(Command::new(program), folder, &config)
     }
 
-    /// The same with a whole config, by a command that ends in the program. Calls are logged only if the config says so.
+    /// Starts hikite with a complete config, by a command that ends in the program. Calls are logged only if the config
+    /// says so.
     pub(crate) fn launch(mut program: Command, folder: &Path, config: &Value) -> Result<Self> {
         std::fs::write(folder.join("hikite.json"), config.to_string())?;
         let address = free_address()?;
-        // Its memory is measured through `/proc`, which is closed where a process leaves no core dump.
+        // Its memory is read from `/proc`, which is closed for processes that are not dumpable.
         program.env("HIKITE_DUMPABLE", "1").args(["serve", "--listen", &address.to_string()]);
         if config.pointer("/telemetry/log").is_none() {
             program.args(["--log", "warn"]);
@@ -121,7 +122,7 @@ impl Gateway {
         Client::open(&self.target, PATIENCE).await
     }
 
-    /// Waits until so many tools are listed, and gives their names.
+    /// Waits until this many tools are listed, and returns their names.
     pub(crate) async fn tools(&self, count: usize) -> Result<Vec<String>> {
         let started = Instant::now();
         let mut client = self.client().await?;
@@ -139,16 +140,16 @@ impl Gateway {
         self.child.id()
     }
 
-    /// CPU time so far, user and system.
+    /// Returns the CPU time so far, user and system.
     pub(crate) fn cpu_seconds(&self) -> Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The program's name, in brackets, may hold spaces.
+        // The program's name, in parentheses, may contain spaces.
         let (_, fields) = stat.rsplit_once(')').context("an odd /proc/PID/stat")?;
         let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u32>);
         Ok(ticks.sum::<Result<u32, _>>().map(f64::from)? / 100.0)
     }
 
-    /// Ends it as a service manager would.
+    /// Stops it with `SIGTERM`.
     pub(crate) fn stop(mut self) -> Result<()> {
         self.signal(Signal::TERM)?;
         let started = Instant::now();
@@ -165,7 +166,7 @@ impl Gateway {
         Ok(kill_process(pid, signal)?)
     }
 
-    /// How it ended; `None` while it runs.
+    /// Returns the exit status; `None` while it runs.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
     }
@@ -178,13 +179,13 @@ impl Drop for Gateway {
     }
 }
 
-/// The entry of an upstream in hikite's config.
+/// Returns the config entry of an HTTP upstream.
 pub(crate) fn http_server(address: SocketAddr, index: usize) -> Value {
     json!({ "url": format!("http://{address}/{index}/mcp") })
 }
 
 pub(crate) fn stdio_server(index: usize) -> Result<Value> {
-    // The index makes it a server of its own.
+    // The index makes it a distinct server.
     let program = std::env::current_exe()?;
     Ok(
         json!({ "command": program, "args": ["upstream", "--stdio"], "env": { "BENCH_INDEX": index.to_string() } }),

@@ -1,17 +1,17 @@
-//! The optimised build: of hikite, and of this very program, which must not be slower than what it measures.
+//! Release builds of hikite and of this program, which must not be slower than what it measures.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-/// Builds both and says where they are. If this is not the optimised program, that one does the command in its place and there
-/// is nothing left to do.
+/// Builds both and returns the folder of the programs. A debug build of this program runs the command in the release
+/// build instead and returns `None`.
 pub(crate) fn build(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
     build_some(&["hikite", "xtask"], command, words)
 }
 
-/// The same for a hikite that is there already.
+/// Makes sure that this program is a release build, for a given hikite binary.
 pub(crate) fn build_own(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
     if cfg!(debug_assertions) { build_some(&["xtask"], command, words) } else { Ok(Some(PathBuf::new())) }
 }

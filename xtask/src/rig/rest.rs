@@ -1,4 +1,4 @@
-//! A client of the REST API over one kept HTTP connection. What is not answered with success is an error.
+//! REST API client over one keep-alive connection. A response without a success status is an error.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use super::client::connect;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A client of the REST API over one kept connection.
+/// A REST API client over one keep-alive connection.
 pub(crate) struct Rest {
     address: SocketAddr,
     sender: SendRequest<Full<Bytes>>,
     authorization: Option<HeaderValue>,
-    /// Moves the bytes; ends with the client.
+    /// Connection task; ends with the client.
     _driver: JoinSet<()>,
 }
 
@@ -30,7 +30,7 @@ impl Rest {
         Ok(Self { address, sender, authorization: None, _driver: driver })
     }
 
-    /// The same as the bearer of a token.
+    /// Adds a bearer token.
     pub(crate) fn with_token(mut self, token: &str) -> Result<Self> {
         self.authorization = Some(HeaderValue::try_from(format!("Bearer {token}"))?);
         Ok(self)
@@ -57,7 +57,7 @@ impl Rest {
         Ok(request.body(Full::from(body))?)
     }
 
-    /// Whatever is answered, success or not.
+    /// Sends a request and returns any response, success or not.
     pub(crate) async fn ask(&mut self, mut request: Request<Full<Bytes>>) -> Result<Response<Bytes>> {
         if let Some(authorization) = &self.authorization {
             request.headers_mut().insert(AUTHORIZATION, authorization.clone());

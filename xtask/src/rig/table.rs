@@ -1,4 +1,4 @@
-//! Results as people read them, and as JSON.
+//! Result tables, as text and as JSON.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) struct Table {
 #[derive(Clone)]
 pub(crate) enum Cell {
     Text(String),
-    /// A number and how many decimals of it are worth showing.
+    /// A number and its decimals to show.
     Number(f64, usize),
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// The value at a share (0 to 1) of the sorted values; zero of none.
+/// Returns the value at a quantile (0 to 1); zero for no values.
 pub(crate) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     #[expect(

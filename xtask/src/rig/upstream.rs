@@ -1,7 +1,7 @@
-//! A fixed, fast MCP server: streamable HTTP with answers as JSON (or as SSE with `--sse`) and no sessions (unless
-//! `--sessions`), or stdio. It does as little as it can, so that what is measured is the way to it. `--silent` takes
-//! requests and never answers, `--tools N` gives it so many tools, `--delay MS` makes each request take so long,
-//! `--crash` ends it with the first call. Its tool `echo` gives the text back, and `size` bytes more.
+//! A fixed, fast MCP server: streamable HTTP with JSON responses (or SSE with `--sse`) and no sessions (unless
+//! `--sessions`), or stdio. It does as little as possible, so that measurements show the path to it. `--silent` accepts
+//! requests and never answers, `--tools N` sets the number of tools, `--delay MS` delays each request, `--crash` exits
+//! at the first call. Its tool `echo` returns the text and `size` more bytes.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 
 const USAGE: &str = "usage: xtask upstream --stdio | --http ADDR, with [--silent] [--crash] [--sse] [--sessions] \
                      [--tools N] [--delay MS] [--threads N]";
-/// The most that `size` adds to an answer.
+/// Maximum of `size`.
 const FILLER: usize = 1 << 20;
 
 pub(crate) fn serve(words: &[&str]) -> Result<()> {
@@ -40,7 +40,7 @@ pub(crate) fn serve(words: &[&str]) -> Result<()> {
     runtime.block_on(Arc::new(server).http(address))
 }
 
-/// What is wrong with it.
+/// Injected fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
@@ -48,7 +48,7 @@ enum Fault {
     Crash,
 }
 
-/// What it is started with; `None` for the address is stdio.
+/// Command line options; without an address it uses stdio.
 struct Options {
     address: Option<SocketAddr>,
     fault: Fault,
@@ -98,7 +98,7 @@ struct Server {
     delay: Duration,
     is_silent: bool,
     is_sse: bool,
-    /// The number of the last session, where it has any.
+    /// Number of the last session, if it has sessions.
     sessions: Option<AtomicU64>,
 }
 
@@ -122,7 +122,7 @@ struct Call<'a> {
 struct Text<'a> {
     #[serde(borrow)]
     text: &'a RawValue,
-    /// So many bytes more in the answer.
+    /// Additional bytes in the response.
     #[serde(default)]
     size: usize,
 }
@@ -140,7 +140,7 @@ impl Server {
         }
     }
 
-    /// The answer; `None` for a notification.
+    /// Returns the response; `None` for a notification.
     fn answer(&self, body: &[u8]) -> Option<String> {
         let Ok(message) = serde_json::from_slice::<Message<'_>>(body) else {
             return Some(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#.into());
@@ -161,7 +161,7 @@ impl Server {
         Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
     }
 
-    /// The text as it came, and what was asked for beyond it.
+    /// Returns the text unchanged, plus the requested filler.
     fn echo(&self, id: &str, arguments: Option<&Text<'_>>) -> String {
         let text = arguments.map_or("\"\"", |arguments| arguments.text.get());
         let more = arguments.map_or(0, |arguments| arguments.size.min(FILLER));
@@ -176,7 +176,7 @@ impl Server {
         answer
     }
 
-    /// Answers are written together when nothing more waits to be read.
+    /// Serves stdio; responses are flushed when no more input is waiting.
     fn stdio(&self, crashes: bool) -> Result<()> {
         let mut input = BufReader::with_capacity(256 << 10, std::io::stdin().lock());
         let mut out = BufWriter::with_capacity(256 << 10, std::io::stdout().lock());
@@ -208,7 +208,7 @@ impl Server {
             connections.spawn(async move {
                 let service = service_fn(|request| server.respond(request));
                 let connection = hyper::server::conn::http1::Builder::new();
-                // A client that goes away is no event here.
+                // A disconnecting client is not an error here.
                 let _ = connection.serve_connection(TokioIo::new(stream), service).await;
             });
         }
@@ -251,7 +251,7 @@ impl Server {
     }
 }
 
-/// `echo` first; the others are there to give the lists a real size, and a search something to find.
+/// Returns a tool: `echo` first; the others give lists a realistic size and a search something to find.
 fn tool(index: usize) -> Value {
     let pick = |words: &[&'static str], step: usize| words[(index / step) % words.len()];
     let (verb, thing) = (pick(VERBS, 1), pick(THINGS, VERBS.len()));

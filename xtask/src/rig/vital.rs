@@ -1,8 +1,8 @@
-//! What the kernel says of a running process: memory, open files, children.
+//! Kernel data about a running process: memory, open files, children.
 
 use anyhow::{Context, Result};
 
-/// Memory in use now and the most there was since the last `forget_peak`, in bytes.
+/// Returns the current memory and its peak since the last `forget_peak`, in bytes.
 pub(crate) fn memory(pid: u32) -> Result<(u64, u64)> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let field = |name: &str| {
@@ -14,7 +14,7 @@ pub(crate) fn memory(pid: u32) -> Result<(u64, u64)> {
     Ok((field("VmRSS:")?, field("VmHWM:")?))
 }
 
-/// The most there was begins with what there is now.
+/// Resets the peak to the current memory.
 pub(crate) fn forget_peak(pid: u32) -> Result<()> {
     Ok(std::fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
 }
@@ -23,24 +23,24 @@ pub(crate) fn open_files(pid: u32) -> Result<usize> {
     Ok(std::fs::read_dir(format!("/proc/{pid}/fd"))?.count())
 }
 
-/// Children, theirs and so on, that live, and those of them that are dead and were not taken notice of.
+/// Returns the numbers of living descendants and of zombies.
 pub(crate) fn family(pid: u32) -> Result<(usize, usize)> {
     let all = below(pid)?;
     let dead = all.iter().filter(|(_, is_dead)| *is_dead).count();
     Ok((all.len() - dead, dead))
 }
 
-/// Children, theirs and so on.
+/// Returns all descendants.
 pub(crate) fn descendants(pid: u32) -> Result<Vec<u32>> {
     Ok(below(pid)?.into_iter().map(|(pid, _)| pid).collect())
 }
 
-/// Whether there is such a process, and it is not dead.
+/// Returns `true` if the process exists and is not a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     read(pid).is_some_and(|process| !process.is_dead)
 }
 
-/// Everything below a process, and whether it is dead.
+/// Returns all descendants, and whether each is a zombie.
 fn below(pid: u32) -> Result<Vec<(u32, bool)>> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
@@ -64,7 +64,7 @@ struct Process {
 
 fn read(pid: u32) -> Option<Process> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name, in brackets, may hold spaces.
+    // The program's name, in parentheses, may contain spaces.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let (state, parent) = (fields.next()?, fields.next()?);
     Some(Process { own: pid, parent: parent.parse().ok()?, is_dead: state == "Z" })

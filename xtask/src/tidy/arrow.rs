@@ -1,12 +1,12 @@
-//! Who may depend on whom, held against what the manifests say. Dependencies of tests are free, except that
-//! nothing but tests may know the testkit.
+//! Allowed crate dependencies, checked against the manifests. Dev-dependencies are free, except that only tests may
+//! depend on the test kit.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::{Finding, Tree};
 
-/// Our crates and whom of us each may know. A crate that is not here may not be.
+/// Our crates, and which of them each may depend on. Unlisted crates are not allowed.
 const ARROWS: &[(&str, &[&str])] = &[
     (
         "hikite",
@@ -39,7 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hikite-vault", &["hikite-core"]),
     ("hikite-wire", &["hikite-core"]),
     ("hikite-core", &[]),
-    // For tests and chores alone.
+    // Only for tests and tooling.
     (
         "hikite-testkit",
         &[
@@ -57,7 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Foreign crates that only some of ours may know.
+/// External crates that only some of ours may use.
 const RESERVED: &[(&str, &[&str], &str)] = &[
     ("axum", &["hikite-server", "hikite-testkit", "hikite-ui"], "only the server and its pages know axum"),
     ("askama", &["hikite-ui"], "only the UI has templates"),
@@ -67,7 +67,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
     ("rmcp", &[], "the SDK is for tests: its types lose fields"),
 ];
 
-/// Foreign crates that some of ours must not know.
+/// External crates that some of ours must not use.
 const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     (
         "hikite-core",
@@ -91,7 +91,7 @@ fn package(package: &Value) -> Vec<Finding> {
     let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == name) else {
         return vec![Finding::file(name, "a new crate: give it a line in xtask/src/tidy/arrow.rs")];
     };
-    // Those of build scripts count as well.
+    // Build dependencies count as well.
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
     dependencies
         .filter(|dependency| dependency["kind"] != "dev")

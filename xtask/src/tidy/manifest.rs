@@ -1,5 +1,5 @@
-//! Why each foreign crate is here: a line above it in the workspace's manifest says so. Crates of one family
-//! (`http`, `http-body`) that stand together share a line.
+//! Every external dependency has a comment with its reason above it in the workspace manifest. Adjacent crates of one
+//! family (`http`, `http-body`) share a comment.
 
 use super::{Finding, Tree};
 

@@ -1,9 +1,9 @@
-//! What files and modules are called, how each file begins, and how a lint is silenced.
+//! Names of files and modules, the `//!` head of every file, and `expect` instead of `allow`.
 
 use super::tree::File;
 use super::{Finding, Tree};
 
-/// Names that say nothing about what is inside.
+/// Names that say nothing about the content.
 const EMPTY_NAMES: &[&str] = &["common", "helper", "helpers", "manager", "misc", "service", "util", "utils"];
 const HEAD_LINES_MAX: usize = 8;
 

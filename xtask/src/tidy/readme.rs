@@ -1,5 +1,5 @@
-//! What the READMEs tell people to type is what the program understands: every `hikite …` line of a code block
-//! goes through its own flag parser. A test alone, because it links the whole program.
+//! Commands in the documentation: every `hikite …` line of a code block must pass the program's argument parser.
+//! Test-only, because it links the whole program.
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -37,7 +37,7 @@ fn unknown_commands(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// As a shell would split a simple command; what follows a pipe, a redirection or a comment is not ours.
+/// Splits a simple command like a shell, up to a pipe, a redirection or a comment.
 fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

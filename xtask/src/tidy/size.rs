@@ -1,5 +1,5 @@
-//! How long files and functions may be. Lines are counted as rustfmt leaves them; tests do not count towards
-//! a file, but a test is a function like any other.
+//! Maximum length of files and functions, in lines formatted by rustfmt. Test modules do not count towards a file, but
+//! a test is a function like any other.
 
 use super::tree::File;
 use super::{Finding, Tree};
@@ -45,7 +45,7 @@ fn long_functions(file: &File) -> Vec<Finding> {
     long.collect()
 }
 
-/// All lines but those of `#[cfg(test)] mod … { … }`.
+/// Counts all lines outside `#[cfg(test)] mod … { … }`.
 fn production_lines(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let mut count = 0;
@@ -65,7 +65,7 @@ fn production_lines(text: &str) -> usize {
     count
 }
 
-/// How many lines the item that starts here has: up to the closing brace under its first letter.
+/// Returns the length of the item that starts here, up to the closing brace at its indentation.
 fn block_length(lines: &[&str]) -> Option<usize> {
     let first = lines.first()?;
     let indent = &first[..first.len() - first.trim_start().len()];

@@ -1,14 +1,13 @@
-//! Nothing in the repository names the machine it was written on: no home folders, and lock files that point
-//! at the public registries alone.
+//! No file names the machine it was written on: no home folders, and lock files that use the public registries only.
 
 use super::tree::File;
 use super::{Finding, Tree};
 
-/// People who do not exist, as examples and tests name them.
+/// Fictional users of examples and tests.
 const EXAMPLE_USERS: &[&str] = &["alice", "bob", "me", "user", "you"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    // What was recorded from others says what it says.
+    // Recorded third-party data is exempt.
     let foreign = ["/fixtures/", "/data/retrieval/"];
     let recorded = |file: &&File| foreign.iter().any(|folder| file.path.contains(folder));
     let files = tree.files.iter().filter(|file| !recorded(file));
@@ -31,7 +30,7 @@ fn names_a_home(text: &str) -> bool {
     named || text.contains(concat!("/ro", "ot/"))
 }
 
-/// Each registry a lock file names must be the public one, whatever the mirror of this machine.
+/// Reports lock file sources other than the public registry, such as a local mirror.
 fn registries(file: &File) -> Vec<Finding> {
     let (member, public) = match file.path.rsplit('/').next() {
         Some("Cargo.lock") => ("source = \"", "registry+https://github.com/rust-lang/crates.io-index\""),

@@ -11,7 +11,7 @@ pub(super) struct Tree {
 }
 
 pub(super) struct File {
-    /// Below the root, with `/` between the parts.
+    /// Path relative to the root, with `/` as separator.
     pub(super) path: String,
     pub(super) text: String,
 }
@@ -42,7 +42,7 @@ impl File {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    /// A file that is compiled for tests alone.
+    /// Returns `true` for a file that is compiled for tests only.
     pub(super) fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs") || self.path.contains("/tests/") || self.path.starts_with("tests/")
     }
@@ -58,7 +58,7 @@ fn walk(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<()> {
         if kind.is_dir() && !SKIPPED.contains(&name.as_str()) {
             walk(&entry.path(), &format!("{path}/"), files)?;
         } else if kind.is_file() {
-            // What is not text has nothing that these rules are about.
+            // Binary files are out of scope.
             files.extend(std::fs::read_to_string(entry.path()).ok().map(|text| File { path, text }));
         }
     }

@@ -1,5 +1,4 @@
-//! What a request of 2026-07-28 says of its client, in `_meta` and in headers. Every part of it can be left out or
-//! be wrong.
+//! The client description of a 2026-07-28 request, in `_meta` and in headers. Every part can be omitted or wrong.
 
 use base64::Engine;
 use serde_json::{Value, json};
@@ -7,15 +6,15 @@ use serde_json::{Value, json};
 pub const REVISION: &str = "2026-07-28";
 const PREFIX: &str = "io.modelcontextprotocol/";
 
-/// Valid as it is made; a test breaks what it wants broken.
+/// Client description, valid by default; a test breaks the parts it wants.
 #[derive(Debug, Clone)]
 pub struct Envelope {
     revision: String,
     capabilities: Value,
     client_info: Value,
-    /// Members of `_meta` that are added, or, with null, taken out.
+    /// Additional `_meta` members; null removes one.
     meta: Vec<(String, Value)>,
-    /// Headers that take the place of the right ones, or take them away.
+    /// Header overrides; `None` removes a header.
     headers: Vec<(String, Option<String>)>,
     pub(super) validated: bool,
 }
@@ -34,7 +33,7 @@ impl Default for Envelope {
 }
 
 impl Envelope {
-    /// A client that can be asked everything.
+    /// Creates an envelope that declares every client capability.
     pub fn capable() -> Self {
         Self::default().capabilities(json!({ "sampling": {}, "elicitation": {}, "roots": {} }))
     }
@@ -57,14 +56,14 @@ impl Envelope {
         self
     }
 
-    /// Declares the tasks extension beside the rest.
+    /// Declares the tasks extension, too.
     #[must_use]
     pub fn with_tasks(mut self) -> Self {
         self.capabilities["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
         self
     }
 
-    /// Says another member of `_meta`; null leaves it out. A short name of the protocol needs no prefix.
+    /// Sets a member of `_meta`; null removes it. Protocol names need no prefix.
     #[must_use]
     pub fn meta(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.meta.push((full_name(name), value.into()));
@@ -81,7 +80,7 @@ impl Envelope {
         self.meta("logLevel", level)
     }
 
-    /// Says something else in a header than it should.
+    /// Overrides a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_ascii_lowercase(), Some(value.to_owned())));
@@ -94,14 +93,14 @@ impl Envelope {
         self
     }
 
-    /// Takes answers that break the schema.
+    /// Accepts responses that violate the schema.
     #[must_use]
     pub fn unvalidated(mut self) -> Self {
         self.validated = false;
         self
     }
 
-    /// The params with their `_meta`.
+    /// Returns the params with `_meta`.
     pub(super) fn dress(&self, mut params: Value) -> Value {
         let mut meta = json!({
             full_name("protocolVersion"): self.revision,
@@ -119,7 +118,7 @@ impl Envelope {
         params
     }
 
-    /// The headers that go with a request.
+    /// Returns the headers of a request.
     pub(super) fn headers(&self, method: &str, params: &Value) -> Vec<(String, String)> {
         let mut headers = vec![
             ("mcp-protocol-version".to_owned(), self.revision.clone()),
@@ -147,7 +146,7 @@ fn full_name(name: &str) -> String {
     }
 }
 
-/// A value as a header carries it.
+/// Encodes a value for a header.
 pub fn encode(text: &str) -> String {
     let plain = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte))
         && text.trim() == text

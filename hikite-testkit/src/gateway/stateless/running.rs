@@ -1,4 +1,4 @@
-//! A request of 2026-07-28 on its way: what was said on its stream so far, and in the end its answer.
+//! A pending request of 2026-07-28: the notifications so far, and finally its response.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use tokio::task::JoinHandle;
 use super::Inner;
 use crate::gateway::{LIMIT, eventually};
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Over HTTP.
+    /// HTTP status, over HTTP.
     pub status: Option<u16>,
-    /// The result or the error object. A stream that ended without an answer is the error `{"closed": true}`; a
-    /// body that is no answer is the error `{"body": …}`.
+    /// The result or the error object. A stream that ended without a response is the error `{"closed": true}`; a body
+    /// that is no response is the error `{"body": …}`.
     pub answer: Result<Value, Value>,
-    /// The answer as it was written.
+    /// Response text as received.
     pub text: String,
-    /// What was said before, oldest first.
+    /// Earlier notifications, oldest first.
     pub notifications: Vec<Value>,
 }
 
@@ -38,13 +38,13 @@ impl Outcome {
         Self { status, answer, text, notifications }
     }
 
-    /// The result; an error is a panic.
+    /// Returns the result; panics on an error.
     #[track_caller]
     pub fn result(&self) -> Value {
         self.answer.clone().unwrap_or_else(|error| panic!("{:?} {error}", self.status))
     }
 
-    /// The error object; a result is a panic.
+    /// Returns the error object; panics on a result.
     #[track_caller]
     pub fn error(&self) -> Value {
         match &self.answer {
@@ -53,30 +53,31 @@ impl Outcome {
         }
     }
 
-    /// The number of the error; a result is a panic.
+    /// Returns the error code; panics on a result.
     #[track_caller]
     pub fn code(&self) -> i64 {
         self.error()["code"].as_i64().unwrap_or_default()
     }
 
-    /// The first text of a tool's result.
+    /// Returns the first text of a tool's result.
     #[track_caller]
     pub fn first_text(&self) -> String {
         let result = self.result();
         result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {result}")).to_owned()
     }
 
-    /// The params of what was said under this name.
+    /// Returns the params of the notifications of this method.
     pub fn told(&self, method: &str) -> Vec<Value> {
         of_method(&self.notifications, method)
     }
 }
 
-/// Where the notifications of one request gather.
+/// Collected notifications of one request.
 #[derive(Debug, Default)]
 pub(super) struct Sink(pub(super) Mutex<Vec<Value>>);
 
-/// Dropping it leaves: over HTTP the connection is closed, over stdio the request goes on unheard.
+/// A pending request. Dropping it abandons the request: over HTTP the connection is closed, over stdio it continues
+/// unread.
 #[derive(Debug)]
 pub struct Running {
     pub id: u64,
@@ -94,12 +95,12 @@ impl Running {
         self.task.is_finished()
     }
 
-    /// The params of what was said so far under this name.
+    /// Returns the params of the notifications of this method so far.
     pub fn notifications(&self, method: &str) -> Vec<Value> {
         of_method(&self.sink.0.lock(), method)
     }
 
-    /// Waits until it has been said so many times.
+    /// Waits until this many notifications of a method have arrived.
     #[track_caller]
     pub fn told(&self, method: &str, times: usize) -> impl Future<Output = Vec<Value>> {
         let place = std::panic::Location::caller();
@@ -112,7 +113,7 @@ impl Running {
         }
     }
 
-    /// Gives the request up as its transport does: over HTTP by leaving, over stdio by saying so.
+    /// Cancels the request: over HTTP by disconnecting, over stdio by a notification.
     pub fn cancel(self) {
         self.inner.cancel(self.id);
     }
@@ -128,11 +129,11 @@ fn of_method(all: &[Value], method: &str) -> Vec<Value> {
     all.iter().filter(|told| told["method"] == method).map(|told| told["params"].clone()).collect()
 }
 
-/// An open `subscriptions/listen`. Dropping it leaves.
+/// An open `subscriptions/listen`. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct Listening {
     pub(super) running: Running,
-    /// What of the wish is honoured.
+    /// The part of the filter that the server acknowledged.
     pub acknowledged: Value,
 }
 
@@ -145,7 +146,7 @@ impl Listening {
         self.running.notifications(method)
     }
 
-    /// Everything but the acknowledgement, oldest first.
+    /// Returns every notification except the acknowledgement, oldest first.
     pub fn all(&self) -> Vec<Value> {
         self.running.sink.0.lock().iter().skip(1).cloned().collect()
     }
@@ -159,7 +160,7 @@ impl Listening {
         self.running.is_finished()
     }
 
-    /// Waits for the server to end it.
+    /// Waits until the server ends the subscription.
     pub async fn ended(self) -> Outcome {
         self.running.outcome().await
     }

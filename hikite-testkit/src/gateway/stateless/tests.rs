@@ -1,4 +1,4 @@
-//! The client of 2026-07-28 against the fixture itself.
+//! Tests of the 2026-07-28 client against the fixture itself.
 
 use serde_json::{Value, json};
 

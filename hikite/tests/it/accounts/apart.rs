@@ -1,5 +1,5 @@
-//! Trouble with one account stops that account alone: a vendor's limit, a token endpoint in trouble, a grant
-//! that is over.
+//! A failure of one account affects that account only: a vendor's rate limit, a failing token endpoint, a revoked
+//! grant.
 
 use hikite_testkit::gateway::TestGateway;
 use hikite_testkit::provider::Provider;
@@ -32,7 +32,7 @@ async fn a_vendor_that_limits_one_account_serves_the_other() {
         let told = over_rest(&gateway, "home").await;
         assert_eq!(told["success"], true, "{told}");
     }
-    // The account that is limited is not shown to the vendor again.
+    // The rate-limited account sends nothing more to the vendor.
     let calls = provider.calls(0);
     let limited = error_of(&client.call("call", search(Some("work"))).await);
     assert_eq!(limited["code"], "RATE_LIMIT_EXCEEDED", "{limited}");

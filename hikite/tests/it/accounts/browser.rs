@@ -1,4 +1,4 @@
-//! From a call without an account to a call with one, and everything that is refused on the way.
+//! From a call without an account to a call with one, and every rejected step on the way.
 
 use hikite_testkit::gateway::Hello;
 use hikite_testkit::provider::Provider;

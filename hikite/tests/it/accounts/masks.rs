@@ -1,4 +1,4 @@
-//! What an account's mask does not allow is not there: on every surface, whichever way it is asked for.
+//! A tool that an account's mask denies looks absent on every surface and by every way of calling it.
 
 use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn create(account: Option<&str>) -> Value {
     call
 }
 
-/// The same words for both, but for the name.
+/// Asserts that both answers are equal except for the name.
 #[track_caller]
 fn alike(masked: &Value, absent: &Value) {
     let plain = |value: &Value| value.to_string().replace(CREATE, "NAME").replace("no_such_tool", "NAME");

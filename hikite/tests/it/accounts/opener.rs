@@ -1,5 +1,4 @@
-//! Whoever opens a link to connect an account: it works for the person it names and for nobody else, however people prove
-//! who they are.
+//! Connect links work only for the person they name, whatever the way of authentication.
 
 use std::process::Stdio;
 
@@ -13,7 +12,7 @@ use crate::PROGRAMS;
 use crate::identity::{as_bearer, token};
 use crate::oauth::{Browser, PASSWORD, logged_in, set_up};
 
-/// The path of a link for whoever bears this token.
+/// Creates a link for the bearer of this token and returns its path.
 async fn link_for(gateway: &TestGateway, secret: &str) -> String {
     let form = json!({ "provider": "notion" }).to_string();
     let reply = gateway.send(as_bearer(secret, "POST", "/v1/accounts/connect").json(form)).await;
@@ -37,7 +36,7 @@ async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
     let hers = token(&gateway, json!({ "name": "hers", "subject": "alice" })).await;
     let path = link_for(&gateway, &hers.secret).await;
 
-    // The trap: whoever is not logged in would connect their own account for alice.
+    // The attack: somebody who is not logged in would connect their own account for alice.
     for method in ["GET", "POST"] {
         let reply = visit(&gateway, method, &path, None).await;
         assert!(
@@ -58,7 +57,7 @@ async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
     assert_eq!(owner.post(&gateway, &path, &refused, &[]).await.status, 404);
     assert_eq!(provider.requests(), 0);
 
-    // She herself logs in and goes on from there.
+    // She logs in and continues from there.
     let mut alice = Browser::default();
     let sent = alice.get(&gateway, &path).await;
     let login = alice.get(&gateway, sent.header("location")).await;
@@ -74,7 +73,7 @@ async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
     let away = alice.post(&gateway, &path, &page, &[]).await;
     let (code, state) = provider.consent(away.header("location"));
     let back = format!("/connect/callback?code={code}&state={state}");
-    // Somebody else who comes back with it, even from the same browser, connects nothing.
+    // Another person's callback connects nothing, even from the same browser.
     let connect = alice.cookie("hikite_connect").expect("a cookie");
     owner.give("hikite_connect", &connect);
     assert_eq!(owner.get(&gateway, &back).await.status, 404);
@@ -104,7 +103,7 @@ async fn the_code_of_the_terminal_stands_for_a_login() {
     let plain = code.replace('-', "").to_lowercase();
     assert!(to(&go_on(&gateway, &path, &plain).await).starts_with(&provider.url("/authorize")));
 
-    // Few wrong ones use a link up.
+    // A few wrong codes use a link up.
     let Link { path, code, .. } = link(&gateway, "default").await;
     for _ in 0..4 {
         assert_eq!(go_on(&gateway, &path, "AAAA-AAAA").await.status, 403);
@@ -112,7 +111,7 @@ async fn the_code_of_the_terminal_stands_for_a_login() {
     assert_eq!(go_on(&gateway, &path, "AAAA-AAAA").await.status, 404);
     assert_eq!(go_on(&gateway, &path, &code).await.status, 404);
 
-    // A program that acts for somebody gets no code, whatever it may do else.
+    // A program that acts for somebody gets no code, whatever its scopes.
     let admin = token(&gateway, json!({ "name": "a", "scopes": ["read", "call", "admin"] })).await;
     let form = json!({ "provider": "notion", "terminal": true }).to_string();
     let refused = gateway.send(as_bearer(&admin.secret, "POST", "/v1/accounts/connect").json(form)).await;
@@ -123,7 +122,7 @@ async fn the_code_of_the_terminal_stands_for_a_login() {
         refused.text()
     );
 
-    // Somebody else who is logged in is refused, code or not.
+    // Another logged-in person is rejected, with or without a code.
     set_up(&gateway).await;
     let form = json!({ "name": "alice", "password": PASSWORD }).to_string();
     gateway.send(gateway.request("POST", "/v1/users").json(form)).await;

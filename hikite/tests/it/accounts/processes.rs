@@ -1,4 +1,4 @@
-//! Two real processes on one PostgreSQL: whoever of them is asked, the provider is asked once.
+//! Two real processes on one PostgreSQL: the provider gets one token request, whichever process is called.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{body, connect, post};
 use crate::PROGRAMS;
 
-/// A service that takes as many requests at once as come.
+/// A service without a concurrency limit.
 const MODULE: &str = "
 module: whose
 title: Whose
@@ -44,7 +44,7 @@ fn config(provider: &Provider, store: &str, modules: &std::path::Path) -> Value 
     })
 }
 
-/// Which of the provider's grants served a call, as one process tells it.
+/// Returns the provider's grant that served a call through one process.
 async fn ask(gateway: &TestGateway) -> Value {
     let reply = post(gateway, "/v1/tools/call", &json!({ "name": "whose:ask", "parameters": {} })).await;
     body(&reply)
@@ -59,7 +59,7 @@ async fn a_thousand_calls_of_two_programs_on_one_store_ask_the_provider_once() {
     let key = MasterKey::random().expect("random").text();
     let variables = [("HIKITE_VAULT_KEY", key.expose())];
     let here = TestGateway::start_with(&PROGRAMS, config.clone(), &variables).await;
-    // What it is given is over at once.
+    // Tokens expire at once.
     provider.life(0);
     connect(&here, &provider, "default").await;
     let there = TestGateway::start_with(&PROGRAMS, config, &variables).await;

@@ -1,6 +1,6 @@
-//! Refreshes where many want them at once, and where those who make them are killed. For the second the provider takes
-//! the refresh token before the newest until the newest was used: with one that does not, an answer that never arrived
-//! cannot be made good by anybody.
+//! Concurrent token refreshes, and refreshes of processes that are killed. In the second case the provider accepts the
+//! previous refresh token until the newest was used: with a provider that does not, a lost response cannot be
+//! recovered.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -50,7 +50,7 @@ impl Exchanger for NoAccounts {
     }
 }
 
-/// What one process has: a store, a safe and the accounts over it.
+/// Opens the state of one process: a store, a secret store and the accounts on top.
 async fn process(url: &str, key: &str, provider: &Provider) -> Arc<Accounts> {
     let store = Store::open(&StoreUrl::parse(url).expect("an address")).await.expect("a store");
     let safe = Safe::new(store, Ring::parse(key).expect("a key"));
@@ -148,7 +148,7 @@ async fn two_hundred_kills_in_the_middle_of_a_refresh_lose_nothing() {
             let output = child.wait_with_output().expect("ended");
             panic!("kill {kill}: {}", String::from_utf8_lossy(&output.stderr));
         }
-        // Spread over the first refreshes: what runs is somewhere between two lines.
+        // Spread over the first refreshes: the kill hits some point between two lines.
         tokio::time::sleep(Duration::from_micros(kill * 7919 % 15_000)).await;
         child.kill().expect("it runs");
         child.wait().expect("our child");

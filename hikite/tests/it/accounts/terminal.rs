@@ -1,4 +1,4 @@
-//! `hikite provider` and `hikite call --account`: which app we are, and with whose account a call is made.
+//! `hikite provider` and `hikite call --account`: the OAuth client to use, and the account of a call.
 
 use hikite_testkit::gateway::TestGateway;
 use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{body, connect, post, with};
 use crate::vault::run;
 
-/// A hikite that knows where the provider is and is no app of it.
+/// Starts a hikite that knows the provider's endpoints but has no OAuth client.
 async fn no_app(provider: &Provider) -> TestGateway {
     let oauth = json!({ "authorize_url": provider.url("/authorize"), "token_url": provider.url("/token"), "pkce": true });
     with(provider, json!({ "providers": { "notion": { "api": provider.url(""), "oauth": oauth } } })).await
@@ -38,7 +38,7 @@ async fn an_app_is_told_from_a_terminal_and_its_secret_never_comes_out() {
     assert_eq!((&listed["clientId"], &listed["managedByFile"]), (&json!(CLIENT_ID), &json!(false)));
     let shown = gateway.run(&["provider", "list"]).await.stdout;
     assert!(shown.contains("of the store") && !shown.contains(CLIENT_SECRET), "{shown}");
-    // The process that runs takes it in by itself.
+    // The running process picks it up by itself.
     let mut link = Value::Null;
     for _ in 0..100 {
         link = body(&post(&gateway, "/v1/accounts/connect", &form).await);

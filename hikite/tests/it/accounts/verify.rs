@@ -1,5 +1,5 @@
-//! An account is called connected only after its vendor took the credential: by REST, at a terminal, in a browser and
-//! on the pages, in English and Japanese.
+//! An account is reported as connected only after its vendor accepted the credential: over REST, in a terminal, in a
+//! browser and in the UI, in English and Japanese.
 
 use hikite_testkit::api::{Answer, Api};
 use hikite_testkit::gateway::TestGateway;
@@ -118,7 +118,7 @@ async fn an_account_of_the_file_is_not_called_connected_before_it_is_proven() {
     let (gateway, refused) = verify(gateway).await;
     assert_eq!(refused["state"], "reconnect", "{refused}");
     assert!(refused["problem"].to_string().contains("invalid"), "{refused}");
-    // A call that goes well proves it as well.
+    // A successful call verifies it as well.
     api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
     let call = json!({ "name": "notion:search", "parameters": { "query": "x" } });
     assert_eq!(body(&post(&gateway, "/v1/tools/call", &call).await)["success"], true);

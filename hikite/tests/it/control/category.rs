@@ -1,4 +1,4 @@
-//! Categories that are made while hikite runs, and texts in place of a server's own.
+//! Categories created at run time, and overrides of a server's texts.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Modules: how they are doing, how they are reached, restarts and switches.
+//! Modules: status, connection, restart, enable and disable.
 
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Through the eyes of others: the menu of a model, what permissions leave, and who is there.
+//! Previews: the tool list of a model, the effect of permissions, and the active sessions.
 
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The audit for people: a live tail, one record, and files.
+//! Audit endpoints: a live tail, one record, and exports.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The whole at a glance: what is counted, what was saved over the days, and what needs somebody.
+//! The status overview: counters, token savings by day, and items that need attention.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ async fn calls_and_savings_are_counted_and_survive_a_restart() {
         post(&gateway, "/v1/tools/call", &json!({ "name": "a:test_error_handling" })).await.status,
         500
     );
-    // Now the tools are known, and what they would have cost.
+    // Now the tools and their cost are known.
     assert!(!client.names("tools/list").await.is_empty());
     let status = get(&gateway, "/v1/status").await.value();
     assert_eq!((&status["sessions"], &status["calls"]["total"]), (&json!(1), &json!(2)), "{status}");

@@ -1,4 +1,4 @@
-//! Remote servers that are set up while hikite runs, and the configs of other clients that are taken over.
+//! Remote servers added at run time, and the import of other clients' configs.
 
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{configured, http_fixture, stdio};
 
 const CANARY: &str = "canary-5e1d";
 
-/// A config that lets stored servers be on this machine.
+/// Returns a config that allows stored servers on this machine.
 fn config(servers: &Value) -> Value {
     json!({ "mcpServers": servers, "server": { "surface": "direct" }, "egress": { "allow": ["127.0.0.0/8"] } })
 }

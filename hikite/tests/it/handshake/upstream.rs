@@ -1,5 +1,5 @@
-//! An upstream over HTTP, byte by byte: it notes the order in which messages arrive and what it has answered by then, and
-//! lets wait or answers wrongly what a test wants it to.
+//! An HTTP upstream on raw sockets: it records the order of messages and of its own responses, and delays or falsifies
+//! responses as a test demands.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -15,35 +15,35 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-/// How long a receipt or the headers of a stream take: long enough for a request that does not wait to overtake them.
+/// Delay of an acknowledgement or of a stream's headers, long enough to be overtaken by a request that does not wait.
 const SLOW: Duration = Duration::from_millis(200);
 
-/// What becomes of the GET stream.
+/// Behavior of the GET stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
-    /// Its headers come late.
+    /// Late headers.
     Slow,
-    /// Its headers never come.
+    /// No headers.
     Withheld,
-    /// There is none.
+    /// No stream.
     Refused,
-    /// The transport of 2024-11-05: it comes first, and everything is answered on it.
+    /// The transport of 2024-11-05: the stream comes first and carries every response.
     Legacy,
 }
 
-/// How `tools/call` is answered.
+/// Response to `tools/call`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Own,
-    /// In the body, with the id of another request.
+    /// A body with the id of another request.
     Foreign,
-    /// On a stream: first with the id of another request, then with its own.
+    /// A stream with the id of another request first, then with its own.
     ForeignFirst,
-    /// On a stream, with the id of another request alone.
+    /// A stream with the id of another request only.
     ForeignOnly,
-    /// With 400 and an error that names another request.
+    /// Status 400 and an error with the id of another request.
     ForeignRefusal,
-    /// Several messages at once, as in 2025-03-26.
+    /// A JSON-RPC batch, as in 2025-03-26.
     Together,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Upstream {
 struct Shared {
     stream: Stream,
     answer: Mutex<Answer>,
-    /// What happened in each session, by its number.
+    /// Events of each session, by its number.
     seen: Mutex<Vec<Vec<String>>>,
     legacy: Mutex<HashMap<usize, mpsc::UnboundedSender<String>>>,
 }
@@ -98,7 +98,7 @@ impl Upstream {
         *self.shared.answer.lock() = answer;
     }
 
-    /// What happened in each session that a tool was called in.
+    /// Returns the events of each session with a tool call.
     pub(super) fn sessions_with_calls(&self) -> Vec<Vec<String>> {
         let seen = self.shared.seen.lock();
         seen.iter().filter(|seen| seen.iter().any(|what| what == "tools/call")).cloned().collect()

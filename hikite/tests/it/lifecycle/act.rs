@@ -1,5 +1,5 @@
-//! The steps that a sequence is made of: each does one thing over HTTP, as an owner or a person would, and changes the
-//! model alike. A step that is not possible now is another try at choosing one.
+//! The steps of a sequence: each does one thing over HTTP, as an owner or a user would, and changes the model
+//! accordingly. If a step is not possible now, another one is chosen.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,12 @@ use crate::identity::as_bearer;
 use crate::oauth::{granted, logged_in};
 
 const NAMES: [&str; 4] = ["aki", "ben", "chie", "dan"];
-/// So many bearers are enough to see every rule at work.
+/// Enough bearers to exercise every rule.
 const BEARERS: usize = 12;
 const ACCOUNTS: usize = 5;
 
 impl World {
-    /// Does something, and says what.
+    /// Takes a step and returns its description.
     pub(super) async fn act(&mut self) -> String {
         loop {
             let done = match self.random.below(16) {
@@ -39,7 +39,7 @@ impl World {
         }
     }
 
-    /// As the owner.
+    /// Sends a request as the owner.
     async fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let mut request = self.gateway.request(method, path);
         if !body.is_null() {
@@ -90,7 +90,7 @@ impl World {
         Some(format!("{} {}", if disabled { "disable" } else { "enable" }, self.model.people[at].name))
     }
 
-    /// With a successor or without.
+    /// Deletes a user, with or without a successor.
     async fn delete(&mut self) -> Option<String> {
         let at = self.someone()?;
         let others: Vec<usize> = self.model.enabled().into_iter().filter(|other| *other != at).collect();
@@ -131,7 +131,7 @@ impl World {
             form["project"] = "work".into();
         }
         let told = format!("make a token for {}{}", person.name, if in_work { " in work" } else { "" });
-        // A token for somebody who is disabled is refused, or sleeps until they are enabled.
+        // A token for a disabled user is rejected, or works only once the user is enabled.
         if person.disabled {
             return None;
         }
@@ -158,7 +158,7 @@ impl World {
         Some(format!("revoke a token of {}", self.model.people[self.model.bearers[at].person].name))
     }
 
-    /// A person connects an account with a token of theirs.
+    /// Connects an account with a user's token.
     async fn connect(&mut self) -> Option<String> {
         let able = self.model.enabled();
         let at = *self.random.pick(&able)?;
@@ -201,7 +201,7 @@ impl World {
         Some(format!("{} {} work", self.model.people[at].name, if joined { "joins" } else { "leaves" }))
     }
 
-    /// A person logs in at a browser and lets a client act for them.
+    /// Logs in at a browser and authorizes a client.
     async fn log_in(&mut self) -> Option<String> {
         let able = self.model.enabled();
         let at = *self.random.pick(&able).filter(|_| self.model.bearers.len() < BEARERS)?;
@@ -213,7 +213,7 @@ impl World {
         Some(told)
     }
 
-    /// A new password ends what came of logins; personal tokens go on.
+    /// Resets a password, which ends grants and logins; personal tokens stay valid.
     async fn reset(&mut self) -> Option<String> {
         let at = self.someone()?;
         let password = format!("another password {}", self.story.lines().count());

@@ -1,27 +1,27 @@
-//! The rules in as few words as possible: people, what they hold, and which calls succeed.
+//! The access rules in minimal form: users, their tokens and accounts, and which calls succeed.
 
 use serde_json::{Value, json};
 
-/// Somebody who was made once. A name may come again; a person does not.
+/// A user that was created once. A name may be reused; a user is not.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct Person {
     pub(super) name: String,
     pub(super) password: String,
-    /// Removed for good.
+    /// Deleted.
     pub(super) gone: bool,
     pub(super) disabled: bool,
-    /// The person's mask denies `web:mirror`.
+    /// The user's mask denies `web:mirror`.
     pub(super) masked: bool,
-    /// A member of the project `work`.
+    /// Member of the project `work`.
     pub(super) joined: bool,
 }
 
-/// A proof of who asks, alive or not.
+/// A bearer token, valid or not.
 #[derive(Debug, Clone)]
 pub(super) struct Bearer {
     pub(super) secret: String,
-    /// The id of a personal token; a grant has none here.
+    /// Id of a personal token; `None` for a grant.
     pub(super) token: Option<String>,
     pub(super) person: usize,
     /// Bound to the project `work`.
@@ -46,7 +46,7 @@ pub(super) struct Model {
     pub(super) accounts: Vec<Account>,
 }
 
-/// One call that somebody could try.
+/// One possible call.
 #[derive(Debug)]
 pub(super) struct Probe {
     bearer: usize,
@@ -62,7 +62,7 @@ impl Probe {
 }
 
 impl Model {
-    /// Every bearer there ever was, with every tool and every account there ever was.
+    /// Returns all combinations of bearers, tools and accounts that ever existed.
     pub(super) fn probes(&self) -> Vec<Probe> {
         let mut all = Vec::new();
         for (at, bearer) in self.bearers.iter().enumerate() {
@@ -92,17 +92,17 @@ impl Model {
         comes_in && allowed
     }
 
-    /// Those who are there, disabled or not.
+    /// Returns the existing users, disabled or not.
     pub(super) fn present(&self) -> Vec<usize> {
         (0..self.people.len()).filter(|at| !self.people[*at].gone).collect()
     }
 
-    /// Those who could log in.
+    /// Returns the users who could log in.
     pub(super) fn enabled(&self) -> Vec<usize> {
         self.present().into_iter().filter(|at| !self.people[*at].disabled).collect()
     }
 
-    /// A bearer that opens everything of its person's.
+    /// Returns a bearer with full access for a user.
     pub(super) fn key_of(&self, person: usize) -> Option<&Bearer> {
         self.bearers.iter().find(|bearer| bearer.person == person && !bearer.ended && !bearer.in_work)
     }

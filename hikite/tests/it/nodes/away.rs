@@ -1,5 +1,5 @@
-//! A node that is cut off from the store, while others are not: it goes on for `store.max_staleness`, then it refuses what
-//! may have been revoked, and comes back by itself.
+//! A node that is cut off from the store while others are not: it continues for `store.max_staleness`, then refuses
+//! what may have been revoked, and recovers by itself.
 
 use std::time::Instant;
 
@@ -10,17 +10,17 @@ use serde_json::json;
 
 use super::*;
 
-/// Machines stand still for seconds; whatever does not come at all is still found.
+/// Timeout long enough for machines that stall for seconds.
 const IN_THE_END: Duration = Duration::from_secs(60);
 
-/// Two nodes, of which the second reaches the database through a proxy.
+/// Starts two nodes, of which the second reaches the database through a proxy.
 async fn divided() -> (Server, FaultProxy, Cluster) {
     let database = Server::start_on_tcp();
     let address = database.address().expect("a port");
     let proxy = FaultProxy::start(address).await.expect("a proxy");
     let store = database.database();
     let through = store.replace(&address.to_string(), &proxy.address().to_string());
-    // A server that everybody shares: what is tried here is not about it.
+    // A shared server, which is not the subject here.
     let more = json!({ "mcpServers": { "a": stdio(&[]) } });
     let mut cluster = Cluster::on(1, store.clone(), more).await;
     cluster.more =
@@ -29,7 +29,7 @@ async fn divided() -> (Server, FaultProxy, Cluster) {
     (database, proxy, cluster)
 }
 
-/// Nothing passes, nothing closes.
+/// Returns a fault that holds back all data and closes nothing.
 fn black_hole() -> Fault {
     let lane = Lane { stall: true, ..Lane::default() };
     Fault { to_server: lane, to_client: lane, ..Fault::default() }
@@ -47,7 +47,7 @@ fn tools(secret: &str) -> Request {
     Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"))
 }
 
-/// Asks until the answer has this status.
+/// Polls until the response has this status.
 async fn becomes(cluster: &Cluster, node: usize, request: &Request, status: u16) -> Reply {
     let begin = Instant::now();
     loop {
@@ -59,7 +59,7 @@ async fn becomes(cluster: &Cluster, node: usize, request: &Request, status: u16)
     }
 }
 
-/// The value of a metric without labels, as a node tells it.
+/// Returns the value of a metric without labels.
 async fn metric(cluster: &Cluster, node: usize, name: &str) -> String {
     let reply = cluster.send(node, Request::new("GET", "/metrics")).await;
     let value = reply.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -88,7 +88,7 @@ async fn cut_off(fault: Fault, is_sudden: bool) {
     let gone = cluster.send(0, Request::new("DELETE", &format!("/v1/tokens/{id}"))).await;
     assert_eq!(gone.status, 204);
     refuses(&cluster, &revoked, &session).await;
-    // Nobody knows which ones were revoked.
+    // Unknown which ones were revoked.
     assert_eq!(tools(&good).send(cluster.address(1)).await.status, 503);
     assert_eq!(listen.send(cluster.address(1)).await.status, 503);
     let ended = tokio::time::timeout(IN_THE_END, async { while stream.next().await.is_some() {} }).await;
@@ -108,7 +108,7 @@ async fn cut_off(fault: Fault, is_sudden: bool) {
     cluster.nodes[1].says("the store answers again").await;
 }
 
-/// The node that is cut off refuses a token and its session, and says why and when to come back. The owner is known
+/// Asserts that the cut-off node refuses a token and its session, with a reason and `Retry-After`. The owner is known
 /// without the store; projects and sessions are not.
 async fn refuses(cluster: &Cluster, secret: &str, session: &str) {
     let refused = becomes(cluster, 1, &tools(secret), 503).await;
@@ -126,7 +126,7 @@ async fn refuses(cluster: &Cluster, secret: &str, session: &str) {
     assert_eq!(post(&list).header("mcp-session-id", session).send(cluster.address(1)).await.status, 503);
 }
 
-/// Load balancers and metrics say what is wrong.
+/// Asserts that readiness and metrics report the outage.
 async fn is_told(cluster: &Cluster) {
     let ready = becomes(cluster, 1, &Request::new("GET", "/readyz"), 503).await.value();
     let told = (&ready["status"], &ready["reasons"][0]["code"]);
@@ -165,7 +165,7 @@ async fn connections_that_hang_for_ever_are_given_up() {
     proxy.freeze();
     becomes(&cluster, 1, &call("after"), 200).await;
     becomes(&cluster, 1, &Request::new("GET", "/readyz"), 200).await;
-    // What was under way on the old ones is written on the new ones.
+    // Writes pending on the old connections are made on the new ones.
     let begin = Instant::now();
     loop {
         let page = cluster.send(0, Request::new("GET", "/v1/audit?kind=call&outcome=ok")).await.value();
@@ -197,7 +197,7 @@ async fn clocks_of_nodes_that_differ_too_much_are_named() {
     cluster.add(cluster.store.clone()).await;
     let session = cluster.client(0).await.session();
     assert!(cluster.server_of(1, &session).await > 0, "handed on");
-    // What is longer on its way than clocks may differ cannot be told from what comes from another clock.
+    // A delay above the allowed clock difference cannot be told from a wrong clock.
     let late = Lane { delay: Duration::from_secs(11), ..Lane::default() };
     proxy.set(Fault { to_server: late, ..Fault::default() }).await;
     let reply = in_session(&session, "who", &json!({})).attempt(cluster.address(1), IN_THE_END).await;

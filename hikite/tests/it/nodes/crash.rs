@@ -1,4 +1,4 @@
-//! Nodes that end without a word, or fall asleep; and a PostgreSQL that does.
+//! Nodes that crash or are suspended, and a PostgreSQL that crashes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,11 +11,11 @@ use serde_json::json;
 use super::*;
 use crate::http_fixture;
 
-/// What became of the requests of a load.
+/// Results of the requests of a load.
 #[derive(Default)]
 struct Count {
     sent: AtomicUsize,
-    /// When one failed, and how.
+    /// Time and reason of each failure.
     failed: Mutex<Vec<(Instant, String)>>,
 }
 

@@ -1,5 +1,4 @@
-//! The manifests that come with hikite, held against the program: what they name is there, and what they configure is
-//! right.
+//! The deployment manifests, checked against the program: everything they name exists, and their config is valid.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,14 +16,14 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The documents of a YAML file.
+/// Parses the documents of a YAML file.
 fn documents(path: &str) -> Vec<Value> {
     let text = text(path);
     let read = |part: &str| serde_saphyr::from_str(part).unwrap_or_else(|error| panic!("{path}: {error}"));
     text.split("\n---\n").map(read).collect()
 }
 
-/// All strings of a document.
+/// Collects all strings of a document.
 fn strings(value: &Value, all: &mut Vec<String>) {
     match value {
         Value::String(text) => all.push(text.clone()),
@@ -37,14 +36,14 @@ fn strings(value: &Value, all: &mut Vec<String>) {
     }
 }
 
-/// The names in a text that begin so.
+/// Returns the `HIKITE_` names in a text.
 fn names(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_uppercase() || c == '_';
     let words = text.split(|c| !is_part(c)).filter(|word| word.len() > "HIKITE_".len());
     words.filter(|word| word.starts_with("HIKITE_")).map(ToOwned::to_owned).collect()
 }
 
-/// The source of the program, in one text.
+/// Returns the source of the program as one text.
 fn source(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let read = |path: PathBuf| match path.extension().and_then(|kind| kind.to_str()) {
@@ -55,7 +54,7 @@ fn source(folder: &Path) -> String {
     entries.map(read).collect()
 }
 
-/// Whether the program takes the text for a config.
+/// Asserts that the program accepts the text as a config.
 async fn check(config: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let secrets = folder.path().join("secret");
@@ -88,7 +87,7 @@ fn every_variable_of_the_manifests_is_one_of_the_program() {
     let program = source(&root().join("hikite/src"));
     let known = names(&program);
     let of_configs = names(&text("deploy/hikite.json"));
-    // The name of the machine, which only the load balancer reads.
+    // The machine's name, which only the load balancer reads.
     let of_others = names(&text("deploy/Caddyfile"));
     for path in ["compose.yaml", "deploy/kubernetes.yaml"] {
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The addresses at which nodes speak to each other are closed to everybody else.
+//! The peer endpoints of nodes are closed to everybody else.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Nodes that end in good order: others go on with what they held, and nobody notices.
+//! Nodes that stop in good order: others take over their sessions unnoticed.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -67,7 +67,7 @@ async fn all_nodes_are_restarted_one_by_one_without_a_failed_request() {
             assert!(cluster.nodes[number].stop().await.success(), "{}", cluster.nodes[number].stderr());
             cluster.start_again(number).await;
         }
-        // And it goes on with all of them there again.
+        // It continues once all of them are back.
         let before = sent.load(Ordering::Relaxed);
         assert!(
             eventually(|| sent.load(Ordering::Relaxed) > before + 50).await,

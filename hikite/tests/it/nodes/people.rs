@@ -1,4 +1,4 @@
-//! Whoever is locked out or removed at one node is at all of them.
+//! A user who is disabled or deleted on one node is so on all nodes.
 
 use hikite_testkit::gateway::LIMIT;
 use serde_json::{Value, json};

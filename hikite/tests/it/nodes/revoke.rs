@@ -1,4 +1,4 @@
-//! What is taken back at one node is taken back at all, within a second.
+//! A revocation on one node reaches all nodes within a second.
 
 use std::time::Instant;
 
@@ -7,11 +7,10 @@ use serde_json::json;
 
 use super::*;
 
-/// The promise.
-/// A second where nothing else runs; a machine that is shared may stand still for longer.
+/// Timeout of the revocation. The promise is one second on an idle machine; a shared machine may stall for longer.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Waits until a node answers a bearer with this status, for so long at most.
+/// Waits until a node answers a bearer with this status.
 pub(super) async fn answers(cluster: &Cluster, node: usize, secret: &str, status: u16, limit: Duration) {
     let begin = Instant::now();
     loop {

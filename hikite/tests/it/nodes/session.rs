@@ -1,4 +1,4 @@
-//! Sessions of clients, which belong to one node and are served by all.
+//! Client sessions, which belong to one node and are served by all.
 
 use hikite_testkit::gateway::{LIMIT, Request, Stream, eventually};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ async fn a_session_of_one_node_is_served_by_all_with_all_that_belongs_to_it() {
     let other = cluster.client(1).await.session();
     assert_ne!(cluster.server_of(2, &other).await, server, "another session has another");
 
-    // Progress comes while the call runs, piece by piece.
+    // Progress arrives while the call runs.
     let mut stream = slow(&session, 600).open(cluster.address(1)).await.events();
     let first = next(&mut stream).await;
     assert_eq!(first["method"], "notifications/progress", "{first}");
@@ -43,7 +43,7 @@ async fn a_session_of_one_node_is_served_by_all_with_all_that_belongs_to_it() {
     }
     assert_eq!(last["id"], 7);
 
-    // What comes outside requests comes wherever the stream is open.
+    // Unsolicited messages arrive wherever the stream is open.
     let mut own = stream_of(&session).open(cluster.address(2)).await.events();
     let off = cluster.send(1, Request::new("POST", "/v1/tools/a:echo/disable")).await;
     assert_eq!(off.status, 200, "{}", off.text());

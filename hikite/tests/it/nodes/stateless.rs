@@ -1,4 +1,4 @@
-//! Requests that stand for themselves go to any node; what they bring back leads to the one that keeps it.
+//! Stateless requests go to any node; their continuation tokens lead to the node that has the suspended call.
 
 use hikite_testkit::gateway::{Envelope, Stateless};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::http_fixture;
 
-/// Asks its client one thing.
+/// A tool that asks its client one question.
 const ASKS: &str = "ask";
 
 fn at(cluster: &Cluster, number: usize) -> Stateless {

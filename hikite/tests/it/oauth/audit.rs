@@ -1,4 +1,4 @@
-//! Who came in, who tried to, and what was given and taken back: each leaves one record, and none of them holds a secret.
+//! Audit of logins, attempts, grants and revocations: each leaves one record, and no record contains a secret.
 
 use std::time::Instant;
 
@@ -7,10 +7,10 @@ use hikite_testkit::gateway::LIMIT;
 use super::issuer::{Issuer, come_back};
 use super::*;
 
-/// Where a password is typed into the wrong field.
+/// A password typed into the wrong field.
 const TYPED: &str = "my-password-in-the-wrong-field";
 
-/// The records of this action, once there are so many.
+/// Waits for this many records of an action and returns them.
 async fn records(gateway: &TestGateway, action: &str, count: usize) -> Vec<Value> {
     let begin = Instant::now();
     loop {

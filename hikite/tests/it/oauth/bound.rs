@@ -1,5 +1,5 @@
-//! Tokens for one project: a login that asks for `/mcp/{project}` opens that project and nothing else, at every door and
-//! after every refresh.
+//! Project-bound tokens: a login that asks for `/mcp/{project}` gives access to that project only, on every interface
+//! and after every refresh.
 
 use hikite_testkit::fixture::Fixture;
 use hikite_testkit::gateway::{Envelope, Stateless};
@@ -7,7 +7,7 @@ use hikite_testkit::gateway::{Envelope, Stateless};
 use super::*;
 use crate::identity::{as_bearer, client, project};
 
-/// The fixture behind two projects, both alice's: in `work` there is no `mirror`.
+/// Starts the fixture behind two projects of alice's: `work` has no `mirror`.
 async fn two_projects() -> (Fixture, TestGateway, Browser) {
     let (fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } });
@@ -51,7 +51,7 @@ fn claims(token: &str) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).expect("base64")).expect("JSON")
 }
 
-/// Everything that a token opens is in `work`, and nothing else opens.
+/// Asserts that a token gives access to `work` and nothing else.
 async fn is_bound(gateway: &TestGateway, token: &str) {
     let status = async |request: Request| gateway.send(request).await.status;
     for path in ["/mcp", "/mcp/work"] {
@@ -144,7 +144,7 @@ async fn neither_a_code_nor_a_refresh_makes_it_wider() {
             assert_eq!(claims(access(&next.value()))["project"], project, "and it stays where it was");
         }
     }
-    // A token for everything may be asked for less, each time anew.
+    // An unbound token may be narrowed at each refresh.
     let whole = tokens_for(&gateway, &mut owner, &client, "/mcp").await;
     assert_eq!(claims(access(&whole)).get("project"), None);
     let less = refreshed(&gateway, &client, &whole, &at(&gateway, "/mcp/work")).await.value();
@@ -172,14 +172,14 @@ async fn a_project_is_asked_for_by_who_may_enter_it() {
         "invalid_target",
         "two resources"
     );
-    // A plain token keeps working in every project of its person.
+    // An unbound token works in every project of its user.
     let plain = tokens_for(&gateway, &mut alice, &client, "/mcp").await;
     for (path, mirror) in [("/mcp", true), ("/mcp/work", false), ("/mcp/home", true)] {
         let names = crate::identity::client(&gateway, path, access(&plain)).await.names("tools/list").await;
         assert_eq!(names.contains(&"mirror".to_owned()), mirror, "{path}");
     }
     assert_eq!(gateway.send(as_bearer(access(&plain), "POST", "/mcp/other")).await.status, 404);
-    // Whoever leaves a project leaves it with every token.
+    // A user who leaves a project loses access with every token.
     let bound = tokens_for(&gateway, &mut alice, &client, "/mcp/work").await;
     assert_eq!(me(&gateway, access(&bound)).await.status, 200);
     let leave = gateway.request("PATCH", "/v1/projects/work").json(json!({ "members": ["bob"] }).to_string());

@@ -1,4 +1,4 @@
-//! Clients: registered, described, approved, with a secret and for themselves.
+//! Clients: registered, described by a document, approved, confidential, and with client credentials.
 
 use super::*;
 
@@ -80,7 +80,7 @@ async fn a_well_known_client_needs_no_way_out_and_others_none_inside() {
         .map(|(name, value)| (name, if name == "redirect_uri" { redirect } else { value }))
         .collect();
     assert_eq!(ask_token(&gateway, &fields).await.status, 200);
-    // Addresses that are not public are not asked, whoever names them.
+    // Private addresses are not fetched, no matter which client names them.
     for inside in [
         "https://127.0.0.1:1/client.json",
         "https://localhost/client.json",

@@ -1,10 +1,10 @@
-//! People who are bound to one project, and the mask of people who have none of their own.
+//! Users who are bound to one project, and the default mask of users without their own.
 
 use super::issuer::{Issuer, come_back};
 use super::*;
 use crate::identity::{as_bearer, client, project, token};
 
-/// The fixture, and a project `work` without `mirror` that names nobody.
+/// Starts the fixture with a project `work` that has no `mirror` and no members.
 async fn with_project(mut config: Value) -> (hikite_testkit::fixture::Fixture, TestGateway, Browser) {
     let (fixture, web) = crate::http_fixture().await;
     config["mcpServers"] = json!({ "web": web });
@@ -52,13 +52,13 @@ async fn whatever_a_bound_person_comes_with_opens_their_project_alone() {
         let batch = gateway.send(as_bearer(secret, "POST", "/v1/batch").json(batch)).await;
         assert_ne!(batch.status, 200, "{}", batch.text());
     }
-    // A token for another project of hers opens nothing any more.
+    // A token for another project of hers is no longer valid.
     let elsewhere = token(&gateway, json!({ "name": "old", "subject": "alice", "project": "home" })).await;
     assert_eq!(me(&gateway, &elsewhere.secret).await.status, 401);
     let home = format!("{}/mcp/home", issuer(&gateway));
     let refused = alice.get(&gateway, &authorize(&gateway, &app, &[("resource", &home)])).await;
     assert_eq!(refused.leads_to(REDIRECT)["error"], "invalid_target");
-    // The pages, too.
+    // The pages as well.
     let page = alice.get(&gateway, "/ui/modules/web").await;
     assert!(
         page.status == 200 && page.text.contains("echo") && !page.text.contains("mirror"),
@@ -117,7 +117,7 @@ async fn a_person_is_bound_at_a_terminal_at_once_and_the_owner_never() {
         let reply = change(&gateway, user, &json!({ "project": project })).await;
         assert_eq!(reply.status, status, "{}", reply.text());
     }
-    // A project that is gone takes everything of theirs with it.
+    // Deleting a project invalidates everything bound to it.
     assert_eq!(gateway.send(gateway.request("DELETE", "/v1/projects/work")).await.status, 204);
     assert_eq!(me(&gateway, &hers.secret).await.status, 401);
     assert_eq!(run(&["user", "project", "alice", "--none"]).await.code, Some(0));

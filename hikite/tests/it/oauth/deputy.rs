@@ -1,11 +1,11 @@
-//! Nobody is made to act for somebody else: what one user allowed one client at one place opens nothing for another client,
-//! another place or another user, and what was begun in one browser is not ended in another.
+//! Confused deputy attacks: a user's consent for one client and redirect URI gives nothing to another client, redirect
+//! URI or user, and a flow started in one browser cannot be finished in another.
 
 use hikite_testkit::api::Api;
 
 use super::*;
 
-/// Whether the browser is sent on without anybody being asked.
+/// Returns `true` if the browser is redirected without a consent page.
 async fn passes(gateway: &TestGateway, browser: &mut Browser, path: &str) -> bool {
     let page = browser.get(gateway, path).await;
     assert!(matches!(page.status, 200 | 303), "{} {}", page.status, page.text);
@@ -51,7 +51,7 @@ async fn a_code_of_one_user_gives_nothing_of_another_and_is_of_its_client_alone(
     let password = gateway.run(&["user", "password", "alice"]).await.stdout.trim().to_owned();
     let mut alice = logged_in(&gateway, "alice", &password).await;
     let hers = code(&gateway, &mut alice, &client, &[]).await;
-    // Whoever slips it to the owner's client gets what is alice's, not the owner's; another client gets nothing.
+    // Injected into the owner's client, it yields alice's access, not the owner's; another client gets nothing.
     refused(&ask_token(&gateway, &exchange(&other, &hers)).await, 400, "invalid_grant");
     code(&gateway, &mut owner, &client, &[]).await;
     let given = ask_token(&gateway, &exchange(&client, &hers)).await.value();

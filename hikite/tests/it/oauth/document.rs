@@ -1,5 +1,5 @@
-//! Clients whose id is the address of their description: an https server of the tests' own serves it, and what else lies
-//! at addresses that strangers name.
+//! Clients whose id is the URL of their metadata document, served by an https server of the tests, and SSRF through
+//! such URLs.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use super::issuer::Issuer;
 use super::*;
 use crate::PROGRAMS;
 
-/// Python's own server, which knows nothing of our library. It counts what it is asked.
+/// A server on Python's own TLS stack. It counts its requests.
 const SERVE: &str = r#"
 import http.server, json, ssl, sys
 asked = {}
@@ -69,7 +69,7 @@ impl Site {
         Self { child, port: line.trim().to_owned() }
     }
 
-    /// How often it was asked for what; this, too.
+    /// Returns the request counts by path, this request included.
     async fn asked(&self) -> Value {
         let pem = std::fs::read(file("one.pem")).expect("a file");
         let client = hikite_egress::Client::pinned(hikite_egress::Pin::read(&pem).expect("a certificate"));
@@ -84,7 +84,7 @@ impl Site {
     }
 }
 
-/// A house that believes the authority of the tests and may go where `allow` says.
+/// Starts a gateway that trusts the test CA and may reach the addresses in `allow`.
 async fn house_that(allow: &[&str]) -> (TestGateway, Browser) {
     let config = json!({ "egress": { "allow": allow }, "limits": { "failed_logins": 0 } });
     let gateway = TestGateway::start_with(&PROGRAMS, config, &[("SSL_CERT_FILE", &file("ca.pem"))]).await;
@@ -125,7 +125,7 @@ async fn a_client_is_what_its_description_says() {
     );
 }
 
-/// Every form in which somebody could name this machine, its neighbours or what runs it.
+/// Every notation of an address of this machine, its network or its host.
 const INNER: [&str; 60] = [
     "127.0.0.1",
     "127.0.0.2",
@@ -196,7 +196,7 @@ async fn no_form_of_an_inner_address_is_asked_for_a_description() {
     let gateway = TestGateway::start_with(&PROGRAMS, config, &[("SSL_CERT_FILE", &file("ca.pem"))]).await;
     let mut browser = Browser::default();
     for (number, host) in INNER.iter().enumerate() {
-        // Only so many are looked up for one peer in a minute.
+        // Lookups are rate-limited per peer and minute.
         let from = format!("192.0.2.{number}");
         let id = format!("https://{host}:{}/client.json", site.port);
         let request = Request::new("GET", &authorize(&gateway, &id, &[])).header("x-forwarded-for", &from);

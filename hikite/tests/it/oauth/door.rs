@@ -1,4 +1,5 @@
-//! The door before it all: what is open to everybody, what is told to who may not come in, and where there is nothing.
+//! Public and protected routes: what is open to everybody, the responses to unauthenticated requests, and unknown
+//! paths.
 
 use super::*;
 

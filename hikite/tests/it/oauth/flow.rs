@@ -1,4 +1,4 @@
-//! The whole way, from an empty house to a call, and what clients read before it.
+//! The whole flow, from an empty store to a call, and the metadata that clients read before.
 
 use super::*;
 
@@ -20,7 +20,7 @@ async fn from_the_set_up_link_to_a_call() {
     );
     assert_eq!(Browser::default().get(&gateway, &path).await.status, 403, "it is used up now");
 
-    // A client that knows nothing finds its way.
+    // A client without prior knowledge discovers everything.
     let refused = gateway.send(Request::new("POST", "/mcp")).await;
     let challenge = refused.headers["www-authenticate"].to_str().expect("text").to_owned();
     let (_, metadata) = challenge.split_once("resource_metadata=\"").expect("an address");
@@ -144,7 +144,7 @@ async fn a_restart_changes_nothing_for_who_was_let_in() {
     let given = tokens(&gateway, &mut browser, &client, "read call").await;
     let gateway = gateway.restart(json!({})).await;
     assert!(!gateway.stderr().contains("/setup?token="), "there is an owner");
-    // Another port is another name: the access token is for the old one, the refresh token for the client.
+    // Another port is another resource: the access token is bound to the old one, the refresh token to the client.
     assert_eq!(me(&gateway, access(&given)).await.status, 401);
     let refresh = given["refresh_token"].as_str().expect("a token");
     let fields = [("grant_type", "refresh_token"), ("client_id", &client), ("refresh_token", refresh)];

@@ -1,4 +1,4 @@
-//! Tokens of another issuer, and logging in with one: an issuer whose documents and answers a test decides.
+//! Tokens of an external issuer, and login with one, whose documents and responses the test controls.
 
 use hikite_testkit::api::{Answer, Api};
 use hikite_testkit::gateway::{Request, TestGateway};
@@ -72,7 +72,7 @@ async fn whoever_has_a_token_of_a_named_issuer_for_us_is_let_in() {
     let (status, told) = me(&gateway, &issuer.token(&json!({}))).await;
     assert_eq!((status, &told["subject"]), (200, &json!(format!("{}#42", issuer.name()))), "{told}");
     assert_eq!(told["scopes"], json!(["read"]));
-    // Of two signatures that hold, others may use either.
+    // Other issuers may use either of the two valid signatures.
     assert_eq!(me(&gateway, &super::twin(&issuer.token(&json!({})))).await.0, 200);
     for wrong in [
         json!({ "aud": "https://other.example" }),
@@ -112,7 +112,7 @@ async fn a_token_of_an_issuer_that_is_not_named_or_names_another_opens_nothing()
     gateway.says("describes another issuer").await;
 }
 
-/// Goes there and comes back; what the identity says can be changed, and which browser comes back.
+/// Performs a login at the issuer; the identity claims and the returning browser can be changed.
 pub(crate) async fn come_back(
     gateway: &TestGateway,
     issuer: &Issuer,

@@ -1,9 +1,9 @@
-//! Programs on a person's own machine: nobody can tell which program is answered there, so that the person is asked each
-//! time, and sees the port and the scopes.
+//! Native clients: a loopback redirect does not identify a program, so consent is asked each time and shows the port
+//! and the scopes.
 
 use super::*;
 
-/// A place of a well-known client on the web, which needs no approval.
+/// Redirect URI of a well-known web client, which needs no approval.
 const WEB: &str = "https://claude.ai/api/mcp/auth_callback";
 
 async fn client_at(gateway: &TestGateway, place: &str, method: &str) -> String {
@@ -12,7 +12,7 @@ async fn client_at(gateway: &TestGateway, place: &str, method: &str) -> String {
     register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
 }
 
-/// Allows what is asked for, and gives the page that asked.
+/// Gives the requested consent and returns the consent page.
 async fn allow(gateway: &TestGateway, browser: &mut Browser, path: &str) -> Page {
     let asked = browser.get(gateway, path).await;
     assert_eq!(asked.status, 200, "{} {}", asked.header("location"), asked.text);
@@ -61,7 +61,7 @@ async fn a_client_with_a_secret_and_one_on_the_web_are_remembered() {
         allow(&gateway, &mut browser, &with("read")).await;
         let again = browser.get(&gateway, &with("read")).await;
         assert!(again.leads_to(place).contains_key("code"), "{method}");
-        // Nothing is added silently, neither at once nor from two answers together.
+        // No scope is added silently, neither at once nor by combining two consents.
         assert_eq!(browser.get(&gateway, &with("read call")).await.status, 200, "{method}");
         allow(&gateway, &mut browser, &with("call")).await;
         for more in ["read call", "read call admin", "read"] {

@@ -1,4 +1,4 @@
-//! What pages show, and what browsers are told about them.
+//! The login pages and their security headers.
 
 use super::*;
 
@@ -27,7 +27,7 @@ async fn a_browser_is_told_to_run_nothing_of_others_and_to_keep_nothing() {
     let own =
         "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
     let and_back = own.replace("form-action 'self'", "form-action 'self' http://127.0.0.1:3999");
-    // Where passkeys may be used, one script of ours may run.
+    // Pages with passkeys may run one script of ours.
     let with_ours = |policy: &str| format!("{policy}; script-src 'self'; connect-src 'self'");
     let next = format!("/oauth/login?next={}", quoted(&authorize(&gateway, &client, &[])));
     let mut visitor = Browser::default();

@@ -1,4 +1,4 @@
-//! Passkeys over HTTP, with an authenticator of our own in place of a browser's.
+//! Passkeys over HTTP, with a software authenticator in place of a browser's.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand::SystemRandom;
@@ -70,13 +70,13 @@ impl Authenticator {
     }
 }
 
-/// The token that the script of a page uses.
+/// Returns the token that a page's script uses.
 pub(super) fn token(page: &Page) -> String {
     let (_, rest) = page.text.split_once("data-token=\"").unwrap_or_else(|| panic!("{}", page.text));
     rest.split_once('"').expect("an end").0.to_owned()
 }
 
-/// As the script does it, on the page's own origin.
+/// Sends a request like the script, on the page's origin.
 pub(super) async fn post(browser: &mut Browser, gateway: &TestGateway, path: &str, body: Value) -> Reply {
     let origin = format!("http://localhost:{}", gateway.address().port());
     let request = Request::new("POST", path)
@@ -206,7 +206,7 @@ async fn a_user_who_is_gone_is_not_let_in_by_a_key() {
     assert_eq!(post(&mut late, &gateway, "/oauth/passkey/login", body).await.status, 401);
 }
 
-/// True if a key logs in, at a browser that nobody has used yet.
+/// Returns `true` if a passkey logs in at a new browser.
 async fn logs_in(gateway: &TestGateway, authenticator: &mut Authenticator) -> bool {
     let mut browser = Browser::default();
     let token = token(&browser.get(gateway, "/oauth/login").await);

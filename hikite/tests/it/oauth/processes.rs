@@ -1,4 +1,4 @@
-//! Users, logins and grants where two processes share a PostgreSQL: what one of them does, the other knows.
+//! Users, logins and grants with two processes on one PostgreSQL: changes of one reach the other.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use super::*;
 use crate::PROGRAMS;
 
 const PUBLIC: &str = "https://hikite.example";
-/// What is taken back is taken back everywhere by then.
+/// Bound for a revocation to reach all processes.
 const SOON: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// A request to be let in, under the name that both processes have.
+/// Returns an authorization request for the public URL of both processes.
 fn asked(client: &str) -> String {
     asked_for(client, "https://hikite.example/mcp")
 }
@@ -59,7 +59,7 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     assert_eq!(Browser::default().get(&there, &other_link).await.status, 403, "there is an owner");
     let client = registered(&there).await;
 
-    // Asked here, answered there, exchanged here.
+    // Requested here, approved there, exchanged here.
     let page = browser.get(&here, &asked(&client)).await;
     assert_eq!(page.status, 200, "{}", page.text);
     let back = browser.post(&there, "/oauth/consent", &page, &[("decision", "allow")]).await;
@@ -136,7 +136,7 @@ async fn a_project_binds_in_every_process() {
         assert_eq!(gateway.send(elsewhere).await.status, 404);
     }
 
-    // A person who is bound here is bound there.
+    // A user bound to a project here is bound there.
     let form = json!({ "name": "alice", "password": PASSWORD }).to_string();
     assert_eq!(here.send(here.request("POST", "/v1/users").json(form)).await.status, 201);
     let personal = crate::identity::token(&here, json!({ "name": "hers", "subject": "alice" })).await;

@@ -1,4 +1,4 @@
-//! Requests to be let in that are wrong, and forms of somebody else's.
+//! Invalid authorization requests and forged forms.
 
 use super::*;
 
@@ -151,7 +151,7 @@ impl Page {
     }
 }
 
-/// The fields of a page, one of them another.
+/// Returns the fields of a page with one of them changed.
 fn forge(page: &Page, name: &str, value: &str) -> Vec<(String, String)> {
     let other = |(own, kept): &(String, String)| {
         (own.clone(), if own == name { value.to_owned() } else { kept.clone() })

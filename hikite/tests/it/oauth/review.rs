@@ -1,4 +1,4 @@
-//! What an admin sees of consents and logins, and how they end.
+//! The administrator's view of consents and logins, and their revocation.
 
 use super::*;
 

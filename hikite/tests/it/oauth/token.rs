@@ -1,4 +1,4 @@
-//! Codes, refresh tokens and access tokens over HTTP: what each of them is good for, and what it is not.
+//! Codes, refresh tokens and access tokens over HTTP: what each permits, and what not.
 
 use hikite_testkit::gateway::eventually;
 
@@ -63,7 +63,7 @@ async fn two_hundred_refreshes_at_once_are_one() {
     assert_eq!(me(&gateway, &pairs[0].0).await.status, 200);
     let next = refresh(&gateway, &client, &pairs[0].1).await;
     assert_eq!(next.status, 200);
-    // The first one is two behind by now: somebody kept it.
+    // The first one is two generations old, so it counts as stolen.
     refused(&refresh(&gateway, &client, &first).await, 400, "invalid_grant");
     refused(&refresh(&gateway, &client, &refresh_of(&next.value())).await, 400, "invalid_grant");
     assert_eq!(me(&gateway, access(&next.value())).await.status, 401, "the family is over");
@@ -80,7 +80,7 @@ async fn a_token_that_is_given_back_opens_nothing_in_any_process() {
     };
     assert_eq!((revoke("nothing").await, me(&gateway, access(&given)).await.status), (200, 200));
     assert_eq!((revoke(&refresh_of(&given)).await, me(&gateway, access(&given)).await.status), (200, 401));
-    // What another process does reaches this one.
+    // A revocation by another process reaches this one.
     let given = tokens(&gateway, &mut browser, &client, "read call").await;
     assert_eq!(me(&gateway, access(&given)).await.status, 200);
     assert_eq!(gateway.run(&["client", "remove", &client]).await.code, Some(0));
@@ -176,7 +176,7 @@ async fn a_token_that_allows_too_little_is_told_what_to_ask_for() {
     let users = gateway.send(crate::identity::as_bearer(access(&more), "GET", "/v1/users")).await;
     assert_eq!((users.status, &users.value()["users"][0]["name"]), (200, &json!("kana")));
 
-    // Whoever may not have it is not sent to ask for it.
+    // A user who cannot have the scope gets no challenge for it.
     gateway.run(&["user", "add", "alice"]).await;
     let password = gateway.run(&["user", "password", "alice"]).await.stdout.trim().to_owned();
     let mut alice = logged_in(&gateway, "alice", &password).await;

@@ -1,8 +1,8 @@
-//! Only the owner changes the owner, at every door, and the ownership goes from hand to hand after a fresh proof alone.
+//! Only the owner changes the owner, on every interface, and a transfer of ownership requires fresh authentication.
 
 use super::*;
 
-/// An admin in every form that there is: a user's token, a token of its own, and a browser.
+/// Creates administrators of every kind: a user's token, an independent token, and a browser.
 async fn admins(gateway: &TestGateway) -> (Vec<String>, Browser) {
     user(gateway, json!({ "name": "eve", "role": "admin", "password": ALICE })).await;
     let of_user =
@@ -53,7 +53,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
         let heir = delete(&gateway, secret, "/v1/users/alice?successor=kana").await;
         assert_eq!(heir.status, 403, "{}", heir.text());
     }
-    // Nor does a token that acts for the owner: whoever has it is not the owner.
+    // Nor does a token that acts for the owner: its holder need not be the owner.
     let acting =
         token(&gateway, json!({ "name": "t", "user": "owner", "scopes": ["read", "call", "admin"] })).await;
     let reply =

@@ -1,4 +1,4 @@
-//! Another password ends what the old one opened.
+//! A new password ends what the old one gave access to.
 
 use super::*;
 use crate::oauth::ask_token;
@@ -68,7 +68,7 @@ async fn whoever_changes_their_own_password_stays_where_they_sit() {
     here.get(&gateway, "/ui").await.leads_to("/oauth/login");
 }
 
-/// Logs in if this is the password still: the browser, with a login or without.
+/// Attempts a login with this password; returns the browser, logged in or not.
 async fn tried(gateway: &TestGateway, password: &str) -> Browser {
     let mut browser = Browser::default();
     let page = browser.get(gateway, "/oauth/login").await;

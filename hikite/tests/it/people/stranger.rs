@@ -1,4 +1,4 @@
-//! People who log in with another issuer: removed means removed, until an admin says otherwise.
+//! Users of an external issuer: removed ones stay removed until an administrator restores them.
 
 use super::*;
 use crate::oauth::issuer::{Issuer, come_back};

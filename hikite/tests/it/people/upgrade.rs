@@ -1,11 +1,11 @@
-//! A store that version 0.1.0 made: everybody is there, has what they had, and an id.
+//! A store written by version 0.1.0: every user is there with their data and gets an id.
 
 use hikite_testkit::gateway::TestGateway;
 
 use super::*;
 use crate::PROGRAMS;
 
-/// Made by the program of then: the owner kana, alice with a mask and an account, bob who is locked out, a token of each, a
+/// Written by version 0.1.0: the owner kana, alice with a mask and an account, bob who is disabled, a token of each, a
 /// token with the label `robot`, and a project.
 const STORE: &[u8] = include_bytes!("store-0.1.0.db");
 const ALICE_S: &str = "hk_dvaulGi9Yjasa3HhAIx0zeanxZgw1aLogIdps7NRJtW";
@@ -55,7 +55,7 @@ async fn a_store_of_the_first_version_goes_on_with_ids() {
         "old records are as they were"
     );
 
-    // The old key of somebody who is called otherwise now is nobody's label, and a new user gets nothing of theirs.
+    // The old key of a renamed user is no valid label, and a new user of that name gets nothing of theirs.
     patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "name": "alicia" })).await;
     let label = post(&gateway, "/v1/tokens", &json!({ "name": "t", "subject": "alice" })).await;
     assert_eq!(label.status, 400, "{}", label.text());

@@ -1,4 +1,4 @@
-//! Strangers: whoever registers clients and tries names without saying who they are.
+//! Anonymous client registration: limits on the number of unused clients, on the rate, and on the size.
 
 use hikite_testkit::gateway::{Reply, Request, TestGateway};
 use serde_json::{Value, json};

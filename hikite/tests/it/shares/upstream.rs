@@ -1,4 +1,4 @@
-//! Servers that never stop: lists without an end, and pictures for every element of a list.
+//! Servers without end: endless lists, and an image for every item of a list.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{configured, fixture, stdio};
 
 const MIB: usize = 1024 * 1024;
 
-/// The most memory that the gateway has had so far.
+/// Returns the gateway's peak memory.
 fn peak_bytes(gateway: &TestGateway) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid())).expect("a process");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
@@ -85,7 +85,7 @@ async fn pictures_count_in_a_batch() {
     assert_eq!(one.value()["result"]["tasks"][0]["status"], "ok", "{}", one.status);
     let refused = post(&gateway, "/v1/batch", &pictures(20, json!({ "output": true }))).await.value();
     assert_eq!(refused["result"]["tasks"][0]["error"]["code"], "PAYLOAD_TOO_LARGE", "{refused}");
-    // Where nobody wants them, they are not kept.
+    // Discarded if not requested.
     let unwanted = post(&gateway, "/v1/batch", &pictures(20, json!({ "output": false }))).await.value();
     assert_eq!(unwanted["result"]["tasks"][0]["status"], "ok", "{unwanted}");
 }

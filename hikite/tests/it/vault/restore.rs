@@ -1,4 +1,4 @@
-//! Backups from before the key changed: they say which key they need, and they come back.
+//! Backups from before a key rotation: they name the key they need, and can be restored.
 
 use hikite_testkit::api::{Answer, Api};
 use hikite_testkit::gateway::TestGateway;
@@ -19,7 +19,7 @@ fn only_key(report: &Value, member: &str) -> String {
     keys.keys().next().expect("one").clone()
 }
 
-/// Connects an account, makes a backup, changes the key twice, and restores the backup.
+/// Connects an account, makes a backup, rotates the key twice, and restores the backup.
 async fn comes_back(more: &Value) {
     let api = Api::start().await;
     api.answer("/v1/search", Answer::json(&json!({ "results": [] })));

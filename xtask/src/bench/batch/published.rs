@@ -1,4 +1,4 @@
-//! Clients that people have: the published SDKs, each asked to make the calls itself and to have hikite make them.
+//! Published SDK clients, each making the calls itself and letting hikite make them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,11 +11,11 @@ use super::super::peer::{Install, Way};
 pub(super) struct Published {
     pub(super) name: &'static str,
     pub(super) install: Install,
-    /// The name of its file, and what is in it.
+    /// File name and content of the script.
     script: (&'static str, &'static str),
 }
 
-/// The milliseconds of each turn.
+/// Times of each turn in milliseconds.
 #[derive(Deserialize)]
 pub(super) struct Times {
     pub(super) direct: Vec<f64>,
@@ -46,7 +46,7 @@ pub(super) const ALL: &[Published] = &[
 ];
 
 impl Published {
-    /// `None` if it is not installed.
+    /// Runs the script; `None` if the SDK is not installed.
     pub(super) fn run(&self, folder: &Path, words: &[String]) -> Result<Option<Times>> {
         let Some(installed) = self.install.program()? else { return Ok(None) };
         let (file, text) = self.script;

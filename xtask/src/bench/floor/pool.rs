@@ -1,4 +1,4 @@
-//! Kept connections to an upstream over HTTP: one request at a time on each, as many as are needed at once.
+//! HTTP connection pool of an upstream: one request at a time per connection, as many connections as needed.
 
 use std::net::SocketAddr;
 
@@ -54,14 +54,14 @@ impl Pool {
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
         self.connections.spawn(async {
-            // The request that was under way tells of the failure.
+            // The pending request reports the failure.
             let _ = connection.await;
         });
         Ok(sender)
     }
 }
 
-/// What the only event of a stream says.
+/// Returns the data of a stream's only event.
 fn data(stream: &Bytes) -> Result<Bytes> {
     let start = memmem::find(stream, b"data: ").context("no data in the stream")? + 6;
     let length = memchr::memchr(b'\n', &stream[start..]).context("no end of the data")?;

@@ -1,14 +1,14 @@
-//! Hostile inputs: for each case a way to make it of any size.
+//! Generators of hostile inputs of any size.
 
 use serde_json::{Map, Value, json};
 
-/// Sizes of each case, every one twice the one before.
+/// Number of sizes of each case, every one twice the previous.
 pub(super) const SIZES: usize = 4;
 
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) smallest: usize,
-    /// The requests of one measurement, of a size and a round.
+    /// Builds the requests of one measurement from a size and a round.
     pub(super) make: fn(usize, usize) -> Vec<Sent>,
 }
 
@@ -216,7 +216,7 @@ pub(super) const CASES: &[Case] = &[
     },
 ];
 
-/// The tools that the cases call, as they are registered.
+/// Returns the tools that the cases call, in registration format.
 pub(super) fn tools() -> Vec<Value> {
     let integers = json!({ "type": "array", "items": { "type": "integer" } });
     let branches: Vec<Value> = (0..500).map(|n| json!({ "const": [n] })).collect();

@@ -1,4 +1,4 @@
-//! Configuration files that were made to take long, as `hikite config check` reads them.
+//! Config files crafted to take long in `hikite config check`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

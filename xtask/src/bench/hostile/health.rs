@@ -1,4 +1,4 @@
-//! Somebody who asks for `/health` all the time, on a connection of their own, and notes the longest wait.
+//! A probe that polls `/health` on its own connection and records the longest response time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use tokio::time::Instant;
 
 use crate::rig::rest::Rest;
 
-/// Between two questions.
+/// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) struct Health {
     waits: Arc<Mutex<Waits>>,
-    /// Ends with this.
+    /// Polling task, aborted on drop.
     _asking: JoinSet<()>,
 }
 
 #[derive(Default)]
 struct Waits {
     longest: Duration,
-    /// Since when there has been no answer.
+    /// Start of the unanswered request.
     asked: Option<Instant>,
 }
 
@@ -35,7 +35,7 @@ impl Waits {
 }
 
 impl Health {
-    /// Begins to ask; ends when dropped.
+    /// Starts polling; dropping the probe stops it.
     pub(super) async fn watch(address: SocketAddr) -> Result<Self> {
         let mut rest = Rest::open(address).await?;
         let waits = Arc::new(Mutex::new(Waits::default()));
@@ -46,7 +46,7 @@ impl Health {
                 let asked = Instant::now();
                 noted.lock().asked = Some(asked);
                 if rest.get("/health").await.is_err() {
-                    // What was asked stays so, and counts until somebody looks.
+                    // The start time stays set and counts as an open request.
                     return;
                 }
                 noted.lock().answered(asked.elapsed());
@@ -60,7 +60,7 @@ impl Health {
         self.waits.lock().longest = Duration::ZERO;
     }
 
-    /// Since it began.
+    /// Returns the longest response time since the start.
     pub(super) fn longest_ms(&self) -> f64 {
         let waits = self.waits.lock();
         let open = waits.asked.map(|asked| asked.elapsed()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! `ContextForge`: servers are registered over its API and kept in its database; calls bear a token of its own making. It has
-//! no servers that are programs.
+//! `ContextForge`: servers are registered over its API and stored in its database; calls carry a JWT that it issues. It
+//! has no stdio servers.
 
 use std::process::Command as Plain;
 
@@ -18,7 +18,7 @@ pub(super) const INSTALL: Install = Install {
 };
 
 const USER: &str = "admin@example.com";
-/// Guards nothing but a benchmark.
+/// JWT secret; it protects nothing but a benchmark.
 const SECRET: &str = "a-secret-of-a-benchmark-that-is-long-enough-0001";
 const SETTINGS: &[(&str, &str)] = &[
     ("JWT_SECRET_KEY", SECRET),
@@ -58,7 +58,7 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     }))
 }
 
-/// Made once in each folder: it takes seconds.
+/// Returns the token, created once per folder because that takes seconds.
 fn token(place: &Place<'_>) -> Result<String> {
     let file = place.folder.join("token");
     if let Ok(token) = std::fs::read_to_string(&file) {

@@ -1,4 +1,4 @@
-//! The proxy of `fastmcp`, started from a config of servers by its own command.
+//! The proxy of `fastmcp`, started from a server config by its own command.
 
 use anyhow::{Context, Result};
 use serde_json::json;

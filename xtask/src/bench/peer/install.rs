@@ -1,4 +1,4 @@
-//! How a peer comes onto the machine: a fixed version from its registry, in a folder of its own under the user's cache.
+//! Installation of another gateway: a fixed version from its registry, in its own folder under the user's cache.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -7,23 +7,23 @@ use anyhow::{Context, Result, bail, ensure};
 
 #[derive(Clone, Copy)]
 pub(in crate::bench) struct Install {
-    /// The folder's name.
+    /// Name of the folder.
     pub(in crate::bench) name: &'static str,
     pub(in crate::bench) version: &'static str,
     pub(in crate::bench) way: Way,
-    /// Where the program is in its folder.
+    /// Path of the program in its folder.
     pub(in crate::bench) program: &'static str,
 }
 
 #[derive(Clone, Copy)]
 pub(in crate::bench) enum Way {
-    /// A virtual environment of Python with this package.
+    /// A Python virtual environment with this package.
     Python(&'static str),
-    /// A folder of npm with this package.
+    /// An npm folder with this package.
     Npm(&'static str),
     /// A build of this crate, with further options.
     Cargo(&'static str, &'static [&'static str]),
-    /// What the machine has or has not.
+    /// A program that the system provides, if at all.
     System,
 }
 
@@ -38,7 +38,7 @@ impl Install {
         Ok(cache.join("hikite/peers").join(self.name))
     }
 
-    /// The program, if it is there.
+    /// Returns the program if it is installed.
     pub(in crate::bench) fn program(&self) -> Result<Option<PathBuf>> {
         let program = match self.way {
             Way::System => PathBuf::from(self.program),
@@ -79,7 +79,7 @@ impl Install {
     }
 }
 
-/// Installs those that are missing. One that cannot be installed does not keep the others away.
+/// Installs the missing ones. A failed installation does not prevent the others.
 pub(in crate::bench) fn install(all: impl Iterator<Item = (&'static str, Install)>) -> Result<()> {
     for (name, install) in all {
         if install.program()?.is_some() {

@@ -1,4 +1,4 @@
-//! `mcp-gateway` of the Rust registry: a few tools of its own that list, search and call those of the servers.
+//! `mcp-gateway` from crates.io: a few meta tools that list, search and call the servers' tools.
 
 use anyhow::Result;
 use serde_json::json;
@@ -27,12 +27,12 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
         (_, Some(url)) => json!({ "http_url": url, "streamable_http": true }),
         (_, None) => json!({ "command": place.origin.program()?.join(" ") }),
     };
-    // What is JSON is YAML, too.
+    // JSON is valid YAML.
     let config = json!({
         "server": { "host": "127.0.0.1", "port": place.listen.port() },
         "meta_mcp": { "enabled": true },
         "failsafe": { "rate_limit": { "enabled": false } },
-        // It would refuse an upstream on this machine.
+        // Otherwise it refuses an upstream on this machine.
         "security": { "ssrf_protection": false },
         "backends": { "bench": backend },
     });

@@ -1,4 +1,4 @@
-//! `mcp-proxy` of the Rust registry: tools under the name of their server, over HTTP.
+//! `mcp-proxy` from crates.io: tools prefixed with their server's name, over HTTP.
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -24,7 +24,7 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
         (_, None) => {
             let program = place.origin.program()?;
             let (first, rest) = program.split_first().context("a program")?;
-            // A list of texts is written alike in TOML and in JSON.
+            // A list of strings is written the same in TOML and JSON.
             format!("transport = \"stdio\"\ncommand = {}\nargs = {}", json!(first), json!(rest))
         }
     };

@@ -1,4 +1,4 @@
-//! `modular-mcp` of npm: two tools, one that opens a group and one that calls a tool of it, over stdio alone.
+//! `modular-mcp` from npm: one tool opens a group and one calls a tool of it, over stdio only.
 
 use anyhow::{Context, Result};
 use serde_json::json;

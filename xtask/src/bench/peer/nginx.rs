@@ -1,4 +1,4 @@
-//! nginx, as a reference: it passes HTTP on and knows nothing of MCP.
+//! nginx as a reference: it forwards HTTP without knowing MCP.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `mcp-proxy` of the Python registry: a program shown over HTTP, or a server over HTTP shown as a program.
+//! `mcp-proxy` from the Python registry: exposes a stdio server over HTTP, or an HTTP server over stdio.
 
 use anyhow::Result;
 use tokio::process::Command;
