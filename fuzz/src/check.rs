@@ -2,12 +2,12 @@
 //! messages never repeat a value. Canonical JSON is stable for any JSON input.
 
 use bytes::Bytes;
-use hikite_core::check::{Checked, Checker};
+use hikite_core::check::{ArgumentChecker, CheckOutcome};
 use hikite_core::json::{Raw, canonical};
 use hikite_core::parameter;
 
 /// Checks one input: the first line is the schema, the rest are the arguments.
-pub fn hold(input: &[u8]) {
+pub fn assert_properties(input: &[u8]) {
     let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (schema, arguments) = input.split_at(end);
     let read = |bytes: &[u8]| Raw::parse(Bytes::copy_from_slice(bytes)).ok();
@@ -15,12 +15,12 @@ pub fn hold(input: &[u8]) {
     [&schema, &arguments].into_iter().flatten().for_each(spelling_is_stable);
     let Some(schema) = schema else { return };
     if let Ok(shown) = parameter::schema(&schema) {
-        assert_eq!(Checker::new(Some(shown)).find_problem(), None, "we wrote a broken schema");
+        assert_eq!(ArgumentChecker::new(Some(shown)).find_problem(), None, "we wrote a broken schema");
     }
-    let checker = Checker::new(Some(schema));
+    let checker = ArgumentChecker::new(Some(schema));
     match checker.check(arguments.as_ref()) {
-        Ok(Checked::AsSent) => {}
-        Ok(Checked::Changed(arguments)) => {
+        Ok(CheckOutcome::AsSent) => {}
+        Ok(CheckOutcome::Changed(arguments)) => {
             assert!(checker.check(Some(&arguments)).is_ok(), "what was set right is refused");
         }
         Err(faults) => {

@@ -4,10 +4,10 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use hikite::config::jsonc::{self, Node, Value};
-use hikite::config::{Config, Outside, Place};
+use hikite::config::jsonc::{self, JsoncNode, JsoncValue};
+use hikite::config::{Config, ConfigEnvironment, TextPosition};
 
-pub fn hold(text: &str) {
+pub fn assert_properties(text: &str) {
     match jsonc::parse(text) {
         Ok(tree) => {
             spans_lie_inside(text, &tree);
@@ -28,7 +28,7 @@ pub fn hold(text: &str) {
 fn load(text: &str) {
     let env = |name: &str| (name == "HOME").then(|| "/nowhere".to_owned());
     let read = |_: &Path| Err(ErrorKind::NotFound.into());
-    let outside = Outside { env: &env, read: &read };
+    let outside = ConfigEnvironment { env: &env, read: &read };
     let Err(problems) = Config::parse(text, Path::new("hikite.json"), outside) else { return };
     assert!(!problems.errors.is_empty(), "refused without a reason");
     for problem in &problems.errors {
@@ -37,28 +37,28 @@ fn load(text: &str) {
     }
 }
 
-fn is_inside(text: &str, place: Place) -> bool {
+fn is_inside(text: &str, place: TextPosition) -> bool {
     let line = place.line.checked_sub(1).and_then(|index| text.split('\n').nth(index));
     line.is_some_and(|line| (1..=line.chars().count() + 1).contains(&place.column))
 }
 
-fn spans_lie_inside(outer: &str, node: &Node) {
+fn spans_lie_inside(outer: &str, node: &JsoncNode) {
     assert!(outer.get(node.span.clone()).is_some_and(|text| !text.is_empty()), "{:?}", node.span);
-    let inside = |child: &Node| node.span.start < child.span.start && child.span.end < node.span.end;
+    let inside = |child: &JsoncNode| node.span.start < child.span.start && child.span.end < node.span.end;
     match &node.value {
-        Value::List(items) => {
+        JsoncValue::List(items) => {
             for item in items {
                 assert!(inside(item));
                 spans_lie_inside(outer, item);
             }
         }
-        Value::Object(object) => {
+        JsoncValue::Object(object) => {
             for member in &object.members {
                 assert!(inside(&member.node));
                 assert_eq!(outer.as_bytes().get(member.name_at), Some(&b'"'));
                 spans_lie_inside(outer, &member.node);
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {}
+        JsoncValue::Null | JsoncValue::Bool(_) | JsoncValue::Number(_) | JsoncValue::Text(_) => {}
     }
 }

@@ -7,7 +7,7 @@ use hikite_wire::message::{Message, split};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-pub fn hold(input: &[u8]) {
+pub fn assert_properties(input: &[u8]) {
     let bytes = Bytes::copy_from_slice(input);
     // Members that are never read, and so never written again, may hold invalid UTF-8.
     let is_json = serde_json::from_slice::<IgnoredAny>(input).is_ok();

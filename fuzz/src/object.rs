@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hikite_core::json::{Object, Raw};
 use serde_json::Value;
 
-pub fn hold(input: &[u8]) {
+pub fn assert_properties(input: &[u8]) {
     let value = serde_json::from_slice::<Value>(input);
     let Ok(raw) = Raw::parse(Bytes::copy_from_slice(input)) else {
         assert!(value.is_err(), "valid JSON was refused");

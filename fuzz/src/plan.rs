@@ -2,15 +2,15 @@
 //! yields a few faults with positions.
 
 use bytes::Bytes;
-use hikite_core::check::Checker;
+use hikite_core::check::ArgumentChecker;
 use hikite_core::json::Raw;
-use hikite_core::plan::{OnError, Plan, Schedule, Scope, Status, Step};
+use hikite_core::plan::{OnError, Plan, ReferenceScope, Schedule, ScheduleStep, TaskStatus};
 use serde_json::{Value, json};
 
 const TASKS_MAX: usize = 50;
 
 /// Reads the input as lines of text, and as JSON if it is JSON.
-pub fn hold(input: &[u8]) {
+pub fn assert_properties(input: &[u8]) {
     read(&Raw::of(&*String::from_utf8_lossy(input)));
     if let Ok(raw) = Raw::parse(Bytes::copy_from_slice(input)) {
         read(&raw);
@@ -40,20 +40,20 @@ fn ends(plan: &Plan, failing: Option<usize>) {
     loop {
         while let Some(step) = schedule.step() {
             let over = match step {
-                Step::Run(task) => {
+                ScheduleStep::Run(task) => {
                     running.push(task);
                     continue;
                 }
-                Step::Skip { task, .. } | Step::Cancel(task) => task,
+                ScheduleStep::Skip { task, .. } | ScheduleStep::Cancel(task) => task,
             };
             running.retain(|task| *task != over);
             assert!(!std::mem::replace(&mut ended[over], true), "a task ends twice");
         }
         let Some(task) = running.pop() else { break };
         assert!(!std::mem::replace(&mut ended[task], true), "a task ends twice");
-        schedule.finish(task, if Some(task) == failing { Status::Error } else { Status::Ok });
+        schedule.finish(task, if Some(task) == failing { TaskStatus::Error } else { TaskStatus::Ok });
     }
-    assert!(schedule.is_over() && ended.into_iter().all(|ended| ended), "a task never ends");
+    assert!(schedule.is_finished() && ended.into_iter().all(|ended| ended), "a task never ends");
 }
 
 /// Asserts that references resolve to a value or name what is missing, whatever the results are.
@@ -61,10 +61,11 @@ fn fills(plan: &Plan) {
     let result =
         json!({ "results": [{ "id": "a", "n": 1, "名": ["${search}", null] }], "n": 0, "items": [[1], []] });
     let item = Value::from("x");
-    let checker = Checker::new(Some(Raw::of(&json!({ "properties": { "page_id": { "type": "integer" } } }))));
+    let checker =
+        ArgumentChecker::new(Some(Raw::of(&json!({ "properties": { "page_id": { "type": "integer" } } }))));
     for scope in [
-        Scope { result: &|_| Some(&result), item: Some((&item, 0)) },
-        Scope {
+        ReferenceScope { result: &|_| Some(&result), item: Some((&item, 0)) },
+        ReferenceScope {
             result: &|place| Some(&result["results"]).filter(|_| place % 2 == 0),
             item: Some((&item, 1)),
         },

@@ -1,14 +1,14 @@
 //! TOON. Any JSON is encoded without a panic, an independent decoder reads the same value back, and a size limit only
 //! decides whether there is output.
 
-use hikite_core::compact::toon::{Delimiter, Options, encode, encode_with, encode_within};
+use hikite_core::compact::toon::{Delimiter, ToonOptions, encode, encode_with, encode_within};
 use serde_json::Value;
 use toon_format::{DecodeOptions, Indent, decode};
 
-pub fn hold(input: &[u8]) {
+pub fn assert_properties(input: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(input) else { return };
     for (delimiter, indent) in [(Delimiter::Comma, 2), (Delimiter::Tab, 1), (Delimiter::Pipe, 3)] {
-        let text = encode_with(&value, Options { delimiter, indent });
+        let text = encode_with(&value, ToonOptions { delimiter, indent });
         let strict = DecodeOptions::new().with_strict(true).with_indent(Indent::Spaces(indent));
         let read: Value = decode(&text, &strict).expect("what we write is TOON");
         assert!(is_same(&read, &value), "{value} became {read}");

@@ -7,82 +7,100 @@ use hikite_fuzz::seed::{ANSWERS, CHECKS, CONFIGS, LINES, MESSAGES, OBJECTS, PLAN
 
 #[test]
 fn message() {
-    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::message::hold(&draft.bytes(MESSAGES)));
+    check!()
+        .with_type::<FuzzInput>()
+        .for_each(|draft| hikite_fuzz::message::assert_properties(&draft.bytes(MESSAGES)));
 }
 
 #[test]
 fn object() {
-    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::object::hold(&draft.bytes(OBJECTS)));
+    check!()
+        .with_type::<FuzzInput>()
+        .for_each(|draft| hikite_fuzz::object::assert_properties(&draft.bytes(OBJECTS)));
 }
 
 #[test]
 fn check_arguments() {
-    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::check::hold(&draft.bytes(CHECKS)));
+    check!()
+        .with_type::<FuzzInput>()
+        .for_each(|draft| hikite_fuzz::check::assert_properties(&draft.bytes(CHECKS)));
 }
 
 #[test]
 fn plan() {
-    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::plan::hold(&draft.bytes(PLANS)));
+    check!()
+        .with_type::<FuzzInput>()
+        .for_each(|draft| hikite_fuzz::plan::assert_properties(&draft.bytes(PLANS)));
 }
 
 #[test]
 fn line() {
     check!()
-        .with_type::<(Draft, Vec<u8>)>()
-        .for_each(|(draft, lengths)| hikite_fuzz::line::hold(&draft.bytes(LINES), lengths));
+        .with_type::<(FuzzInput, Vec<u8>)>()
+        .for_each(|(draft, lengths)| hikite_fuzz::line::assert_properties(&draft.bytes(LINES), lengths));
 }
 
 #[test]
 fn sse() {
     check!()
-        .with_type::<(Draft, Vec<u8>)>()
-        .for_each(|(draft, lengths)| hikite_fuzz::sse::hold(&draft.bytes(STREAMS), lengths));
+        .with_type::<(FuzzInput, Vec<u8>)>()
+        .for_each(|(draft, lengths)| hikite_fuzz::sse::assert_properties(&draft.bytes(STREAMS), lengths));
 }
 
 #[test]
 fn config() {
-    check!().with_type::<Draft>().for_each(|draft| {
-        hikite_fuzz::config::hold(&String::from_utf8_lossy(&draft.bytes(CONFIGS)));
+    check!().with_type::<FuzzInput>().for_each(|draft| {
+        hikite_fuzz::config::assert_properties(&String::from_utf8_lossy(&draft.bytes(CONFIGS)));
     });
 }
 
 #[test]
 fn toon() {
-    check!().with_type::<Draft>().for_each(|draft| hikite_fuzz::toon::hold(&draft.bytes(ANSWERS)));
+    check!()
+        .with_type::<FuzzInput>()
+        .for_each(|draft| hikite_fuzz::toon::assert_properties(&draft.bytes(ANSWERS)));
 }
 
 #[test]
 fn unedited_inputs_hold() {
     for text in CHECKS {
-        hikite_fuzz::check::hold(text.as_bytes());
+        hikite_fuzz::check::assert_properties(text.as_bytes());
     }
     for text in PLANS {
-        hikite_fuzz::plan::hold(text.as_bytes());
+        hikite_fuzz::plan::assert_properties(text.as_bytes());
     }
     MESSAGES.iter().chain(OBJECTS).for_each(|text| {
-        hikite_fuzz::message::hold(text.as_bytes());
-        hikite_fuzz::object::hold(text.as_bytes());
+        hikite_fuzz::message::assert_properties(text.as_bytes());
+        hikite_fuzz::object::assert_properties(text.as_bytes());
     });
-    ANSWERS.iter().chain(OBJECTS).chain(MESSAGES).for_each(|text| hikite_fuzz::toon::hold(text.as_bytes()));
+    ANSWERS
+        .iter()
+        .chain(OBJECTS)
+        .chain(MESSAGES)
+        .for_each(|text| hikite_fuzz::toon::assert_properties(text.as_bytes()));
     for text in LINES.iter().chain(STREAMS).chain(MESSAGES) {
         for length in 1..=64 {
-            hikite_fuzz::line::hold(text.as_bytes(), &[length]);
-            hikite_fuzz::sse::hold(text.as_bytes(), &[length]);
+            hikite_fuzz::line::assert_properties(text.as_bytes(), &[length]);
+            hikite_fuzz::sse::assert_properties(text.as_bytes(), &[length]);
         }
     }
-    CONFIGS.iter().chain(OBJECTS).chain(MESSAGES).for_each(|text| hikite_fuzz::config::hold(text));
+    CONFIGS
+        .iter()
+        .chain(OBJECTS)
+        .chain(MESSAGES)
+        .for_each(|text| hikite_fuzz::config::assert_properties(text));
 }
 
 /// A real input and the edits to apply to it.
 #[derive(Clone, Debug, TypeGenerator)]
-struct Draft {
+struct FuzzInput {
     seed: u8,
-    edits: Vec<Edit>,
+    edits: Vec<FuzzEdit>,
 }
 
 /// An edit of the input. Positions wrap around at the end.
 #[derive(Clone, Debug, TypeGenerator)]
-enum Edit {
+enum FuzzEdit {
     Replace { at: u16, byte: u8 },
     Remove { at: u16, length: u8 },
     Insert { at: u16, word: u8 },
@@ -92,7 +110,7 @@ enum Edit {
     Truncate { at: u16 },
 }
 
-impl Draft {
+impl FuzzInput {
     fn bytes(&self, seeds: &[&str]) -> Vec<u8> {
         let mut bytes = pick(seeds, self.seed).as_bytes().to_vec();
         // More edits would leave nothing of the input.
@@ -103,7 +121,7 @@ impl Draft {
     }
 }
 
-impl Edit {
+impl FuzzEdit {
     fn apply(&self, bytes: &mut Vec<u8>, seeds: &[&str]) {
         let place = |at: u16, length: u8| {
             let start = usize::from(at) % (bytes.len() + 1);

@@ -4,29 +4,29 @@
 use crate::json::{Object, Raw};
 
 /// Returns the `annotations` object of a tool definition, empty if there is none.
-pub fn of_definition(definition: &Raw) -> Object {
+pub fn from_definition(definition: &Raw) -> Object {
     definition.object().and_then(|tool| tool.get("annotations")?.object()).unwrap_or_default()
 }
 
 /// Returns the default annotations of a tool that sends requests with this HTTP method.
-pub fn of_method(method: &str) -> Object {
-    let promise: &[&str] = match method.to_ascii_uppercase().as_str() {
+pub fn from_method(method: &str) -> Object {
+    let hints: &[&str] = match method.to_ascii_uppercase().as_str() {
         "GET" | "HEAD" => &["readOnlyHint"],
         "PUT" => &["idempotentHint"],
         "DELETE" => &["idempotentHint", "destructiveHint"],
         _ => &[],
     };
-    promise.iter().fold(Object::default(), |all, hint| all.with(hint, Raw::of(&true)))
+    hints.iter().fold(Object::default(), |all, hint| all.with(hint, Raw::of(&true)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of_method;
-    use crate::about::Promise;
+    use super::from_method;
+    use crate::call_policy::ToolHints;
 
     #[track_caller]
     fn check(method: &str, read_only: bool, idempotent: bool) {
-        assert_eq!(Promise::of(&of_method(method)), Promise { read_only, idempotent }, "{method}");
+        assert_eq!(ToolHints::of(&from_method(method)), ToolHints { read_only, idempotent }, "{method}");
     }
 
     #[test]

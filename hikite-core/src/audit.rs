@@ -21,7 +21,7 @@ const TEXT_BYTES: usize = 640;
 /// never recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub struct AuditRecord {
     /// Start time in milliseconds since the Unix epoch.
     pub at: u64,
     /// `call`, `read`, `subscribe`, `prompt`, `complete`, `task`, `search`, `admin`, `lost` or `trim`.
@@ -114,7 +114,7 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-impl Record {
+impl AuditRecord {
     /// Returns the JSON text of the record, exactly as it is stored, hashed and shown.
     pub fn text(&self, seq: u64) -> String {
         let mut text = Vec::with_capacity(TEXT_BYTES);
@@ -137,15 +137,15 @@ impl Record {
 }
 
 /// Truncates a client-supplied text and replaces control characters, which databases and terminals reject.
-pub fn short(text: &str) -> String {
+pub fn printable_excerpt(text: &str) -> String {
     if text.len() <= TEXT_CHARS && text.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(TEXT_CHARS).map(plain).collect();
-    if text.len() > short.len() && text.chars().nth(TEXT_CHARS).is_some() {
-        short.push('…');
+    let mut printable_excerpt: String = text.chars().take(TEXT_CHARS).map(plain).collect();
+    if text.len() > printable_excerpt.len() && text.chars().nth(TEXT_CHARS).is_some() {
+        printable_excerpt.push('…');
     }
-    short
+    printable_excerpt
 }
 
 fn plain(char: char) -> char {
@@ -171,7 +171,7 @@ pub const COLUMNS: [(&str, &str); 8] = [
 
 /// The end of an audit chain: the last sequence number and hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chain {
+pub struct AuditChain {
     pub seq: u64,
     /// Hash of the last record; empty before the first.
     pub hash: String,
@@ -179,24 +179,24 @@ pub struct Chain {
 
 /// The first record at which a chain does not verify.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct ChainBreak {
     pub seq: u64,
     pub problem: String,
 }
 
-impl Broken {
+impl ChainBreak {
     pub fn new(seq: u64, problem: impl Into<String>) -> Self {
         Self { seq, problem: problem.into() }
     }
 }
 
-impl Chain {
+impl AuditChain {
     pub fn new(seq: u64, hash: impl Into<String>) -> Self {
         Self { seq, hash: hash.into() }
     }
 
     /// Appends a record, updates the chain's hash, and returns the record's text.
-    pub fn append(&mut self, record: &Record) -> String {
+    pub fn append(&mut self, record: &AuditRecord) -> String {
         self.seq += 1;
         let text = record.text(self.seq);
         self.hash = link(&self.hash, &text);
@@ -204,13 +204,13 @@ impl Chain {
     }
 
     /// Verifies the next record against its hash and sequence number, and returns its members.
-    pub fn follow(&mut self, seq: u64, record: &str, hash: &str) -> Result<Object, Broken> {
+    pub fn follow(&mut self, seq: u64, record: &str, hash: &str) -> Result<Object, ChainBreak> {
         let expected = self.seq + 1;
         if seq != expected {
             let problem = if seq > expected { "it is missing" } else { "a second record has this number" };
-            return Err(Broken::new(expected.min(seq), problem));
+            return Err(ChainBreak::new(expected.min(seq), problem));
         }
-        let wrong = |problem: &str| Err(Broken::new(seq, problem));
+        let wrong = |problem: &str| Err(ChainBreak::new(seq, problem));
         if link(&self.hash, record) != hash {
             return wrong("its hash is not that of its text and the hash before it");
         }
@@ -238,12 +238,18 @@ fn link(before: &str, record: &str) -> String {
 mod tests {
     use super::*;
 
-    fn record(what: &str) -> Record {
-        Record { at: 5, kind: "call", outcome: "ok", what: short(what), ..Record::default() }
+    fn record(what: &str) -> AuditRecord {
+        AuditRecord {
+            at: 5,
+            kind: "call",
+            outcome: "ok",
+            what: printable_excerpt(what),
+            ..AuditRecord::default()
+        }
     }
 
-    fn chain(count: u64) -> (Vec<(u64, String, String)>, Chain) {
-        let mut chain = Chain::new(0, "");
+    fn chain(count: u64) -> (Vec<(u64, String, String)>, AuditChain) {
+        let mut chain = AuditChain::new(0, "");
         let rows = (0..count).map(|n| {
             let text = chain.append(&record(&format!("m:{n}")));
             (chain.seq, text, chain.hash.clone())
@@ -251,8 +257,8 @@ mod tests {
         (rows.collect(), chain)
     }
 
-    fn walk(rows: &[(u64, String, String)]) -> Result<Chain, Broken> {
-        let mut chain = Chain::new(0, "");
+    fn walk(rows: &[(u64, String, String)]) -> Result<AuditChain, ChainBreak> {
+        let mut chain = AuditChain::new(0, "");
         for (seq, text, hash) in rows {
             chain.follow(*seq, text, hash)?;
         }
@@ -265,7 +271,7 @@ mod tests {
             record("m:t").text(7),
             r#"{"seq":7,"at":5,"kind":"call","decision":"","outcome":"ok","what":"m:t","ms":0.0}"#
         );
-        let whole = Record { bytes_in: 3, bytes_out: 6, results: Some(0), ..record("x") }.with_tokens();
+        let whole = AuditRecord { bytes_in: 3, bytes_out: 6, results: Some(0), ..record("x") }.with_tokens();
         assert!(
             whole.text(1).ends_with(r#""bytesIn":3,"bytesOut":6,"tokensEstimated":3,"results":0}"#),
             "{}",
@@ -275,9 +281,9 @@ mod tests {
 
     #[test]
     fn text_of_a_client_is_short_and_plain() {
-        assert_eq!(short("a\0b\nc\u{1b}[0m"), "a\u{fffd}b\u{fffd}c\u{fffd}[0m");
-        assert_eq!(short(&"é".repeat(200)), "é".repeat(200));
-        assert_eq!(short(&"é".repeat(201)), "é".repeat(200) + "…");
+        assert_eq!(printable_excerpt("a\0b\nc\u{1b}[0m"), "a\u{fffd}b\u{fffd}c\u{fffd}[0m");
+        assert_eq!(printable_excerpt(&"é".repeat(200)), "é".repeat(200));
+        assert_eq!(printable_excerpt(&"é".repeat(201)), "é".repeat(200) + "…");
     }
 
     #[test]
@@ -313,7 +319,7 @@ mod tests {
     fn what_is_missing_moved_or_doubled_is_named() {
         let (rows, _) = chain(4);
         let broken = |rows: &[(u64, String, String)]| walk(rows).expect_err("broken");
-        assert_eq!(broken(&[rows[0].clone(), rows[2].clone()]), Broken::new(2, "it is missing"));
+        assert_eq!(broken(&[rows[0].clone(), rows[2].clone()]), ChainBreak::new(2, "it is missing"));
         assert_eq!(broken(&[rows[0].clone(), rows[0].clone()]).seq, 1);
         let swapped: Vec<_> = rows
             .iter()

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct BreakerPolicy {
     /// Consecutive failures that open the breaker; zero disables it.
     pub failures: u32,
     /// First pause; it doubles each time a probe fails.
@@ -14,7 +14,7 @@ pub struct Rule {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum CircuitState {
     /// All calls pass.
     Closed,
     /// No call passes until the pause is over.
@@ -23,12 +23,12 @@ pub enum State {
     HalfOpen,
 }
 
-impl State {
+impl CircuitState {
     pub const ALL: [Self; 3] = [Self::Closed, Self::Open, Self::HalfOpen];
 
     /// Returns the more restrictive of the two states.
     #[must_use]
-    pub fn worse(self, other: Self) -> Self {
+    pub fn stricter(self, other: Self) -> Self {
         let severity = |state: Self| match state {
             Self::Closed => 0,
             Self::HalfOpen => 1,
@@ -48,8 +48,8 @@ impl State {
 
 /// Permission for one call, handed back with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pass {
-    Plain,
+pub enum BreakerPermit {
+    Regular,
     /// The single call that tests whether the source has recovered.
     Probe,
 }
@@ -67,35 +67,35 @@ pub struct Breaker {
 
 impl Breaker {
     /// Admits a call, or returns the time until the next call may pass.
-    pub fn enter(&mut self, now: Duration) -> Result<Pass, Duration> {
+    pub fn admit(&mut self, now: Duration) -> Result<BreakerPermit, Duration> {
         match self.until {
-            None => Ok(Pass::Plain),
+            None => Ok(BreakerPermit::Regular),
             Some(until) if now < until => Err(until.saturating_sub(now)),
             Some(_) if self.probing => Err(Duration::ZERO),
             Some(_) => {
                 self.probing = true;
-                Ok(Pass::Probe)
+                Ok(BreakerPermit::Probe)
             }
         }
     }
 
     /// Returns the time until the next call may pass, without claiming the probe; `None` if a call would pass now.
-    pub fn refuses(&self, now: Duration) -> Option<Duration> {
+    pub fn retry_after(&self, now: Duration) -> Option<Duration> {
         let rest = self.until?.saturating_sub(now);
         (self.probing || !rest.is_zero()).then_some(rest)
     }
 
     /// Records that the source answered, with whatever result.
-    pub fn succeeded(&mut self, pass: Pass) {
+    pub fn succeeded(&mut self, permit: BreakerPermit) {
         // A call sent before the breaker opened says nothing about the current state.
-        if pass == Pass::Probe || self.until.is_none() {
+        if permit == BreakerPermit::Probe || self.until.is_none() {
             *self = Self::default();
         }
     }
 
     /// Records that the source did not answer, or reported that it cannot. `random` is between 0 and 1.
-    pub fn failed(&mut self, rule: Rule, pass: Pass, now: Duration, random: f64) {
-        if pass == Pass::Plain && self.until.is_some() {
+    pub fn failed(&mut self, rule: BreakerPolicy, permit: BreakerPermit, now: Duration, random: f64) {
+        if permit == BreakerPermit::Regular && self.until.is_some() {
             return;
         }
         self.failures = self.failures.saturating_add(1);
@@ -110,17 +110,17 @@ impl Breaker {
     }
 
     /// Records that a call ended without an outcome. A probe becomes available again.
-    pub fn left(&mut self, pass: Pass) {
-        if pass == Pass::Probe {
+    pub fn abandoned(&mut self, permit: BreakerPermit) {
+        if permit == BreakerPermit::Probe {
             self.probing = false;
         }
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> CircuitState {
         match self.until {
-            None => State::Closed,
-            Some(_) if self.probing => State::HalfOpen,
-            Some(_) => State::Open,
+            None => CircuitState::Closed,
+            Some(_) if self.probing => CircuitState::HalfOpen,
+            Some(_) => CircuitState::Open,
         }
     }
 }
@@ -129,8 +129,8 @@ impl Breaker {
 mod tests {
     use super::*;
 
-    const RULE: Rule =
-        Rule { failures: 3, pause: Duration::from_secs(5), longest_pause: Duration::from_secs(15) };
+    const RULE: BreakerPolicy =
+        BreakerPolicy { failures: 3, pause: Duration::from_secs(5), longest_pause: Duration::from_secs(15) };
 
     fn at(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -139,8 +139,8 @@ mod tests {
     fn opened() -> Breaker {
         let mut breaker = Breaker::default();
         for _ in 0..3 {
-            let pass = breaker.enter(at(0)).expect("closed");
-            breaker.failed(RULE, pass, at(0), 1.0);
+            let permit = breaker.admit(at(0)).expect("closed");
+            breaker.failed(RULE, permit, at(0), 1.0);
         }
         breaker
     }
@@ -149,28 +149,31 @@ mod tests {
     fn it_opens_after_failures_in_a_row_and_not_before() {
         let mut breaker = Breaker::default();
         for _ in 0..10 {
-            breaker.failed(RULE, Pass::Plain, at(0), 1.0);
-            breaker.failed(RULE, Pass::Plain, at(0), 1.0);
-            assert_eq!(breaker.enter(at(0)), Ok(Pass::Plain));
-            breaker.succeeded(Pass::Plain);
+            breaker.failed(RULE, BreakerPermit::Regular, at(0), 1.0);
+            breaker.failed(RULE, BreakerPermit::Regular, at(0), 1.0);
+            assert_eq!(breaker.admit(at(0)), Ok(BreakerPermit::Regular));
+            breaker.succeeded(BreakerPermit::Regular);
         }
-        assert_eq!(breaker.state(), State::Closed);
+        assert_eq!(breaker.state(), CircuitState::Closed);
         let mut breaker = opened();
-        assert_eq!(breaker.state(), State::Open);
-        assert_eq!(breaker.enter(at(2)), Err(at(3)));
-        assert_eq!(breaker.refuses(at(2)), Some(at(3)));
+        assert_eq!(breaker.state(), CircuitState::Open);
+        assert_eq!(breaker.admit(at(2)), Err(at(3)));
+        assert_eq!(breaker.retry_after(at(2)), Some(at(3)));
     }
 
     #[test]
     fn one_probe_passes_and_closes_it() {
         let mut breaker = opened();
-        assert_eq!(breaker.refuses(at(5)), None);
-        assert_eq!(breaker.enter(at(5)), Ok(Pass::Probe));
-        assert_eq!(breaker.state(), State::HalfOpen);
-        assert_eq!(breaker.enter(at(5)), Err(at(0)), "only one");
-        assert_eq!(breaker.refuses(at(5)), Some(at(0)));
-        breaker.succeeded(Pass::Probe);
-        assert_eq!((breaker.state(), breaker.enter(at(5))), (State::Closed, Ok(Pass::Plain)));
+        assert_eq!(breaker.retry_after(at(5)), None);
+        assert_eq!(breaker.admit(at(5)), Ok(BreakerPermit::Probe));
+        assert_eq!(breaker.state(), CircuitState::HalfOpen);
+        assert_eq!(breaker.admit(at(5)), Err(at(0)), "only one");
+        assert_eq!(breaker.retry_after(at(5)), Some(at(0)));
+        breaker.succeeded(BreakerPermit::Probe);
+        assert_eq!(
+            (breaker.state(), breaker.admit(at(5))),
+            (CircuitState::Closed, Ok(BreakerPermit::Regular))
+        );
     }
 
     #[test]
@@ -178,9 +181,9 @@ mod tests {
         let mut breaker = opened();
         let mut now = at(5);
         for pause in [10, 15, 15] {
-            let pass = breaker.enter(now).expect("a probe");
-            breaker.failed(RULE, pass, now, 1.0);
-            assert_eq!(breaker.enter(now), Err(at(pause)));
+            let permit = breaker.admit(now).expect("a probe");
+            breaker.failed(RULE, permit, now, 1.0);
+            assert_eq!(breaker.admit(now), Err(at(pause)));
             now += at(pause);
         }
     }
@@ -188,31 +191,31 @@ mod tests {
     #[test]
     fn a_probe_that_is_given_up_leaves_the_question_to_the_next() {
         let mut breaker = opened();
-        let pass = breaker.enter(at(5)).expect("a probe");
-        breaker.left(pass);
-        assert_eq!(breaker.enter(at(5)), Ok(Pass::Probe));
+        let permit = breaker.admit(at(5)).expect("a probe");
+        breaker.abandoned(permit);
+        assert_eq!(breaker.admit(at(5)), Ok(BreakerPermit::Probe));
     }
 
     #[test]
     fn what_was_sent_before_it_opened_changes_nothing() {
         let mut breaker = opened();
-        breaker.succeeded(Pass::Plain);
-        breaker.failed(RULE, Pass::Plain, at(4), 1.0);
-        breaker.left(Pass::Plain);
-        assert_eq!(breaker.enter(at(4)), Err(at(1)));
+        breaker.succeeded(BreakerPermit::Regular);
+        breaker.failed(RULE, BreakerPermit::Regular, at(4), 1.0);
+        breaker.abandoned(BreakerPermit::Regular);
+        assert_eq!(breaker.admit(at(4)), Err(at(1)));
     }
 
     #[test]
     fn the_pause_is_jittered_and_zero_failures_mean_never() {
         let mut breaker = Breaker::default();
         for _ in 0..3 {
-            breaker.failed(RULE, Pass::Plain, at(0), 0.0);
+            breaker.failed(RULE, BreakerPermit::Regular, at(0), 0.0);
         }
-        assert_eq!(breaker.enter(at(0)), Err(RULE.pause / 2));
+        assert_eq!(breaker.admit(at(0)), Err(RULE.pause / 2));
         let mut never = Breaker::default();
         for _ in 0..100 {
-            never.failed(Rule { failures: 0, ..RULE }, Pass::Plain, at(0), 1.0);
+            never.failed(BreakerPolicy { failures: 0, ..RULE }, BreakerPermit::Regular, at(0), 1.0);
         }
-        assert_eq!(never.state(), State::Closed);
+        assert_eq!(never.state(), CircuitState::Closed);
     }
 }

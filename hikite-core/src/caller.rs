@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::json::{Object, Raw};
 
 /// An authenticated subject. The holder of the local token and the user who runs `hikite stdio` are the owner.
@@ -26,7 +26,7 @@ impl Caller {
 
     /// Returns a caller with the default scopes and no project.
     pub fn named(subject: impl Into<Arc<str>>) -> Self {
-        Self { subject: subject.into(), project: None, scopes: Scopes::USUAL, token: None }
+        Self { subject: subject.into(), project: None, scopes: Scopes::DEFAULT, token: None }
     }
 
     /// Returns `true` if the caller may change shared state: tools, projects, tokens. Always `false` inside a project.
@@ -40,7 +40,7 @@ impl Caller {
     }
 
     /// Rejects a caller without the scope, before any lookup, so the error does not reveal what exists.
-    pub fn must_have(&self, scope: Scopes) -> Result<(), Error> {
+    pub fn require(&self, scope: Scopes) -> Result<(), Error> {
         if self.scopes.contains(scope) {
             return Ok(());
         }
@@ -49,19 +49,19 @@ impl Caller {
             Scopes::CALL => ("use tools, resources and prompts", "call"),
             _ => ("do this", "admin"),
         };
-        Err(Error::new(Kind::Authorization, format!("this caller may not {deed}"))
+        Err(Error::new(ErrorKind::Authorization, format!("this caller may not {deed}"))
             .hint(format!("it needs a token with the scope `{name}`")))
     }
 
     /// Returns this caller inside a project, with its scopes reduced to the default ones.
     #[must_use]
     pub fn within(&self, project: Arc<str>) -> Self {
-        let scopes = Scopes(self.scopes.0 & Scopes::USUAL.0);
+        let scopes = Scopes(self.scopes.0 & Scopes::DEFAULT.0);
         Self { project: Some(project), scopes, ..self.clone() }
     }
 
     /// Returns `true` if both authenticated as the same subject with the same token, in whatever project.
-    pub fn is_same_person(&self, other: &Self) -> bool {
+    pub fn has_same_credentials(&self, other: &Self) -> bool {
         self.subject == other.subject && self.token == other.token
     }
 }
@@ -78,7 +78,7 @@ impl Scopes {
     pub const CALL: Self = Self(2);
     pub const ADMIN: Self = Self(4);
     /// Default scopes of a token that names none.
-    pub const USUAL: Self = Self(3);
+    pub const DEFAULT: Self = Self(3);
     pub const ALL: Self = Self(7);
 
     pub fn contains(self, other: Self) -> bool {
@@ -118,7 +118,7 @@ pub struct SessionId(pub u64);
 pub struct Session {
     pub id: SessionId,
     pub caller: Caller,
-    pub abilities: Abilities,
+    pub client_capabilities: ClientCapabilities,
 }
 
 /// MCP extension for calls that continue after their response.
@@ -126,14 +126,14 @@ pub const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// Capabilities that the client declared: server-to-client requests it accepts, and extensions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Abilities {
+pub struct ClientCapabilities {
     pub sampling: Option<Raw>,
     pub elicitation: Option<Raw>,
     pub roots: Option<Raw>,
     pub extensions: Option<Raw>,
 }
 
-impl Abilities {
+impl ClientCapabilities {
     /// Reads a `ClientCapabilities` object; members of the wrong type count as absent.
     pub fn read(capabilities: &Object) -> Self {
         let ability = |name: &str| capabilities.get(name).filter(|value| value.is_object()).map(Raw::copied);
@@ -164,7 +164,7 @@ impl Abilities {
     }
 
     /// Returns `true` if the client declared this extension.
-    pub fn knows(&self, extension: &str) -> bool {
+    pub fn has_extension(&self, extension: &str) -> bool {
         self.extensions.as_ref().and_then(Raw::object).is_some_and(|all| all.get(extension).is_some())
     }
 
@@ -205,9 +205,9 @@ mod tests {
     #[test]
     fn nobody_administers_from_inside_a_project() {
         let inside = Caller::owner().within("work".into());
-        assert!(!inside.is_admin() && inside.must_have(Scopes::CALL).is_ok());
+        assert!(!inside.is_admin() && inside.require(Scopes::CALL).is_ok());
         assert!(!Caller { project: Some("work".into()), ..Caller::owner() }.is_admin());
-        assert!(inside.is_same_person(&Caller::owner()) && inside.parts() != Caller::owner().parts());
+        assert!(inside.has_same_credentials(&Caller::owner()) && inside.parts() != Caller::owner().parts());
         let reader = Caller { scopes: Scopes::READ, ..Caller::named("alice") };
         assert!(!reader.within("work".into()).scopes.contains(Scopes::CALL), "it gains nothing there");
     }

@@ -4,24 +4,24 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
-use crate::about::{About, Policy, Promise};
 use crate::annotation;
-use crate::category::{Category, CategoryRule, Entry};
-use crate::check::Checker;
-use crate::error::{Error, Kind};
+use crate::call_policy::{CallPolicy, ToolHints, ToolMetadata};
+use crate::category::{Category, CategoryEntry, CategoryRule};
+use crate::check::ArgumentChecker;
+use crate::error::{Error, ErrorKind};
 use crate::json::{Object, Raw};
-use crate::keeper::Keeper;
 use crate::key::ToolKey;
-use crate::listing::{Item, ListKind, Listing};
-use crate::name::{self, NameLength, Names};
-use crate::narrow::Given;
-use crate::offer::{HeldTool, Offer};
+use crate::listing::{ListItem, ListKind, Listing};
+use crate::name::{self, DirectNames, NameLength};
+use crate::offer::{HeldTool, ModuleOffer};
+use crate::origin::ConfigOrigin;
 use crate::permission::Permissions;
 use crate::pin::Pinning;
+use crate::restrict::CatalogInput;
 use crate::risk::Risk;
-use crate::selection::{Argument, Override, Selection};
-use crate::source::{Source, State};
-use crate::switch::{self, Off, Switches};
+use crate::source::{Source, SourceState};
+use crate::switch::{self, DisabledReason, Switches};
+use crate::tool_selection::{Override, PresetArgument, Selection};
 
 /// A configured module and the source that provides its tools.
 #[derive(Clone, Debug)]
@@ -31,15 +31,15 @@ pub struct ModuleRule {
     pub selection: Arc<Selection>,
     pub source: Arc<dyn Source>,
     /// Metadata of registered tools, by the source's own tool names.
-    pub about: Arc<HashMap<Arc<str>, Arc<About>>>,
+    pub about: Arc<HashMap<Arc<str>, Arc<ToolMetadata>>>,
     /// `true` for modules of registered tools, which can change at run time.
     pub registered: bool,
     /// Origin of the configuration, which decides who may change the module.
-    pub keeper: Keeper,
+    pub origin: ConfigOrigin,
     /// Call policy of the module's tools, unless an override sets one.
-    pub policy: Policy,
+    pub policy: CallPolicy,
     /// Call policy for reading the module's resources.
-    pub resources: Policy,
+    pub resources: CallPolicy,
     /// Treatment of tools that nobody has approved.
     pub pins: Pinning,
 }
@@ -54,9 +54,9 @@ impl ModuleRule {
             source,
             about: Arc::default(),
             registered: false,
-            keeper: Keeper::File,
-            policy: Policy::default(),
-            resources: Policy::default(),
+            origin: ConfigOrigin::File,
+            policy: CallPolicy::default(),
+            resources: CallPolicy::default(),
             pins: Pinning::Off,
         }
     }
@@ -69,7 +69,7 @@ pub struct Module {
     pub source: Arc<dyn Source>,
     pub listing: Option<Arc<Listing>>,
     pub registered: bool,
-    pub keeper: Keeper,
+    pub origin: ConfigOrigin,
     pub selection: Arc<Selection>,
     pub tools: Vec<Tool>,
     /// Tools hidden until somebody approves them.
@@ -79,9 +79,9 @@ pub struct Module {
     /// Names in the module's selection that its tool list does not have.
     pub unresolved: Vec<Arc<str>>,
     /// Call policy of the module's tools, unless an override sets one.
-    pub policy: Policy,
+    pub policy: CallPolicy,
     /// Call policy for reading the module's resources.
-    pub resources: Policy,
+    pub resources: CallPolicy,
     /// `true` if the module lacks an account: it is named, but not listed among the usable modules.
     pub needs_login: bool,
 }
@@ -92,25 +92,25 @@ pub struct Tool {
     /// Name after the module's override.
     pub name: Arc<str>,
     /// Names on the `direct` surface.
-    pub direct: Names,
+    pub direct: DirectNames,
     /// Definition under `name`.
     pub definition: Raw,
-    pub arguments: Arc<[Argument]>,
-    pub about: Arc<About>,
-    pub promise: Promise,
+    pub arguments: Arc<[PresetArgument]>,
+    pub about: Arc<ToolMetadata>,
+    pub hints: ToolHints,
     /// Risk according to the source's own annotations, unaffected by overrides.
     pub risk: Risk,
-    pub policy: Policy,
+    pub policy: CallPolicy,
     /// Definition as the source sent it.
     pub original: Raw,
-    pub checker: Arc<Checker>,
+    pub checker: Arc<ArgumentChecker>,
     /// Reason why the tool cannot be called outside a category; `None` if it can.
-    pub off: Option<Off>,
+    pub disabled_reason: Option<DisabledReason>,
 }
 
 impl Tool {
     pub fn is_enabled(&self) -> bool {
-        self.off.is_none()
+        self.disabled_reason.is_none()
     }
 
     pub fn direct_definition(&self, length: NameLength) -> Raw {
@@ -123,8 +123,8 @@ impl Tool {
 pub struct Prompt {
     pub module: usize,
     /// The prompt as its source sent it.
-    pub item: Item,
-    pub direct: Names,
+    pub item: ListItem,
+    pub direct: DirectNames,
 }
 
 impl Prompt {
@@ -138,7 +138,7 @@ pub struct Catalog {
     pub modules: Vec<Module>,
     pub categories: Vec<Category>,
     pub prompts: Vec<Prompt>,
-    given: Arc<Given>,
+    input: Arc<CatalogInput>,
     by_direct_name: HashMap<Arc<str>, (usize, usize)>,
     by_key: HashMap<ToolKey, (usize, usize)>,
     by_uri: HashMap<Arc<str>, usize>,
@@ -152,19 +152,19 @@ impl Catalog {
         switches: &Switches,
         before: &Self,
     ) -> Self {
-        let offers = modules.iter().cloned().map(Offer::whole).collect();
+        let offers = modules.iter().cloned().map(ModuleOffer::whole).collect();
         Self::of(offers, categories, switches, before)
     }
 
     /// Builds a catalog from offers whose unapproved tools are already held back.
     pub fn of(
-        offers: Vec<Offer>,
+        offers: Vec<ModuleOffer>,
         categories: &[Arc<CategoryRule>],
         switches: &Switches,
         before: &Self,
     ) -> Self {
         Self::make(
-            Given {
+            CatalogInput {
                 modules: offers,
                 categories: categories.to_vec(),
                 switches: switches.clone(),
@@ -176,40 +176,40 @@ impl Catalog {
 
     /// Returns the catalog with the offers of some modules replaced.
     #[must_use]
-    pub fn with_offers(&self, offers: &[Offer]) -> Self {
-        let mut given = Given::clone(&self.given);
-        for module in &mut given.modules {
+    pub fn with_offers(&self, offers: &[ModuleOffer]) -> Self {
+        let mut input = CatalogInput::clone(&self.input);
+        for module in &mut input.modules {
             if let Some(offer) = offers.iter().find(|offer| offer.rule.name == module.rule.name) {
                 *module = offer.clone();
             }
         }
-        Self::make(given, self)
+        Self::make(input, self)
     }
 
     /// Returns the rules that the modules were built from.
     pub fn rules(&self) -> impl Iterator<Item = &ModuleRule> {
-        self.given.modules.iter().map(|offer| &offer.rule)
+        self.input.modules.iter().map(|offer| &offer.rule)
     }
 
     /// Returns the catalog restricted to what `permissions` allow.
     #[must_use]
-    pub fn narrowed(&self, permissions: &Arc<Permissions>) -> Self {
-        Self::make(self.given.narrowed(permissions, self), self)
+    pub fn restricted(&self, permissions: &Arc<Permissions>) -> Self {
+        Self::make(self.input.restricted(permissions, self), self)
     }
 
-    fn make(given: Given, before: &Self) -> Self {
+    fn make(input: CatalogInput, before: &Self) -> Self {
         let mut modules: Vec<Module> =
-            given.modules.iter().map(|offer| Module::read(offer, &given, before)).collect();
+            input.modules.iter().map(|offer| Module::read(offer, &input, before)).collect();
         let resolved =
-            given.categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules, &given));
-        let mut categories: Vec<Category> = resolved.filter(|category| given.shows(category)).collect();
-        switch::off_by_categories(&mut modules, &categories);
-        switch::off_for_want(&mut modules);
-        switch::off_in_categories(&mut categories, &modules);
-        hide_what_categories_hide(&mut modules, &categories);
+            input.categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules, &input));
+        let mut categories: Vec<Category> = resolved.filter(|category| input.shows(category)).collect();
+        switch::disable_by_category(&mut modules, &categories);
+        switch::disable_for_dependencies(&mut modules);
+        switch::disable_in_categories(&mut categories, &modules);
+        hide_arguments_hidden_in_categories(&mut modules, &categories);
         name_tools(&mut modules);
         let prompts = prompts(&modules);
-        let mut catalog = Self { prompts, modules, categories, given: Arc::new(given), ..Self::default() };
+        let mut catalog = Self { prompts, modules, categories, input: Arc::new(input), ..Self::default() };
         catalog.index();
         catalog
     }
@@ -252,12 +252,12 @@ impl Catalog {
                 uri.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
         };
-        let promises = |module: &&Module| {
+        let declares_skills = |module: &&Module| {
             let listing = module.listing.as_ref();
-            listing.is_some_and(|listing| ListKind::Skills.is_promised(&listing.capabilities))
+            listing.is_some_and(|listing| ListKind::Skills.is_declared(&listing.capabilities))
         };
         self.modules.iter().find(holds).or_else(|| {
-            let mut able = self.modules.iter().filter(promises);
+            let mut able = self.modules.iter().filter(declares_skills);
             let only = able.next().filter(|_| uri.starts_with("skill://"));
             only.filter(|_| able.next().is_none())
         })
@@ -270,7 +270,7 @@ impl Catalog {
     /// Returns the modules that were added, removed or changed; `None` if more than modules changed. A view that
     /// contains none of them is still valid.
     pub fn changed_modules(&self, before: &Self) -> Option<Vec<Arc<str>>> {
-        let (old, new) = (&before.given, &self.given);
+        let (old, new) = (&before.input, &self.input);
         let same_categories = old.categories.len() == new.categories.len()
             && old.categories.iter().zip(&new.categories).all(|(old, new)| Arc::ptr_eq(old, new));
         let earlier: HashMap<&str, usize> =
@@ -281,17 +281,17 @@ impl Catalog {
         if !same_categories || !places.is_sorted() {
             return None;
         }
-        let is_same = |at: usize, offer: &Offer| {
+        let is_same = |at: usize, offer: &ModuleOffer| {
             earlier.get(&*offer.rule.name).is_some_and(|then| {
-                old.modules[*then].is_like(offer)
+                old.modules[*then].is_equivalent(offer)
                     && before.modules[*then].needs_login == self.modules[at].needs_login
             })
         };
-        let name = |offer: &Offer| Arc::clone(&offer.rule.name);
+        let name = |offer: &ModuleOffer| Arc::clone(&offer.rule.name);
         let news = new.modules.iter().enumerate().filter(|(at, offer)| !is_same(*at, offer));
         let mut changed: Vec<Arc<str>> = news.map(|(_, offer)| name(offer)).collect();
         changed.extend(old.modules.iter().filter(|offer| !later.contains(&*offer.rule.name)).map(name));
-        changed.extend(switch::switched(&old.switches, &new.switches));
+        changed.extend(switch::switched_modules(&old.switches, &new.switches));
         Some(changed)
     }
 
@@ -300,8 +300,8 @@ impl Catalog {
         let tools: usize = self.modules.iter().map(|module| module.tools.len()).sum();
         let indexed = size_of::<(Arc<str>, (usize, usize))>() + size_of::<(ToolKey, (usize, usize))>();
         // Hash tables are at most seven eighths full and grow by doubling.
-        tools * (size_of::<Tool>() + size_of::<Item>() + 2 * indexed)
-            + self.modules.len() * (size_of::<Module>() + size_of::<Offer>() + size_of::<Listing>())
+        tools * (size_of::<Tool>() + size_of::<ListItem>() + 2 * indexed)
+            + self.modules.len() * (size_of::<Module>() + size_of::<ModuleOffer>() + size_of::<Listing>())
             + self.prompts.len() * size_of::<Prompt>()
             + self.by_uri.len() * 2 * size_of::<(Arc<str>, usize)>()
     }
@@ -330,37 +330,37 @@ impl Module {
     }
 
     /// Returns `true` if the login state of the source is unchanged since the catalog was built.
-    pub fn is_logged_in_as_before(&self) -> bool {
+    pub fn is_login_state_unchanged(&self) -> bool {
         self.needs_login == needs_login(&*self.source)
     }
 
     /// Returns the error for a module whose source has not returned its lists yet.
-    pub fn why_untold(&self) -> Error {
+    pub fn unlisted_error(&self) -> Error {
         let message = match self.source.state() {
-            State::Failing { reason, .. } => reason,
-            State::NeedsLogin { .. } => {
-                let error = Error::new(Kind::AccountRequired, format!("`{}` needs a login", self.name));
-                return match self.source.advice() {
-                    Some(advice) => error.hint(advice),
+            SourceState::Failing { reason, .. } => reason,
+            SourceState::NeedsLogin { .. } => {
+                let error = Error::new(ErrorKind::AccountRequired, format!("`{}` needs a login", self.name));
+                return match self.source.login_hint() {
+                    Some(login_hint) => error.hint(login_hint),
                     None => error,
                 };
             }
             _ => format!("the server `{}` has not told what it offers", self.name),
         };
-        Error::new(Kind::UpstreamUnavailable, message)
+        Error::new(ErrorKind::UpstreamUnavailable, message)
             .hint("try again in a moment, or use another module; `hikite doctor` tells the reason")
     }
 
-    fn read(offer: &Offer, given: &Given, before: &Catalog) -> Self {
-        let Offer { rule, listing, held } = offer;
+    fn read(offer: &ModuleOffer, input: &CatalogInput, before: &Catalog) -> Self {
+        let ModuleOffer { rule, listing, held } = offer;
         let held: Vec<HeldTool> = held.iter().map(|held| HeldTool::read(rule, held)).collect();
         let items = listing.as_ref().map_or(&[][..], |listing| &listing.tools);
         let unresolved = rule
             .selection
             .written()
-            .filter(|name| listing.is_some() && !items.iter().any(|i| name.means(&rule.name, &i.name)))
-            .filter(|name| !held.iter().any(|held| held.is_meant(name)))
-            .filter(|name| given.may_name(&rule.name, &name.tool))
+            .filter(|name| listing.is_some() && !items.iter().any(|i| name.matches(&rule.name, &i.name)))
+            .filter(|name| !held.iter().any(|held| held.matches(name)))
+            .filter(|name| input.may_mention(&rule.name, &name.tool))
             .map(|name| Arc::clone(&name.tool))
             .collect();
         Self {
@@ -368,8 +368,8 @@ impl Module {
             description: description(rule, listing.as_deref()),
             source: Arc::clone(&rule.source),
             registered: rule.registered,
-            keeper: rule.keeper,
-            tools: items.iter().map(|item| Tool::read(rule, item, &given.switches, before)).collect(),
+            origin: rule.origin,
+            tools: items.iter().map(|item| Tool::read(rule, item, &input.switches, before)).collect(),
             listing: listing.clone(),
             held,
             pins: rule.pins,
@@ -383,7 +383,7 @@ impl Module {
 }
 
 impl Tool {
-    fn read(rule: &ModuleRule, item: &Item, switches: &Switches, before: &Catalog) -> Self {
+    fn read(rule: &ModuleRule, item: &ListItem, switches: &Switches, before: &Catalog) -> Self {
         let key = ToolKey::new(Arc::clone(&rule.name), Arc::clone(&item.name));
         let known = before.tool_by_key(&key).filter(|tool| tool.original == item.raw);
         let change = rule.selection.override_of(&rule.name, &item.name);
@@ -392,42 +392,48 @@ impl Tool {
             .map_or_else(|| Arc::clone(&item.name), Arc::from);
         let allowed =
             rule.selection.selects(&rule.name, &item.name) && change.is_none_or(|change| change.enabled);
-        let about = rule.about.get(&item.name).unwrap_or(&NOTHING_SAID).clone();
+        let about = rule.about.get(&item.name).unwrap_or(&NO_METADATA).clone();
         let switched_off = switches.get(&key) == Some(&false);
-        let (promise, risk) = known.map_or_else(
+        let (hints, risk) = known.map_or_else(
             || {
-                let annotations = annotation::of_definition(&item.raw);
-                (Promise::of(&annotations), Risk::of(&annotations))
+                let annotations = annotation::from_definition(&item.raw);
+                (ToolHints::of(&annotations), Risk::of(&annotations))
             },
-            |tool| (tool.promise, tool.risk),
+            |tool| (tool.hints, tool.risk),
         );
         Self {
             key,
-            direct: Names::plain(&name),
+            direct: DirectNames::plain(&name),
             name,
             definition: change.map_or_else(|| item.raw.clone(), |change| change.apply(&item.raw)),
             arguments: match change {
                 Some(change) if !change.arguments.is_empty() => change.arguments.as_slice().into(),
                 _ => Arc::clone(&NO_ARGUMENTS),
             },
-            promise,
+            hints,
             risk,
             policy: change.map(|change| change.policy).unwrap_or_default().or(about.policy).or(rule.policy),
             about,
-            checker: known
-                .map_or_else(|| Arc::new(Checker::new(schema_of(&item.raw))), |t| Arc::clone(&t.checker)),
+            checker: known.map_or_else(
+                || Arc::new(ArgumentChecker::new(schema_of(&item.raw))),
+                |t| Arc::clone(&t.checker),
+            ),
             original: item.raw.clone(),
-            off: if allowed { switched_off.then_some(Off::Switch) } else { Some(Off::File) },
+            disabled_reason: if allowed {
+                switched_off.then_some(DisabledReason::Switch)
+            } else {
+                Some(DisabledReason::File)
+            },
         }
     }
 }
 
 /// Shared default: nearly all tools have no metadata, and every view repeats them.
-static NOTHING_SAID: LazyLock<Arc<About>> = LazyLock::new(Arc::default);
-static NO_ARGUMENTS: LazyLock<Arc<[Argument]>> = LazyLock::new(|| [].into());
+static NO_METADATA: LazyLock<Arc<ToolMetadata>> = LazyLock::new(Arc::default);
+static NO_ARGUMENTS: LazyLock<Arc<[PresetArgument]>> = LazyLock::new(|| [].into());
 
 fn needs_login(source: &dyn Source) -> bool {
-    matches!(source.state(), State::NeedsLogin { .. })
+    matches!(source.state(), SourceState::NeedsLogin { .. })
 }
 
 /// Returns the `inputSchema` of a tool definition.
@@ -446,19 +452,20 @@ fn description(rule: &ModuleRule, listing: Option<&Listing>) -> String {
 }
 
 /// Hides an argument outside categories if every category that shows the tool hides it.
-fn hide_what_categories_hide(modules: &mut [Module], categories: &[Category]) {
-    let mut entries: HashMap<&ToolKey, Vec<&Entry>> = HashMap::new();
+fn hide_arguments_hidden_in_categories(modules: &mut [Module], categories: &[Category]) {
+    let mut entries: HashMap<&ToolKey, Vec<&CategoryEntry>> = HashMap::new();
     for entry in categories.iter().flat_map(Category::enabled) {
         entries.entry(&entry.key).or_default().push(entry);
     }
     for tool in modules.iter_mut().flat_map(|module| &mut module.tools) {
         let Some([first, others @ ..]) = entries.get(&tool.key).map(Vec::as_slice) else { continue };
-        let hides = |entry: &Entry, name: &str| entry.arguments.iter().any(|a| a.hidden && a.name == name);
+        let hides =
+            |entry: &CategoryEntry, name: &str| entry.arguments.iter().any(|a| a.hidden && a.name == name);
         let everywhere = first.arguments.iter().filter(|argument| {
             let own = tool.arguments.iter().any(|own| own.hidden && own.name == argument.name);
             argument.hidden && !own && others.iter().all(|entry| hides(entry, &argument.name))
         });
-        let arguments: Vec<Argument> = everywhere.cloned().collect();
+        let arguments: Vec<PresetArgument> = everywhere.cloned().collect();
         if !arguments.is_empty() {
             tool.arguments = tool.arguments.iter().chain(&arguments).cloned().collect();
             tool.definition = Override { arguments, ..Override::default() }.apply(&tool.definition);

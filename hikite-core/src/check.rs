@@ -1,20 +1,20 @@
 //! Checks call arguments against the tool's schema, which is compiled once. Reports all violations at once and repairs
 //! unambiguous mistakes. Valid arguments keep their bytes.
 
-mod coerce;
-mod complain;
+mod coercion;
 mod document;
 mod draft;
 mod edit;
 mod fill;
+mod keyword;
 mod pattern;
 mod read;
+mod report;
 mod schema;
-mod shape;
 mod survey;
-mod unwrap;
 mod wildcard;
-mod work;
+mod work_estimate;
+mod wrapper;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -22,10 +22,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use crate::fault::Fault;
 use crate::json::Raw;
-use draft::Draft;
-use schema::Schema;
+use crate::violation::Violation;
+use draft::ArgumentDraft;
+use schema::CompiledSchema;
 
 /// Maximum rounds of repair: a coerced string may contain further values to coerce.
 const ROUNDS: usize = 4;
@@ -39,59 +39,59 @@ const COMPILE_COST_MIN: usize = 64 << 10;
 const TOO_MUCH: &str =
     "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
 
-const TOO_MUCH_BACK: &str = "the texts are too long for the tool's schema, which has a pattern that looks around or \
+const TOO_MUCH_BACKTRACKING: &str = "the texts are too long for the tool's schema, which has a pattern that looks around or \
      back; send fewer or shorter ones";
 
 /// Checks the arguments of one tool. Cheap to create: the first call compiles the schema.
-pub struct Checker {
+pub struct ArgumentChecker {
     source: Option<Raw>,
-    compiled: OnceLock<Result<Schema, String>>,
-    told: AtomicBool,
+    compiled: OnceLock<Result<CompiledSchema, String>>,
+    is_reported: AtomicBool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Checked {
+pub enum CheckOutcome {
     /// Relay the bytes as received.
     AsSent,
     /// Relay these bytes instead: unwrapped, coerced, or with defaults filled in.
     Changed(Raw),
 }
 
-impl Checker {
+impl ArgumentChecker {
     /// Takes the tool's `inputSchema`. A missing schema, or one that is not an object, accepts everything.
     pub fn new(schema: Option<Raw>) -> Self {
         Self {
             source: schema.filter(Raw::is_object),
             compiled: OnceLock::new(),
-            told: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
         }
     }
 
-    pub fn check(&self, arguments: Option<&Raw>) -> Result<Checked, Vec<Fault>> {
-        let Some(schema) = self.schema() else { return Ok(Checked::AsSent) };
-        let mut draft = Draft::read(arguments)?;
-        if !affords(schema, &draft) {
-            return Err(vec![Fault::new("", schema.too_much())]);
+    pub fn check(&self, arguments: Option<&Raw>) -> Result<CheckOutcome, Vec<Violation>> {
+        let Some(schema) = self.schema() else { return Ok(CheckOutcome::AsSent) };
+        let mut draft = ArgumentDraft::read(arguments)?;
+        if !is_affordable(schema, &draft) {
+            return Err(vec![Violation::new("", schema.too_much_message())]);
         }
         if passes(schema, &draft) {
             return Ok(finish(schema, draft));
         }
-        if let Some(opened) = unwrap::text(&draft) {
+        if let Some(opened) = wrapper::text(&draft) {
             draft = opened?;
         }
         let sent = draft.raw.clone();
-        let outcome = mend(schema, &mut draft);
-        if outcome == Mended::Yes {
+        let outcome = repair(schema, &mut draft);
+        if outcome == RepairOutcome::Yes {
             return Ok(finish(schema, draft));
         }
-        for mut inner in unwrap::wrappers(schema, sent) {
-            if mend(schema, &mut inner) == Mended::Yes {
+        for mut inner in wrapper::wrappers(schema, sent) {
+            if repair(schema, &mut inner) == RepairOutcome::Yes {
                 return Ok(finish(schema, inner));
             }
         }
-        let mut faults = complain::faults(schema, &draft.value);
-        if outcome == Mended::TooMany {
-            faults.push(Fault::new("", coerce::too_many(faults.len())));
+        let mut faults = report::faults(schema, &draft.value);
+        if outcome == RepairOutcome::TooMany {
+            faults.push(Violation::new("", coercion::too_many(faults.len())));
         }
         Err(faults)
     }
@@ -104,11 +104,11 @@ impl Checker {
 
     /// Checks arguments that contain unresolved references at the `filled` JSON Pointers. Reports only violations that
     /// no value of the references could fix.
-    pub fn check_template(&self, value: &Value, filled: &[String]) -> Result<(), Vec<Fault>> {
+    pub fn check_template(&self, value: &Value, filled: &[String]) -> Result<(), Vec<Violation>> {
         let Some(schema) = self.schema() else { return Ok(()) };
-        read::within_depth(value).map_err(|why| vec![Fault::new("", why)])?;
-        if !schema.affords(value, work::count(value)) {
-            return Err(vec![Fault::new("", schema.too_much())]);
+        read::within_depth(value).map_err(|why| vec![Violation::new("", why)])?;
+        if !schema.is_affordable(value, work_estimate::count(value)) {
+            return Err(vec![Violation::new("", schema.too_much_message())]);
         }
         if value.is_object() && schema.is_valid(value) {
             return Ok(());
@@ -134,8 +134,8 @@ impl Checker {
     }
 
     /// Returns the problem to the first caller only, so that it is logged once.
-    pub fn complaint(&self) -> Option<&str> {
-        self.problem().filter(|_| !self.told.swap(true, Ordering::Relaxed))
+    pub fn problem_once(&self) -> Option<&str> {
+        self.problem().filter(|_| !self.is_reported.swap(true, Ordering::Relaxed))
     }
 
     /// Compiles the schema now and returns its problem, if any.
@@ -144,55 +144,55 @@ impl Checker {
         self.problem()
     }
 
-    fn schema(&self) -> Option<&Schema> {
+    fn schema(&self) -> Option<&CompiledSchema> {
         let source = self.source.as_ref()?;
-        self.compiled.get_or_init(|| Schema::compile(source)).as_ref().ok()
+        self.compiled.get_or_init(|| CompiledSchema::compile(source)).as_ref().ok()
     }
 }
 
-impl fmt::Debug for Checker {
+impl fmt::Debug for ArgumentChecker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Checker").field("schema", &self.source).finish_non_exhaustive()
     }
 }
 
-fn passes(schema: &Schema, draft: &Draft) -> bool {
+fn passes(schema: &CompiledSchema, draft: &ArgumentDraft) -> bool {
     draft.value.is_object() && schema.is_valid(&draft.value)
 }
 
 /// Outcome of a repair.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mended {
+enum RepairOutcome {
     Yes,
     No,
     TooMany,
 }
 
 /// Coerces invalid values until the whole is valid or nothing is left to coerce.
-fn mend(schema: &Schema, draft: &mut Draft) -> Mended {
+fn repair(schema: &CompiledSchema, draft: &mut ArgumentDraft) -> RepairOutcome {
     for _ in 0..ROUNDS {
         if passes(schema, draft) {
-            return Mended::Yes;
+            return RepairOutcome::Yes;
         }
-        let Some(edits) = coerce::edits(schema, draft) else { return Mended::TooMany };
+        let Some(edits) = coercion::edits(schema, draft) else { return RepairOutcome::TooMany };
         if edits.is_empty() {
-            return Mended::No;
+            return RepairOutcome::No;
         }
         draft.apply(&edits);
         // Values unpacked from a string now count as well.
-        if !affords(schema, draft) {
-            return Mended::No;
+        if !is_affordable(schema, draft) {
+            return RepairOutcome::No;
         }
     }
-    if passes(schema, draft) { Mended::Yes } else { Mended::No }
+    if passes(schema, draft) { RepairOutcome::Yes } else { RepairOutcome::No }
 }
 
 /// Returns `true` if the check is affordable. Every value takes at least two bytes, with its comma.
-fn affords(schema: &Schema, draft: &Draft) -> bool {
-    schema.affords(&draft.value, draft.raw.bytes().len() / 2 + 1)
+fn is_affordable(schema: &CompiledSchema, draft: &ArgumentDraft) -> bool {
+    schema.is_affordable(&draft.value, draft.raw.bytes().len() / 2 + 1)
 }
 
-fn finish(schema: &Schema, mut draft: Draft) -> Checked {
+fn finish(schema: &CompiledSchema, mut draft: ArgumentDraft) -> CheckOutcome {
     fill::defaults(schema, &mut draft);
     draft.finish()
 }

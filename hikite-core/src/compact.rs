@@ -17,13 +17,13 @@ pub use shape::Shape;
 
 /// Format in which an answer is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum AnswerFormat {
     Compact,
     /// The answer as the tool returned it.
     Raw,
 }
 
-impl Format {
+impl AnswerFormat {
     pub const ALL: [(&'static str, Self); 2] = [("compact", Self::Compact), ("raw", Self::Raw)];
 
     pub fn parse(word: &str) -> Option<Self> {
@@ -40,14 +40,14 @@ impl Format {
 
 /// Encoding of a compact answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum TextFormat {
     Toon,
     Json,
     /// Plain text: Markdown, a file, a log.
     Text,
 }
 
-impl Form {
+impl TextFormat {
     pub fn name(self) -> &'static str {
         match self {
             Self::Toon => "toon",
@@ -58,9 +58,9 @@ impl Form {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactText {
     pub text: String,
-    pub form: Form,
+    pub form: TextFormat,
     /// Description of the omitted parts, for a model; `None` if nothing was omitted.
     pub left_out: Option<String>,
 }
@@ -70,7 +70,7 @@ pub const LEFT_OUT_BYTES: usize = 200;
 
 /// Encodes the value in at most `budget` bytes. A string stays as it is. Every omission is reported; columns that are
 /// empty (null, `""`, `[]`, `{}`) in all rows of a table are only named.
-pub fn compact(value: &Value, shape: Option<&Shape>, budget: usize) -> Compacted {
+pub fn compact(value: &Value, shape: Option<&Shape>, budget: usize) -> CompactText {
     let shaped = shape.and_then(|shape| Some((shape.apply(value)?, shape.hoists())));
     let (value, hoist) = shaped.as_ref().map_or((value, true), |(value, hoist)| (value, *hoist));
     match value {

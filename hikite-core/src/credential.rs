@@ -14,7 +14,7 @@ use crate::source::{BoxFuture, CallContext};
 pub struct Credential {
     /// Account that the credential belongs to. Renewing a token changes the secret, not this.
     pub account: Arc<str>,
-    pub scheme: Scheme,
+    pub scheme: AuthScheme,
     /// Credential after the scheme in the `Authorization` header.
     pub secret: Secret,
     /// Further attributes of the account, such as its site or workspace.
@@ -24,12 +24,12 @@ pub struct Credential {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
+pub enum AuthScheme {
     Bearer,
     Basic,
 }
 
-impl Scheme {
+impl AuthScheme {
     /// Returns the scheme as spelled in the header.
     pub fn word(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Scheme {
 /// Token endpoint of a provider.
 pub trait TokenEndpoint: Send + Sync + fmt::Debug {
     /// Sends a token request. Fails only if no usable response came back.
-    fn post(&self, request: TokenRequest) -> BoxFuture<'_, Result<TokenAnswer, Error>>;
+    fn post(&self, request: TokenRequest) -> BoxFuture<'_, Result<TokenResponse, Error>>;
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub struct TokenRequest {
 }
 
 #[derive(Clone, Debug)]
-pub struct TokenAnswer {
+pub struct TokenResponse {
     pub status: u16,
     pub body: Secret,
     /// `Retry-After` of the response.
@@ -64,7 +64,7 @@ pub struct TokenAnswer {
 }
 
 /// Provides the caller's credential for a provider. One provider can serve several modules.
-pub trait Exchanger: Send + Sync + fmt::Debug {
+pub trait CredentialProvider: Send + Sync + fmt::Debug {
     /// Returns `true` if any account with the provider exists.
     fn knows(&self, provider: &str) -> bool;
 
@@ -89,27 +89,31 @@ pub trait Exchanger: Send + Sync + fmt::Debug {
 
 /// Verifies a credential with one cheap request to its service.
 pub trait Verifier: Send + Sync + fmt::Debug {
-    fn verify<'a>(&'a self, provider: &'a str, credential: Arc<Credential>) -> BoxFuture<'a, Proof>;
+    fn verify<'a>(
+        &'a self,
+        provider: &'a str,
+        credential: Arc<Credential>,
+    ) -> BoxFuture<'a, CredentialVerdict>;
 }
 
 /// Outcome of a verification. Messages are the vendor's own, sanitized and truncated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Proof {
+pub enum CredentialVerdict {
     Accepted,
     /// The service rejected the credential.
     Refused(String),
     /// Unknown: the service was unreachable or failing.
     Unclear(String),
     /// No module defines a verification request.
-    NoProbe,
+    Unsupported,
 }
 
 /// A verifier without any verification requests.
 #[derive(Clone, Copy, Debug)]
-pub struct NoProbes;
+pub struct NoVerifier;
 
-impl Verifier for NoProbes {
-    fn verify<'a>(&'a self, _: &'a str, _: Arc<Credential>) -> BoxFuture<'a, Proof> {
-        Box::pin(std::future::ready(Proof::NoProbe))
+impl Verifier for NoVerifier {
+    fn verify<'a>(&'a self, _: &'a str, _: Arc<Credential>) -> BoxFuture<'a, CredentialVerdict> {
+        Box::pin(std::future::ready(CredentialVerdict::Unsupported))
     }
 }

@@ -11,7 +11,7 @@ use crate::json::{Object, Raw};
 mod page;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ErrorKind {
     ToolNotFound,
     ToolDisabled,
     ToolExecution,
@@ -35,19 +35,19 @@ pub enum Kind {
 
 /// The party that has to change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum FaultParty {
     Caller,
     Upstream,
     Gateway,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Face {
-    pub kind: Kind,
+pub struct ErrorDefinition {
+    pub kind: ErrorKind,
     pub code: &'static str,
     pub http: u16,
     pub rpc: i32,
-    pub fault: Fault,
+    pub fault: FaultParty,
     /// `true` if the same request may succeed later without a change.
     pub retry: bool,
     pub meaning: &'static str,
@@ -55,68 +55,68 @@ pub struct Face {
 }
 
 #[rustfmt::skip]
-pub const TABLE: &[Face] = &[
-    Face { kind: Kind::ToolNotFound,        code: "TOOL_NOT_FOUND",        http: 404, rpc: -32602, fault: Fault::Caller,   retry: false,
+pub const TABLE: &[ErrorDefinition] = &[
+    ErrorDefinition { kind: ErrorKind::ToolNotFound,        code: "TOOL_NOT_FOUND",        http: 404, rpc: -32602, fault: FaultParty::Caller,   retry: false,
         meaning: "There is no tool of this name for this caller.",
         cure: "Look at the hint for a similar name, or list the tools." },
-    Face { kind: Kind::ToolDisabled,        code: "TOOL_DISABLED",         http: 403, rpc: -32602, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::ToolDisabled,        code: "TOOL_DISABLED",         http: 403, rpc: -32602, fault: FaultParty::Caller,   retry: false,
         meaning: "The tool is known and switched off, or held back because nobody approved its definition.",
         cure: "Use another tool, or switch it on in the configuration or with `enable`; what is held back is approved with `hikite pin approve`." },
-    Face { kind: Kind::ToolExecution,       code: "TOOL_EXECUTION_ERROR",  http: 500, rpc: -32603, fault: Fault::Upstream, retry: false,
+    ErrorDefinition { kind: ErrorKind::ToolExecution,       code: "TOOL_EXECUTION_ERROR",  http: 500, rpc: -32603, fault: FaultParty::Upstream, retry: false,
         meaning: "The tool ran, or its server took the request, and failed.",
         cure: "Read the message: it is the tool's own. The same call will most likely fail again." },
-    Face { kind: Kind::Validation,          code: "VALIDATION_ERROR",      http: 400, rpc: -32602, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::Validation,          code: "VALIDATION_ERROR",      http: 400, rpc: -32602, fault: FaultParty::Caller,   retry: false,
         meaning: "The request does not have the form it should have.",
         cure: "Correct what the message and the details name; the schema is often beside them." },
-    Face { kind: Kind::NotFound,            code: "NOT_FOUND",             http: 404, rpc: -32002, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::NotFound,            code: "NOT_FOUND",             http: 404, rpc: -32002, fault: FaultParty::Caller,   retry: false,
         meaning: "What the request names, such as a resource, is not there.",
         cure: "List what there is and name one of it." },
-    Face { kind: Kind::Timeout,             code: "TIMEOUT",               http: 408, rpc: -32603, fault: Fault::Upstream, retry: true,
+    ErrorDefinition { kind: ErrorKind::Timeout,             code: "TIMEOUT",               http: 408, rpc: -32603, fault: FaultParty::Upstream, retry: true,
         meaning: "The call was not answered in its time. It may have run.",
         cure: "Ask for less, or give it more time: `timeout` of the call, the tool or the server." },
-    Face { kind: Kind::Cancelled,           code: "CANCELLED",             http: 499, rpc: -32800, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::Cancelled,           code: "CANCELLED",             http: 499, rpc: -32800, fault: FaultParty::Caller,   retry: false,
         meaning: "The caller went away or withdrew the call.",
         cure: "Nothing, or the same call again." },
-    Face { kind: Kind::Authentication,      code: "AUTHENTICATION_ERROR",  http: 401, rpc: -32001, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::Authentication,      code: "AUTHENTICATION_ERROR",  http: 401, rpc: -32001, fault: FaultParty::Caller,   retry: false,
         meaning: "The request does not say who is calling, or not credibly.",
         cure: "Send the token as `Authorization: Bearer …`." },
-    Face { kind: Kind::Authorization,       code: "AUTHORIZATION_ERROR",   http: 403, rpc: -32003, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::Authorization,       code: "AUTHORIZATION_ERROR",   http: 403, rpc: -32003, fault: FaultParty::Caller,   retry: false,
         meaning: "The caller is known and may not do this.",
         cure: "Ask the owner for the right to do it." },
-    Face { kind: Kind::RateLimit,           code: "RATE_LIMIT_EXCEEDED",   http: 429, rpc: -32603, fault: Fault::Caller,   retry: true,
+    ErrorDefinition { kind: ErrorKind::RateLimit,           code: "RATE_LIMIT_EXCEEDED",   http: 429, rpc: -32603, fault: FaultParty::Caller,   retry: true,
         meaning: "Too many calls came in too short a time, here or at the server.",
         cure: "Wait as long as the hint or `Retry-After` says." },
-    Face { kind: Kind::UpstreamUnavailable, code: "UPSTREAM_UNAVAILABLE",  http: 502, rpc: -32603, fault: Fault::Upstream, retry: true,
+    ErrorDefinition { kind: ErrorKind::UpstreamUnavailable, code: "UPSTREAM_UNAVAILABLE",  http: 502, rpc: -32603, fault: FaultParty::Upstream, retry: true,
         meaning: "The server of the tool cannot be reached, broke off, says that it cannot serve, or is left alone for a while after many failures. The call may have run.",
         cure: "Wait as long as the hint or `Retry-After` says. `hikite doctor` looks at the server." },
-    Face { kind: Kind::AccountRequired,     code: "ACCOUNT_REQUIRED",      http: 403, rpc: -32603, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::AccountRequired,     code: "ACCOUNT_REQUIRED",      http: 403, rpc: -32603, fault: FaultParty::Caller,   retry: false,
         meaning: "The tool needs an account that is not connected.",
         cure: "Connect it as the hint says." },
-    Face { kind: Kind::PayloadTooLarge,     code: "PAYLOAD_TOO_LARGE",     http: 413, rpc: -32600, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::PayloadTooLarge,     code: "PAYLOAD_TOO_LARGE",     http: 413, rpc: -32600, fault: FaultParty::Caller,   retry: false,
         meaning: "The request or the answer is larger than its limit.",
         cure: "Ask for less, or raise `limits.body_bytes` or `limits.answer_bytes`." },
-    Face { kind: Kind::Conflict,            code: "CONFLICT",              http: 409, rpc: -32602, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::Conflict,            code: "CONFLICT",              http: 409, rpc: -32602, fault: FaultParty::Caller,   retry: false,
         meaning: "There is something of this name already, it belongs to the configuration file, or it is another by now.",
         cure: "Choose another name, say `overwrite`, change the file, or look at it again." },
-    Face { kind: Kind::Overloaded,          code: "OVERLOADED",            http: 503, rpc: -32603, fault: Fault::Gateway,  retry: true,
+    ErrorDefinition { kind: ErrorKind::Overloaded,          code: "OVERLOADED",            http: 503, rpc: -32603, fault: FaultParty::Gateway,  retry: true,
         meaning: "hikite has more to do than its limits allow.",
         cure: "Try again in a moment, or raise the limit that the hint names." },
-    Face { kind: Kind::MethodNotFound,      code: "METHOD_NOT_FOUND",      http: 404, rpc: -32601, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::MethodNotFound,      code: "METHOD_NOT_FOUND",      http: 404, rpc: -32601, fault: FaultParty::Caller,   retry: false,
         meaning: "The request names a method that is not there.",
         cure: "Correct the method." },
-    Face { kind: Kind::MethodNotAllowed,    code: "METHOD_NOT_ALLOWED",    http: 405, rpc: -32600, fault: Fault::Caller,   retry: false,
+    ErrorDefinition { kind: ErrorKind::MethodNotAllowed,    code: "METHOD_NOT_ALLOWED",    http: 405, rpc: -32600, fault: FaultParty::Caller,   retry: false,
         meaning: "The address is right, the HTTP method is not.",
         cure: "Use one of the methods that `Allow` names." },
-    Face { kind: Kind::MediaType,           code: "UNSUPPORTED_MEDIA_TYPE", http: 415, rpc: -32600, fault: Fault::Caller,  retry: false,
+    ErrorDefinition { kind: ErrorKind::MediaType,           code: "UNSUPPORTED_MEDIA_TYPE", http: 415, rpc: -32600, fault: FaultParty::Caller,  retry: false,
         meaning: "The body is not of a type that is taken here.",
         cure: "Send JSON, and `Content-Type: application/json`." },
-    Face { kind: Kind::Internal,            code: "INTERNAL_ERROR",        http: 500, rpc: -32603, fault: Fault::Gateway,  retry: false,
+    ErrorDefinition { kind: ErrorKind::Internal,            code: "INTERNAL_ERROR",        http: 500, rpc: -32603, fault: FaultParty::Gateway,  retry: false,
         meaning: "hikite itself failed.",
         cure: "Try once more; then report it with the `requestId`, under which the log says more." },
 ];
 
-impl Kind {
-    pub fn face(self) -> &'static Face {
+impl ErrorKind {
+    pub fn definition(self) -> &'static ErrorDefinition {
         // The table lists every kind, in the order of the enum (see the test below).
         &TABLE[self as usize]
     }
@@ -125,7 +125,7 @@ impl Kind {
 /// A failure with a message that is safe to show and a hint that says what to do next.
 #[derive(Clone, Debug)]
 pub struct Error {
-    pub kind: Kind,
+    pub kind: ErrorKind,
     pub message: Box<str>,
     pub hint: Option<Box<str>>,
     /// Error name from the surface's specification, if it has one (`UnknownCategory`, …).
@@ -137,7 +137,7 @@ pub struct Error {
     /// Time to wait before the same request may succeed.
     pub retry_after: Option<Duration>,
     /// Timeout that expired, in milliseconds. A `NonZeroU32` keeps `Error` small.
-    pub after_ms: Option<NonZeroU32>,
+    pub timeout_ms: Option<NonZeroU32>,
     /// Private cause, for the log and never for a client.
     pub cause: Option<Box<str>>,
     /// `true` if nothing was sent because there is no connection; the connection logic paces the attempts.
@@ -151,11 +151,11 @@ const MESSAGE_MAX: usize = 16 * 1024;
 
 impl Error {
     /// Builds an error. Messages of tools are kept whole; messages that may quote the caller are truncated.
-    pub fn new(kind: Kind, message: impl Into<Box<str>>) -> Self {
+    pub fn new(kind: ErrorKind, message: impl Into<Box<str>>) -> Self {
         let mut message = message.into();
-        if message.len() > MESSAGE_MAX && kind.face().fault == Fault::Caller {
+        if message.len() > MESSAGE_MAX && kind.definition().fault == FaultParty::Caller {
             let mut text = String::from(message);
-            crate::fault::cut(&mut text, MESSAGE_MAX);
+            crate::violation::cut(&mut text, MESSAGE_MAX);
             message = text.into();
         }
         Self {
@@ -166,7 +166,7 @@ impl Error {
             schema: None,
             details: None,
             retry_after: None,
-            after_ms: None,
+            timeout_ms: None,
             cause: None,
             unsent: false,
             relayed: None,
@@ -175,7 +175,8 @@ impl Error {
 
     /// Returns the error for a task that is expired, lost or owned by another caller: all look like an unknown task.
     pub fn unknown_task() -> Self {
-        Self::new(Kind::Validation, "there is no such task").hint("tasks end some time after they are done")
+        Self::new(ErrorKind::Validation, "there is no such task")
+            .hint("tasks end some time after they are done")
     }
 
     #[must_use]
@@ -209,10 +210,10 @@ impl Error {
         let members = error.object().unwrap_or_default();
         let message = members.text("message").unwrap_or_else(|| "the upstream answered with an error".into());
         let kind = match members.get("code").and_then(|code| code.decode::<i64>().ok()) {
-            Some(-32602) => Kind::Validation,
-            Some(-32002) => Kind::NotFound,
-            Some(-32601) => Kind::MethodNotFound,
-            _ => Kind::ToolExecution,
+            Some(-32602) => ErrorKind::Validation,
+            Some(-32002) => ErrorKind::NotFound,
+            Some(-32601) => ErrorKind::MethodNotFound,
+            _ => ErrorKind::ToolExecution,
         };
         Self { relayed: Some(error), ..Self::new(kind, message) }
     }
@@ -223,7 +224,7 @@ impl Error {
     }
 
     /// Returns a text for the log. An upstream's message is left out, since it may quote what it was sent.
-    pub fn guarded(&self) -> String {
+    pub fn log_text(&self) -> String {
         match &self.relayed {
             Some(_) => format!("it answered with the error {}", self.upstream_code().unwrap_or_default()),
             None => self.to_string(),
@@ -231,7 +232,7 @@ impl Error {
     }
 
     pub fn code(&self) -> &'static str {
-        self.kind.face().code
+        self.kind.definition().code
     }
 
     /// Returns the `structuredContent.error` of a meta tool's result.
@@ -263,7 +264,7 @@ impl Error {
             data.set("hint", &**hint);
         }
         Object::default()
-            .with("code", Raw::of(&self.kind.face().rpc))
+            .with("code", Raw::of(&self.kind.definition().rpc))
             .with("message", &*self.message)
             .with("data", data)
             .raw()
@@ -292,16 +293,16 @@ mod tests {
 
     #[test]
     fn the_table_lists_every_kind_in_order() {
-        for (index, face) in TABLE.iter().enumerate() {
-            assert_eq!(face.kind as usize, index, "{}", face.code);
+        for (index, definition) in TABLE.iter().enumerate() {
+            assert_eq!(definition.kind as usize, index, "{}", definition.code);
         }
-        assert_eq!(Kind::Internal as usize + 1, TABLE.len());
+        assert_eq!(ErrorKind::Internal as usize + 1, TABLE.len());
     }
 
     #[test]
     fn a_cause_is_for_the_log_alone() {
         let error =
-            Error::new(Kind::UpstreamUnavailable, "`a` failed").because("10.0.0.1 refused").hint("wait");
+            Error::new(ErrorKind::UpstreamUnavailable, "`a` failed").because("10.0.0.1 refused").hint("wait");
         assert_eq!(error.to_string(), "`a` failed; 10.0.0.1 refused (hint: wait)");
         assert!(!error.detail().raw().as_str().contains("10.0.0.1"));
         assert!(!error.rpc().as_str().contains("10.0.0.1"));
@@ -310,15 +311,15 @@ mod tests {
     #[test]
     fn a_long_message_is_cut_where_it_repeats_what_was_sent() {
         let long = "x".repeat(1 << 20);
-        assert!(Error::new(Kind::ToolNotFound, &*long).message.len() < 2 * MESSAGE_MAX);
-        assert_eq!(Error::new(Kind::ToolExecution, &*long).message.len(), long.len());
+        assert!(Error::new(ErrorKind::ToolNotFound, &*long).message.len() < 2 * MESSAGE_MAX);
+        assert_eq!(Error::new(ErrorKind::ToolExecution, &*long).message.len(), long.len());
     }
 
     #[test]
     fn an_upstream_error_is_relayed_as_it_came() {
         let sent = Raw::parse(r#"{"code":-32602,"message":"no","data":{"x":1}}"#).expect("valid");
         let error = Error::from_upstream(sent.clone());
-        assert_eq!(error.kind, Kind::Validation);
+        assert_eq!(error.kind, ErrorKind::Validation);
         assert_eq!(error.rpc(), sent);
     }
 }

@@ -11,23 +11,28 @@ use crate::source::BoxFuture;
 
 /// Trust in an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum AddressTrust {
     /// The config names the address or its host: any network is allowed.
-    Owner,
+    Configured,
     /// A fetched document names the address: only the public internet is allowed.
-    Stranger,
+    Untrusted,
 }
 
-pub trait Fetch: Send + Sync + fmt::Debug {
+pub trait DocumentFetcher: Send + Sync + fmt::Debug {
     /// Fetches a JSON document. Fails if there is none or it is not JSON.
-    fn get<'a>(&'a self, url: &'a str, word: Word) -> BoxFuture<'a, Result<Value, Error>>;
+    fn get<'a>(&'a self, url: &'a str, trust: AddressTrust) -> BoxFuture<'a, Result<Value, Error>>;
 
     /// Posts a form and returns the response, whatever its status.
-    fn post<'a>(&'a self, url: &'a str, word: Word, form: Form) -> BoxFuture<'a, Result<Reply, Error>>;
+    fn post<'a>(
+        &'a self,
+        url: &'a str,
+        trust: AddressTrust,
+        form: FormBody,
+    ) -> BoxFuture<'a, Result<FetchResponse, Error>>;
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Form {
+pub struct FormBody {
     pub fields: Vec<(&'static str, Secret)>,
     /// Client id and secret for HTTP Basic authentication.
     pub basic: Option<(String, Secret)>,
@@ -35,12 +40,12 @@ pub struct Form {
 
 /// Response of an endpoint. `Debug` omits the body, which may hold secrets.
 #[derive(Clone)]
-pub struct Reply {
+pub struct FetchResponse {
     pub status: u16,
     pub body: Value,
 }
 
-impl fmt::Debug for Reply {
+impl fmt::Debug for FetchResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply").field("status", &self.status).finish_non_exhaustive()
     }

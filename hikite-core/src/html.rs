@@ -1,6 +1,6 @@
 //! Escapes untrusted text for HTML. Makes hidden characters visible as replacement characters.
 
-use crate::clean::is_hidden;
+use crate::sanitize::is_hidden;
 
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::fault::TOLD_MAX;
+use crate::violation::REPORTED_MAX;
 
 pub use canonical::canonical;
 pub use weight::weight;
@@ -167,7 +167,7 @@ const FEW: usize = 16;
 
 impl Object {
     pub fn parse(raw: &Raw) -> Result<Self, serde_json::Error> {
-        let members: Members<'_> = raw.decode()?;
+        let members: RawMembers<'_> = raw.decode()?;
         let mut object = Self(Vec::with_capacity(members.0.len()));
         if members.0.len() <= FEW {
             for (name, value) in members.0 {
@@ -218,7 +218,7 @@ impl Object {
 
     /// Returns the first unknown member names, up to the maximum number of reported violations.
     pub fn unknown<'a>(&'a self, known: &'a [&str]) -> impl Iterator<Item = &'a str> {
-        self.iter().map(|(name, _)| name).filter(|name| !known.contains(name)).take(TOLD_MAX)
+        self.iter().map(|(name, _)| name).filter(|name| !known.contains(name)).take(REPORTED_MAX)
     }
 
     /// Returns the members whose names pass the filter, in their order.
@@ -297,9 +297,9 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
 }
 
 /// Borrowed members of an object, for inspection only.
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'a> Members<'a> {
+impl<'a> RawMembers<'a> {
     /// Returns the member; the later of two with one name.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value)
@@ -307,15 +307,15 @@ impl<'a> Members<'a> {
 
     /// Returns the text of a string member.
     pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        serde_json::from_str::<Name<'a>>(self.get(name)?.get()).ok().map(|text| text.0)
+        serde_json::from_str::<BorrowedText<'a>>(self.get(name)?.get()).ok().map(|text| text.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for RawMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Members<'de>;
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = RawMembers<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -323,20 +323,20 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some(name) = map.next_key::<Name<'de>>()? {
+                while let Some(name) = map.next_key::<BorrowedText<'de>>()? {
                     members.push((name.0, map.next_value()?));
                 }
-                Ok(Members(members))
+                Ok(RawMembers(members))
             }
         }
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
 /// A string, borrowed unless it contains escapes.
 #[derive(serde::Deserialize)]
 #[serde(transparent)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

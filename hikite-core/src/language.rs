@@ -23,7 +23,7 @@ impl Language {
     }
 
     /// Returns the language that `Accept-Language` prefers; English if it lists neither.
-    pub fn liked(wanted: &str) -> Self {
+    pub fn preferred(wanted: &str) -> Self {
         let weight = |tag: &str| {
             let weights = wanted.split(',').filter_map(|part| {
                 let mut parts = part.split(';').map(str::trim);
@@ -52,8 +52,8 @@ mod tests {
             ("fr", "en"),
             ("ja;q=x", "ja"),
         ] {
-            assert_eq!(Language::liked(wanted).tag(), tag, "{wanted}");
-            assert_eq!(Language::named(tag), Some(Language::liked(wanted)));
+            assert_eq!(Language::preferred(wanted).tag(), tag, "{wanted}");
+            assert_eq!(Language::named(tag), Some(Language::preferred(wanted)));
         }
     }
 }

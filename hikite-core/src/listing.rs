@@ -61,7 +61,7 @@ impl ListKind {
     }
 
     /// Returns `true` if a server with these capabilities declares this list.
-    pub fn is_promised(self, capabilities: &Object) -> bool {
+    pub fn is_declared(self, capabilities: &Object) -> bool {
         match self {
             Self::Tools => capabilities.get("tools").is_some(),
             Self::Resources | Self::Templates => capabilities.get("resources").is_some(),
@@ -76,12 +76,12 @@ impl ListKind {
 
 /// One tool, resource, template, prompt or skill as the source sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct ListItem {
     pub name: Arc<str>,
     pub raw: Raw,
 }
 
-impl Item {
+impl ListItem {
     /// Reads an item; `None` if it has no name, since it could not be called.
     pub fn read(kind: ListKind, raw: Raw) -> Option<Self> {
         let name = raw.object()?.text(kind.name_member())?;
@@ -91,7 +91,7 @@ impl Item {
 
 /// An item from which hidden characters were removed (see `sanitize`).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Cleaned {
+pub struct SanitizedItem {
     /// `tool`, `prompt`, …, or the nameless `server`, `capabilities` and `instructions`.
     pub kind: String,
     pub name: String,
@@ -102,11 +102,11 @@ pub struct Cleaned {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    pub tools: Vec<Item>,
-    pub resources: Vec<Item>,
-    pub templates: Vec<Item>,
-    pub prompts: Vec<Item>,
-    pub skills: Vec<Item>,
+    pub tools: Vec<ListItem>,
+    pub resources: Vec<ListItem>,
+    pub templates: Vec<ListItem>,
+    pub prompts: Vec<ListItem>,
+    pub skills: Vec<ListItem>,
     /// `serverInfo`: the server's name, title and version.
     pub info: Object,
     pub instructions: Option<String>,
@@ -118,13 +118,13 @@ pub struct Listing {
     /// Time for which the server declares its lists fresh.
     pub ttl_ms: Option<u64>,
     /// `true` if the server has sent requests to its client, or offers more to clients that accept them.
-    pub asks_back: bool,
+    pub sends_requests: bool,
     /// Items from which hidden characters were removed.
-    pub cleaned: Vec<Cleaned>,
+    pub sanitized: Vec<SanitizedItem>,
 }
 
 impl Listing {
-    pub fn of(&self, kind: ListKind) -> &[Item] {
+    pub fn of(&self, kind: ListKind) -> &[ListItem] {
         match kind {
             ListKind::Tools => &self.tools,
             ListKind::Resources => &self.resources,
@@ -134,7 +134,7 @@ impl Listing {
         }
     }
 
-    pub fn of_mut(&mut self, kind: ListKind) -> &mut Vec<Item> {
+    pub fn of_mut(&mut self, kind: ListKind) -> &mut Vec<ListItem> {
         match kind {
             ListKind::Tools => &mut self.tools,
             ListKind::Resources => &mut self.resources,
@@ -145,7 +145,7 @@ impl Listing {
     }
 
     /// Returns `true` if both offer the same items, regardless of when they were read.
-    pub fn same_offer(&self, other: &Self) -> bool {
+    pub fn has_same_items(&self, other: &Self) -> bool {
         ListKind::ALL.into_iter().all(|kind| self.of(kind) == other.of(kind))
             && self.info == other.info
             && self.instructions == other.instructions
@@ -153,22 +153,22 @@ impl Listing {
     }
 
     /// Returns `true` if this listing has an item name that `other` lacks.
-    pub fn has_more_than(&self, other: &Self) -> bool {
+    pub fn has_items_missing_in(&self, other: &Self) -> bool {
         ListKind::ALL.into_iter().any(|kind| self.of(kind).iter().any(|item| !other.names(kind, item)))
     }
 
     /// Adds the items that only `other` has.
     #[must_use]
-    pub fn with_more_of(mut self, other: &Self) -> Self {
+    pub fn with_items_missing_from(mut self, other: &Self) -> Self {
         for kind in ListKind::ALL {
-            let more: Vec<Item> =
+            let more: Vec<ListItem> =
                 other.of(kind).iter().filter(|item| !self.names(kind, item)).cloned().collect();
             self.of_mut(kind).extend(more);
         }
         self
     }
 
-    fn names(&self, kind: ListKind, item: &Item) -> bool {
+    fn names(&self, kind: ListKind, item: &ListItem) -> bool {
         self.of(kind).iter().any(|own| own.name == item.name)
     }
 
@@ -181,10 +181,10 @@ impl Listing {
         let mut out = Object::default()
             .with("format", Raw::of(&FORMAT))
             .with("fetchedAt", Raw::of(&self.fetched_at))
-            .with("asksBack", Raw::of(&self.asks_back))
+            .with("asksBack", Raw::of(&self.sends_requests))
             .with("revision", Raw::of(&self.revision))
             .with("ttlMs", Raw::of(&self.ttl_ms))
-            .with("cleaned", Raw::of(&self.cleaned))
+            .with("cleaned", Raw::of(&self.sanitized))
             .with("serverInfo", self.info.raw())
             .with("instructions", Raw::of(&self.instructions))
             .with("capabilities", self.capabilities.raw());
@@ -205,15 +205,15 @@ impl Listing {
             instructions: members.get("instructions")?.decode().ok()?,
             capabilities: members.get("capabilities")?.object()?,
             fetched_at: members.get("fetchedAt")?.decode().ok()?,
-            asks_back: members.get("asksBack")?.decode().ok()?,
+            sends_requests: members.get("asksBack")?.decode().ok()?,
             revision: members.get("revision")?.decode().ok()?,
             ttl_ms: members.get("ttlMs")?.decode().ok()?,
-            cleaned: members.get("cleaned")?.decode().ok()?,
+            sanitized: members.get("cleaned")?.decode().ok()?,
             ..Self::default()
         };
         for kind in ListKind::ALL {
             let items = members.get(kind.member())?.items()?;
-            *listing.of_mut(kind) = items.into_iter().filter_map(|raw| Item::read(kind, raw)).collect();
+            *listing.of_mut(kind) = items.into_iter().filter_map(|raw| ListItem::read(kind, raw)).collect();
         }
         Some(listing)
     }
@@ -237,13 +237,18 @@ mod tests {
     fn a_listing_survives_its_round_trip_byte_for_byte() {
         let tool = Raw::parse(r#"{"name":"t","inputSchema": {"type":"object"}, "x":1.50}"#).expect("valid");
         let listing = Listing {
-            tools: vec![Item::read(ListKind::Tools, tool).expect("named")],
+            tools: vec![ListItem::read(ListKind::Tools, tool).expect("named")],
             instructions: Some("use it".into()),
             fetched_at: 7,
-            asks_back: true,
+            sends_requests: true,
             revision: Some("2026-07-28".into()),
             ttl_ms: Some(5),
-            cleaned: vec![Cleaned { kind: "tool".into(), name: "t".into(), removed: 3, left_out: false }],
+            sanitized: vec![SanitizedItem {
+                kind: "tool".into(),
+                name: "t".into(),
+                removed: 3,
+                left_out: false,
+            }],
             ..Listing::default()
         };
         assert_eq!(Listing::from_raw(&listing.raw()), Some(listing));
@@ -252,6 +257,6 @@ mod tests {
     #[test]
     fn an_item_without_a_name_is_not_listed() {
         let nameless = Raw::parse(r#"{"inputSchema":{}}"#).expect("valid");
-        assert_eq!(Item::read(ListKind::Tools, nameless), None);
+        assert_eq!(ListItem::read(ListKind::Tools, nameless), None);
     }
 }

@@ -17,7 +17,7 @@ pub const CLIENT_NAME: &str = "hikite";
 
 /// A started login.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Begun {
+pub struct LoginRedirect {
     /// Authorization URL for the browser.
     pub url: String,
     /// Single-use OAuth `state`.
@@ -25,15 +25,16 @@ pub struct Begun {
 }
 
 /// Logins to all modules that support them. Callers are authorized before.
-pub trait Logins: Send + Sync + fmt::Debug {
+pub trait ModuleLogins: Send + Sync + fmt::Debug {
     /// Returns `true` if the module exists and uses this kind of login.
     fn knows(&self, module: &str) -> bool;
 
     /// Starts a login that returns to `redirect`.
-    fn begin<'a>(&'a self, module: &'a str, redirect: &'a str) -> BoxFuture<'a, Result<Begun, Error>>;
+    fn begin<'a>(&'a self, module: &'a str, redirect: &'a str)
+    -> BoxFuture<'a, Result<LoginRedirect, Error>>;
 
     /// Returns `true` if a login with this state is pending.
-    fn awaits(&self, state: &str) -> bool;
+    fn is_pending(&self, state: &str) -> bool;
 
     /// Completes a login with the query of the callback and returns the module's name.
     fn finish<'a>(&'a self, query: &'a str) -> BoxFuture<'a, Result<Arc<str>, Error>>;

@@ -8,20 +8,20 @@ use sha2::{Digest, Sha256};
 use crate::hex::hex;
 
 /// Longest name that the MCP specification allows, in characters.
-const LONGEST: usize = 128;
+const NAME_CHARS_MAX: usize = 128;
 /// Longest name that clients with a stricter limit accept, in characters.
-const SHORT: usize = 64;
+const SHORT_NAME_CHARS_MAX: usize = 64;
 
 /// The `direct` names of one tool or prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct DirectNames {
     /// Name that most clients see.
     pub shown: Arc<str>,
     /// Name for clients that accept at most 64 characters. Any client may call the tool by either name.
     pub short: Arc<str>,
 }
 
-impl Names {
+impl DirectNames {
     /// Uses `name` for all clients.
     pub fn plain(name: &Arc<str>) -> Self {
         Self { shown: Arc::clone(name), short: Arc::clone(name) }
@@ -29,7 +29,7 @@ impl Names {
 
     pub fn of(&self, length: NameLength) -> &Arc<str> {
         match length {
-            NameLength::Whole => &self.shown,
+            NameLength::Full => &self.shown,
             NameLength::Short => &self.short,
         }
     }
@@ -42,22 +42,22 @@ impl Names {
 /// Name length that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameLength {
-    Whole,
+    Full,
     Short,
 }
 
 /// Returns the names of each `(module, name, prefixed)`: bare if unique, `module__name` if several modules share it. An
 /// item with the third field set is always prefixed and never makes others ambiguous.
-pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone) -> Vec<Names> {
+pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone) -> Vec<DirectNames> {
     let mut holders: HashMap<&str, (&str, bool)> = HashMap::new();
-    for (module, name, _) in items.clone().filter(|(_, _, aside)| !aside) {
+    for (module, name, _) in items.clone().filter(|(_, _, prefixed)| !prefixed) {
         let holder = holders.entry(name).or_insert((module, false));
         holder.1 |= holder.0 != module;
     }
     let shown: Vec<String> = items
         .clone()
-        .map(|(module, name, aside)| {
-            let is_shared = aside || holders.get(name).is_some_and(|holder| holder.1);
+        .map(|(module, name, prefixed)| {
+            let is_shared = prefixed || holders.get(name).is_some_and(|holder| holder.1);
             if is_shared { format!("{module}__{name}") } else { name.to_owned() }
         })
         .collect();
@@ -69,28 +69,30 @@ pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone)
         .clone()
         .zip(&shown)
         .map(|((module, name, _), shown)| {
-            let is_short = counts[shown.as_str()] == 1 && shown.chars().count() <= SHORT;
-            (!is_short).then(|| hashed(shown, module, name))
+            let is_short = counts[shown.as_str()] == 1 && shown.chars().count() <= SHORT_NAME_CHARS_MAX;
+            (!is_short).then(|| with_hash(shown, module, name))
         })
         .collect();
     // A server may name its tool like another tool's prefixed or hashed name. Both then end in their hash.
-    let taken: HashSet<&str> = hashes.iter().flatten().map(String::as_str).collect();
+    let taken_names: HashSet<&str> = hashes.iter().flatten().map(String::as_str).collect();
     items
         .zip(shown.iter().zip(&hashes))
         .map(|((module, name, _), (shown, hash))| match hash {
-            Some(hash) if counts[shown.as_str()] == 1 && shown.chars().count() <= LONGEST => {
-                Names { shown: shown.as_str().into(), short: hash.as_str().into() }
+            Some(hash) if counts[shown.as_str()] == 1 && shown.chars().count() <= NAME_CHARS_MAX => {
+                DirectNames { shown: shown.as_str().into(), short: hash.as_str().into() }
             }
-            Some(hash) => Names::plain(&hash.as_str().into()),
-            None if taken.contains(shown.as_str()) => Names::plain(&hashed(shown, module, name).into()),
-            None => Names::plain(&shown.as_str().into()),
+            Some(hash) => DirectNames::plain(&hash.as_str().into()),
+            None if taken_names.contains(shown.as_str()) => {
+                DirectNames::plain(&with_hash(shown, module, name).into())
+            }
+            None => DirectNames::plain(&shown.as_str().into()),
         })
         .collect()
 }
 
-fn hashed(shown: &str, module: &str, name: &str) -> String {
+fn with_hash(shown: &str, module: &str, name: &str) -> String {
     let digest = Sha256::digest(format!("{module}:{name}"));
-    let mut short: String = shown.chars().take(SHORT - 9).collect();
+    let mut short: String = shown.chars().take(SHORT_NAME_CHARS_MAX - 9).collect();
     short.push('_');
     short.push_str(&hex(&digest[..4]));
     short
@@ -122,7 +124,7 @@ mod tests {
             [("git", "status", false), ("k8s", "status", false), ("evil", "git__status", false)].into_iter(),
         );
         assert_ne!(names[0], names[2]);
-        let is_hashed = |names: &Names| names.shown.starts_with("git__status_");
+        let is_hashed = |names: &DirectNames| names.shown.starts_with("git__status_");
         assert!(is_hashed(&names[0]) && is_hashed(&names[2]), "{names:?}");
         assert_eq!(&*names[1].shown, "k8s__status");
     }
@@ -139,13 +141,13 @@ mod tests {
             let long = "x".repeat(length);
             assign([("m", long.as_str(), false)].into_iter()).remove(0)
         };
-        assert_eq!(names(64), Names::plain(&"x".repeat(64).into()));
+        assert_eq!(names(64), DirectNames::plain(&"x".repeat(64).into()));
         for length in [65, 128] {
-            let Names { shown, short } = names(length);
+            let DirectNames { shown, short } = names(length);
             assert_eq!((&*shown, short.len()), (&*"x".repeat(length), 64));
             assert!(short.starts_with(&format!("{}_", "x".repeat(55))));
         }
-        let Names { shown, short } = names(129);
+        let DirectNames { shown, short } = names(129);
         assert_eq!((shown.len(), &shown), (64, &short));
     }
 

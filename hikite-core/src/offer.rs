@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use crate::catalog::ModuleRule;
 use crate::key::ToolKey;
-use crate::listing::{Item, Listing};
-use crate::name::Names;
-use crate::pin::Why;
-use crate::selection::ToolRef;
-use crate::switch::Off;
+use crate::listing::{ListItem, Listing};
+use crate::name::DirectNames;
+use crate::pin::HoldReason;
+use crate::switch::DisabledReason;
+use crate::tool_selection::ToolRef;
 
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct ModuleOffer {
     pub rule: ModuleRule,
     /// Listing without the held tools.
     pub listing: Option<Arc<Listing>>,
-    pub held: Arc<[Held]>,
+    pub held: Arc<[HeldItem]>,
 }
 
-impl Offer {
+impl ModuleOffer {
     /// Takes everything that the source lists now.
     pub fn whole(rule: ModuleRule) -> Self {
         let listing = rule.source.listing();
@@ -28,7 +28,7 @@ impl Offer {
 
     /// Returns `true` if both contribute the same to a catalog. Parts are compared by pointer, so an equal but rebuilt
     /// part counts as different.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_equivalent(&self, other: &Self) -> bool {
         let (old, new) = (&self.rule, &other.rule);
         let same_listing = match (&self.listing, &other.listing) {
             (Some(old), Some(new)) => Arc::ptr_eq(old, new),
@@ -40,16 +40,16 @@ impl Offer {
             && Arc::ptr_eq(&old.selection, &new.selection)
             && Arc::ptr_eq(&old.about, &new.about)
             && old.description == new.description
-            && (old.registered, old.keeper, old.pins) == (new.registered, new.keeper, new.pins)
+            && (old.registered, old.origin, old.pins) == (new.registered, new.origin, new.pins)
             && (old.policy, old.resources) == (new.policy, new.resources)
     }
 }
 
 /// A tool that is hidden from all callers, as its source lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
-    pub item: Item,
-    pub why: Why,
+pub struct HeldItem {
+    pub item: ListItem,
+    pub why: HoldReason,
 }
 
 /// A held tool in a catalog. Its names are reserved, so that calls get the reason and no other tool takes its name.
@@ -59,25 +59,25 @@ pub struct HeldTool {
     /// Name after the module's own override.
     pub name: Arc<str>,
     /// Names that the `direct` surface would list.
-    pub direct: Names,
-    pub why: Why,
+    pub direct: DirectNames,
+    pub why: HoldReason,
 }
 
 impl HeldTool {
-    pub(crate) fn read(rule: &ModuleRule, held: &Held) -> Self {
+    pub(crate) fn read(rule: &ModuleRule, held: &HeldItem) -> Self {
         let own = &held.item.name;
         let change = rule.selection.override_of(&rule.name, own);
         let name: Arc<str> =
             change.and_then(|change| change.name.as_deref()).map_or_else(|| Arc::clone(own), Arc::from);
         let key = ToolKey::new(Arc::clone(&rule.name), Arc::clone(own));
-        Self { key, direct: Names::plain(&name), name, why: held.why }
+        Self { key, direct: DirectNames::plain(&name), name, why: held.why }
     }
 
-    pub(crate) fn off(&self) -> Off {
-        Off::Held { key: self.key.clone(), why: self.why }
+    pub(crate) fn disabled_reason(&self) -> DisabledReason {
+        DisabledReason::Held { key: self.key.clone(), why: self.why }
     }
 
-    pub(crate) fn is_meant(&self, name: &ToolRef) -> bool {
-        name.means(&self.key.module, &self.key.tool)
+    pub(crate) fn matches(&self, name: &ToolRef) -> bool {
+        name.matches(&self.key.module, &self.key.tool)
     }
 }

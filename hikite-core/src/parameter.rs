@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 
-use crate::check::Checker;
-use crate::fault::{Fault, step};
+use crate::check::ArgumentChecker;
 use crate::json::{Object, Raw};
-use crate::suggest::did_you_mean;
+use crate::suggestion::did_you_mean;
+use crate::violation::{Violation, step};
 
 const TYPES: &[&str] = &["string", "number", "integer", "boolean", "object", "array"];
 /// Members of a parameter other than `name` and `required`.
@@ -16,14 +16,14 @@ const PARAMETERS_MAX: usize = 1000;
 const MEMBERS_MAX: usize = 32;
 
 /// Converts a parameter list to JSON Schema. Reports all violations at once.
-pub fn schema(parameters: &Raw) -> Result<Raw, Vec<Fault>> {
+pub fn schema(parameters: &Raw) -> Result<Raw, Vec<Violation>> {
     let Some(entries) = parameters.items() else {
-        return Err(vec![Fault::new("", "the parameters must be a list")]);
+        return Err(vec![Violation::new("", "the parameters must be a list")]);
     };
     if entries.len() > PARAMETERS_MAX {
-        return Err(vec![Fault::new("", format!("a tool has at most {PARAMETERS_MAX} parameters"))]);
+        return Err(vec![Violation::new("", format!("a tool has at most {PARAMETERS_MAX} parameters"))]);
     }
-    let mut list = List::default();
+    let mut list = ParameterList::default();
     for (index, entry) in entries.iter().enumerate() {
         list.add(&format!("/{index}"), entry);
     }
@@ -35,21 +35,21 @@ pub fn schema(parameters: &Raw) -> Result<Raw, Vec<Fault>> {
         schema.set("required", Raw::of(&list.required));
     }
     let schema = schema.raw();
-    match Checker::new(Some(schema.clone())).find_problem() {
-        Some(problem) => Err(vec![Fault::new("", problem)]),
+    match ArgumentChecker::new(Some(schema.clone())).find_problem() {
+        Some(problem) => Err(vec![Violation::new("", problem)]),
         None => Ok(schema),
     }
 }
 
 #[derive(Default)]
-struct List {
+struct ParameterList {
     properties: Object,
     required: Vec<String>,
     names: HashSet<String>,
-    faults: Vec<Fault>,
+    faults: Vec<Violation>,
 }
 
-impl List {
+impl ParameterList {
     fn add(&mut self, place: &str, entry: &Raw) {
         let Some(entry) = entry.object() else {
             return self.fault(place, "", "a parameter must be an object");
@@ -83,7 +83,7 @@ impl List {
             self.fault(place, "/type", &format!("Parameter type is required: one of {}", TYPES.join(", ")));
         }
         if self.faults.len() == before {
-            self.agree(place, &property);
+            self.check_consistency(place, &property);
         }
         let Some(name) = name else { return };
         if required {
@@ -113,7 +113,7 @@ impl List {
     }
 
     /// Checks that the members of one parameter are consistent with each other.
-    fn agree(&mut self, place: &str, property: &Object) {
+    fn check_consistency(&mut self, place: &str, property: &Object) {
         let kind = property.text("type").unwrap_or_default();
         let is_number = matches!(kind.as_str(), "number" | "integer");
         for (member, fits, wanted) in [
@@ -135,7 +135,7 @@ impl List {
             let mut part = Object::default();
             let kept = property.iter().filter(|(name, _)| names.contains(name));
             kept.for_each(|(name, value)| part.set(name, value.clone()));
-            Probe::of(part)
+            ValueProbe::of(part)
         };
         if only(&["pattern"]).checker.find_problem().is_some() {
             return self.fault(place, "/pattern", "is not a regular expression that is understood here");
@@ -156,26 +156,26 @@ impl List {
     }
 
     fn fault(&mut self, place: &str, member: &str, message: &str) {
-        self.faults.push(Fault::new(format!("{place}{member}"), message));
+        self.faults.push(Violation::new(format!("{place}{member}"), message));
     }
 }
 
 /// Checks single values against part of a parameter's schema.
-struct Probe {
-    checker: Checker,
+struct ValueProbe {
+    checker: ArgumentChecker,
 }
 
-impl Probe {
+impl ValueProbe {
     fn of(mut part: Object) -> Self {
         part.remove("default");
         let properties = Object::default().with("value", part);
-        Self { checker: Checker::new(Some(Object::default().with("properties", properties).raw())) }
+        Self { checker: ArgumentChecker::new(Some(Object::default().with("properties", properties).raw())) }
     }
 
     /// Returns `true` if the value is valid without repair.
     fn accepts(&self, value: &Raw) -> bool {
         let arguments = Object::default().with("value", value.clone()).raw();
-        self.checker.check(Some(&arguments)) == Ok(crate::check::Checked::AsSent)
+        self.checker.check(Some(&arguments)) == Ok(crate::check::CheckOutcome::AsSent)
     }
 }
 
@@ -183,7 +183,7 @@ impl Probe {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Raw, Vec<Fault>> {
+    fn read(text: &str) -> Result<Raw, Vec<Violation>> {
         schema(&Raw::parse(text.to_owned()).expect("valid JSON"))
     }
 
@@ -217,12 +217,12 @@ mod tests {
     #[test]
     fn the_schema_checks_what_the_parameters_say() {
         let schema = read(r#"[{"name":"a","type":"number","required":true},{"name":"b","type":"string"}]"#);
-        let checker = Checker::new(schema.ok());
+        let checker = ArgumentChecker::new(schema.ok());
         let faults = checker.check(None).expect_err("missing");
         assert_eq!(faults[0].message, "Required parameter missing: a");
         let wrong = Raw::parse(r#"{"a":[],"more":1}"#).expect("valid");
         let faults = checker.check(Some(&wrong)).expect_err("wrong");
-        assert_eq!(faults, [Fault::new("/a", "Invalid type for parameter a: expected number")]);
+        assert_eq!(faults, [Violation::new("/a", "Invalid type for parameter a: expected number")]);
     }
 
     #[test]

@@ -11,15 +11,15 @@ pub enum Pattern {
 
 #[derive(Debug, thiserror::Error)]
 #[error("`{pattern}` is not a valid {form}: {reason}")]
-pub struct BadPattern {
+pub struct InvalidPattern {
     pattern: String,
     form: &'static str,
     reason: String,
 }
 
 impl Pattern {
-    pub fn parse(text: &str) -> Result<Self, BadPattern> {
-        let bad = |form, reason: String| BadPattern { pattern: text.into(), form, reason };
+    pub fn parse(text: &str) -> Result<Self, InvalidPattern> {
+        let bad = |form, reason: String| InvalidPattern { pattern: text.into(), form, reason };
         match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
             Some(regex) => Regex::new(regex)
                 .map(Self::Regex)

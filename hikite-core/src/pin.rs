@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::hex::hex;
 use crate::json::{Object, Raw, canonical};
 
-pub use diff::{Change, diff};
+pub use diff::{DefinitionChange, diff};
 pub use passage::{Passage, passages};
 
 /// Policy for definitions that nobody approved.
@@ -36,7 +36,7 @@ impl Pinning {
 
 /// Reason why a tool is held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum HoldReason {
     /// The definition differs from the approved one.
     Changed,
     /// The tool has not been approved yet.
@@ -45,7 +45,7 @@ pub enum Why {
     Blocked,
 }
 
-impl Why {
+impl HoldReason {
     pub fn word(self) -> &'static str {
         match self {
             Self::Changed => "changed",
@@ -70,13 +70,13 @@ const MEMBERS: [&str; 6] = ["name", "title", "description", "annotations", "inpu
 /// Returns the pinned members of a definition.
 pub fn pinned(definition: &Raw) -> Raw {
     let members = definition.object().unwrap_or_default();
-    let mut kept = Object::default();
+    let mut pinned_members = Object::default();
     for name in MEMBERS {
         if let Some(value) = members.get(name).filter(|value| !value.is_null()) {
-            kept.set(name, value.clone());
+            pinned_members.set(name, value.clone());
         }
     }
-    kept.raw()
+    pinned_members.raw()
 }
 
 /// Hashes a definition. Member order, the spelling of numbers and strings, and members that are not pinned do not

@@ -3,7 +3,7 @@
 
 pub mod condition;
 mod graph;
-pub mod read;
+pub mod parser;
 pub(crate) mod reference;
 pub mod schedule;
 pub mod template;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::key::ToolKey;
-use crate::select::Selector;
+use crate::selector::Selector;
 
-pub use condition::Condition;
-pub use schedule::{Schedule, Step};
-pub use template::{Missing, Scope, Template};
+pub use condition::TaskCondition;
+pub use schedule::{Schedule, ScheduleStep};
+pub use template::{JsonTemplate, ReferenceScope, UnresolvedReference};
 
 /// A validated batch: ids are unique, references resolve to tasks, and there are no dependency cycles.
 #[derive(Clone, Debug)]
@@ -30,12 +30,12 @@ pub struct Task {
     pub id: Arc<str>,
     pub tool: ToolKey,
     /// Arguments; resolves to an object.
-    pub params: Template,
-    pub output: Output,
+    pub params: JsonTemplate,
+    pub output: TaskOutput,
     pub select: Option<Selector>,
-    pub condition: Option<Condition>,
+    pub condition: Option<TaskCondition>,
     /// List for whose elements the tool runs once each.
-    pub for_each: Option<Template>,
+    pub for_each: Option<JsonTemplate>,
     pub on_error: OnError,
     pub timeout: Option<Duration>,
     pub account: Option<String>,
@@ -45,7 +45,7 @@ pub struct Task {
 
 /// Form of a task's result in the batch response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Output {
+pub enum TaskOutput {
     #[default]
     None,
     Compact,
@@ -71,7 +71,7 @@ impl OnError {
 
 /// Final status of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum TaskStatus {
     Ok,
     Error,
     Skipped,
@@ -79,7 +79,7 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
+impl TaskStatus {
     pub const ALL: [Self; 5] = [Self::Ok, Self::Error, Self::Skipped, Self::Timeout, Self::Cancelled];
 
     pub fn name(self) -> &'static str {

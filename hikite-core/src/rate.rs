@@ -36,7 +36,7 @@ pub struct Bucket {
 
 /// Remaining capacity of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct RateRemaining {
     pub count: u32,
     /// Time until the full burst is available again.
     pub until_full: Duration,
@@ -55,11 +55,11 @@ impl Bucket {
     }
 
     /// Returns the capacity at `now`.
-    pub fn left(&self, rate: Rate, now: Duration) -> Left {
+    pub fn left(&self, rate: Rate, now: Duration) -> RateRemaining {
         let until_full = self.due.saturating_sub(now);
         let free = rate.per.saturating_sub(until_full).as_nanos();
         let count = free / rate.spacing().as_nanos().max(1);
-        Left { count: u32::try_from(count).unwrap_or(u32::MAX).min(rate.count), until_full }
+        RateRemaining { count: u32::try_from(count).unwrap_or(u32::MAX).min(rate.count), until_full }
     }
 }
 
@@ -85,7 +85,7 @@ mod tests {
         let rate = Rate::parse("3/s").expect("valid");
         let mut bucket = Bucket::default();
         let start = Duration::from_secs(100);
-        assert_eq!(bucket.left(rate, start), Left { count: 3, until_full: Duration::ZERO });
+        assert_eq!(bucket.left(rate, start), RateRemaining { count: 3, until_full: Duration::ZERO });
         for left in [2, 1, 0] {
             assert_eq!(bucket.take(rate, start), Ok(()));
             assert_eq!(bucket.left(rate, start).count, left);

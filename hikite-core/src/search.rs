@@ -4,24 +4,24 @@
 mod clause;
 pub mod document;
 pub mod encoder;
-mod explain;
+mod explanation;
 mod fold;
 pub mod index;
 mod lexical;
-mod meaning;
-pub mod measure;
 pub mod memory;
-mod named;
+mod name_index;
 pub mod provider;
-pub mod question;
-mod rank;
+pub mod quality;
+pub mod query;
+mod ranking;
 mod relevance;
 mod score;
 #[cfg(test)]
 mod tests;
+mod vector_index;
 mod word;
 
-pub use document::Document;
-pub use index::{Hit, Index};
-pub use memory::Trace;
-pub use question::Question;
+pub use document::ToolDocument;
+pub use index::{SearchHit, SearchIndex};
+pub use memory::UsageTrace;
+pub use query::SearchQuery;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::caller::{Caller, Scopes};
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 
 /// Smallest number of places from which some are reserved for admins.
-const FEW: usize = 3;
+const RESERVE_FROM_PLACES: usize = 3;
 /// One in this many places is reserved for admins.
-const SET_ASIDE: usize = 16;
+const PLACES_PER_RESERVED: usize = 16;
 /// Suggested retry delay for a caller over its limit.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Longest holder name, in characters. It serves as key and as label.
-const NAME_CHARS: usize = 256;
+const NAME_CHARS_MAX: usize = 256;
 
 /// Limits of one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Allowance {
     /// Computes limits: `all` places, `percent` of them per holder, and a reserve for admins.
     pub fn of(all: usize, percent: usize) -> Self {
         let each = Self::part(all, percent);
-        let reserved = if all < FEW { 0 } else { (all / SET_ASIDE).max(1) };
+        let reserved = if all < RESERVE_FROM_PLACES { 0 } else { (all / PLACES_PER_RESERVED).max(1) };
         Self { all, each, reserved }
     }
 
@@ -59,14 +59,14 @@ pub struct ShareHolder {
 
 impl ShareHolder {
     /// Creates an unprivileged holder, identified by an address or similar.
-    pub fn stranger(name: impl Into<Arc<str>>) -> Self {
+    pub fn unprivileged(name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), privileged: false }
     }
 }
 
 impl From<&Caller> for ShareHolder {
     fn from(caller: &Caller) -> Self {
-        let name = match caller.subject.char_indices().nth(NAME_CHARS) {
+        let name = match caller.subject.char_indices().nth(NAME_CHARS_MAX) {
             Some((end, _)) => Arc::from(&caller.subject[..end]),
             None => Arc::clone(&caller.subject),
         };
@@ -76,24 +76,23 @@ impl From<&Caller> for ShareHolder {
 
 /// Reason why no place was available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
+pub enum LimitExceeded {
     /// The holder has used up its share.
     Share,
     /// All places are taken.
     All,
 }
 
-impl Full {
+impl LimitExceeded {
     /// Returns the public error. `things` is the plural noun, `limit` the member of `limits`.
     pub fn error(self, things: &str, limit: &str) -> Error {
         match self {
-            Self::Share => {
-                Error::new(Kind::RateLimit, format!("this caller has too many {things}")).hint(format!(
+            Self::Share => Error::new(ErrorKind::RateLimit, format!("this caller has too many {things}"))
+                .hint(format!(
                     "finish or close some of them, then try again; one caller may have the part of \
                      `limits.{limit}` that `limits.caller_share` says"
-                ))
-            }
-            Self::All => Error::new(Kind::Overloaded, format!("there are too many {things}"))
+                )),
+            Self::All => Error::new(ErrorKind::Overloaded, format!("there are too many {things}"))
                 .hint(format!("try again in a moment; `limits.{limit}` is the limit")),
         }
         .after(RETRY_AFTER)
@@ -102,14 +101,14 @@ impl Full {
 
 /// An acquired place, and the place that was evicted for it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Taken<V> {
+pub struct AcquiredPlace<V> {
     pub number: u64,
-    pub out: Option<Evicted<V>>,
+    pub evicted: Option<EvictedPlace<V>>,
 }
 
 /// A place that its holder lost.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Evicted<V> {
+pub struct EvictedPlace<V> {
     pub holder: Arc<str>,
     pub number: u64,
     pub value: V,
@@ -121,17 +120,17 @@ pub struct Shares<V> {
     allowance: Allowance,
     total: usize,
     next: u64,
-    holders: HashMap<Arc<str>, Held<V>>,
+    holders: HashMap<Arc<str>, HolderPlaces<V>>,
 }
 
 #[derive(Debug)]
-struct Held<V> {
+struct HolderPlaces<V> {
     places: HashMap<u64, (Duration, V)>,
     /// Places by a lower bound of the time since which each has been idle; corrected on access.
     order: BTreeSet<(Duration, u64)>,
 }
 
-impl<V> Default for Held<V> {
+impl<V> Default for HolderPlaces<V> {
     fn default() -> Self {
         Self { places: HashMap::new(), order: BTreeSet::new() }
     }
@@ -155,33 +154,39 @@ impl<V> Shares<V> {
         value: V,
         now: Duration,
         idle_since: impl Fn(&V, bool) -> Option<Duration>,
-    ) -> Result<Taken<V>, Full> {
-        let out = match self.look(holder) {
+    ) -> Result<AcquiredPlace<V>, LimitExceeded> {
+        let evicted = match self.look(holder) {
             Ok(()) => None,
-            Err(Full::Share) => {
-                let number = self.oldest(&holder.name, now, |value| idle_since(value, true));
-                Some((Arc::clone(&holder.name), number.ok_or(Full::Share)?))
+            Err(LimitExceeded::Share) => {
+                let number = self.longest_idle(&holder.name, now, |value| idle_since(value, true));
+                Some((Arc::clone(&holder.name), number.ok_or(LimitExceeded::Share)?))
             }
-            Err(Full::All) => Some(self.victim(holder, now, idle_since).ok_or(Full::All)?),
+            Err(LimitExceeded::All) => {
+                Some(self.find_eviction(holder, now, idle_since).ok_or(LimitExceeded::All)?)
+            }
         };
-        let out = out.and_then(|(holder, number)| {
-            self.free(&holder, number).map(|value| Evicted { holder, number, value })
+        let evicted = evicted.and_then(|(holder, number)| {
+            self.free(&holder, number).map(|value| EvictedPlace { holder, number, value })
         });
         self.next += 1;
         let held = self.holders.entry(Arc::clone(&holder.name)).or_default();
         held.places.insert(self.next, (now, value));
         held.order.insert((now, self.next));
         self.total += 1;
-        Ok(Taken { number: self.next, out })
+        Ok(AcquiredPlace { number: self.next, evicted })
     }
 
     /// Checks that a place is free for this holder.
-    pub fn look(&self, holder: &ShareHolder) -> Result<(), Full> {
+    pub fn look(&self, holder: &ShareHolder) -> Result<(), LimitExceeded> {
         if !holder.privileged && self.held(&holder.name) >= self.allowance.each {
-            return Err(Full::Share);
+            return Err(LimitExceeded::Share);
         }
         let reserved = if holder.privileged { 0 } else { self.allowance.reserved };
-        if self.total >= self.allowance.all.saturating_sub(reserved) { Err(Full::All) } else { Ok(()) }
+        if self.total >= self.allowance.all.saturating_sub(reserved) {
+            Err(LimitExceeded::All)
+        } else {
+            Ok(())
+        }
     }
 
     /// Releases a place and returns its value, unless it was evicted before.
@@ -219,7 +224,7 @@ impl<V> Shares<V> {
     }
 
     /// Finds the longest idle place of the largest holder: one with more places than the taker, or the taker itself.
-    fn victim(
+    fn find_eviction(
         &mut self,
         holder: &ShareHolder,
         now: Duration,
@@ -237,13 +242,13 @@ impl<V> Shares<V> {
         candidates.sort_unstable_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
         candidates.into_iter().find_map(|(_, _, name)| {
             let is_own = name == holder.name;
-            let number = self.oldest(&name, now, |value| idle_since(value, is_own))?;
+            let number = self.longest_idle(&name, now, |value| idle_since(value, is_own))?;
             Some((name, number))
         })
     }
 
     /// Returns the longest idle place of a holder.
-    fn oldest(
+    fn longest_idle(
         &mut self,
         name: &str,
         now: Duration,
@@ -253,14 +258,14 @@ impl<V> Shares<V> {
         // Each place is looked at once, and at most once more after its time was corrected.
         for _ in 0..held.order.len() * 2 {
             let (since, number) = *held.order.first()?;
-            let (kept, value) = held.places.get_mut(&number)?;
+            let (idle_bound, value) = held.places.get_mut(&number)?;
             let actual = idle_since(value);
             if actual.is_some_and(|actual| actual <= since) {
                 return Some(number);
             }
             // Places in use sort after all idle ones.
             let later = actual.unwrap_or(now).max(since + Duration::from_nanos(1));
-            *kept = later;
+            *idle_bound = later;
             held.order.remove(&(since, number));
             held.order.insert((later, number));
         }

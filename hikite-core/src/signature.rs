@@ -9,7 +9,7 @@ use crate::json::Raw;
 
 /// Limits of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
+pub struct SignatureStyle {
     /// Depth to which nested objects and alternatives are expanded.
     pub depth: usize,
     /// Longest parameter description; zero leaves descriptions out.
@@ -18,33 +18,33 @@ pub struct Style {
     pub chars: usize,
 }
 
-impl Default for Style {
+impl Default for SignatureStyle {
     fn default() -> Self {
         Self { depth: 3, doc_chars: 48, chars: 1200 }
     }
 }
 
 /// Most enum values listed.
-const WORDS: usize = 12;
+const ENUM_VALUES_MAX: usize = 12;
 /// Longest literal, in characters.
-const LITERAL_CHARS: usize = 40;
+const LITERAL_CHARS_MAX: usize = 40;
 /// Most `$ref`s followed from one place.
-const REFERENCES: usize = 8;
+const REFERENCES_MAX: usize = 8;
 
 /// Returns a signature such as `name(a: string, b?: "x" | "y")`. Without a schema the parameters are empty.
-pub fn signature(name: &str, schema: Option<&Raw>, style: Style) -> String {
+pub fn signature(name: &str, schema: Option<&Raw>, style: SignatureStyle) -> String {
     let schema = schema.map_or(Value::Null, Raw::value);
     let line = |depth, doc_chars| {
-        let writer = Writer { root: &schema, doc_chars };
+        let writer = SignatureWriter { root: &schema, doc_chars };
         format!("{name}({})", writer.parameters(depth))
     };
     let fits = |line: &String| line.chars().count() <= style.chars;
-    let plainer = [(style.depth, style.doc_chars), (style.depth, 0), (1, 0)];
-    let last = plainer.len() - 1;
-    let lines = plainer.iter().enumerate().map(|(at, (depth, docs))| (at, line(*depth, *docs)));
+    let attempts = [(style.depth, style.doc_chars), (style.depth, 0), (1, 0)];
+    let last = attempts.len() - 1;
+    let lines = attempts.iter().enumerate().map(|(at, (depth, docs))| (at, line(*depth, *docs)));
     let found = lines.into_iter().find(|(at, line)| *at == last || fits(line));
     let line = found.map(|(_, line)| line).unwrap_or_default();
-    if fits(&line) { line } else { cut(&line, style.chars).into_owned() }
+    if fits(&line) { line } else { truncate(&line, style.chars).into_owned() }
 }
 
 /// Returns the first sentences of a text on one line, as many as fit.
@@ -63,12 +63,12 @@ pub fn brief(text: &str, chars: usize) -> String {
     match ends.rfind(is_end) {
         // A much shorter prefix often ends in an abbreviation, not a sentence.
         Some(at) if at * 2 >= end => line[..at].to_owned(),
-        _ => cut(&line, chars).into_owned(),
+        _ => truncate(&line, chars).into_owned(),
     }
 }
 
 /// Truncates a text and marks it with an ellipsis.
-fn cut(text: &str, chars: usize) -> Cow<'_, str> {
+fn truncate(text: &str, chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(chars) {
         None => text.into(),
         Some(_) => {
@@ -78,12 +78,12 @@ fn cut(text: &str, chars: usize) -> Cow<'_, str> {
     }
 }
 
-struct Writer<'a> {
+struct SignatureWriter<'a> {
     root: &'a Value,
     doc_chars: usize,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> SignatureWriter<'a> {
     fn parameters(&self, depth: usize) -> String {
         let schema = self.follow(self.root);
         match schema.as_object() {
@@ -98,8 +98,12 @@ impl<'a> Writer<'a> {
     fn members(&self, schema: &'a Map<String, Value>, depth: usize) -> String {
         let required: Vec<&str> = texts(schema.get("required")).collect();
         let members = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        let (must, may): (Vec<_>, Vec<_>) = members.partition(|(name, _)| required.contains(&name.as_str()));
-        let parts = must.iter().map(|part| (part, "")).chain(may.iter().map(|part| (part, "?")));
+        let (required_members, optional_members): (Vec<_>, Vec<_>) =
+            members.partition(|(name, _)| required.contains(&name.as_str()));
+        let parts = required_members
+            .iter()
+            .map(|part| (part, ""))
+            .chain(optional_members.iter().map(|part| (part, "?")));
         let parts = parts.map(|((name, schema), mark)| {
             let kind = self.of(schema, depth);
             format!("{}{mark}: {kind}{}{}", key(name), default(schema), self.doc(schema))
@@ -116,8 +120,14 @@ impl<'a> Writer<'a> {
             return literal(only);
         }
         if let Some(words) = schema.get("enum").and_then(Value::as_array).filter(|words| !words.is_empty()) {
-            let more = (words.len() > WORDS).then(|| "…".to_owned());
-            return words.iter().take(WORDS).map(literal).chain(more).collect::<Vec<_>>().join(" | ");
+            let more = (words.len() > ENUM_VALUES_MAX).then(|| "…".to_owned());
+            return words
+                .iter()
+                .take(ENUM_VALUES_MAX)
+                .map(literal)
+                .chain(more)
+                .collect::<Vec<_>>()
+                .join(" | ");
         }
         if let Some((joint, schemas)) = alternatives(schema) {
             let Some(depth) = depth.checked_sub(1) else { return "any".into() };
@@ -146,7 +156,8 @@ impl<'a> Writer<'a> {
     fn array(&self, schema: &'a Map<String, Value>, depth: usize) -> String {
         let Some(depth) = depth.checked_sub(1) else { return "any[]".into() };
         if let Some(parts) = schema.get("prefixItems").and_then(Value::as_array) {
-            let parts: Vec<String> = parts.iter().take(WORDS).map(|part| self.of(part, depth)).collect();
+            let parts: Vec<String> =
+                parts.iter().take(ENUM_VALUES_MAX).map(|part| self.of(part, depth)).collect();
             return format!("[{}]", parts.join(", "));
         }
         let item = schema.get("items").map_or_else(|| "any".into(), |items| self.of(items, depth));
@@ -167,7 +178,7 @@ impl<'a> Writer<'a> {
 
     /// Follows local `$ref`s, with a limit because they may be cyclic.
     fn follow(&self, mut schema: &'a Value) -> &'a Value {
-        for _ in 0..REFERENCES {
+        for _ in 0..REFERENCES_MAX {
             let target = schema.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix('#'));
             match target.and_then(|at| self.root.pointer(at)) {
                 Some(found) => schema = found,
@@ -196,7 +207,7 @@ fn alternatives(schema: &Map<String, Value>) -> Option<(&'static str, &Vec<Value
 /// Joins distinct parts in order. In an intersection `any` is dropped: a subschema with only `required` adds nothing.
 fn join(parts: impl Iterator<Item = String>, joint: &str) -> String {
     let mut all: Vec<String> = Vec::new();
-    for part in parts.take(WORDS) {
+    for part in parts.take(ENUM_VALUES_MAX) {
         if !all.contains(&part) {
             all.push(part);
         }
@@ -221,7 +232,7 @@ fn key(name: &str) -> Cow<'_, str> {
 }
 
 fn literal(value: &Value) -> String {
-    cut(&value.to_string(), LITERAL_CHARS).into_owned()
+    truncate(&value.to_string(), LITERAL_CHARS_MAX).into_owned()
 }
 
 /// Formats a short scalar default value.
@@ -229,7 +240,7 @@ fn default(schema: &Value) -> String {
     match schema.get("default") {
         Some(value @ (Value::Bool(_) | Value::Number(_) | Value::String(_))) => {
             let text = value.to_string();
-            if text.len() <= LITERAL_CHARS { format!(" = {text}") } else { String::new() }
+            if text.len() <= LITERAL_CHARS_MAX { format!(" = {text}") } else { String::new() }
         }
         _ => String::new(),
     }
@@ -244,7 +255,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &Value, expected: &str) {
-        let style = Style { doc_chars: 20, ..Style::default() };
+        let style = SignatureStyle { doc_chars: 20, ..SignatureStyle::default() };
         assert_eq!(signature("t", Some(&Raw::of(schema)), style), expected, "{schema}");
     }
 
@@ -262,7 +273,7 @@ mod tests {
             "t(b: string /* The owner. */, a?: integer = 10)",
         );
         check(&json!({ "type": "object" }), "t()");
-        assert_eq!(signature("t", None, Style::default()), "t()");
+        assert_eq!(signature("t", None, SignatureStyle::default()), "t()");
     }
 
     #[test]
@@ -310,7 +321,8 @@ mod tests {
         let inner = json!({ "type": "object", "properties": { "x": { "type": "string" } } });
         let schema = Raw::of(&json!({ "properties": {
             "a": { "type": "string", "description": "some words" }, "b": { "properties": { "c": inner } } } }));
-        let line = |chars| signature("t", Some(&schema), Style { chars, ..Style::default() });
+        let line =
+            |chars| signature("t", Some(&schema), SignatureStyle { chars, ..SignatureStyle::default() });
         assert_eq!(line(100), "t(a?: string /* some words */, b?: {c?: {x?: string}})");
         assert_eq!(line(50), "t(a?: string, b?: {c?: {x?: string}})");
         assert_eq!(line(36), "t(a?: string, b?: {c?: object})");
@@ -366,7 +378,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_schema_has_a_line_of_bounded_length(schema in any_json(), chars in 1_usize..300) {
-            let style = Style { chars, ..Style::default() };
+            let style = SignatureStyle { chars, ..SignatureStyle::default() };
             let line = signature("t", Some(&Raw::of(&schema)), style);
             prop_assert!(line.chars().count() <= chars, "{line}");
             prop_assert!(!line.contains('\n'));
@@ -386,8 +398,11 @@ mod tests {
             for tool in listed.as_array().into_iter().flatten() {
                 let schema = Raw::of(&tool["inputSchema"]);
                 let name = tool["name"].as_str().expect("a name");
-                let line = signature(name, Some(&schema), Style::default());
-                assert!(line.chars().count() <= Style::default().chars && line.starts_with(name), "{line}");
+                let line = signature(name, Some(&schema), SignatureStyle::default());
+                assert!(
+                    line.chars().count() <= SignatureStyle::default().chars && line.starts_with(name),
+                    "{line}"
+                );
                 for (parameter, _) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
                     assert!(line.contains(parameter.as_str()) || line.ends_with('…'), "{parameter}: {line}");
                 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::caller::{Abilities, Caller, Session, SessionId};
-use crate::error::{Error, Kind};
+use crate::caller::{Caller, ClientCapabilities, Session, SessionId};
+use crate::error::{Error, ErrorKind};
 use crate::json::{Object, Raw};
 use crate::listing::{ListKind, Listing};
 
@@ -26,7 +26,7 @@ pub trait Source: Send + Sync + fmt::Debug {
         None
     }
 
-    fn state(&self) -> State;
+    fn state(&self) -> SourceState;
 
     /// Returns the provider of the accounts that its calls use, if any.
     fn provider(&self) -> Option<&str> {
@@ -55,7 +55,7 @@ pub trait Source: Send + Sync + fmt::Debug {
     fn restart(&self) {}
 
     /// Returns instructions for a user who has to log in.
-    fn advice(&self) -> Option<String> {
+    fn login_hint(&self) -> Option<String> {
         None
     }
 
@@ -87,13 +87,13 @@ pub trait Source: Send + Sync + fmt::Debug {
 }
 
 /// Receives a source's events. Called from the source's own tasks; must not block.
-pub type Listener = Arc<dyn Fn(Event) + Send + Sync>;
+pub type SourceListener = Arc<dyn Fn(SourceEvent) + Send + Sync>;
 
 #[derive(Clone, Debug)]
-pub enum Event {
+pub enum SourceEvent {
     ListChanged,
     /// The result of `listing_of` changed for these sessions.
-    OwnListChanged {
+    SessionListChanged {
         sessions: Vec<SessionId>,
     },
     /// The source announced a change of these lists, but they are unchanged. `sessions` received the announcement;
@@ -117,7 +117,7 @@ pub enum Event {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SourceState {
     /// Not running; the next call starts it.
     Idle,
     Starting,
@@ -136,7 +136,7 @@ pub enum State {
     },
 }
 
-impl State {
+impl SourceState {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -156,7 +156,7 @@ impl State {
 
 /// Requests that a source accepts. Parameters are those of the MCP method of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum SourceMethod {
     CallTool,
     ReadResource,
     Subscribe,
@@ -171,7 +171,7 @@ pub enum Method {
     ReadDirectory,
 }
 
-impl Method {
+impl SourceMethod {
     pub fn name(self) -> &'static str {
         match self {
             Self::CallTool => "tools/call",
@@ -193,7 +193,7 @@ impl Method {
 /// One authorised request, in the source's own names.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    pub method: Method,
+    pub method: SourceMethod,
     pub params: Object,
 }
 
@@ -202,10 +202,10 @@ pub struct Invocation {
 pub struct CallContext {
     pub session: Arc<Session>,
     pub back: Arc<dyn Backchannel>,
-    pub origin: Origin,
+    pub origin: CallOrigin,
     /// `true` if the client handles `input_required` results itself; they are then returned unchanged. Otherwise the
     /// source sends the input requests to the client and repeats the call.
-    pub takes_rounds: bool,
+    pub accepts_input_required: bool,
     /// Id of the account chosen for the call; `None` leaves the choice to the credential provider.
     pub account: Option<Arc<str>>,
 }
@@ -213,12 +213,16 @@ pub struct CallContext {
 impl CallContext {
     /// Context of hikite's own requests: on behalf of the owner, without a client that could answer or be notified.
     pub fn unattended() -> Self {
-        let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+        let session = Session {
+            id: SessionId(0),
+            caller: Caller::owner(),
+            client_capabilities: ClientCapabilities::default(),
+        };
         Self {
             session: Arc::new(session),
-            back: Arc::new(Nobody),
-            origin: Origin::default(),
-            takes_rounds: false,
+            back: Arc::new(NoClient),
+            origin: CallOrigin::default(),
+            accepts_input_required: false,
             account: None,
         }
     }
@@ -226,7 +230,7 @@ impl CallContext {
 
 /// Origin of a call: its request id, its trace, and the client program.
 #[derive(Clone, Debug, Default)]
-pub struct Origin {
+pub struct CallOrigin {
     pub request_id: Option<Arc<str>>,
     /// W3C Trace Context, validated on arrival.
     pub traceparent: Option<Arc<str>>,
@@ -235,7 +239,7 @@ pub struct Origin {
     pub client: Option<Raw>,
 }
 
-impl Origin {
+impl CallOrigin {
     /// Returns the trace id as it appears in logs.
     pub fn trace_id(&self) -> Option<&str> {
         self.traceparent.as_deref()?.get(3..35)
@@ -243,7 +247,7 @@ impl Origin {
 }
 
 /// A tool as a function; registered tools consist of these.
-pub trait Implementation: Send + Sync + fmt::Debug {
+pub trait ToolHandler: Send + Sync + fmt::Debug {
     /// Runs the tool and returns its plain value, which the caller wraps in an MCP result. Dropping the future cancels
     /// it.
     fn run(&self, arguments: Object, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>>;
@@ -262,43 +266,43 @@ pub trait Backchannel: Send + Sync {
     /// Sends a log notification.
     fn log(&self, params: Raw);
     /// Reports that a request was refused because the client does not declare the capability.
-    fn lacks(&self, _: QuestionKind) {}
+    fn capability_missing(&self, _: InputRequestKind) {}
     /// Sends a request to the client and returns its result, or its JSON-RPC error object.
-    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>>;
+    fn ask(&self, question: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>>;
 }
 
 /// A backchannel without a client: drops notifications and refuses requests.
 #[derive(Clone, Copy, Debug)]
-pub struct Nobody;
+pub struct NoClient;
 
-impl Backchannel for Nobody {
+impl Backchannel for NoClient {
     fn progress(&self, _: Object) {}
 
     fn log(&self, _: Raw) {}
 
-    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+    fn ask(&self, question: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
         let message = format!("nobody is there to answer `{}`", question.kind.method());
-        let refused = Error::new(Kind::MethodNotFound, message).rpc();
+        let refused = Error::new(ErrorKind::MethodNotFound, message).rpc();
         Box::pin(std::future::ready(Err(refused)))
     }
 }
 
 #[derive(Clone, Debug)]
-pub struct Question {
-    pub kind: QuestionKind,
+pub struct InputRequest {
+    pub kind: InputRequestKind,
     pub params: Raw,
     /// Key that the server assigned to the request, if any.
     pub key: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuestionKind {
+pub enum InputRequestKind {
     Sampling,
     Elicitation,
     Roots,
 }
 
-impl QuestionKind {
+impl InputRequestKind {
     pub const ALL: [Self; 3] = [Self::Sampling, Self::Elicitation, Self::Roots];
 
     pub fn method(self) -> &'static str {
@@ -314,11 +318,11 @@ impl QuestionKind {
     }
 
     /// Returns `true` if the client declared the capability for this kind of request.
-    pub fn can_ask(self, session: &Session) -> bool {
+    pub fn is_supported_by(self, session: &Session) -> bool {
         match self {
-            Self::Sampling => session.abilities.sampling.is_some(),
-            Self::Elicitation => session.abilities.elicitation.is_some(),
-            Self::Roots => session.abilities.roots.is_some(),
+            Self::Sampling => session.client_capabilities.sampling.is_some(),
+            Self::Elicitation => session.client_capabilities.elicitation.is_some(),
+            Self::Roots => session.client_capabilities.roots.is_some(),
         }
     }
 }

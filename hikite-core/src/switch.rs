@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use crate::catalog::{Module, Tool};
 use crate::category::Category;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::key::ToolKey;
-use crate::pin::Why;
+use crate::pin::HoldReason;
 
 /// Tools that were enabled or disabled at runtime; persisted.
 pub type Switches = HashMap<ToolKey, bool>;
 
 /// Returns the modules of tools whose switch changed.
-pub(crate) fn switched(before: &Switches, after: &Switches) -> Vec<Arc<str>> {
+pub(crate) fn switched_modules(before: &Switches, after: &Switches) -> Vec<Arc<str>> {
     let differs = |other: &Switches, key: &ToolKey, on: bool| other.get(key) != Some(&on);
     let gone = before.iter().filter(|(key, on)| differs(after, key, **on));
     let new = after.iter().filter(|(key, on)| differs(before, key, **on));
@@ -25,28 +25,28 @@ pub(crate) fn switched(before: &Switches, after: &Switches) -> Vec<Arc<str>> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Off {
+pub enum DisabledReason {
     /// Disabled in the config file.
     File,
     /// Disabled at runtime.
     Switch,
     /// A dependency does not exist.
-    Missing(Arc<str>),
+    DependencyMissing(Arc<str>),
     /// A dependency is disabled.
-    Needs(Arc<str>),
+    DependencyDisabled(Arc<str>),
     /// The definition is not approved.
-    Held { key: ToolKey, why: Why },
+    Held { key: ToolKey, why: HoldReason },
 }
 
-impl Off {
+impl DisabledReason {
     pub fn error(&self, name: &str) -> Error {
-        let error = |message: String| Error::new(Kind::ToolDisabled, message);
+        let error = |message: String| Error::new(ErrorKind::ToolDisabled, message);
         match self {
             Self::File => error(format!("the tool `{name}` is disabled"))
                 .hint("it is switched off in the configuration; use another tool"),
             Self::Switch => error(format!("the tool `{name}` is disabled"))
                 .hint(format!("use another tool, or switch it on: `hikite tools enable {name}`")),
-            Self::Missing(needed) | Self::Needs(needed) => {
+            Self::DependencyMissing(needed) | Self::DependencyDisabled(needed) => {
                 error(format!("the tool `{name}` is disabled: {}", self.reason()))
                     .hint(format!("use another tool, or see to `{needed}`, which it needs"))
             }
@@ -60,35 +60,35 @@ impl Off {
         match self {
             Self::File => "switched off in the configuration".into(),
             Self::Switch => "switched off".into(),
-            Self::Missing(needed) => format!("it needs `{needed}`, which is not registered"),
-            Self::Needs(needed) => format!("it needs `{needed}`, which is disabled"),
+            Self::DependencyMissing(needed) => format!("it needs `{needed}`, which is not registered"),
+            Self::DependencyDisabled(needed) => format!("it needs `{needed}`, which is disabled"),
             Self::Held { why, .. } => format!("it {}", why.reason()),
         }
     }
 }
 
 /// Disables tools that some category disables and none enables.
-pub(crate) fn off_by_categories(modules: &mut [Module], categories: &[Category]) {
+pub(crate) fn disable_by_category(modules: &mut [Module], categories: &[Category]) {
     let mut verdicts: HashMap<&ToolKey, bool> = HashMap::new();
     for entry in categories.iter().flat_map(|category| &category.entries) {
-        *verdicts.entry(&entry.key).or_default() |= entry.off.is_none();
+        *verdicts.entry(&entry.key).or_default() |= entry.disabled_reason.is_none();
     }
     for tool in modules.iter_mut().flat_map(|module| &mut module.tools) {
-        if tool.off.is_none() && verdicts.get(&tool.key) == Some(&false) {
-            tool.off = Some(Off::File);
+        if tool.disabled_reason.is_none() && verdicts.get(&tool.key) == Some(&false) {
+            tool.disabled_reason = Some(DisabledReason::File);
         }
     }
 }
 
 /// Disables tools whose dependencies are missing or disabled, transitively.
-pub(crate) fn off_for_want(modules: &mut [Module]) {
-    let wants = |tool: &&Tool| !tool.about.dependencies.is_empty();
-    if !modules.iter().flat_map(|module| &module.tools).any(|tool| wants(&tool)) {
+pub(crate) fn disable_for_dependencies(modules: &mut [Module]) {
+    let has_dependencies = |tool: &&Tool| !tool.about.dependencies.is_empty();
+    if !modules.iter().flat_map(|module| &module.tools).any(|tool| has_dependencies(&tool)) {
         return;
     }
-    let places = Places::of(modules);
-    let all = modules.iter().flat_map(|module| &module.tools).filter(wants);
-    let needs: Vec<(Place, Vec<Need>)> = all
+    let places = ToolPositions::of(modules);
+    let all = modules.iter().flat_map(|module| &module.tools).filter(has_dependencies);
+    let dependencies: Vec<(ToolPosition, Vec<Dependency>)> = all
         .map(|tool| {
             let written = tool.about.dependencies.iter();
             let resolved = written.map(|written| places.resolve(modules, tool, written)).collect();
@@ -97,72 +97,75 @@ pub(crate) fn off_for_want(modules: &mut [Module]) {
         .collect();
     // Each round disables at least one more tool, so the loop ends.
     loop {
-        let still = needs.iter().filter(|(place, _)| at(modules, *place).is_enabled());
-        let verdicts: Vec<(Place, Off)> = still
-            .filter_map(|(place, needs)| Some((*place, needs.iter().find_map(|need| need.want(modules))?)))
+        let still = dependencies.iter().filter(|(place, _)| at(modules, *place).is_enabled());
+        let verdicts: Vec<(ToolPosition, DisabledReason)> = still
+            .filter_map(|(place, dependencies)| {
+                Some((*place, dependencies.iter().find_map(|need| need.unmet(modules))?))
+            })
             .collect();
         if verdicts.is_empty() {
             return;
         }
-        for ((module, tool), off) in verdicts {
-            modules[module].tools[tool].off = Some(off);
+        for ((module, tool), disabled_reason) in verdicts {
+            modules[module].tools[tool].disabled_reason = Some(disabled_reason);
         }
     }
 }
 
 /// Copies the disabled state of tools to their category entries.
-pub(crate) fn off_in_categories(categories: &mut [Category], modules: &[Module]) {
-    let off: HashMap<&ToolKey, &Off> = modules
+pub(crate) fn disable_in_categories(categories: &mut [Category], modules: &[Module]) {
+    let disabled_reason: HashMap<&ToolKey, &DisabledReason> = modules
         .iter()
         .flat_map(|module| &module.tools)
-        .filter_map(|tool| Some((&tool.key, tool.off.as_ref()?)))
-        .filter(|(_, off)| **off != Off::File)
+        .filter_map(|tool| Some((&tool.key, tool.disabled_reason.as_ref()?)))
+        .filter(|(_, disabled_reason)| **disabled_reason != DisabledReason::File)
         .collect();
     for entry in categories.iter_mut().flat_map(|category| &mut category.entries) {
-        if entry.off.is_none() {
-            entry.off = off.get(&entry.key).map(|off| (*off).clone());
+        if entry.disabled_reason.is_none() {
+            entry.disabled_reason =
+                disabled_reason.get(&entry.key).map(|disabled_reason| (*disabled_reason).clone());
         }
     }
 }
 
 /// A dependency as written, and the tool it refers to.
-struct Need {
+struct Dependency {
     written: Arc<str>,
-    meant: Meant,
+    target: DependencyTarget,
 }
 
-enum Meant {
-    Tool(Place),
+enum DependencyTarget {
+    Tool(ToolPosition),
     /// Its module has no listing yet; the dependency is assumed to exist.
     Unlisted,
-    Nothing,
+    NotFound,
 }
 
-impl Need {
-    fn want(&self, modules: &[Module]) -> Option<Off> {
-        match self.meant {
-            Meant::Unlisted => None,
-            Meant::Nothing => Some(Off::Missing(Arc::clone(&self.written))),
-            Meant::Tool(place) if at(modules, place).is_enabled() => None,
-            Meant::Tool(_) => Some(Off::Needs(Arc::clone(&self.written))),
+impl Dependency {
+    fn unmet(&self, modules: &[Module]) -> Option<DisabledReason> {
+        match self.target {
+            DependencyTarget::Unlisted => None,
+            DependencyTarget::NotFound => Some(DisabledReason::DependencyMissing(Arc::clone(&self.written))),
+            DependencyTarget::Tool(place) if at(modules, place).is_enabled() => None,
+            DependencyTarget::Tool(_) => Some(DisabledReason::DependencyDisabled(Arc::clone(&self.written))),
         }
     }
 }
 
 /// Indexes of a module and of a tool in it.
-type Place = (usize, usize);
+type ToolPosition = (usize, usize);
 
-fn at(modules: &[Module], (module, tool): Place) -> &Tool {
+fn at(modules: &[Module], (module, tool): ToolPosition) -> &Tool {
     &modules[module].tools[tool]
 }
 
-struct Places {
-    by_key: HashMap<ToolKey, Place>,
+struct ToolPositions {
+    by_key: HashMap<ToolKey, ToolPosition>,
     /// `None` if several modules have a tool of that name.
-    by_name: HashMap<Arc<str>, Option<Place>>,
+    by_name: HashMap<Arc<str>, Option<ToolPosition>>,
 }
 
-impl Places {
+impl ToolPositions {
     fn of(modules: &[Module]) -> Self {
         let mut places = Self { by_key: HashMap::new(), by_name: HashMap::new() };
         for (module, tools) in modules.iter().enumerate() {
@@ -177,7 +180,7 @@ impl Places {
     }
 
     /// Resolves a dependency: by key, else within the same module, else by a globally unique name.
-    fn resolve(&self, modules: &[Module], tool: &Tool, written: &Arc<str>) -> Need {
+    fn resolve(&self, modules: &[Module], tool: &Tool, written: &Arc<str>) -> Dependency {
         let named = |module: &str, name: &str| self.by_key.get(&ToolKey::new(module, name)).copied();
         let by_key = written.split_once(':').and_then(|(module, name)| named(module, name));
         let place = by_key
@@ -186,11 +189,11 @@ impl Places {
         let unlisted = written.split_once(':').is_some_and(|(module, _)| {
             modules.iter().any(|known| &*known.name == module && known.listing.is_none())
         });
-        let meant = match place {
-            Some(place) => Meant::Tool(place),
-            None if unlisted => Meant::Unlisted,
-            None => Meant::Nothing,
+        let target = match place {
+            Some(place) => DependencyTarget::Tool(place),
+            None if unlisted => DependencyTarget::Unlisted,
+            None => DependencyTarget::NotFound,
         };
-        Need { written: Arc::clone(written), meant }
+        Dependency { written: Arc::clone(written), target }
     }
 }

@@ -10,7 +10,7 @@ const WORD: usize = 107;
 /// Up to three digits.
 const DIGITS: usize = 128;
 /// A run of punctuation.
-const SIGNS: usize = 71;
+const PUNCTUATION: usize = 71;
 /// A line end with the following indentation.
 const LINE: usize = 172;
 const KANA: usize = 90;
@@ -18,11 +18,11 @@ const KANJI: usize = 60;
 const OTHER: usize = 42;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     Upper,
     Lower,
     Digit,
-    Sign,
+    Punctuation,
     Blank,
     Wide,
 }
@@ -30,22 +30,22 @@ enum Class {
 /// Estimates the number of o200k tokens. Within about 10 % for more than a few words.
 pub fn estimate(text: &str) -> usize {
     let mut cost = 0;
-    let mut last = Class::Blank;
+    let mut last = CharacterClass::Blank;
     // Length of the current run, and whether it is whitespace that contains a line end.
     let (mut run, mut line) = (0, false);
     for character in text.chars() {
         let class = class_of(character);
-        let goes_on = class == last || (last == Class::Upper && class == Class::Lower);
-        run = if goes_on { run + 1 } else { 1 };
+        let continues = class == last || (last == CharacterClass::Upper && class == CharacterClass::Lower);
+        run = if continues { run + 1 } else { 1 };
         cost += match class {
-            Class::Upper | Class::Lower if run == 1 => WORD,
-            Class::Digit if run % 3 == 1 => DIGITS,
-            Class::Sign if run == 1 => SIGNS,
-            Class::Blank if character == '\n' && !(line && goes_on) => LINE,
-            Class::Wide => wide(character),
+            CharacterClass::Upper | CharacterClass::Lower if run == 1 => WORD,
+            CharacterClass::Digit if run % 3 == 1 => DIGITS,
+            CharacterClass::Punctuation if run == 1 => PUNCTUATION,
+            CharacterClass::Blank if character == '\n' && !(line && continues) => LINE,
+            CharacterClass::Wide => wide(character),
             _ => 0,
         };
-        line = class == Class::Blank && (character == '\n' || (line && goes_on));
+        line = class == CharacterClass::Blank && (character == '\n' || (line && continues));
         // An upper-case letter after lower-case ones begins a word; the reverse does not.
         last = class;
     }
@@ -57,14 +57,14 @@ pub fn of_bytes(bytes: u64) -> u64 {
     bytes.div_ceil(BYTES_PER_TOKEN)
 }
 
-fn class_of(character: char) -> Class {
+fn class_of(character: char) -> CharacterClass {
     match character {
-        'A'..='Z' => Class::Upper,
-        'a'..='z' => Class::Lower,
-        '0'..='9' => Class::Digit,
-        ' ' | '\t' | '\r' | '\n' => Class::Blank,
-        _ if character.is_ascii() => Class::Sign,
-        _ => Class::Wide,
+        'A'..='Z' => CharacterClass::Upper,
+        'a'..='z' => CharacterClass::Lower,
+        '0'..='9' => CharacterClass::Digit,
+        ' ' | '\t' | '\r' | '\n' => CharacterClass::Blank,
+        _ if character.is_ascii() => CharacterClass::Punctuation,
+        _ => CharacterClass::Wide,
     }
 }
 

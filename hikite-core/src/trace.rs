@@ -20,8 +20,8 @@ impl TraceContext {
     /// Parses a `traceparent`. Returns `None` unless it conforms exactly to the specification.
     pub fn parse(traceparent: &str) -> Option<Self> {
         let bytes = traceparent.as_bytes();
-        let well_cut = bytes.len() >= 55 && [2, 35, 52].iter().all(|at| bytes[*at] == b'-');
-        if !well_cut || !traceparent.is_ascii() {
+        let has_dashes = bytes.len() >= 55 && [2, 35, 52].iter().all(|at| bytes[*at] == b'-');
+        if !has_dashes || !traceparent.is_ascii() {
             return None;
         }
         let version = hex(&traceparent[..2])?;

@@ -43,8 +43,9 @@ fn literals(template: &str) -> Vec<&str> {
 pub fn scheme(uri: &str) -> Option<&str> {
     let (scheme, _) = uri.split_once(':')?;
     let begins = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
-    let is_one = begins && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    is_one.then_some(scheme)
+    let is_valid =
+        begins && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    is_valid.then_some(scheme)
 }
 
 /// Returns scheme and authority of a URI.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, Module, Prompt, Tool};
 use crate::category::Category;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::json::Object;
 use crate::key::ToolKey;
 use crate::offer::HeldTool;
 use crate::permission::{self, Permissions};
-use crate::suggest;
+use crate::suggestion;
 
 #[derive(Clone, Debug)]
 pub struct View {
@@ -31,11 +31,11 @@ impl View {
     }
 
     /// Creates the view of a caller with these permissions.
-    pub fn narrowed(whole: &Arc<Catalog>, permissions: &Arc<Permissions>) -> Self {
-        if permissions.is_everything() {
+    pub fn restricted(whole: &Arc<Catalog>, permissions: &Arc<Permissions>) -> Self {
+        if permissions.is_unrestricted() {
             return Self::new(Arc::clone(whole));
         }
-        let catalog = Arc::new(whole.narrowed(permissions));
+        let catalog = Arc::new(whole.restricted(permissions));
         let is_whole = catalog.tools().count() == whole.tools().count();
         Self { catalog, is_whole, permissions: Some(Arc::clone(permissions)) }
     }
@@ -53,7 +53,7 @@ impl View {
     }
 
     /// Returns `true` if none of these modules can be visible, whatever they list.
-    pub fn is_apart_from(&self, modules: &[Arc<str>]) -> bool {
+    pub fn excludes(&self, modules: &[Arc<str>]) -> bool {
         let apart =
             |permissions: &Arc<Permissions>| !modules.iter().any(|module| permissions.may_reach(module));
         modules.is_empty() || self.permissions.as_ref().is_some_and(apart)
@@ -70,7 +70,7 @@ impl View {
     }
 
     /// Returns `true` if the module's resources, prompts and notifications are visible.
-    pub fn opens(&self, module: &str) -> bool {
+    pub fn shows_module(&self, module: &str) -> bool {
         self.module(module).is_some()
             && self.permissions.as_ref().is_none_or(|permissions| permissions.allows_module(module))
     }
@@ -78,7 +78,7 @@ impl View {
     /// Returns `true` if calls of this tool are allowed, listed or not.
     pub fn permits(&self, key: &ToolKey) -> bool {
         let unlisted = || self.module(&key.module).is_some_and(|module| module.listing.is_none());
-        let allowed = |permissions: &Arc<Permissions>| permissions.allows_unseen(key);
+        let allowed = |permissions: &Arc<Permissions>| permissions.allows_unlisted(key);
         self.tool_by_key(key).is_some() || unlisted() && self.permissions.as_ref().is_none_or(allowed)
     }
 
@@ -119,9 +119,9 @@ impl View {
     /// Returns an enabled tool by its `direct` name, `module:tool` or `module__tool`.
     pub fn tool(&self, name: &str) -> Result<&Tool, Error> {
         let tool = self.any_tool(name)?;
-        match &tool.off {
+        match &tool.disabled_reason {
             None => Ok(tool),
-            Some(off) => Err(off.error(name)),
+            Some(disabled_reason) => Err(disabled_reason.error(name)),
         }
     }
 
@@ -137,42 +137,42 @@ impl View {
             }
         };
         let tool = tool.ok_or_else(|| self.no_tool_of(key))?;
-        match &tool.off {
+        match &tool.disabled_reason {
             None => Ok(tool),
-            Some(off) => Err(off.error(&key.tool)),
+            Some(disabled_reason) => Err(disabled_reason.error(&key.tool)),
         }
     }
 
     fn no_tool_of(&self, key: &ToolKey) -> Error {
         let Some(module) = self.module(&key.module) else {
             let modules = self.modules().iter().map(|module| &*module.name);
-            let hint = suggest::did_you_mean(&key.module, modules);
+            let hint = suggestion::did_you_mean(&key.module, modules);
             let error = unknown_tool(&key.to_string(), std::iter::empty());
             let hint = hint.map(|hint| format!("there is no module `{}`; {hint}", key.module));
             return Error { hint: hint.map(Into::into), ..error };
         };
         let mut held = module.held.iter();
         if let Some(held) = held.find(|held| held.name == key.tool || held.key.tool == key.tool) {
-            return held.off().error(&key.tool);
+            return held.disabled_reason().error(&key.tool);
         }
         if module.listing.is_none() {
-            return module.why_untold();
+            return module.unlisted_error();
         }
         let usable = module.tools.iter().filter(|tool| tool.is_enabled());
-        let hint = suggest::did_you_mean(&key.tool, usable.map(|tool| &*tool.name));
+        let hint = suggestion::did_you_mean(&key.tool, usable.map(|tool| &*tool.name));
         Error { hint: hint.map(Into::into), ..unknown_tool(&key.to_string(), std::iter::empty()) }
     }
 
     /// Returns a module that has a listing.
-    pub fn open_module(&self, name: &str) -> Result<&Module, Error> {
+    pub fn listed_module(&self, name: &str) -> Result<&Module, Error> {
         let module = self.module(name).ok_or_else(|| {
-            let error = Error::new(Kind::NotFound, format!("there is no module `{name}`"));
-            match suggest::did_you_mean(name, self.modules().iter().map(|module| &*module.name)) {
+            let error = Error::new(ErrorKind::NotFound, format!("there is no module `{name}`"));
+            match suggestion::did_you_mean(name, self.modules().iter().map(|module| &*module.name)) {
                 Some(hint) => error.hint(hint),
                 None => error,
             }
         })?;
-        if module.listing.is_none() { Err(module.why_untold()) } else { Ok(module) }
+        if module.listing.is_none() { Err(module.unlisted_error()) } else { Ok(module) }
     }
 
     /// Returns a tool by name, enabled or not.
@@ -187,11 +187,11 @@ impl View {
     /// Returns the error for a tool that is held back, if the name refers to one.
     fn held(&self, name: &str) -> Option<Error> {
         let keyed = name.split_once(':').or_else(|| name.split_once("__"));
-        let is_meant = |held: &&HeldTool| {
+        let matches = |held: &&HeldTool| {
             held.direct.contains(name) || keyed == Some((&*held.key.module, &*held.key.tool))
         };
-        let held = self.modules().iter().flat_map(|module| &module.held).find(is_meant)?;
-        Some(held.off().error(name))
+        let held = self.modules().iter().flat_map(|module| &module.held).find(matches)?;
+        Some(held.disabled_reason().error(name))
     }
 
     /// Returns the module that the name's prefix refers to (`module:tool` or `module__tool`); the longest match wins.
@@ -205,37 +205,37 @@ impl View {
 
     /// Returns the module without a listing that a name belongs to according to the config: its prefix names the
     /// module, or the module's own rule lists it.
-    fn untold_owner(&self, name: &str) -> Option<&Module> {
+    fn unlisted_owner(&self, name: &str) -> Option<&Module> {
         let writes = |module: &&Module| {
             let mut written = module.selection.written();
-            written.any(|written| written.means(&module.name, name))
+            written.any(|written| written.matches(&module.name, name))
                 && self.permits(&ToolKey::new(Arc::clone(&module.name), name))
         };
-        let owner = self.owner(name).or_else(|| self.untold().find(writes));
+        let owner = self.owner(name).or_else(|| self.unlisted_modules().find(writes));
         owner.filter(|module| module.listing.is_none())
     }
 
-    fn untold(&self) -> impl Iterator<Item = &Module> {
+    fn unlisted_modules(&self) -> impl Iterator<Item = &Module> {
         self.modules().iter().filter(|module| module.listing.is_none())
     }
 
     /// Describes the modules without a listing, which might have the tool.
-    fn may_have(&self) -> Option<String> {
-        let mut untold = self.untold();
-        let first = untold.next()?;
-        let others = untold.count();
+    fn unlisted_hint(&self) -> Option<String> {
+        let mut unlisted_modules = self.unlisted_modules();
+        let first = unlisted_modules.next()?;
+        let others = unlisted_modules.count();
         if others > 0 {
             return Some(format!("`{}` and {others} more have not told what they offer", first.name));
         }
-        Some(format!("`{}` may have it: {}", first.name, first.why_untold().message))
+        Some(format!("`{}` may have it: {}", first.name, first.unlisted_error().message))
     }
 
     fn no_tool(&self, name: &str) -> Error {
         if let Some(error) = self.held(name) {
             return error;
         }
-        if let Some(module) = self.untold_owner(name) {
-            return module.why_untold();
+        if let Some(module) = self.unlisted_owner(name) {
+            return module.unlisted_error();
         }
         let namesakes: Vec<String> = self
             .enabled_tools()
@@ -244,12 +244,12 @@ impl View {
             .collect();
         if namesakes.is_empty() {
             let error = unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct.shown));
-            return match self.may_have() {
+            return match self.unlisted_hint() {
                 Some(hint) if error.hint.is_none() => error.hint(hint),
                 _ => error,
             };
         }
-        Error::new(Kind::ToolNotFound, format!("several tools are called `{name}`"))
+        Error::new(ErrorKind::ToolNotFound, format!("several tools are called `{name}`"))
             .hint(format!("say which: {}", namesakes.join(" or ")))
     }
 
@@ -257,8 +257,8 @@ impl View {
         self.categories().iter().find(|category| &*category.rule.name == name).ok_or_else(|| {
             let names = self.categories().iter().map(|category| &*category.rule.name);
             let list = names.clone().collect::<Vec<_>>().join(", ");
-            let hint = suggest::did_you_mean(name, names).unwrap_or_else(|| format!("categories: {list}"));
-            Error::new(Kind::ToolNotFound, format!("there is no category `{name}`")).hint(hint)
+            let hint = suggestion::did_you_mean(name, names).unwrap_or_else(|| format!("categories: {list}"));
+            Error::new(ErrorKind::ToolNotFound, format!("there is no category `{name}`")).hint(hint)
         })
     }
 
@@ -306,16 +306,16 @@ impl View {
 
     pub fn prompt(&self, name: &str) -> Result<(&Module, &Prompt), Error> {
         let prompt = self.catalog.prompt(name);
-        let untold = self.owner(name).filter(|module| module.listing.is_none());
-        if let Some(module) = untold.filter(|_| prompt.is_none()) {
-            return Err(module.why_untold());
+        let unlisted_modules = self.owner(name).filter(|module| module.listing.is_none());
+        if let Some(module) = unlisted_modules.filter(|_| prompt.is_none()) {
+            return Err(module.unlisted_error());
         }
         self.or_no_prompt(prompt, name, self.prompts().iter().map(|prompt| &*prompt.direct.shown))
     }
 
     /// Returns a prompt by its module and its name there.
     pub fn prompt_of(&self, module: &str, name: &str) -> Result<(&Module, &Prompt), Error> {
-        self.open_module(module)?;
+        self.listed_module(module)?;
         let within = |prompt: &&Prompt| &*self.modules()[prompt.module].name == module;
         let mut prompts = self.prompts().iter().filter(within);
         let known = prompts.clone().map(|prompt| &*prompt.item.name);
@@ -329,8 +329,8 @@ impl View {
         known: impl Iterator<Item = &'a str>,
     ) -> Result<(&'a Module, &'a Prompt), Error> {
         let prompt = prompt.ok_or_else(|| {
-            let error = Error::new(Kind::Validation, format!("there is no prompt `{name}`"));
-            match suggest::did_you_mean(name, known) {
+            let error = Error::new(ErrorKind::Validation, format!("there is no prompt `{name}`"));
+            match suggestion::did_you_mean(name, known) {
                 Some(hint) => error.hint(hint),
                 None => error,
             }
@@ -340,13 +340,13 @@ impl View {
 }
 
 fn no_resource(uri: &str) -> Error {
-    Error::new(Kind::NotFound, format!("there is no resource `{uri}`"))
+    Error::new(ErrorKind::NotFound, format!("there is no resource `{uri}`"))
         .hint("`resources/list` and `resources/templates/list` name what there is")
 }
 
 pub fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
-    let error = Error::new(Kind::ToolNotFound, format!("there is no tool `{name}`"));
-    match suggest::did_you_mean(name, known) {
+    let error = Error::new(ErrorKind::ToolNotFound, format!("there is no tool `{name}`"));
+    match suggestion::did_you_mean(name, known) {
         Some(hint) => error.hint(hint),
         None => error,
     }

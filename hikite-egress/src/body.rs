@@ -7,29 +7,29 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 
 #[derive(Debug)]
-pub struct Body {
+pub struct ResponseBody {
     incoming: Incoming,
-    connection: Option<Lent>,
+    connection: Option<PooledConnection>,
 }
 
-impl Body {
-    pub(crate) fn new(incoming: Incoming, connection: Option<Lent>) -> Self {
+impl ResponseBody {
+    pub(crate) fn new(incoming: Incoming, connection: Option<PooledConnection>) -> Self {
         Self { incoming, connection }
     }
 }
 
-impl Drop for Body {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
-            connection.give_back();
+            connection.release();
         }
     }
 }
 
-impl hyper::body::Body for Body {
+impl hyper::body::Body for ResponseBody {
     type Data = Bytes;
     type Error = hyper::Error;
 

@@ -14,22 +14,22 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower::Service;
 
-use crate::allow::Allow;
+use crate::allow_list::AllowList;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
-type Opening<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+type ConnectFuture<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
 /// The guard refused the address. The error gives no reason, so that nobody can probe the internal network with it.
 #[derive(Debug, thiserror::Error)]
 #[error("the address is not one that may be called")]
-pub(crate) struct Refused;
+pub(crate) struct AddressRefused;
 
 pub(crate) fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if error.is::<Refused>() {
+        if error.is::<AddressRefused>() {
             return true;
         }
         cause = error.source();
@@ -40,32 +40,32 @@ pub(crate) fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {
 #[derive(Clone)]
 pub(crate) struct Connector {
     tcp: HttpConnector<Resolver>,
-    allow: Option<Arc<Allow>>,
+    allow: Option<Arc<AllowList>>,
 }
 
 /// Resolves host names, once per connection.
 #[derive(Clone)]
 pub(crate) struct Resolver {
-    lookup: Lookup,
-    allow: Option<Arc<Allow>>,
+    lookup: NameLookup,
+    allow: Option<Arc<AllowList>>,
 }
 
 #[cfg(test)]
-type Script = dyn Fn(&str) -> Vec<IpAddr> + Send + Sync;
+type LookupScript = dyn Fn(&str) -> Vec<IpAddr> + Send + Sync;
 
 #[derive(Clone)]
-enum Lookup {
+enum NameLookup {
     System(GaiResolver),
     #[cfg(test)]
-    Scripted(Arc<Script>),
+    Scripted(Arc<LookupScript>),
 }
 
 impl Connector {
-    pub(crate) fn new(allow: Option<Arc<Allow>>) -> Self {
-        Self::with(Lookup::System(GaiResolver::new()), allow)
+    pub(crate) fn new(allow: Option<Arc<AllowList>>) -> Self {
+        Self::with(NameLookup::System(GaiResolver::new()), allow)
     }
 
-    fn with(lookup: Lookup, allow: Option<Arc<Allow>>) -> Self {
+    fn with(lookup: NameLookup, allow: Option<Arc<AllowList>>) -> Self {
         let mut tcp = HttpConnector::new_with_resolver(Resolver { lookup, allow: allow.clone() });
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -85,7 +85,7 @@ impl Connector {
 impl Service<Uri> for Connector {
     type Response = TokioIo<TcpStream>;
     type Error = BoxError;
-    type Future = Opening<Self::Response>;
+    type Future = ConnectFuture<Self::Response>;
 
     fn poll_ready(&mut self, ctx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.tcp.poll_ready(ctx).map_err(Into::into)
@@ -93,7 +93,7 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         if self.is_refused(&uri) {
-            return Box::pin(std::future::ready(Err(Refused.into())));
+            return Box::pin(std::future::ready(Err(AddressRefused.into())));
         }
         let opening = self.tcp.call(uri);
         Box::pin(async move { Ok(opening.await?) })
@@ -103,7 +103,7 @@ impl Service<Uri> for Connector {
 impl Service<Name> for Resolver {
     type Response = std::vec::IntoIter<SocketAddr>;
     type Error = BoxError;
-    type Future = Opening<Self::Response>;
+    type Future = ConnectFuture<Self::Response>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -117,17 +117,17 @@ impl Service<Name> for Resolver {
             let addresses = found.await?;
             // A forbidden address among allowed ones fails the lookup: it is a sign of an attack.
             let is_refused =
-                |allow: &Arc<Allow>| addresses.iter().any(|address| !allow.permits(&host, address.ip()));
+                |allow: &Arc<AllowList>| addresses.iter().any(|address| !allow.permits(&host, address.ip()));
             if allow.as_ref().is_some_and(is_refused) {
-                return Err(Refused.into());
+                return Err(AddressRefused.into());
             }
             Ok(addresses.into_iter())
         })
     }
 }
 
-impl Lookup {
-    fn find(&mut self, name: Name) -> Opening<Vec<SocketAddr>> {
+impl NameLookup {
+    fn find(&mut self, name: Name) -> ConnectFuture<Vec<SocketAddr>> {
         match self {
             Self::System(resolver) => {
                 let found = resolver.call(name);
@@ -149,18 +149,18 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::allow::Allowed;
+    use crate::allow_list::AllowedAddress;
 
-    fn allow(entries: &[&str]) -> Arc<Allow> {
-        let entries = entries.iter().map(|text| Allowed::parse(text).expect("an entry"));
-        Arc::new(Allow::of(entries))
+    fn allow(entries: &[&str]) -> Arc<AllowList> {
+        let entries = entries.iter().map(|text| AllowedAddress::parse(text).expect("an entry"));
+        Arc::new(AllowList::of(entries))
     }
 
     fn scripted(
-        allow: Arc<Allow>,
+        allow: Arc<AllowList>,
         script: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
     ) -> Connector {
-        Connector::with(Lookup::Scripted(Arc::new(script)), Some(allow))
+        Connector::with(NameLookup::Scripted(Arc::new(script)), Some(allow))
     }
 
     async fn open(connector: &mut Connector, uri: &str) -> Result<SocketAddr, BoxError> {

@@ -2,13 +2,13 @@
 //! that nobody configured, and proxy settings of the environment are ignored. Addresses that no administrator
 //! configured are resolved, checked and pinned before anything is sent.
 
-mod allow;
+mod allow_list;
 mod body;
 mod client;
 mod connector;
 mod network;
-mod patience;
 mod pool;
+mod retry_after;
 mod tls;
 
 use bytes::{Bytes, BytesMut};
@@ -16,17 +16,17 @@ use http::Uri;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 
-pub use allow::{Allow, Allowed};
-pub use body::Body;
-pub use client::{Client, Content, SendError, Sending};
-pub use network::Network;
-pub use patience::{now_ms, retry_after};
-pub use tls::{MinTls, Pin};
+pub use allow_list::{AllowList, AllowedAddress};
+pub use body::ResponseBody;
+pub use client::{EgressClient, RequestBody, ResponseFuture, SendError};
+pub use network::IpNetwork;
+pub use retry_after::{now_ms, retry_after};
+pub use tls::{MinTls, PinnedCertificate};
 
 /// Reads a body to its end; an error if it exceeds `limit` bytes.
-pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, SendError> {
+pub async fn read(mut body: ResponseBody, limit: usize) -> Result<Bytes, SendError> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    // A `Content-Length` over the limit fails before anything is read.
+    // A `RequestBody-Length` over the limit fails before anything is read.
     if announced > limit {
         return Err(SendError::TooLarge(limit));
     }

@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An IP address or network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
+pub struct IpNetwork {
     address: IpAddr,
     prefix: u8,
 }
 
 /// IPv4 networks that are not public (IANA's special-purpose registries, multicast and reserved space), and the one
 /// public address that reaches the host of a virtual machine.
-const INNER_V4: &[([u8; 4], u8)] = &[
+const NON_PUBLIC_V4: &[([u8; 4], u8)] = &[
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
     ([100, 64, 0, 0], 10),
@@ -35,7 +35,7 @@ const GLOBAL_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3
 
 /// Parts of it that are not public: protocol assignments with Teredo, documentation, and 6to4, which embeds IPv4
 /// addresses.
-const INNER_V6: &[([u16; 8], u8)] = &[
+const NON_PUBLIC_V6: &[([u16; 8], u8)] = &[
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
     ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
     ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16),
@@ -45,7 +45,7 @@ const INNER_V6: &[([u16; 8], u8)] = &[
 /// Prefix of IPv4 addresses translated by NAT64 (RFC 6052).
 const NAT64: (Ipv6Addr, u8) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-impl Network {
+impl IpNetwork {
     /// Parses an address or a network; `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = match text.split_once('/') {
@@ -64,17 +64,17 @@ impl Network {
 
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
-            (IpAddr::V4(block), IpAddr::V4(address)) => holds_v4(block, self.prefix, address),
-            (IpAddr::V6(block), IpAddr::V6(address)) => holds_v6(block, self.prefix, address),
+            (IpAddr::V4(block), IpAddr::V4(address)) => contains_v4(block, self.prefix, address),
+            (IpAddr::V6(block), IpAddr::V6(address)) => contains_v6(block, self.prefix, address),
             _ => false,
         }
     }
 }
 
 /// Returns the address that is finally reached: IPv6 addresses may embed IPv4 ones.
-pub(crate) fn meant(address: IpAddr) -> IpAddr {
+pub(crate) fn effective_address(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(v6) if holds_v6(NAT64.0, NAT64.1, v6) => {
+        IpAddr::V6(v6) if contains_v6(NAT64.0, NAT64.1, v6) => {
             let [.., a, b, c, d] = v6.octets();
             Ipv4Addr::new(a, b, c, d).into()
         }
@@ -83,21 +83,23 @@ pub(crate) fn meant(address: IpAddr) -> IpAddr {
 }
 
 pub(crate) fn is_public(address: IpAddr) -> bool {
-    match meant(address) {
-        IpAddr::V4(v4) => !INNER_V4.iter().any(|(block, prefix)| holds_v4((*block).into(), *prefix, v4)),
+    match effective_address(address) {
+        IpAddr::V4(v4) => {
+            !NON_PUBLIC_V4.iter().any(|(block, prefix)| contains_v4((*block).into(), *prefix, v4))
+        }
         IpAddr::V6(v6) => {
-            holds_v6(GLOBAL_V6.0, GLOBAL_V6.1, v6)
-                && !INNER_V6.iter().any(|(block, prefix)| holds_v6((*block).into(), *prefix, v6))
+            contains_v6(GLOBAL_V6.0, GLOBAL_V6.1, v6)
+                && !NON_PUBLIC_V6.iter().any(|(block, prefix)| contains_v6((*block).into(), *prefix, v6))
         }
     }
 }
 
-fn holds_v4(block: Ipv4Addr, prefix: u8, address: Ipv4Addr) -> bool {
+fn contains_v4(block: Ipv4Addr, prefix: u8, address: Ipv4Addr) -> bool {
     let differing = block.to_bits() ^ address.to_bits();
     differing.checked_shr(32 - u32::from(prefix)).unwrap_or(0) == 0
 }
 
-fn holds_v6(block: Ipv6Addr, prefix: u8, address: Ipv6Addr) -> bool {
+fn contains_v6(block: Ipv6Addr, prefix: u8, address: Ipv6Addr) -> bool {
     let differing = block.to_bits() ^ address.to_bits();
     differing.checked_shr(128 - u32::from(prefix)).unwrap_or(0) == 0
 }
@@ -199,7 +201,7 @@ mod tests {
     #[test]
     fn blocks_hold_what_they_say() {
         let holds = |block: &str, address: &str| {
-            Network::parse(block).expect(block).contains(address.parse().expect(address))
+            IpNetwork::parse(block).expect(block).contains(address.parse().expect(address))
         };
         assert!(holds("10.0.0.0/8", "10.9.9.9") && !holds("10.0.0.0/8", "11.0.0.0"));
         assert!(holds("10.1.2.3", "10.1.2.3") && !holds("10.1.2.3", "10.1.2.4"));
@@ -208,7 +210,7 @@ mod tests {
         assert!(holds("::/0", "ff02::1") && holds("::1", "::1"));
         for wrong in ["10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/", "10.0.0.0/+8", "a/8", "", "010.0.0.1"]
         {
-            assert_eq!(Network::parse(wrong), None, "{wrong}");
+            assert_eq!(IpNetwork::parse(wrong), None, "{wrong}");
         }
     }
 }

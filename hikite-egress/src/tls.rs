@@ -14,8 +14,8 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme, SupportedProtocolVersion,
 };
 
-static NEWEST: [&SupportedProtocolVersion; 1] = [&TLS13];
-static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+static TLS13_ONLY: [&SupportedProtocolVersion; 1] = [&TLS13];
+static TLS13_AND_12: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
 
 /// Minimum TLS version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub enum MinTls {
 
 /// A pinned certificate, the first of a PEM file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pin(CertificateDer<'static>);
+pub struct PinnedCertificate(CertificateDer<'static>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum ServerTrust {
     System(MinTls),
-    Only(Pin),
+    Only(PinnedCertificate),
 }
 
 impl MinTls {
@@ -47,44 +47,44 @@ impl MinTls {
     /// Returns the supported protocol versions.
     pub fn versions(self) -> &'static [&'static SupportedProtocolVersion] {
         match self {
-            Self::V1_2 => &BOTH,
-            Self::V1_3 => &NEWEST,
+            Self::V1_2 => &TLS13_AND_12,
+            Self::V1_3 => &TLS13_ONLY,
         }
     }
 }
 
-impl Pin {
+impl PinnedCertificate {
     pub fn read(pem: &[u8]) -> Option<Self> {
         CertificateDer::from_pem_slice(pem).ok().map(Self)
     }
 }
 
-pub(crate) fn config(trust: &Trust) -> io::Result<ClientConfig> {
+pub(crate) fn config(trust: &ServerTrust) -> io::Result<ClientConfig> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let min = match trust {
-        Trust::System(min) => *min,
-        Trust::Only(_) => MinTls::V1_2,
+        ServerTrust::System(min) => *min,
+        ServerTrust::Only(_) => MinTls::V1_2,
     };
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(min.versions())
         .map_err(io::Error::other)?;
     Ok(match trust {
-        Trust::System(_) => builder.with_native_roots()?.with_no_client_auth(),
-        Trust::Only(pin) => builder
+        ServerTrust::System(_) => builder.with_native_roots()?.with_no_client_auth(),
+        ServerTrust::Only(pin) => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Only { pin: pin.clone(), provider }))
+            .with_custom_certificate_verifier(Arc::new(PinVerifier { pin: pin.clone(), provider }))
             .with_no_client_auth(),
     })
 }
 
 /// Accepts only the pinned certificate, for any name and issuer. The server must still prove possession of its key.
 #[derive(Debug)]
-struct Only {
-    pin: Pin,
+struct PinVerifier {
+    pin: PinnedCertificate,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Only {
+impl ServerCertVerifier for PinVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -2,31 +2,31 @@
 //! added to the vector.
 
 use crate::DIMENSION;
-use crate::file::File;
-use crate::matrix::{Numbers, Packed};
+use crate::file::ModelFile;
+use crate::matrix::{QuantizedMatrix, WeightReader};
 
 #[derive(Debug)]
 pub(crate) struct Adapter {
-    question: Packed,
-    tool: Packed,
+    question: QuantizedMatrix,
+    tool: QuantizedMatrix,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Side {
+pub(crate) enum AdapterSide {
     Question,
     Tool,
 }
 
 impl Adapter {
-    pub(crate) fn new(file: &File) -> Self {
-        let mut numbers = Numbers::new(file.adapter);
+    pub(crate) fn new(file: &ModelFile) -> Self {
+        let mut numbers = WeightReader::new(file.adapter);
         Self { question: numbers.packed(DIMENSION, DIMENSION), tool: numbers.packed(DIMENSION, DIMENSION) }
     }
 
-    pub(crate) fn turn(&self, mut meaning: Vec<f32>, side: Side) -> Vec<f32> {
+    pub(crate) fn align(&self, mut meaning: Vec<f32>, side: AdapterSide) -> Vec<f32> {
         let change = match side {
-            Side::Question => &self.question,
-            Side::Tool => &self.tool,
+            AdapterSide::Question => &self.question,
+            AdapterSide::Tool => &self.tool,
         };
         change.add_product(&meaning.clone(), &mut meaning);
         meaning

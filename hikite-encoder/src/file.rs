@@ -6,7 +6,7 @@ const MAGIC: &[u8] = b"hikite encoder 1";
 
 /// Sections of the weight file, in file order.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct ModelFile {
     /// Trie of the normalizer, and the replacement texts that its values point to.
     pub(crate) normaliser: &'static [u8],
     pub(crate) replacements: &'static [u8],
@@ -25,7 +25,7 @@ pub(crate) struct File {
     pub(crate) adapter: &'static [u8],
 }
 
-impl File {
+impl ModelFile {
     pub(crate) fn read() -> Self {
         let (magic, rest) = BYTES.split_at(MAGIC.len());
         assert_eq!(magic, MAGIC, "encoder.bin is of another form than this program reads");
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_parts_fill_the_file() {
-        let file = File::read();
+        let file = ModelFile::read();
         let last = file.adapter.as_ptr_range().end;
         assert_eq!(last, BYTES.as_ptr_range().end);
     }

@@ -4,57 +4,57 @@
 use ndarray::Array1;
 
 use crate::DIMENSION;
-use crate::matrix::{Numbers, Packed};
-use crate::network::KNOWN;
+use crate::matrix::{QuantizedMatrix, WeightReader};
+use crate::network::FEATURES;
 
 const HIDDEN: usize = 320;
 
 #[derive(Debug)]
-pub(crate) struct Head {
-    pool: Packed,
+pub(crate) struct PoolingHead {
+    pool: QuantizedMatrix,
     pool_bias: Array1<f32>,
-    first: Packed,
-    past_first: Packed,
-    second: Packed,
-    third: Packed,
+    first: QuantizedMatrix,
+    first_skip: QuantizedMatrix,
+    second: QuantizedMatrix,
+    third: QuantizedMatrix,
     /// Two matrices: a few large weights make the first one's quantization coarse, and the second holds the residual.
-    past_third: [Packed; 2],
-    fourth: Packed,
+    third_skip: [QuantizedMatrix; 2],
+    fourth: QuantizedMatrix,
 }
 
-impl Head {
-    pub(crate) fn new(numbers: &mut Numbers) -> Self {
+impl PoolingHead {
+    pub(crate) fn new(numbers: &mut WeightReader) -> Self {
         Self {
-            pool: numbers.packed(KNOWN, DIMENSION),
+            pool: numbers.packed(FEATURES, DIMENSION),
             pool_bias: numbers.vector(DIMENSION),
             first: numbers.packed(DIMENSION, HIDDEN),
-            past_first: numbers.packed(DIMENSION, HIDDEN),
+            first_skip: numbers.packed(DIMENSION, HIDDEN),
             second: numbers.packed(HIDDEN, HIDDEN),
             third: numbers.packed(HIDDEN, DIMENSION),
-            past_third: std::array::from_fn(|_| numbers.packed(HIDDEN, DIMENSION)),
+            third_skip: std::array::from_fn(|_| numbers.packed(HIDDEN, DIMENSION)),
             fourth: numbers.packed(DIMENSION, DIMENSION),
         }
     }
 
     pub(crate) fn apply(&self, sum: &[f32], pieces: usize) -> Vec<f32> {
         let pooled = self.pool(sum, pieces);
-        let first = rectified(self.first.product(&pooled));
-        let mut second = self.past_first.product(&pooled);
+        let first = relu(self.first.product(&pooled));
+        let mut second = self.first_skip.product(&pooled);
         self.second.add_product(&first, &mut second);
-        let second = rectified(second);
-        let third = rectified(self.third.product(&second));
-        let mut meaning = self.fourth.product(&third);
-        for part in &self.past_third {
-            part.add_product(&second, &mut meaning);
+        let second = relu(second);
+        let third = relu(self.third.product(&second));
+        let mut output = self.fourth.product(&third);
+        for part in &self.third_skip {
+            part.add_product(&second, &mut output);
         }
-        for value in &mut meaning {
+        for value in &mut output {
             *value = value.tanh();
         }
-        let length = meaning.iter().map(|value| value * value).sum::<f32>().sqrt();
-        for value in &mut meaning {
+        let length = output.iter().map(|value| value * value).sum::<f32>().sqrt();
+        for value in &mut output {
             *value /= length;
         }
-        meaning
+        output
     }
 
     /// Projects the sum to the text dimension, scaled by the square root of the length.
@@ -69,7 +69,7 @@ impl Head {
     }
 }
 
-fn rectified(mut values: Vec<f32>) -> Vec<f32> {
+fn relu(mut values: Vec<f32>) -> Vec<f32> {
     for value in &mut values {
         *value = value.max(0.0);
     }

@@ -9,21 +9,21 @@ mod network;
 mod normalise;
 #[cfg(test)]
 mod parity;
-mod pieces;
-mod ready;
+mod precomputed;
 #[cfg(test)]
 mod shipped;
 mod table;
+mod tokenizer;
 mod trie;
 
 use std::sync::LazyLock;
 
 use hikite_core::search::encoder::{Encoder, Vector};
 
-use adapter::{Adapter, Side};
-use file::File;
-use network::Network;
-use pieces::Pieces;
+use adapter::{Adapter, AdapterSide};
+use file::ModelFile;
+use network::EncoderNetwork;
+use tokenizer::PieceTokenizer;
 
 /// Dimension of the vectors.
 pub const DIMENSION: usize = 512;
@@ -32,7 +32,7 @@ pub const DIMENSION: usize = 512;
 const MODEL: &str = "use-multilingual-3-e5c97382";
 
 /// Process-wide model; the weights are constant.
-static MEANING: LazyLock<Meaning> = LazyLock::new(Meaning::new);
+static ENCODER: LazyLock<EncoderModel> = LazyLock::new(EncoderModel::new);
 
 /// universal-sentence-encoder-multilingual 3 with an adapter for tools. `model/README.md` documents its origin.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,38 +50,42 @@ impl Encoder for SentenceEncoder {
     }
 
     fn question(&self, text: &str) -> Vector {
-        MEANING.of(text, Side::Question)
+        ENCODER.of(text, AdapterSide::Question)
     }
 
     fn tool(&self, text: &str) -> Vector {
-        MEANING.of(text, Side::Tool)
+        ENCODER.of(text, AdapterSide::Tool)
     }
 
     fn ready(&self, content: &str) -> Option<Vector> {
-        ready::find(content)
+        precomputed::find(content)
     }
 }
 
 #[derive(Debug)]
-struct Meaning {
-    pieces: Pieces,
-    network: Network,
+struct EncoderModel {
+    pieces: PieceTokenizer,
+    network: EncoderNetwork,
     adapter: Adapter,
 }
 
-impl Meaning {
+impl EncoderModel {
     fn new() -> Self {
-        let file = File::read();
-        Self { pieces: Pieces::new(&file), network: Network::new(&file), adapter: Adapter::new(&file) }
+        let file = ModelFile::read();
+        Self {
+            pieces: PieceTokenizer::new(&file),
+            network: EncoderNetwork::new(&file),
+            adapter: Adapter::new(&file),
+        }
     }
 
     /// Encodes a text. A text without known pieces gets the zero vector, which is similar to nothing.
-    fn of(&self, text: &str, side: Side) -> Vector {
-        let rows = self.pieces.cut(text);
-        if !self.pieces.knows(&rows) {
+    fn of(&self, text: &str, side: AdapterSide) -> Vector {
+        let rows = self.pieces.tokenize(text);
+        if !self.pieces.has_content(&rows) {
             return Vector::of(&[0.0; DIMENSION]);
         }
-        Vector::of(&self.adapter.turn(self.network.read(&rows), side))
+        Vector::of(&self.adapter.align(self.network.read(&rows), side))
     }
 }
 
@@ -95,7 +99,7 @@ mod tests {
         let question = encoder.question("ディスク上のファイルの中身を全部見せて");
         let near = encoder.tool("read text file: Read the complete contents of a file from the file system");
         let far = encoder.tool("get weather: The weather forecast of a city");
-        assert!(question.likeness(&near) > question.likeness(&far) + 0.1);
+        assert!(question.similarity(&near) > question.similarity(&far) + 0.1);
         assert_eq!(question.dimension(), DIMENSION);
     }
 
@@ -104,7 +108,7 @@ mod tests {
         let encoder = SentenceEncoder::new();
         let tool = encoder.tool("read file");
         for text in ["", "  \n", "ภาษาไทย", "\u{10ffff}\u{0}"] {
-            assert_eq!(encoder.question(text).likeness(&tool).to_bits(), 0, "{text:?}");
+            assert_eq!(encoder.question(text).similarity(&tool).to_bits(), 0, "{text:?}");
         }
     }
 }

@@ -4,11 +4,11 @@ use ndarray::{Array1, Array2};
 
 /// Sequential reader of matrices and vectors.
 #[derive(Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct WeightReader {
     rest: &'static [u8],
 }
 
-impl Numbers {
+impl WeightReader {
     pub(crate) fn new(bytes: &'static [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -18,13 +18,13 @@ impl Numbers {
     }
 
     /// Reads a matrix and leaves its bytes in place; one scale per column precedes them.
-    pub(crate) fn packed(&mut self, rows: usize, columns: usize) -> Packed {
-        Packed { scales: self.vector(columns), bytes: self.take(rows * columns) }
+    pub(crate) fn packed(&mut self, rows: usize, columns: usize) -> QuantizedMatrix {
+        QuantizedMatrix { scales: self.vector(columns), bytes: self.take(rows * columns) }
     }
 
     /// Reads a matrix and dequantizes it, for products with many rows.
     pub(crate) fn matrix(&mut self, rows: usize, columns: usize) -> Array2<f32> {
-        let Packed { scales, bytes } = self.packed(rows, columns);
+        let QuantizedMatrix { scales, bytes } = self.packed(rows, columns);
         Array2::from_shape_fn((rows, columns), |(row, column)| {
             f32::from(bytes[row * columns + column].cast_signed()) * scales[column]
         })
@@ -45,12 +45,12 @@ impl Numbers {
 /// A matrix quantized to one byte per weight, with a scale per column. Suits products with a single vector: those are
 /// bound by memory, and bytes load four times as fast as `f32`.
 #[derive(Debug)]
-pub(crate) struct Packed {
+pub(crate) struct QuantizedMatrix {
     scales: Array1<f32>,
     bytes: &'static [u8],
 }
 
-impl Packed {
+impl QuantizedMatrix {
     /// Adds the product of `vector` and this matrix to `sums`.
     pub(crate) fn add_product(&self, vector: &[f32], sums: &mut [f32]) {
         let mut steps = vec![0.0; self.scales.len()];
@@ -82,9 +82,9 @@ mod tests {
 
     #[test]
     fn packed_and_unpacked_are_the_same_matrix() {
-        let matrix = Numbers::new(BYTES).matrix(2, 3);
+        let matrix = WeightReader::new(BYTES).matrix(2, 3);
         assert_eq!(matrix, ndarray::array![[1.0, 4.0, -4.0], [127.0, 0.0, -512.0]]);
-        let packed = Numbers::new(BYTES).packed(2, 3);
+        let packed = WeightReader::new(BYTES).packed(2, 3);
         assert_eq!(packed.product(&[2.0, 0.5]), ndarray::array![2.0, 0.5].dot(&matrix).to_vec());
         let mut sums = [1.0; 3];
         packed.add_product(&[0.0, 1.0], &mut sums);

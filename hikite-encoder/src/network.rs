@@ -5,38 +5,41 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Slice};
 
 use crate::DIMENSION;
-use crate::file::File;
-use crate::head::Head;
-use crate::matrix::Numbers;
-use crate::table::Table;
+use crate::file::ModelFile;
+use crate::head::PoolingHead;
+use crate::matrix::WeightReader;
+use crate::table::EmbeddingTable;
 
 /// Output channels of one convolution.
-const SEEN: usize = 256;
+const CHANNELS: usize = 256;
 /// Kernel width of each convolution, and how many pieces precede its center.
-const WINDOWS: [(usize, usize); 3] = [(2, 0), (3, 1), (5, 2)];
+const CONVOLUTIONS: [(usize, usize); 3] = [(2, 0), (3, 1), (5, 2)];
 /// Width of a piece's features: its embedding and the outputs of the convolutions.
-pub(crate) const KNOWN: usize = DIMENSION + WINDOWS.len() * SEEN;
+pub(crate) const FEATURES: usize = DIMENSION + CONVOLUTIONS.len() * CHANNELS;
 
 #[derive(Debug)]
-pub(crate) struct Network {
-    table: Table,
-    projection: Layer,
-    projection_norm: Norm,
-    windows: Vec<Window>,
-    norm: Norm,
-    head: Head,
+pub(crate) struct EncoderNetwork {
+    table: EmbeddingTable,
+    projection: DenseLayer,
+    projection_norm: LayerNorm,
+    convolutions: Vec<ConvolutionBlock>,
+    norm: LayerNorm,
+    head: PoolingHead,
 }
 
-impl Network {
-    pub(crate) fn new(file: &File) -> Self {
-        let mut numbers = Numbers::new(file.network);
+impl EncoderNetwork {
+    pub(crate) fn new(file: &ModelFile) -> Self {
+        let mut numbers = WeightReader::new(file.network);
         let network = Self {
-            table: Table::new(file),
-            projection: Layer::new(&mut numbers, DIMENSION, WINDOWS.len() * SEEN),
-            projection_norm: Norm::new(&mut numbers, WINDOWS.len() * SEEN),
-            windows: WINDOWS.iter().map(|(size, before)| Window::new(&mut numbers, *size, *before)).collect(),
-            norm: Norm::new(&mut numbers, KNOWN),
-            head: Head::new(&mut numbers),
+            table: EmbeddingTable::new(file),
+            projection: DenseLayer::new(&mut numbers, DIMENSION, CONVOLUTIONS.len() * CHANNELS),
+            projection_norm: LayerNorm::new(&mut numbers, CONVOLUTIONS.len() * CHANNELS),
+            convolutions: CONVOLUTIONS
+                .iter()
+                .map(|(size, before)| ConvolutionBlock::new(&mut numbers, *size, *before))
+                .collect(),
+            norm: LayerNorm::new(&mut numbers, FEATURES),
+            head: PoolingHead::new(&mut numbers),
         };
         debug_assert!(numbers.is_empty(), "the network is of another shape");
         network
@@ -44,32 +47,32 @@ impl Network {
 
     /// Returns the unit vector of a tokenized text.
     pub(crate) fn read(&self, pieces: &[usize]) -> Vec<f32> {
-        let mut known = Array2::zeros((pieces.len(), KNOWN));
-        for (piece, mut row) in pieces.iter().zip(known.rows_mut()) {
+        let mut features = Array2::zeros((pieces.len(), FEATURES));
+        for (piece, mut row) in pieces.iter().zip(features.rows_mut()) {
             self.table.read(*piece, &mut row.as_slice_mut().unwrap_or_default()[..DIMENSION]);
         }
-        let mut projected = self.projection.apply(&known.slice_axis(Axis(1), Slice::from(..DIMENSION)));
+        let mut projected = self.projection.apply(&features.slice_axis(Axis(1), Slice::from(..DIMENSION)));
         // One layer norm covers the projections of all three convolutions.
         self.projection_norm.apply(&mut projected);
-        for (at, window) in self.windows.iter().enumerate() {
-            let columns = |first: usize| Slice::from(first + at * SEEN..first + (at + 1) * SEEN);
-            let seen = window.look(&projected.slice_axis(Axis(1), columns(0)));
-            known.slice_axis_mut(Axis(1), columns(DIMENSION)).assign(&seen);
+        for (at, convolution) in self.convolutions.iter().enumerate() {
+            let columns = |first: usize| Slice::from(first + at * CHANNELS..first + (at + 1) * CHANNELS);
+            let seen = convolution.convolve(&projected.slice_axis(Axis(1), columns(0)));
+            features.slice_axis_mut(Axis(1), columns(DIMENSION)).assign(&seen);
         }
-        self.norm.apply(&mut known);
-        let sum = known.sum_axis(Axis(0));
+        self.norm.apply(&mut features);
+        let sum = features.sum_axis(Axis(0));
         self.head.apply(sum.as_slice().unwrap_or_default(), pieces.len())
     }
 }
 
 #[derive(Debug)]
-struct Layer {
+struct DenseLayer {
     weights: Array2<f32>,
     bias: Array1<f32>,
 }
 
-impl Layer {
-    fn new(numbers: &mut Numbers, inputs: usize, outputs: usize) -> Self {
+impl DenseLayer {
+    fn new(numbers: &mut WeightReader, inputs: usize, outputs: usize) -> Self {
         Self { weights: numbers.matrix(inputs, outputs), bias: numbers.vector(outputs) }
     }
 
@@ -83,13 +86,13 @@ impl Layer {
 
 /// Layer normalization with learned gain and bias.
 #[derive(Debug)]
-struct Norm {
+struct LayerNorm {
     gain: Array1<f32>,
     bias: Array1<f32>,
 }
 
-impl Norm {
-    fn new(numbers: &mut Numbers, width: usize) -> Self {
+impl LayerNorm {
+    fn new(numbers: &mut WeightReader, width: usize) -> Self {
         Self { gain: numbers.vector(width), bias: numbers.vector(width) }
     }
 
@@ -114,34 +117,34 @@ impl Norm {
 
 /// Two convolutional layers with residual connections.
 #[derive(Debug)]
-struct Window {
+struct ConvolutionBlock {
     size: usize,
     before: usize,
-    layers: [Layer; 2],
+    layers: [DenseLayer; 2],
 }
 
-impl Window {
-    fn new(numbers: &mut Numbers, size: usize, before: usize) -> Self {
-        let mut layer = || Layer::new(numbers, size * SEEN, SEEN);
+impl ConvolutionBlock {
+    fn new(numbers: &mut WeightReader, size: usize, before: usize) -> Self {
+        let mut layer = || DenseLayer::new(numbers, size * CHANNELS, CHANNELS);
         Self { size, before, layers: [layer(), layer()] }
     }
 
-    fn look(&self, pieces: &ArrayView2<'_, f32>) -> Array2<f32> {
+    fn convolve(&self, pieces: &ArrayView2<'_, f32>) -> Array2<f32> {
         let count = pieces.nrows();
         let own = Slice::from(self.before..self.before + count);
         // Zero padding where there is no neighbor.
-        let mut row = Array2::zeros((count + self.size - 1, SEEN));
+        let mut row = Array2::zeros((count + self.size - 1, CHANNELS));
         row.slice_axis_mut(Axis(0), own).assign(pieces);
         for layer in &self.layers {
-            let seen = layer.apply(&self.neighbours(&row, count));
-            row.slice_axis_mut(Axis(0), own).zip_mut_with(&seen, |known, seen| *known += seen.max(0.0));
+            let seen = layer.apply(&self.context_rows(&row, count));
+            row.slice_axis_mut(Axis(0), own).zip_mut_with(&seen, |features, seen| *features += seen.max(0.0));
         }
         row.slice_axis(Axis(0), own).to_owned()
     }
 
     /// Returns a view whose rows are each piece with its neighbors. The rows overlap in memory, so nothing is copied.
-    fn neighbours<'a>(&self, row: &'a Array2<f32>, count: usize) -> ArrayView2<'a, f32> {
-        let shape = (count, self.size * SEEN).strides((SEEN, 1));
+    fn context_rows<'a>(&self, row: &'a Array2<f32>, count: usize) -> ArrayView2<'a, f32> {
+        let shape = (count, self.size * CHANNELS).strides((CHANNELS, 1));
         let numbers = row.as_slice().unwrap_or_default();
         ArrayView2::from_shape(shape, numbers).expect("as many rows as pieces, and their neighbours")
     }

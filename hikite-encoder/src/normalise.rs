@@ -1,7 +1,7 @@
 //! Text normalization as in the model's training: NFKC with additions, by the model's own table. Runs of spaces become
 //! one mark, and a mark precedes the first word.
 
-use crate::file::File;
+use crate::file::ModelFile;
 use crate::trie::Trie;
 
 /// Mark that stands for a space (U+2581).
@@ -15,7 +15,7 @@ pub(crate) struct Normaliser {
 }
 
 impl Normaliser {
-    pub(crate) fn new(file: &File) -> Self {
+    pub(crate) fn new(file: &ModelFile) -> Self {
         Self { trie: Trie::new(file.normaliser), replacements: file.replacements }
     }
 
@@ -70,7 +70,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, normal: &str) {
-        let bytes = Normaliser::new(&File::read()).apply(text);
+        let bytes = Normaliser::new(&ModelFile::read()).apply(text);
         assert_eq!(String::from_utf8(bytes).expect("text"), normal);
     }
 

@@ -7,10 +7,10 @@ use hikite_core::search::encoder::{Encoder, Vector};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::file::File;
-use crate::pieces::{PIECES_MAX, Pieces, UNKNOWN};
+use crate::file::ModelFile;
+use crate::tokenizer::{PIECES_MAX, PieceTokenizer, UNKNOWN};
 use crate::trie::Trie;
-use crate::{MEANING, SentenceEncoder};
+use crate::{ENCODER, SentenceEncoder};
 
 fn cases() -> Vec<Value> {
     serde_json::from_str(include_str!("../model/reference.json")).expect("cases")
@@ -22,7 +22,7 @@ fn text(case: &Value) -> &str {
 
 /// Returns the rows of the pieces that the published tokenizer produced, or `None` if our table lacks one of them.
 fn rows(case: &Value) -> Option<Vec<usize>> {
-    let trie = Trie::new(File::read().pieces);
+    let trie = Trie::new(ModelFile::read().pieces);
     let row = |piece: &str| {
         let mut row = None;
         trie.prefixes(piece.as_bytes(), |length, value| row = (length == piece.len()).then_some(value));
@@ -35,11 +35,11 @@ fn rows(case: &Value) -> Option<Vec<usize>> {
 
 #[test]
 fn texts_are_cut_as_the_package_cuts_them() {
-    let pieces = Pieces::new(&File::read());
+    let pieces = PieceTokenizer::new(&ModelFile::read());
     let mut compared = 0;
     for case in cases() {
         if let Some(expected) = rows(&case) {
-            assert_eq!(pieces.cut(text(&case)), expected, "{}", text(&case));
+            assert_eq!(pieces.tokenize(text(&case)), expected, "{}", text(&case));
             compared += 1;
         }
     }
@@ -60,7 +60,7 @@ fn vectors_are_those_of_the_package() {
     }
     likenesses.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Measured cosine after quantization: 0.9957 (two rare words) to 0.9999, 0.9995 on average.
-    let total: f32 = likenesses.iter().map(|(likeness, _)| likeness).sum();
+    let total: f32 = likenesses.iter().map(|(similarity, _)| similarity).sum();
     let count = f32::from(u8::try_from(likenesses.len()).expect("a few cases"));
     assert!(count >= 40.0 && likenesses[0].0 > 0.995 && total / count > 0.9993, "{likenesses:#?}");
 }
@@ -74,18 +74,18 @@ fn cosine(found: &Vector, expected: &[f32]) -> f32 {
 #[test]
 fn a_text_of_any_length_costs_no_more_than_a_long_one() {
     let endless = "長い text ".repeat(100_000);
-    assert_eq!(MEANING.pieces.cut(&endless).len(), PIECES_MAX);
+    assert_eq!(ENCODER.pieces.tokenize(&endless).len(), PIECES_MAX);
     let word = "a".repeat(1_000_000);
-    assert!(MEANING.pieces.cut(&word).len() <= PIECES_MAX);
+    assert!(ENCODER.pieces.tokenize(&word).len() <= PIECES_MAX);
 }
 
 proptest! {
     #[test]
     fn every_text_has_pieces_and_a_direction_or_none(text in any::<String>()) {
-        let pieces = MEANING.pieces.cut(&text);
+        let pieces = ENCODER.pieces.tokenize(&text);
         prop_assert!((3..=PIECES_MAX).contains(&pieces.len()));
         let vector = SentenceEncoder::new().question(&text);
-        let expected = if MEANING.pieces.knows(&pieces) { 1.0 } else { 0.0 };
-        prop_assert!((vector.likeness(&vector) - expected).abs() < 1e-5);
+        let expected = if ENCODER.pieces.has_content(&pieces) { 1.0 } else { 0.0 };
+        prop_assert!((vector.similarity(&vector) - expected).abs() < 1e-5);
     }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hikite_core::key::ToolKey;
-use hikite_core::search::Document;
+use hikite_core::search::ToolDocument;
 use hikite_core::search::encoder::{Encoder, Vector};
 use serde_json::Value;
 
-use crate::ready::{Content, content, parts};
+use crate::precomputed::{ContentHash, content, parts};
 use crate::{DIMENSION, SentenceEncoder};
 
 /// Step between the tools that the test checks.
@@ -21,7 +21,7 @@ fn the_vectors_that_are_shipped_are_those_of_the_tools() {
     assert!(documents.len() > 500, "{} tools", documents.len());
     let encoder = SentenceEncoder::new();
     if std::env::var_os("HIKITE_UPDATE").is_some() {
-        let vector = |document: &Document| {
+        let vector = |document: &ToolDocument| {
             (content(document.content()).expect("a hash"), encoder.tool(&document.text()))
         };
         let bytes = write(&documents.iter().map(vector).collect());
@@ -34,8 +34,11 @@ fn the_vectors_that_are_shipped_are_those_of_the_tools() {
             panic!("ready.bin is stale, run `cargo xtask vectors`: nothing for {text:?}");
         };
         // Not bit-identical: processors round sums differently.
-        let likeness = ready.likeness(&encoder.tool(&text));
-        assert!(likeness > 0.999, "ready.bin is stale, run `cargo xtask vectors`: {likeness} for {text:?}");
+        let similarity = ready.similarity(&encoder.tool(&text));
+        assert!(
+            similarity > 0.999,
+            "ready.bin is stale, run `cargo xtask vectors`: {similarity} for {text:?}"
+        );
     }
 }
 
@@ -49,12 +52,12 @@ fn what_is_written_is_read_in_the_order_of_its_contents() {
     assert_eq!(vectors.iter().map(|vector| vector[1]).collect::<Vec<_>>(), [127, 64, 42]);
 }
 
-fn write(vectors: &BTreeMap<Content, Vector>) -> Vec<u8> {
+fn write(vectors: &BTreeMap<ContentHash, Vector>) -> Vec<u8> {
     let numbers = vectors.values().flat_map(|vector| vector.bytes().iter().map(|byte| byte.cast_unsigned()));
     vectors.keys().flatten().copied().chain(numbers).collect()
 }
 
-fn documents() -> Vec<Document> {
+fn documents() -> Vec<ToolDocument> {
     let lists = std::fs::read_dir(folder("../hikite-testkit/fixtures/toolsets")).expect("recorded lists");
     let mut lists: Vec<PathBuf> = lists.map(|list| list.expect("a file").path()).collect();
     lists.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -62,14 +65,14 @@ fn documents() -> Vec<Document> {
     lists.iter().flat_map(|path| tools(path)).collect()
 }
 
-fn tools(path: &Path) -> Vec<Document> {
+fn tools(path: &Path) -> Vec<ToolDocument> {
     let text = std::fs::read_to_string(path).expect("a readable file");
     let list: Value = serde_json::from_str(&text).expect("JSON");
     let module = path.file_stem().and_then(|stem| stem.to_str()).expect("a name");
     let document = |tool: &Value| {
         let name = tool["name"].as_str().expect("a name");
         let description = tool["description"].as_str().unwrap_or_default();
-        Document::new(ToolKey::new(module, name), name, "", description, Vec::new())
+        ToolDocument::new(ToolKey::new(module, name), name, "", description, Vec::new())
     };
     list["tools"].as_array().expect("tools").iter().map(document).collect()
 }

@@ -4,26 +4,26 @@
 //! the offsets from it, in as many bits as the row needs. Rows of equal width are adjacent, the widest first.
 
 use crate::DIMENSION;
-use crate::file::{File, word};
+use crate::file::{ModelFile, word};
 
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct EmbeddingTable {
     /// Lowest level and shard of each row.
     rows: &'static [[u8; 2]],
-    shards: Vec<Shard>,
-    blocks: Vec<Block>,
+    shards: Vec<QuantizationShard>,
+    blocks: Vec<RowBlock>,
 }
 
 /// Dequantization parameters of the rows of one shard.
 #[derive(Debug)]
-struct Shard {
+struct QuantizationShard {
     lowest: f32,
     step: f32,
 }
 
 /// Rows of one bit width.
 #[derive(Debug)]
-struct Block {
+struct RowBlock {
     bits: usize,
     first: usize,
     bytes: &'static [u8],
@@ -31,9 +31,9 @@ struct Block {
 
 const WIDTHS: [usize; 5] = [6, 5, 4, 3, 2];
 
-impl Table {
-    pub(crate) fn new(file: &File) -> Self {
-        let shards = file.shards.as_chunks::<8>().0.iter().map(|shard| Shard {
+impl EmbeddingTable {
+    pub(crate) fn new(file: &ModelFile) -> Self {
+        let shards = file.shards.as_chunks::<8>().0.iter().map(|shard| QuantizationShard {
             lowest: f32::from_bits(word(shard, 0)),
             step: f32::from_bits(word(shard, 1)),
         });
@@ -41,7 +41,7 @@ impl Table {
         let blocks = WIDTHS.iter().enumerate().map(|(at, bits)| {
             let count = word(file.widths, at) as usize;
             let (bytes, after) = rest.split_at(count * row_bytes(*bits));
-            let block = Block { bits: *bits, first, bytes };
+            let block = RowBlock { bits: *bits, first, bytes };
             (first, rest) = (first + count, after);
             block
         });
@@ -70,7 +70,7 @@ fn row_bytes(bits: usize) -> usize {
 }
 
 /// Unpacks groups of eight numbers; a group has as many bytes as a number has bits.
-fn unpack<const BITS: usize>(bytes: &[u8], level: u8, shard: &Shard, numbers: &mut [f32]) {
+fn unpack<const BITS: usize>(bytes: &[u8], level: u8, shard: &QuantizationShard, numbers: &mut [f32]) {
     let groups = bytes.as_chunks::<BITS>().0;
     for (eight, group) in numbers.as_chunks_mut::<8>().0.iter_mut().zip(groups) {
         let mut word = [0; 8];
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn numbers_are_taken_from_their_bits() {
-        let shard = Shard { lowest: -1.0, step: 0.5 };
+        let shard = QuantizationShard { lowest: -1.0, step: 0.5 };
         let mut numbers = [0.0; 8];
         // 0, 1, 2 … 7 in three bits each, the first in the lowest bits.
         let word = (0..8_u32).map(|value| value << (3 * value)).sum::<u32>().to_le_bytes();
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn every_row_has_its_place() {
-        let table = Table::new(&File::read());
+        let table = EmbeddingTable::new(&ModelFile::read());
         let last = table.blocks.last().expect("blocks");
         assert_eq!(last.first + last.bytes.len() / row_bytes(last.bits), table.rows.len());
         let mut numbers = [f32::NAN; DIMENSION];

@@ -2,7 +2,7 @@
 //! dropped. Nothing is formatted, hashed or written on the path of a call. Argument values never enter a record.
 
 mod admin;
-mod deed;
+mod auth_event;
 mod durability;
 mod entry;
 mod guard;
@@ -16,24 +16,24 @@ mod writer;
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
-use hikite_core::source::{CallContext, Method};
+use hikite_core::source::{CallContext, SourceMethod};
 
 use crate::command::Command;
 use crate::gateway::Gateway;
 use crate::meter::{ModuleMeter, TOOL_ERROR};
-use crate::surface::Misread;
-use entry::{Asked, Entry, Who};
-use guard::Guard;
+use crate::surface::TranslationError;
+use entry::{AuditActor, AuditEntry, AuditedRequest};
+use guard::RecordGuard;
 
 pub use admin::record_admin;
-pub use deed::Deed;
+pub use auth_event::AuthEvent;
 pub use durability::{AuditState, Durability, UNWRITTEN};
 pub(crate) use entry::milliseconds;
-pub use queue::{AuditRules, Unwritten, WhenFull};
-pub(crate) use queue::{Auditor, Counts};
+pub(crate) use queue::{AuditCounts, Auditor};
+pub use queue::{AuditRules, QueueFullPolicy, UnwrittenRecords};
 pub use spill::UNWRITTEN_FILE;
 
 pub(crate) const OK: &str = "ok";
@@ -46,17 +46,17 @@ const BATCH: &str = "batch";
 /// The audit guard of one invocation.
 #[derive(Debug)]
 pub(crate) struct Audit<'a> {
-    guard: Guard<'a>,
+    guard: RecordGuard<'a>,
     /// Meter of the module whose source runs the request.
-    meter: Option<(Arc<ModuleMeter>, Method)>,
+    meter: Option<(Arc<ModuleMeter>, SourceMethod)>,
     /// Private cause of the failure, for the log only.
     cause: Option<Box<str>>,
-    pub(crate) course: Course,
+    pub(crate) details: CallDetails,
 }
 
 /// Details of a call besides its outcome.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct CallDetails {
     /// Number of requests sent to the source.
     pub(crate) attempts: u32,
     /// `true` if the result came from the cache or from a concurrent identical call.
@@ -74,17 +74,24 @@ impl Gateway {
         command: &Command,
         context: &CallContext,
     ) -> Result<Audit<'a>, Error> {
-        let guard = match Asked::of(command) {
-            Some(asked) => self.guard(asked, surface, context).await?,
-            None => Guard::aside(Entry::new(Who::In(Arc::clone(&context.session)), &context.origin)),
+        let guard = match AuditedRequest::of(command) {
+            Some(request) => self.guard(request, surface, context).await?,
+            None => RecordGuard::unrecorded(AuditEntry::new(
+                AuditActor::InSession(Arc::clone(&context.session)),
+                &context.origin,
+            )),
         };
-        Ok(Audit { guard, meter: None, cause: None, course: Course::default() })
+        Ok(Audit { guard, meter: None, cause: None, details: CallDetails::default() })
     }
 
     /// Records a `tools/call` that could not be parsed into a command.
-    pub(crate) async fn audit_misread(&self, misread: &Misread, context: &CallContext) -> Result<(), Error> {
-        let asked = Asked::misread(&misread.params);
-        let mut guard = self.guard(asked, misread.failure.surface(), context).await?;
+    pub(crate) async fn audit_misread(
+        &self,
+        misread: &TranslationError,
+        context: &CallContext,
+    ) -> Result<(), Error> {
+        let request = AuditedRequest::misread(&misread.params);
+        let mut guard = self.guard(request, misread.failure.surface(), context).await?;
         guard.outcome(word(&misread.error));
         drop(guard);
         self.release(Ok(())).await
@@ -98,16 +105,16 @@ impl Gateway {
 
     async fn guard(
         &self,
-        asked: Asked,
+        request: AuditedRequest,
         surface: &'static str,
         context: &CallContext,
-    ) -> Result<Guard<'_>, Error> {
-        let mut place = self.auditor.place(self.limits.call_timeout).await?;
-        if asked.kind == BATCH {
-            place = place.lent();
+    ) -> Result<RecordGuard<'_>, Error> {
+        let mut slot = self.auditor.slot(self.limits.call_timeout).await?;
+        if request.kind == BATCH {
+            slot = slot.release_early();
         }
-        let entry = Entry::new(Who::In(Arc::clone(&context.session)), &context.origin);
-        Ok(Guard::new(&self.auditor, place, Entry { surface, asked, ..entry }))
+        let entry = AuditEntry::new(AuditActor::InSession(Arc::clone(&context.session)), &context.origin);
+        Ok(RecordGuard::new(&self.auditor, slot, AuditEntry { surface, request, ..entry }))
     }
 }
 
@@ -138,8 +145,14 @@ impl Audit<'_> {
     }
 
     /// Records that the request is allowed and is sent to a source.
-    pub(crate) fn runs(&mut self, meter: &Arc<ModuleMeter>, module: &Arc<str>, method: Method, what: String) {
-        meter.call_begins();
+    pub(crate) fn runs(
+        &mut self,
+        meter: &Arc<ModuleMeter>,
+        module: &Arc<str>,
+        method: SourceMethod,
+        what: String,
+    ) {
+        meter.begin_call();
         self.meter = Some((Arc::clone(meter), method));
         self.guard.with(|entry| {
             entry.allowed = true;
@@ -170,7 +183,7 @@ impl Audit<'_> {
     pub(crate) fn close(mut self, outcome: &Result<Raw, Error>) {
         match outcome {
             Ok(result) => {
-                self.guard.outcome(if self.course.tool_error { TOOL_ERROR } else { OK });
+                self.guard.outcome(if self.details.tool_error { TOOL_ERROR } else { OK });
                 self.guard.with(|entry| entry.bytes_out = result.bytes().len());
             }
             Err(error) => {
@@ -184,25 +197,25 @@ impl Audit<'_> {
 impl Drop for Audit<'_> {
     fn drop(&mut self) {
         let (meter, cause) = (self.meter.take(), self.cause.take());
-        let Course { attempts, cached, .. } = self.course;
+        let CallDetails { attempts, cached, .. } = self.details;
         self.guard.end();
         self.guard.with(|entry| {
             (entry.attempts, entry.cached) = (attempts, cached);
             if let Some((meter, method)) = meter {
-                meter.call_ends(method, entry.outcome, entry.elapsed);
+                meter.end_call(method, entry.outcome, entry.elapsed);
                 log(entry, cause.as_deref());
             }
         });
     }
 }
 
-fn log(entry: &Entry, cause: Option<&str>) {
+fn log(entry: &AuditEntry, cause: Option<&str>) {
     tracing::info!(
         target: "hikite::call",
         request_id = entry.origin.request_id.as_deref(),
         trace_id = entry.origin.trace_id(),
-        caller = &*entry.who.caller().subject,
-        session = entry.who.session(),
+        caller = &*entry.actor.caller().subject,
+        session = entry.actor.session(),
         module = entry.module.as_deref(),
         call = entry.what,
         outcome = entry.outcome,
@@ -216,7 +229,7 @@ fn log(entry: &Entry, cause: Option<&str>) {
 
 /// Returns the audit outcome of an error.
 fn word(error: &Error) -> &'static str {
-    if error.kind == Kind::Cancelled { CANCELLED } else { error.code() }
+    if error.kind == ErrorKind::Cancelled { CANCELLED } else { error.code() }
 }
 
 /// Returns the size of all members of an object. A slice of a request keeps the whole request buffer in memory.

@@ -1,14 +1,14 @@
 //! Batches: a plan is checked as a whole before anything runs, then its tasks run concurrently, each on the path of a
 //! single call. Everything stops when the caller stops waiting.
 
-mod back;
-mod board;
+mod backchannel;
 mod budget;
 mod check;
-mod observe;
+mod observer;
 mod preview;
 mod report;
 mod run;
+mod task_result;
 #[cfg(test)]
 mod tests;
 
@@ -18,15 +18,15 @@ use hikite_core::plan::OnError;
 use hikite_core::share::ShareHolder;
 use hikite_core::source::{BoxFuture, CallContext};
 
-use crate::aside::by_cost;
 use crate::audit::Audit;
 use crate::command::Command;
 use crate::gateway::Gateway;
-use observe::Progress;
-use run::Run;
+use crate::off_worker::off_worker;
+use observer::ProgressObserver;
+use run::BatchRun;
 
-pub use observe::{Ending, Observer, Silent};
-pub use report::Report;
+pub use observer::{Observer, SilentObserver, TaskCompletion};
+pub use report::BatchReport;
 
 /// A batch request.
 #[derive(Clone, Debug)]
@@ -49,10 +49,10 @@ impl Gateway {
         batch: Batch,
         context: CallContext,
         observer: &dyn Observer,
-    ) -> Result<Report, Error> {
+    ) -> Result<BatchReport, Error> {
         let command = Command::Batch(batch.clone());
         let mut audit = self.audit(surface, &command, &context).await?;
-        let outcome = match context.session.caller.must_have(command.scope()) {
+        let outcome = match context.session.caller.require(command.scope()) {
             Ok(()) => self.report(batch, context, &mut audit, observer).await,
             Err(error) => Err(error),
         };
@@ -69,7 +69,7 @@ impl Gateway {
         audit: &'a mut Audit<'_>,
     ) -> BoxFuture<'a, Result<Raw, Error>> {
         Box::pin(async move {
-            let progress = Progress::to(&context.back);
+            let progress = ProgressObserver::to(&context.back);
             let report = self.report(batch, context, audit, &progress).await?;
             Ok(report.result())
         })
@@ -81,16 +81,16 @@ impl Gateway {
         context: CallContext,
         audit: &mut Audit<'_>,
         observer: &dyn Observer,
-    ) -> Result<Report, Error> {
+    ) -> Result<BatchReport, Error> {
         let checked = self.check_batch(&batch, &context.session).await?;
         audit.allowed(format!("{} tasks", checked.plan.tasks.len()));
         if batch.dry_run {
-            return Ok(by_cost(preview::cost(&checked), || preview::preview(&checked)).await);
+            return Ok(off_worker(preview::cost(&checked), || preview::preview(&checked)).await);
         }
         let _place = self.batches.take_free(&ShareHolder::from(&context.session.caller), ())?;
-        let run = Run::new(self, &checked.plan, (audit.surface(), batch, context), observer);
-        let report = report::report(&checked.plan, run.to_the_end().await);
-        audit.course.tool_error = report.failed;
+        let run = BatchRun::new(self, &checked.plan, (audit.surface(), batch, context), observer);
+        let report = report::report(&checked.plan, run.run_to_end().await);
+        audit.details.tool_error = report.failed;
         Ok(report)
     }
 }

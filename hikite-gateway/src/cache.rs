@@ -2,7 +2,7 @@
 //! received the result, and only while both the configuration and the server allow. Concurrent identical requests share
 //! one fetch.
 
-mod kept;
+mod cached;
 mod key;
 
 use std::collections::HashMap;
@@ -10,22 +10,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use moka::future::Cache as Store;
 use parking_lot::Mutex;
 
-use kept::{Kept, Lifetime};
-pub(crate) use key::{Keep, Key};
+use cached::{CacheExpiry, CachedResult};
+pub(crate) use key::{CacheKey, CacheRequest};
 
 /// The outcome of a shared fetch; empty while it is in flight.
-type Seat = tokio::sync::Mutex<Option<Result<Raw, Error>>>;
+type SharedOutcome = tokio::sync::Mutex<Option<Result<Raw, Error>>>;
 
 #[derive(Debug)]
 pub(crate) struct Cache {
-    store: Store<Key, Arc<Kept>>,
-    flights: Mutex<HashMap<Key, Arc<Seat>>>,
+    store: Store<CacheKey, Arc<CachedResult>>,
+    fetches: Mutex<HashMap<CacheKey, Arc<SharedOutcome>>>,
     is_on: bool,
     /// `true` once anything was cached. Most gateways cache nothing and can skip every invalidation.
     is_used: AtomicBool,
@@ -34,22 +34,22 @@ pub(crate) struct Cache {
 
 /// The outcome of a call, and a flag that is `true` if it came from the cache or another call.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct CacheAnswer {
     pub(crate) outcome: Result<Raw, Error>,
-    pub(crate) again: bool,
+    pub(crate) reused: bool,
 }
 
 impl Cache {
     pub(crate) fn new(limits: &Limits) -> Self {
         let store = Store::builder()
             .max_capacity(limits.cache_bytes as u64)
-            .weigher(|key: &Key, kept: &Arc<Kept>| key.bytes().saturating_add(kept.bytes()))
-            .expire_after(Lifetime)
+            .weigher(|key: &CacheKey, cached: &Arc<CachedResult>| key.bytes().saturating_add(cached.bytes()))
+            .expire_after(CacheExpiry)
             .support_invalidation_closures()
             .build();
         let is_on = limits.cache_bytes > 0;
         let is_used = AtomicBool::new(false);
-        Self { store, flights: Mutex::default(), is_on, is_used, entry_bytes: limits.cache_entry_bytes }
+        Self { store, fetches: Mutex::default(), is_on, is_used, entry_bytes: limits.cache_entry_bytes }
     }
 
     pub(crate) fn is_on(&self) -> bool {
@@ -60,53 +60,56 @@ impl Cache {
     /// for another call at most `wait`; if that call is dropped or times out, the next waiter calls.
     pub(crate) async fn answer(
         &self,
-        keep: &Keep,
+        cache_request: &CacheRequest,
         wait: Duration,
         call: impl Future<Output = Result<Raw, Error>>,
-    ) -> Answer {
-        if let Some(kept) = self.kept(&keep.key).await {
-            return Answer { outcome: Ok(kept.again()), again: true };
+    ) -> CacheAnswer {
+        if let Some(cached) = self.cached(&cache_request.key).await {
+            return CacheAnswer { outcome: Ok(cached.reused()), reused: true };
         }
-        let flight = self.join(&keep.key);
-        let Ok(mut seat) = tokio::time::timeout(wait, flight.seat.lock()).await else {
-            return Answer { outcome: Err(too_long(&keep.key.module)), again: true };
+        let fetch = self.join(&cache_request.key);
+        let Ok(mut shared_outcome) = tokio::time::timeout(wait, fetch.shared_outcome.lock()).await else {
+            return CacheAnswer { outcome: Err(wait_timed_out(&cache_request.key.module)), reused: true };
         };
-        if let Some(outcome) = &*seat {
-            let outcome = outcome.clone().map(|result| kept::marked(&result, Duration::ZERO));
-            return Answer { outcome, again: true };
+        if let Some(outcome) = &*shared_outcome {
+            let outcome = outcome.clone().map(|result| cached::mark_cached(&result, Duration::ZERO));
+            return CacheAnswer { outcome, reused: true };
         }
         // It may have been cached since the first lookup.
-        if let Some(kept) = self.kept(&keep.key).await {
-            return Answer { outcome: Ok(kept.again()), again: true };
+        if let Some(cached) = self.cached(&cache_request.key).await {
+            return CacheAnswer { outcome: Ok(cached.reused()), reused: true };
         }
         let outcome = call.await;
-        if concerns_all(&outcome) {
-            *seat = Some(outcome.clone());
-            let kept = outcome.as_ref().ok().and_then(|result| Kept::new(result, keep.ttl, self.entry_bytes));
-            if let Some(kept) = kept.filter(|_| flight.is_wanted()) {
+        if is_shareable(&outcome) {
+            *shared_outcome = Some(outcome.clone());
+            let cached = outcome
+                .as_ref()
+                .ok()
+                .and_then(|result| CachedResult::new(result, cache_request.ttl, self.entry_bytes));
+            if let Some(cached) = cached.filter(|_| fetch.is_current()) {
                 self.is_used.store(true, Ordering::Relaxed);
-                self.store.insert(keep.key.clone(), Arc::new(kept)).await;
+                self.store.insert(cache_request.key.clone(), Arc::new(cached)).await;
             }
-            flight.land();
+            fetch.finish();
         }
-        Answer { outcome, again: false }
+        CacheAnswer { outcome, reused: false }
     }
 
     /// Invalidates everything read from this resource.
-    pub(crate) fn forget_resource(&self, uri: &str) {
-        self.flights.lock().retain(|key, _| !key.reads(uri));
+    pub(crate) fn invalidate_resource(&self, uri: &str) {
+        self.fetches.lock().retain(|key, _| !key.reads(uri));
         if !self.is_used.load(Ordering::Relaxed) {
             return;
         }
-        for (key, kept) in &self.store {
+        for (key, cached) in &self.store {
             if key.reads(uri) {
-                kept.forget();
+                cached.invalidate();
             }
         }
     }
 
     /// Drops the results of earlier generations of a module. Their keys are never looked up again.
-    pub(crate) fn forget_module(&self, module: &Arc<str>, generation: u64) {
+    pub(crate) fn invalidate_module(&self, module: &Arc<str>, generation: u64) {
         if !self.is_used.load(Ordering::Relaxed) {
             return;
         }
@@ -117,64 +120,75 @@ impl Cache {
             .invalidate_entries_if(move |key, _| key.module == module && key.generation < generation);
     }
 
-    async fn kept(&self, key: &Key) -> Option<Arc<Kept>> {
-        self.store.get(key).await.filter(|kept| kept.is_fresh())
+    async fn cached(&self, key: &CacheKey) -> Option<Arc<CachedResult>> {
+        self.store.get(key).await.filter(|cached| cached.is_fresh())
     }
 
-    fn join<'a>(&'a self, key: &'a Key) -> Flight<'a> {
-        let mut flights = self.flights.lock();
-        let seat = match flights.get(key) {
-            Some(seat) => Arc::clone(seat),
-            None => Arc::clone(flights.entry(key.clone()).or_default()),
+    fn join<'a>(&'a self, key: &'a CacheKey) -> SharedFetch<'a> {
+        let mut fetches = self.fetches.lock();
+        let shared_outcome = match fetches.get(key) {
+            Some(shared_outcome) => Arc::clone(shared_outcome),
+            None => Arc::clone(fetches.entry(key.clone()).or_default()),
         };
-        Flight { cache: self, key, seat }
+        SharedFetch { cache: self, key, shared_outcome }
     }
 }
 
 /// Membership in a group of concurrent identical requests.
-struct Flight<'a> {
+struct SharedFetch<'a> {
     cache: &'a Cache,
-    key: &'a Key,
-    seat: Arc<Seat>,
+    key: &'a CacheKey,
+    shared_outcome: Arc<SharedOutcome>,
 }
 
-impl Flight<'_> {
+impl SharedFetch<'_> {
     /// Returns `true` if the result may still be cached: it was not invalidated meanwhile.
-    fn is_wanted(&self) -> bool {
-        self.cache.flights.lock().get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat))
+    fn is_current(&self) -> bool {
+        self.cache
+            .fetches
+            .lock()
+            .get(self.key)
+            .is_some_and(|shared_outcome| Arc::ptr_eq(shared_outcome, &self.shared_outcome))
     }
 
     /// Closes the group: later requests start a new one.
-    fn land(&self) {
-        let mut flights = self.cache.flights.lock();
-        if flights.get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat)) {
-            flights.remove(self.key);
+    fn finish(&self) {
+        let mut fetches = self.cache.fetches.lock();
+        if fetches
+            .get(self.key)
+            .is_some_and(|shared_outcome| Arc::ptr_eq(shared_outcome, &self.shared_outcome))
+        {
+            fetches.remove(self.key);
         }
     }
 }
 
-impl Drop for Flight<'_> {
+impl Drop for SharedFetch<'_> {
     fn drop(&mut self) {
-        let mut flights = self.cache.flights.lock();
+        let mut fetches = self.cache.fetches.lock();
         // Two references are the table's and ours, so nobody else waits. Others join under the same lock.
-        let last = Arc::strong_count(&self.seat) == 2;
-        if last && flights.get(self.key).is_some_and(|seat| Arc::ptr_eq(seat, &self.seat)) {
-            flights.remove(self.key);
+        let last = Arc::strong_count(&self.shared_outcome) == 2;
+        if last
+            && fetches
+                .get(self.key)
+                .is_some_and(|shared_outcome| Arc::ptr_eq(shared_outcome, &self.shared_outcome))
+        {
+            fetches.remove(self.key);
         }
     }
 }
 
 /// Returns `true` if all waiters may share the outcome; one that concerns only its own caller is not shared.
-fn concerns_all(outcome: &Result<Raw, Error>) -> bool {
+fn is_shareable(outcome: &Result<Raw, Error>) -> bool {
     match outcome {
-        Ok(result) => kept::is_complete(result),
-        Err(error) => !matches!(error.kind, Kind::Timeout | Kind::Cancelled | Kind::Internal),
+        Ok(result) => cached::is_complete(result),
+        Err(error) => !matches!(error.kind, ErrorKind::Timeout | ErrorKind::Cancelled | ErrorKind::Internal),
     }
 }
 
-fn too_long(module: &str) -> Error {
+fn wait_timed_out(module: &str) -> Error {
     let message = format!("`{module}` did not answer another call for the same in time");
-    Error::new(Kind::Timeout, message).hint("try again, or give it more time")
+    Error::new(ErrorKind::Timeout, message).hint("try again, or give it more time")
 }
 
 #[cfg(test)]

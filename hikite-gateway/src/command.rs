@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use hikite_core::about::Retry;
+use hikite_core::call_policy::RetryPolicy;
 use hikite_core::caller::Scopes;
 use hikite_core::json::Object;
 use hikite_core::key::ToolKey;
-use hikite_core::source::Method;
+use hikite_core::source::SourceMethod;
 
 use crate::batch::Batch;
-use crate::handle::Part;
-use crate::present::Wanted;
-use crate::search::Inquiry;
+use crate::handle::ResultPart;
+use crate::render::OutputOptions;
+use crate::search::ToolQuery;
 
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -22,24 +22,24 @@ pub enum Command {
     },
     /// Runs a tool. The params are those of `tools/call`; the name in them is replaced by the tool's own.
     Call {
-        target: Target,
+        target: ToolTarget,
         params: Object,
         options: CallOptions,
     },
     /// Searches for tools. The params are those of `tools/call`.
     Search {
-        asked: Inquiry,
+        requested: ToolQuery,
         detail: Detail,
         params: Object,
     },
     /// Describes what modules offer.
-    Open(Opening),
+    Open(ModuleQuery),
     /// Runs a tool and renders its result in the requested format.
     Execute {
-        target: Target,
+        target: ToolTarget,
         params: Object,
         options: CallOptions,
-        wanted: Wanted,
+        wanted: OutputOptions,
         dialect: Dialect,
     },
     /// Runs many tools with dependencies among them.
@@ -47,12 +47,12 @@ pub enum Command {
     /// Reads a resource or a part of a stored result, returned as a tool result.
     Fetch {
         uri: String,
-        part: Part,
+        part: ResultPart,
         params: Object,
         dialect: Dialect,
     },
     /// Gets a prompt, returned as a tool result.
-    Recite {
+    FetchPrompt {
         module: Option<String>,
         name: String,
         params: Object,
@@ -74,7 +74,7 @@ pub enum Command {
     },
     /// Polls, answers or cancels a task that outlives its call.
     Task {
-        method: Method,
+        method: SourceMethod,
         params: Object,
     },
     Skill {
@@ -111,7 +111,7 @@ impl Detail {
 
 /// The modules to describe, and the level of detail.
 #[derive(Clone, Debug, Default)]
-pub struct Opening {
+pub struct ModuleQuery {
     pub modules: Vec<String>,
     /// Restricts the description to these tools; empty for everything.
     pub tools: Vec<String>,
@@ -137,12 +137,12 @@ pub enum Dialect {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallOptions {
     pub timeout: Option<Duration>,
-    pub retry: Option<Retry>,
+    pub retry: Option<RetryPolicy>,
 }
 
 /// The tool that a request names.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub enum ToolTarget {
     Named(String),
     /// Module and own name of the tool.
     Keyed(ToolKey),

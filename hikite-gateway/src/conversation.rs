@@ -9,12 +9,12 @@ pub(crate) const NAME: &str = "hikite/conversation";
 const NAME_CHARS: usize = 200;
 
 /// One conversation of one caller, so that callers cannot use each other's names.
-pub(crate) type Conversation = (Caller, Name);
+pub(crate) type Conversation = (Caller, ConversationName);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Name {
+pub(crate) enum ConversationName {
     Session(SessionId),
-    Given(Box<str>),
+    Named(Box<str>),
 }
 
 /// Returns the conversation of a request, if known, and removes its name from `_meta`, which is not forwarded.
@@ -29,10 +29,10 @@ pub(crate) fn conversation(params: &mut Object, context: &CallContext) -> Option
         }
     }
     let name = match given.filter(|name| !name.is_empty() && name.chars().count() <= NAME_CHARS) {
-        Some(name) => Name::Given(name.into()),
+        Some(name) => ConversationName::Named(name.into()),
         // A stateless session is reused by one request after another, of whatever conversation.
-        None if context.takes_rounds => return None,
-        None => Name::Session(context.session.id),
+        None if context.accepts_input_required => return None,
+        None => ConversationName::Session(context.session.id),
     };
     Some((context.session.caller.clone(), name))
 }

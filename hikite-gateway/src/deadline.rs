@@ -5,37 +5,37 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{Backchannel, BoxFuture, Question, QuestionKind};
+use hikite_core::source::{Backchannel, BoxFuture, InputRequest, InputRequestKind};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::gate::{Gate, Share};
+use crate::admission::{AdmissionGate, AdmissionShare};
 
 /// A deadline, with the backchannel whose messages extend it.
 pub(crate) struct Deadline {
     pub(crate) timeout: Duration,
     back: Arc<dyn Backchannel>,
-    gate: Arc<Gate>,
+    gate: Arc<AdmissionGate>,
     /// Released together with the permit.
-    share: Option<Arc<Share>>,
-    clock: Mutex<Clock>,
+    share: Option<Arc<AdmissionShare>>,
+    clock: Mutex<DeadlineClock>,
 }
 
-struct Clock {
+struct DeadlineClock {
     until: Instant,
     questions: usize,
     /// `true` while the permit is released.
-    away: bool,
+    is_released: bool,
 }
 
 impl Deadline {
     pub(crate) fn new(
         back: Arc<dyn Backchannel>,
-        gate: Arc<Gate>,
-        share: Option<Arc<Share>>,
+        gate: Arc<AdmissionGate>,
+        share: Option<Arc<AdmissionShare>>,
         timeout: Duration,
     ) -> Arc<Self> {
-        let clock = Clock { until: Instant::now() + timeout, questions: 0, away: false };
+        let clock = DeadlineClock { until: Instant::now() + timeout, questions: 0, is_released: false };
         Arc::new(Self { timeout, back, gate, share, clock: Mutex::new(clock) })
     }
 
@@ -66,35 +66,35 @@ impl Deadline {
     }
 
     /// Returns `true` while the call's permit is released.
-    pub(crate) fn is_away(&self) -> bool {
-        self.clock.lock().away
+    pub(crate) fn has_released_permits(&self) -> bool {
+        self.clock.lock().is_released
     }
 
-    fn leave(&self) {
+    fn begin_question(&self) {
         let mut clock = self.clock.lock();
         clock.questions += 1;
-        if !std::mem::replace(&mut clock.away, true) {
-            self.gate.lend(self.share.as_deref());
+        if !std::mem::replace(&mut clock.is_released, true) {
+            self.gate.release_permits(self.share.as_deref());
         }
     }
 
     /// Takes the permit back when the last open question is answered.
-    async fn come_back(&self) {
+    async fn end_question(&self) {
         let last = {
             let clock = self.clock.lock();
-            clock.away && clock.questions == 1
+            clock.is_released && clock.questions == 1
         };
         if last {
-            self.gate.take_back(self.share.as_deref()).await;
-            self.clock.lock().away = false;
+            self.gate.reacquire_permits(self.share.as_deref()).await;
+            self.clock.lock().is_released = false;
         }
     }
 }
 
 /// Counts an open question, however its future ends.
-struct Open(Arc<Deadline>);
+struct QuestionGuard(Arc<Deadline>);
 
-impl Drop for Open {
+impl Drop for QuestionGuard {
     fn drop(&mut self) {
         self.0.clock.lock().questions -= 1;
         self.0.extend();
@@ -102,9 +102,9 @@ impl Drop for Open {
 }
 
 /// The `Backchannel` of a call with a deadline; owns a shared handle, because an open question outlives the borrow.
-pub(crate) struct Extending(pub(crate) Arc<Deadline>);
+pub(crate) struct ExtendingBackchannel(pub(crate) Arc<Deadline>);
 
-impl Backchannel for Extending {
+impl Backchannel for ExtendingBackchannel {
     fn progress(&self, params: Object) {
         self.0.extend();
         self.0.back.progress(params);
@@ -114,17 +114,17 @@ impl Backchannel for Extending {
         self.0.back.log(params);
     }
 
-    fn lacks(&self, kind: QuestionKind) {
-        self.0.back.lacks(kind);
+    fn capability_missing(&self, kind: InputRequestKind) {
+        self.0.back.capability_missing(kind);
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
-        self.0.leave();
-        let open = Open(Arc::clone(&self.0));
-        let asked = self.0.back.ask(question);
+    fn ask(&self, question: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
+        self.0.begin_question();
+        let open = QuestionGuard(Arc::clone(&self.0));
+        let pending = self.0.back.ask(question);
         Box::pin(async move {
-            let answer = asked.await;
-            open.0.come_back().await;
+            let answer = pending.await;
+            open.0.end_question().await;
             answer
         })
     }

@@ -5,32 +5,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hikite_core::about::Policy;
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::call_policy::CallPolicy;
+use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
-use hikite_core::listing::{Item, ListKind, Listing};
-use hikite_core::seal::Seal;
-use hikite_core::source::{BoxFuture, CallContext, Invocation, Nobody, Origin, Source, State};
+use hikite_core::listing::{ListItem, ListKind, Listing};
+use hikite_core::signer::HmacSigner;
+use hikite_core::source::{BoxFuture, CallContext, CallOrigin, Invocation, NoClient, Source, SourceState};
 
-use crate::command::{CallOptions, Command, Target};
-use crate::gate::Throttle;
-use crate::gateway::{Gateway, Rules};
+use crate::admission::Throttle;
+use crate::command::{CallOptions, Command, ToolTarget};
+use crate::gateway::{Gateway, GatewayRules};
 use crate::probe;
 
-pub(crate) type Answer = BoxFuture<'static, Result<Raw, Error>>;
+pub(crate) type FakeAnswer = BoxFuture<'static, Result<Raw, Error>>;
 
 /// A source with the tools `read` (read-only), `put` (idempotent) and `add` (neither), and the resource `x:y`.
-pub(crate) struct Fake {
+pub(crate) struct FakeSource {
     calls: AtomicUsize,
     /// Called with the number of the call, from one.
-    answer: Box<dyn Fn(usize) -> Answer + Send + Sync>,
+    answer: Box<dyn Fn(usize) -> FakeAnswer + Send + Sync>,
 }
 
-impl Fake {
-    pub(crate) fn new(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Arc<Self> {
+impl FakeSource {
+    pub(crate) fn new(answer: impl Fn(usize) -> FakeAnswer + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { calls: AtomicUsize::new(0), answer: Box::new(answer) })
     }
 
@@ -39,15 +39,15 @@ impl Fake {
     }
 }
 
-impl fmt::Debug for Fake {
+impl fmt::Debug for FakeSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Fake")
     }
 }
 
-impl Source for Fake {
+impl Source for FakeSource {
     fn listing(&self) -> Option<Arc<Listing>> {
-        let item = |kind, text: &str| Item::read(kind, raw(text)).expect("named");
+        let item = |kind, text: &str| ListItem::read(kind, raw(text)).expect("named");
         let tool = |text| item(ListKind::Tools, text);
         Some(Arc::new(Listing {
             tools: vec![
@@ -60,8 +60,8 @@ impl Source for Fake {
         }))
     }
 
-    fn state(&self) -> State {
-        State::Running
+    fn state(&self) -> SourceState {
+        SourceState::Running
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {
@@ -90,34 +90,36 @@ pub(crate) fn result(number: usize) -> Raw {
     raw(&format!(r#"{{"content":[],"n":{number}}}"#))
 }
 
-pub(crate) fn rules(source: &Arc<Fake>, policy: Policy, resources: Policy) -> Rules {
+pub(crate) fn rules(source: &Arc<FakeSource>, policy: CallPolicy, resources: CallPolicy) -> GatewayRules {
     let rule =
         ModuleRule { policy, resources, ..ModuleRule::new("m", Arc::clone(source) as Arc<dyn Source>) };
     let throttle = Throttle { concurrency: 500, queue: 500, rate: None, timeout: Duration::from_secs(30) };
-    Rules { modules: vec![(rule, throttle)], ..Rules::default() }
+    GatewayRules { modules: vec![(rule, throttle)], ..GatewayRules::default() }
 }
 
-pub(crate) fn gateway(source: &Arc<Fake>, policy: Policy) -> Arc<Gateway> {
-    let gateway = Gateway::new(Arc::new(Limits::default()), Seal::new([7; 32]), probe::registry_aside());
+pub(crate) fn gateway(source: &Arc<FakeSource>, policy: CallPolicy) -> Arc<Gateway> {
+    let gateway =
+        Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached());
     gateway.apply(rules(source, policy, policy));
     gateway
 }
 
 pub(crate) fn context(subject: &str) -> CallContext {
     let caller = Caller::named(subject);
-    let session = Arc::new(Session { id: SessionId(1), caller, abilities: Abilities::default() });
+    let session =
+        Arc::new(Session { id: SessionId(1), caller, client_capabilities: ClientCapabilities::default() });
     CallContext {
         session,
-        back: Arc::new(Nobody),
-        origin: Origin::default(),
-        takes_rounds: false,
+        back: Arc::new(NoClient),
+        origin: CallOrigin::default(),
+        accepts_input_required: false,
         account: None,
     }
 }
 
 pub(crate) fn command(tool: &str, arguments: &str) -> Command {
     let params = Object::default().with("name", tool).with("arguments", raw(arguments));
-    Command::Call { target: Target::Named(format!("m:{tool}")), params, options: CallOptions::default() }
+    Command::Call { target: ToolTarget::Named(format!("m:{tool}")), params, options: CallOptions::default() }
 }
 
 /// Calls a tool as the owner.

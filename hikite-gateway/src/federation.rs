@@ -9,26 +9,26 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hikite_core::error::{Error, Kind};
-use hikite_core::fetch::{Fetch, Form};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::fetch::{DocumentFetcher, FormBody};
 use hikite_core::json::Raw;
 use hikite_core::pattern::Pattern;
 use hikite_core::secret::Secret;
-use hikite_store::{Entry, Store};
-use hikite_vault::{Unverified, random_bytes};
+use hikite_store::{DocumentRow, Store};
+use hikite_vault::{UnverifiedToken, random_bytes};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::clock::now_ms;
-use crate::issuer::{Discovery, Keys, Times, holds, text};
+use crate::issuer::{IssuerKeySet, IssuerMetadata, ValidityPeriod, holds, text};
 
 /// Kind of the stored documents of pending logins.
-const BEGUN: &str = "federation";
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+const PENDING_LOGIN: &str = "federation";
+const LOGIN_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// Lifetime of a cached discovery document.
-const FRESH_MS: u64 = 10 * 60_000;
+const DISCOVERY_TTL_MS: u64 = 10 * 60_000;
 
 /// Login provider of the config.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct LoginRule {
 
 /// A person as identified by the issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stranger {
+pub struct FederatedIdentity {
     pub issuer: String,
     /// The issuer's `sub`, the only identifier that counts.
     pub subject: String,
@@ -58,35 +58,35 @@ pub struct Stranger {
 
 /// Query parameters of the redirect back from the issuer.
 #[derive(Clone, Default, Deserialize)]
-pub struct Comeback {
+pub struct FederationCallback {
     pub state: Option<String>,
     pub code: Option<String>,
     pub iss: Option<String>,
     pub error: Option<String>,
 }
 
-impl std::fmt::Debug for Comeback {
+impl std::fmt::Debug for FederationCallback {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Comeback").field("error", &self.error).finish_non_exhaustive()
     }
 }
 
 pub struct Federation {
-    fetch: Arc<dyn Fetch>,
+    fetch: Arc<dyn DocumentFetcher>,
     store: Store,
-    places: ArcSwap<BTreeMap<String, Arc<Place>>>,
+    places: ArcSwap<BTreeMap<String, Arc<LoginProvider>>>,
 }
 
-struct Place {
+struct LoginProvider {
     rule: LoginRule,
-    keys: Keys,
+    keys: IssuerKeySet,
     /// Cached discovery document and its time, so that not every visitor causes a request.
-    told: Mutex<Option<(Arc<Discovery>, u64)>>,
+    stated: Mutex<Option<(Arc<IssuerMetadata>, u64)>>,
 }
 
 /// A pending login, as stored.
 #[derive(Serialize, Deserialize)]
-struct Begun {
+struct PendingFederatedLogin {
     place: String,
     nonce: String,
     verifier: String,
@@ -101,14 +101,14 @@ impl std::fmt::Debug for Federation {
 }
 
 impl Federation {
-    pub fn new(fetch: Arc<dyn Fetch>, store: Store) -> Self {
+    pub fn new(fetch: Arc<dyn DocumentFetcher>, store: Store) -> Self {
         Self { fetch, store, places: ArcSwap::default() }
     }
 
     pub fn follow(&self, rules: Vec<LoginRule>) {
         let place = |rule: LoginRule| {
-            let keys = Keys::new(&rule.issuer, None);
-            (rule.name.clone(), Arc::new(Place { rule, keys, told: Mutex::default() }))
+            let keys = IssuerKeySet::new(&rule.issuer, None);
+            (rule.name.clone(), Arc::new(LoginProvider { rule, keys, stated: Mutex::default() }))
         };
         self.places.store(Arc::new(rules.into_iter().map(place).collect()));
     }
@@ -143,19 +143,24 @@ impl Federation {
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
         ]);
-        let begun =
-            Begun { place: name.into(), nonce, verifier, browser: hashed(browser), next: next.into() };
+        let pending = PendingFederatedLogin {
+            place: name.into(),
+            nonce,
+            verifier,
+            browser: hashed(browser),
+            next: next.into(),
+        };
         let now = now_ms();
-        let entry = Entry {
-            kind: BEGUN,
+        let entry = DocumentRow {
+            kind: PENDING_LOGIN,
             id: hashed(&state),
             owner: String::new(),
-            form: Raw::of(&begun),
+            form: Raw::of(&pending),
             version: 0,
             created_at: now,
-            expires_at: now + u64::try_from(PATIENCE.as_millis()).unwrap_or_default(),
+            expires_at: now + u64::try_from(LOGIN_LIFETIME.as_millis()).unwrap_or_default(),
         };
-        self.store.put_entry(&entry).await?;
+        self.store.put_document(&entry).await?;
         let joint = if endpoint.contains('?') { '&' } else { '?' };
         Ok(format!("{endpoint}{joint}{query}"))
     }
@@ -166,39 +171,39 @@ impl Federation {
         name: &str,
         browser: &str,
         callback: &str,
-        returned: &Comeback,
-    ) -> Result<(Stranger, String), Error> {
+        returned: &FederationCallback,
+    ) -> Result<(FederatedIdentity, String), Error> {
         let state = returned.state.as_deref().ok_or_else(|| refused("the answer has no state"))?;
-        let taken = self.store.take_entry(BEGUN, &hashed(state), now_ms()).await?;
-        let begun: Option<Begun> = taken.and_then(|entry| entry.form.decode().ok());
-        let begun = begun.filter(|begun| begun.place == name && begun.browser == hashed(browser));
-        let begun = begun.ok_or_else(|| refused("this login was not begun here, or too long ago"))?;
+        let taken = self.store.take_document(PENDING_LOGIN, &hashed(state), now_ms()).await?;
+        let pending: Option<PendingFederatedLogin> = taken.and_then(|entry| entry.form.decode().ok());
+        let pending = pending.filter(|pending| pending.place == name && pending.browser == hashed(browser));
+        let pending = pending.ok_or_else(|| refused("this login was not begun here, or too long ago"))?;
         let place = self.place(name)?;
         if let Some(error) = &returned.error {
             let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
             return Err(refused(&format!("`{name}` answered `{word}`")));
         }
         let discovery = self.discovery(&place).await?;
-        let told = returned.iss.as_deref();
-        let must_tell = discovery.says("authorization_response_iss_parameter_supported");
-        if told.is_some_and(|iss| iss != place.rule.issuer) || (must_tell && told.is_none()) {
+        let stated = returned.iss.as_deref();
+        let must_state_issuer = discovery.is_true("authorization_response_iss_parameter_supported");
+        if stated.is_some_and(|iss| iss != place.rule.issuer) || (must_state_issuer && stated.is_none()) {
             return Err(refused("the answer is of another issuer"));
         }
         let code = returned.code.as_deref().ok_or_else(|| refused("the answer has no code"))?;
-        let identity = self.redeem(&place.rule, &discovery, (code, &begun.verifier, callback)).await?;
-        let claims = self.verified(&place, &identity, &begun.nonce).await?;
-        Ok((place.rule.stranger(&claims)?, begun.next))
+        let identity = self.redeem(&place.rule, &discovery, (code, &pending.verifier, callback)).await?;
+        let claims = self.verified(&place, &identity, &pending.nonce).await?;
+        Ok((place.rule.identity_of(&claims)?, pending.next))
     }
 
     /// Exchanges a code for the ID token.
     async fn redeem(
         &self,
         rule: &LoginRule,
-        discovery: &Discovery,
+        discovery: &IssuerMetadata,
         (code, verifier, callback): (&str, &str, &str),
     ) -> Result<String, Error> {
         let (endpoint, word) = discovery.address("token_endpoint")?;
-        let mut form = Form {
+        let mut form = FormBody {
             fields: vec![
                 ("grant_type", Secret::hidden("authorization_code")),
                 ("code", Secret::hidden(code)),
@@ -207,7 +212,7 @@ impl Federation {
             ],
             basic: None,
         };
-        let basic = discovery.offers("token_endpoint_auth_methods_supported", "client_secret_basic", true);
+        let basic = discovery.supports("token_endpoint_auth_methods_supported", "client_secret_basic", true);
         match &rule.client_secret {
             Some(secret) if basic => form.basic = Some((rule.client_id.clone(), secret.clone())),
             secret => {
@@ -220,10 +225,10 @@ impl Federation {
         token.ok_or_else(|| refused(&format!("`{}` gave no identity for the code", rule.name)))
     }
 
-    async fn verified(&self, place: &Place, token: &str, nonce: &str) -> Result<Value, Error> {
+    async fn verified(&self, place: &LoginProvider, token: &str, nonce: &str) -> Result<Value, Error> {
         let wrong = || refused(&format!("the identity that `{}` gave is not good", place.rule.name));
         let now = now_ms();
-        let read = Unverified::read(token).ok_or_else(wrong)?;
+        let read = UnverifiedToken::read(token).ok_or_else(wrong)?;
         place.keys.look(&*self.fetch, read.kid.as_deref(), now).await?;
         let claims = place.keys.verify(&read, now).ok_or_else(wrong)?;
         let rule = &place.rule;
@@ -232,41 +237,41 @@ impl Federation {
         let is_good = claims["iss"] == *rule.issuer
             && is_for_us
             && claims["nonce"] == *nonce
-            && Times::of(&claims).is_some_and(|times| times.are_good(now));
+            && ValidityPeriod::of(&claims).is_some_and(|times| times.are_valid(now));
         if is_good { Ok(claims) } else { Err(wrong()) }
     }
 
-    async fn discovery(&self, place: &Place) -> Result<Arc<Discovery>, Error> {
+    async fn discovery(&self, place: &LoginProvider) -> Result<Arc<IssuerMetadata>, Error> {
         let now = now_ms();
-        let told = place.told.lock().clone().filter(|(_, at)| now < at.saturating_add(FRESH_MS));
-        if let Some((discovery, _)) = told {
+        let stated = place.stated.lock().clone().filter(|(_, at)| now < at.saturating_add(DISCOVERY_TTL_MS));
+        if let Some((discovery, _)) = stated {
             return Ok(discovery);
         }
-        let discovery = Arc::new(Discovery::read(&*self.fetch, &place.rule.issuer).await?);
-        *place.told.lock() = Some((Arc::clone(&discovery), now));
+        let discovery = Arc::new(IssuerMetadata::read(&*self.fetch, &place.rule.issuer).await?);
+        *place.stated.lock() = Some((Arc::clone(&discovery), now));
         Ok(discovery)
     }
 
-    fn place(&self, name: &str) -> Result<Arc<Place>, Error> {
+    fn place(&self, name: &str) -> Result<Arc<LoginProvider>, Error> {
         let found = self.places.load().get(name).cloned();
-        found.ok_or_else(|| Error::new(Kind::NotFound, "nobody logs in this way here"))
+        found.ok_or_else(|| Error::new(ErrorKind::NotFound, "nobody logs in this way here"))
     }
 }
 
 impl LoginRule {
-    fn stranger(&self, claims: &Value) -> Result<Stranger, Error> {
+    fn identity_of(&self, claims: &Value) -> Result<FederatedIdentity, Error> {
         let subject = text(claims, "sub").filter(|subject| !subject.is_empty());
         let subject = subject.ok_or_else(|| refused("the identity names nobody"))?;
         let email = (claims["email_verified"] == true).then(|| text(claims, "email")).flatten();
         let email = email.map(|email| email.to_lowercase());
         let matches = |text: &str| self.allow.iter().any(|pattern| pattern.matches(text));
         if !self.allow.is_empty() && !matches(&subject) && !email.as_deref().is_some_and(matches) {
-            let error = Error::new(Kind::Authorization, "this account may not log in here");
+            let error = Error::new(ErrorKind::Authorization, "this account may not log in here");
             return Err(error.hint("ask whoever runs this hikite"));
         }
         let names = ["preferred_username", "nickname", "name"].iter().filter_map(|claim| text(claims, claim));
         let names = names.chain(email).chain([format!("{}-{subject}", self.name)]).collect();
-        Ok(Stranger { issuer: self.issuer.clone(), subject, names, role: self.role.clone() })
+        Ok(FederatedIdentity { issuer: self.issuer.clone(), subject, names, role: self.role.clone() })
     }
 }
 
@@ -275,7 +280,8 @@ fn is_several(audience: &Value) -> bool {
 }
 
 fn random() -> Result<String, Error> {
-    let bytes = random_bytes::<32>().map_err(|_| Error::new(Kind::Internal, "there is no randomness"))?;
+    let bytes =
+        random_bytes::<32>().map_err(|_| Error::new(ErrorKind::Internal, "there is no randomness"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
@@ -303,5 +309,5 @@ fn encoded(text: &str) -> String {
 }
 
 fn refused(message: &str) -> Error {
-    Error::new(Kind::Authentication, message).hint("begin again from the login page")
+    Error::new(ErrorKind::Authentication, message).hint("begin again from the login page")
 }

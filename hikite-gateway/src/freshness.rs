@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
@@ -90,7 +90,7 @@ impl Freshness {
         if age <= self.max {
             return Ok(());
         }
-        let error = Error::new(Kind::Overloaded, reason(age));
+        let error = Error::new(ErrorKind::Overloaded, reason(age));
         Err(error
             .hint("try again later, or at another node; `/readyz` says when this one is ready")
             .after(RETRY))
@@ -109,19 +109,19 @@ impl Freshness {
                 "hikite.store.up",
                 "1",
                 "1 if the last attempt to read the store succeeded, else 0.",
-                Point::alone(f64::from(u8::from(is_up))),
+                Point::single(f64::from(u8::from(is_up))),
             ),
             Metric::gauge(
                 "hikite.store.age",
                 "s",
                 "Time since the store was last read.",
-                Point::alone(self.age().as_secs_f64()),
+                Point::single(self.age().as_secs_f64()),
             ),
             Metric::counter(
                 "hikite.store.reads_failed",
                 "{read}",
                 "Attempts to read the store that failed.",
-                Point::alone(number(self.failed.load(Ordering::Relaxed))),
+                Point::single(number(self.failed.load(Ordering::Relaxed))),
             ),
         ]
     }
@@ -160,7 +160,7 @@ mod tests {
         assert!(freshness.check().is_ok(), "not older than that");
         tokio::time::advance(Duration::from_millis(1)).await;
         let refused = freshness.check().expect_err("too old");
-        assert_eq!((refused.kind, refused.retry_after), (Kind::Overloaded, Some(RETRY)));
+        assert_eq!((refused.kind, refused.retry_after), (ErrorKind::Overloaded, Some(RETRY)));
         assert!(refused.message.contains("30 s") && refused.hint.is_some());
         assert!(freshness.is_stale() && freshness.fault().is_some());
         freshness.note_read(freshness.begin_read());

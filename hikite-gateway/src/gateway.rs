@@ -9,63 +9,63 @@ use hikite_core::breaker;
 use hikite_core::caller::{OWNER, SessionId};
 use hikite_core::catalog::{Catalog, Module, ModuleRule, Tool};
 use hikite_core::category::CategoryRule;
-use hikite_core::keeper::Keeper;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
+use hikite_core::origin::ConfigOrigin;
 use hikite_core::permission::Permissions;
-use hikite_core::register::Registration;
-use hikite_core::seal::Seal;
-use hikite_core::select::Sieve;
+use hikite_core::registration::ToolRegistration;
+use hikite_core::selector::JqRunner;
 use hikite_core::share::Allowance;
-use hikite_core::source::{CallContext, Event, Implementation, Invocation, Listener, Method};
+use hikite_core::signer::HmacSigner;
+use hikite_core::source::{CallContext, Invocation, SourceEvent, SourceListener, SourceMethod, ToolHandler};
 use hikite_core::view::View;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::aside::aside;
+use crate::accounts::AccountStore;
+use crate::admission::{AdmissionGate, Throttle};
 use crate::audit::Auditor;
 use crate::cache::Cache;
 use crate::clock::now_ms;
-use crate::exchange::Accounts;
+use crate::config_admin::ConfigAdmin;
+use crate::describe::SentDescriptions;
 use crate::freshness::Freshness;
-use crate::gate::{Gate, Throttle};
 use crate::generation::Generations;
-use crate::handle::Shelf;
-use crate::health::Health;
-use crate::link::Links;
+use crate::handle::ResultStore;
+use crate::health::ModuleHealth;
 use crate::meter::{Meter, ModuleMeter};
 use crate::node::random_id;
-use crate::open::Sent;
+use crate::off_worker::aside;
 use crate::overlay::Overlays;
-use crate::overview::Resting;
+use crate::overrides::with_overrides;
+use crate::overview::DisabledModule;
 use crate::people::People;
-use crate::pin::Book;
+use crate::pin::PinStore;
 use crate::project::Project;
-use crate::registry::Registry;
-use crate::roster::{Entry, Roster};
-use crate::saving::Saving;
+use crate::registry::RegistryStore;
+use crate::resource_link::ResourceLinks;
 use crate::search::Search;
-use crate::session::Sessions;
-use crate::share::{PlaceKind, Places};
-use crate::snapshot::{Bounds, CatalogParts, Projects, Snapshot, UserMasks};
+use crate::session::OpenSessions;
+use crate::share::{SharedSlots, SlotKind};
+use crate::snapshot::{CatalogParts, ProjectMap, Snapshot, UserPermissions, ViewBounds};
 use crate::surface::{Surface, Surfaces};
 use crate::swap::Swap;
-use crate::text::retold;
+use crate::token_savings::TokenSavings;
+use crate::tool_registry::{RegisteredTool, ToolRegistry};
+use crate::view_cache::BuiltCount;
 use crate::viewer::Viewer;
-use crate::views::BuiltCount;
-use crate::workshop::Workshop;
 
-const BATCHES: PlaceKind = PlaceKind { resource: "batches", limit: "batches", things: "batches running" };
-const JQ: PlaceKind = PlaceKind { resource: "jq", limit: "jq_processes", things: "programs in jq running" };
+const BATCHES: SlotKind = SlotKind { resource: "batches", limit: "batches", things: "batches running" };
+const JQ: SlotKind = SlotKind { resource: "jq", limit: "jq_processes", things: "programs in jq running" };
 
 /// Rules of the config.
 #[derive(Clone, Debug, Default)]
-pub struct Rules {
+pub struct GatewayRules {
     pub modules: Vec<(ModuleRule, Throttle)>,
     /// Modules that the config file disables.
     pub disabled: Vec<Arc<str>>,
     pub categories: Vec<Arc<CategoryRule>>,
-    pub tools: Vec<(Registration, Arc<dyn Implementation>)>,
+    pub tools: Vec<(ToolRegistration, Arc<dyn ToolHandler>)>,
     pub projects: Vec<Arc<Project>>,
     /// Permissions of users who have none of their own.
     pub default_permissions: Option<Arc<Permissions>>,
@@ -73,51 +73,51 @@ pub struct Rules {
 
 /// Inputs of the catalog.
 #[derive(Debug, Default)]
-pub(crate) struct State {
-    rules: Rules,
-    roster: Roster,
-    projects: Arc<Projects>,
-    masks: Arc<UserMasks>,
+pub(crate) struct CatalogState {
+    rules: GatewayRules,
+    tool_registry: ToolRegistry,
+    projects: Arc<ProjectMap>,
+    masks: Arc<UserPermissions>,
     /// Subject of the owner, if there is one.
     owner: Option<Arc<str>>,
-    pub(crate) pins: Book,
+    pub(crate) pins: PinStore,
 }
 
 pub struct Gateway {
     pub(crate) limits: Arc<Limits>,
-    pub(crate) sessions: Sessions,
-    pub(crate) seal: Seal,
+    pub(crate) sessions: OpenSessions,
+    pub(crate) seal: HmacSigner,
     /// Unique id of this process.
     process: Arc<str>,
-    pub(crate) registry: Registry,
+    pub(crate) registry: RegistryStore,
     pub(crate) people: People,
     pub(crate) freshness: Freshness,
     pub(crate) auditor: Auditor,
     pub(crate) cache: Cache,
     pub(crate) meter: Meter,
     pub(crate) search: Search,
-    pub(crate) sent: Sent,
+    pub(crate) sent: SentDescriptions,
     /// Store of long results that clients read in parts.
-    pub(crate) shelf: Shelf,
-    pub(crate) batches: Places<()>,
+    pub(crate) result_store: ResultStore,
+    pub(crate) batches: SharedSlots<()>,
     /// Concurrency limit for jq programs.
-    pub(crate) jq: Places<()>,
+    pub(crate) jq: SharedSlots<()>,
     /// Runner of jq programs, if available.
-    pub(crate) sieve: OnceLock<Arc<dyn Sieve>>,
+    pub(crate) jq_runner: OnceLock<Arc<dyn JqRunner>>,
     /// Accounts with which services are called, if available.
-    pub(crate) accounts: OnceLock<Arc<Accounts>>,
+    pub(crate) accounts: OnceLock<Arc<AccountStore>>,
     /// Token savings not persisted yet.
-    pub(crate) saving: Saving,
+    pub(crate) token_savings: TokenSavings,
     /// Error of the config file while an older version is in force.
-    pub(crate) wrong_config: Mutex<Option<String>>,
+    pub(crate) config_error: Mutex<Option<String>>,
     /// Configuration administration, if available.
-    pub(crate) workshop: OnceLock<Arc<dyn Workshop>>,
+    pub(crate) config_admin: OnceLock<Arc<dyn ConfigAdmin>>,
     pub(crate) generations: Generations,
-    pub(crate) current: Swap<State, Snapshot>,
+    pub(crate) current: Swap<CatalogState, Snapshot>,
     /// Catalogs of single sessions that differ from the shared one.
     pub(crate) overlays: Overlays,
     /// Resource links that results contained.
-    pub(crate) links: Links,
+    pub(crate) links: ResourceLinks,
     /// Number of views built since the start.
     views_built: Arc<BuiltCount>,
     /// Time of the last replacement of the rules.
@@ -132,22 +132,22 @@ impl std::fmt::Debug for Gateway {
 
 impl Gateway {
     /// Builds a gateway. `seal` signs values that clients return: ids of tasks, sessions and suspended calls.
-    pub fn new(limits: Arc<Limits>, seal: Seal, registry: Registry) -> Arc<Self> {
+    pub fn new(limits: Arc<Limits>, seal: HmacSigner, registry: RegistryStore) -> Arc<Self> {
         let process: Arc<str> = random_id().unwrap_or_default().into();
         let views_built = Arc::new(BuiltCount::default());
         Arc::new_cyclic(|gateway| Self {
-            current: Swap::new(State::default(), Snapshot::empty(&limits, Arc::clone(&views_built))),
+            current: Swap::new(CatalogState::default(), Snapshot::empty(&limits, Arc::clone(&views_built))),
             views_built,
             cache: Cache::new(&limits),
-            shelf: Shelf::new(&limits, &process),
-            batches: Places::new(BATCHES, Allowance::of(limits.batches, limits.caller_share)),
-            jq: Places::new(JQ, Allowance::of(limits.jq_processes.max(1), limits.caller_share)),
+            result_store: ResultStore::new(&limits, &process),
+            batches: SharedSlots::new(BATCHES, Allowance::of(limits.batches, limits.caller_share)),
+            jq: SharedSlots::new(JQ, Allowance::of(limits.jq_processes.max(1), limits.caller_share)),
             process,
-            sieve: OnceLock::new(),
+            jq_runner: OnceLock::new(),
             accounts: OnceLock::new(),
-            saving: Saving::default(),
-            wrong_config: Mutex::default(),
-            workshop: OnceLock::new(),
+            token_savings: TokenSavings::default(),
+            config_error: Mutex::default(),
+            config_admin: OnceLock::new(),
             generations: Generations::default(),
             freshness: Freshness::new(limits.max_staleness),
             limits,
@@ -157,31 +157,31 @@ impl Gateway {
             auditor: Auditor::default(),
             meter: Meter::default(),
             search: Search::new(Weak::clone(gateway)),
-            sent: Sent::default(),
-            sessions: Sessions::default(),
+            sent: SentDescriptions::default(),
+            sessions: OpenSessions::default(),
             overlays: Overlays::default(),
-            links: Links::default(),
+            links: ResourceLinks::default(),
             applied: Mutex::new(Instant::now()),
         })
     }
 
     /// Returns the listener that the source of a module reports to.
-    pub fn listener(self: &Arc<Self>, module: impl Into<Arc<str>>) -> Listener {
+    pub fn listener(self: &Arc<Self>, module: impl Into<Arc<str>>) -> SourceListener {
         let (gateway, module): (Weak<Self>, Arc<str>) = (Arc::downgrade(self), module.into());
         Arc::new(move |event| {
             if let Some(gateway) = gateway.upgrade() {
-                gateway.hear(&module, event);
+                gateway.handle_event(&module, event);
             }
         })
     }
 
     /// Replaces all rules at once; running requests keep their snapshot.
-    pub fn apply(&self, mut rules: Rules) {
+    pub fn apply(&self, mut rules: GatewayRules) {
         *self.applied.lock() = Instant::now();
         self.people.take(std::mem::take(&mut rules.projects));
         self.rebuild(|state| state.take(rules));
-        self.show_projects();
-        self.registry.look_again();
+        self.publish_projects();
+        self.registry.refresh();
     }
 
     /// Replaces all projects at once and notifies the sessions whose lists change.
@@ -190,23 +190,23 @@ impl Gateway {
         self.replace_projects(Arc::new(named.collect()));
     }
 
-    pub(crate) fn replace_projects(&self, projects: Arc<Projects>) {
+    pub(crate) fn replace_projects(&self, projects: Arc<ProjectMap>) {
         if let Some(accounts) = self.accounts.get() {
             let naming = projects.values().filter(|project| !project.accounts.is_empty());
             let rule = |project: &Arc<Project>| (Arc::clone(&project.name), project.accounts.clone());
-            accounts.follow_rules(&naming.map(rule).collect());
+            accounts.set_account_rules(&naming.map(rule).collect());
         }
-        self.rebound(|state| state.projects = projects);
+        self.replace_bounds(|state| state.projects = projects);
     }
 
     /// Returns the permissions of users, which apply in every project.
-    pub(crate) fn masks(&self) -> Arc<UserMasks> {
+    pub(crate) fn masks(&self) -> Arc<UserPermissions> {
         self.current.with(|state| Arc::clone(&state.masks))
     }
 
     /// Replaces the permissions of users and notifies the sessions whose lists change.
-    pub fn set_masks(&self, masks: UserMasks) {
-        let same = |known: &UserMasks| {
+    pub fn set_masks(&self, masks: UserPermissions) {
+        let same = |known: &UserPermissions| {
             let is_same = |(subject, mask): (&Arc<str>, &Arc<Permissions>)| {
                 let alike = |own: &Arc<Permissions>| {
                     Arc::ptr_eq(own, mask) || own.fingerprint() == mask.fingerprint()
@@ -216,66 +216,68 @@ impl Gateway {
             known.len() == masks.len() && masks.iter().all(is_same)
         };
         if !self.current.with(|state| same(&state.masks)) {
-            self.rebound(|state| state.masks = Arc::new(masks));
+            self.replace_bounds(|state| state.masks = Arc::new(masks));
         }
     }
 
     /// Sets the owner, whom the default permissions do not restrict.
     pub(crate) fn set_owner(&self, owner: Option<Arc<str>>) {
         if self.current.with(|state| state.owner != owner) {
-            self.rebound(|state| state.owner = owner);
+            self.replace_bounds(|state| state.owner = owner);
         }
     }
 
     /// Sets the accounts with which services are called; once.
-    pub fn exchange_with(&self, accounts: Arc<Accounts>) {
+    pub fn set_accounts(&self, accounts: Arc<AccountStore>) {
         let _ = self.accounts.set(accounts);
     }
 
-    pub fn accounts(&self) -> Option<&Arc<Accounts>> {
+    pub fn accounts(&self) -> Option<&Arc<AccountStore>> {
         self.accounts.get()
     }
 
     /// Applies the current permissions of the accounts to all views.
     pub fn show_accounts(&self) {
         // The catalog leaves out modules without a login, so a changed login needs a rebuild.
-        if self.snapshot().catalog.modules.iter().all(Module::is_logged_in_as_before) {
-            self.rebound(|_| {});
+        if self.snapshot().catalog.modules.iter().all(Module::is_login_state_unchanged) {
+            self.replace_bounds(|_| {});
         } else {
-            self.look_again();
+            self.refresh();
         }
     }
 
-    pub(crate) fn with_roster<T>(&self, look: impl FnOnce(&mut Roster) -> T) -> T {
-        self.current.with(|state| look(&mut state.roster))
+    pub(crate) fn with_tool_registry<T>(&self, look: impl FnOnce(&mut ToolRegistry) -> T) -> T {
+        self.current.with(|state| look(&mut state.tool_registry))
     }
 
-    pub(crate) fn change_roster(&self, change: impl FnOnce(&mut Roster)) {
-        self.rebuild(|state| change(&mut state.roster));
+    pub(crate) fn change_tool_registry(&self, change: impl FnOnce(&mut ToolRegistry)) {
+        self.rebuild(|state| change(&mut state.tool_registry));
     }
 
-    pub(crate) fn with_pins<T>(&self, look: impl FnOnce(&mut Book) -> T) -> T {
+    pub(crate) fn with_pins<T>(&self, look: impl FnOnce(&mut PinStore) -> T) -> T {
         self.current.with(|state| look(&mut state.pins))
     }
 
-    pub(crate) fn change_pins(&self, change: impl FnOnce(&mut Book)) {
+    pub(crate) fn change_pins(&self, change: impl FnOnce(&mut PinStore)) {
         self.rebuild(|state| change(&mut state.pins));
     }
 
     /// Returns the disabled modules.
-    pub(crate) fn resting(&self) -> Vec<Resting> {
+    pub(crate) fn disabled_modules(&self) -> Vec<DisabledModule> {
         self.current.with(|state| {
             let all = state.all_modules(&self.limits).into_iter().map(|(rule, _)| rule);
-            let switched = all.filter(|rule| state.roster.is_off(&rule.name)).map(Resting::Switched);
-            switched.chain(state.rules.disabled.iter().cloned().map(Resting::File)).collect()
+            let switched = all
+                .filter(|rule| state.tool_registry.is_module_disabled(&rule.name))
+                .map(DisabledModule::AtRuntime);
+            switched.chain(state.rules.disabled.iter().cloned().map(DisabledModule::File)).collect()
         })
     }
 
     /// Returns the origin of the module of this name, enabled or not, and whether it consists of registered tools.
-    pub fn keeper_of_module(&self, name: &str) -> Option<(Keeper, bool)> {
+    pub fn origin_of_module(&self, name: &str) -> Option<(ConfigOrigin, bool)> {
         let modules = self.current.with(|state| state.all_modules(&self.limits));
         let found = modules.iter().find(|(rule, _)| &*rule.name == name);
-        found.map(|(rule, _)| (rule.keeper, rule.registered))
+        found.map(|(rule, _)| (rule.origin, rule.registered))
     }
 
     /// Returns the names of all modules, enabled or not.
@@ -294,7 +296,7 @@ impl Gateway {
         &self.freshness
     }
 
-    pub fn seal(&self) -> &Seal {
+    pub fn seal(&self) -> &HmacSigner {
         &self.seal
     }
 
@@ -320,7 +322,7 @@ impl Gateway {
     }
 
     /// Returns the circuit breaker state of a module, or `None` if there is no such module.
-    pub fn breaker_state(&self, module: &str) -> Option<breaker::State> {
+    pub fn breaker_state(&self, module: &str) -> Option<breaker::CircuitState> {
         self.snapshot().gates().get(module).map(|gate| gate.health.state())
     }
 
@@ -329,12 +331,12 @@ impl Gateway {
     }
 
     /// Returns the remaining time that an unfiltered list may wait for newly configured servers.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn list_wait(&self) -> Duration {
         self.left_of(self.limits.all_lists)
     }
 
     /// Returns the remaining time that a list may wait while none of the new servers has returned anything.
-    pub(crate) fn long_patience(&self) -> Duration {
+    pub(crate) fn first_list_wait(&self) -> Duration {
         self.left_of(self.limits.first_list)
     }
 
@@ -344,14 +346,14 @@ impl Gateway {
     }
 
     /// Rebuilds the catalog from the current lists of the sources.
-    pub(crate) fn look_again(&self) {
+    pub(crate) fn refresh(&self) {
         self.rebuild(|_| {});
     }
 
     /// Sets a client's log level on every source that it sees, including those not running yet.
     pub async fn set_level(&self, params: hikite_core::json::Object, context: &CallContext) {
         for module in self.snapshot().view_of(&context.session.caller).modules() {
-            let invocation = Invocation { method: Method::SetLevel, params: params.clone() };
+            let invocation = Invocation { method: SourceMethod::SetLevel, params: params.clone() };
             let _ = module.source.call(invocation, context.clone()).await;
         }
     }
@@ -362,12 +364,12 @@ impl Gateway {
         }
     }
 
-    fn hear(&self, module: &str, event: Event) {
+    fn handle_event(&self, module: &str, event: SourceEvent) {
         let snapshot = self.snapshot();
         match &event {
-            Event::ListChanged => self.look_again(),
-            Event::OwnListChanged { sessions } => self.overlay(sessions),
-            Event::ListAnnounced { kinds, sessions } => {
+            SourceEvent::ListChanged => self.refresh(),
+            SourceEvent::SessionListChanged { sessions } => self.overlay(sessions),
+            SourceEvent::ListAnnounced { kinds, sessions } => {
                 let concerns = |viewer: Viewer<'_>, surfaces, kind| {
                     let snapshot = self.snapshot_for(viewer);
                     shows(&snapshot.view_of(viewer.caller), module, surfaces, kind)
@@ -380,24 +382,25 @@ impl Gateway {
                 let said = |viewer: Viewer<'_>, surfaces, kind| {
                     kinds.contains(&list_of(kind)) && concerns(viewer, surfaces, kind)
                 };
-                self.sessions.tell_changes(sessions.as_deref(), said);
+                self.sessions.notify_list_changes(sessions.as_deref(), said);
             }
-            Event::ResourceUpdated { params, .. } => {
+            SourceEvent::ResourceUpdated { params, .. } => {
                 if let Some(uri) = params.object().and_then(|params| params.text("uri")) {
-                    self.cache.forget_resource(&uri);
+                    self.cache.invalidate_resource(&uri);
                 }
-                self.sessions.hand_on(event, |caller| snapshot.view_of(caller).opens(module));
+                self.sessions.deliver_event(event, |caller| snapshot.view_of(caller).shows_module(module));
             }
-            Event::Log { .. } | Event::ElicitationComplete { .. } => {
-                self.sessions.hand_on(event, |caller| snapshot.view_of(caller).module(module).is_some());
+            SourceEvent::Log { .. } | SourceEvent::ElicitationComplete { .. } => {
+                self.sessions
+                    .deliver_event(event, |caller| snapshot.view_of(caller).module(module).is_some());
             }
         }
     }
 
     /// Rebuilds the catalog after a change and notifies the affected sessions.
-    fn rebuild(&self, change: impl FnOnce(&mut State)) {
+    fn rebuild(&self, change: impl FnOnce(&mut CatalogState)) {
         let changed = OnceCell::new();
-        let make = |state: &mut State, before: &Snapshot| {
+        let make = |state: &mut CatalogState, before: &Snapshot| {
             change(state);
             let modules = state.modules(&self.limits);
             let catalog = state.catalog(&modules, &before.catalog);
@@ -413,32 +416,32 @@ impl Gateway {
             let parts = CatalogParts { catalog: Arc::new(catalog), gates, generations };
             before.with_catalog(parts, changed.as_deref(), self.bounds(state, before))
         };
-        let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
+        let notify = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
             self.meter.keep(|name| after.gates().contains_key(name));
-            self.search.look_at_catalog();
-            self.tell_sessions(before, after, changed.get().and_then(Option::as_deref));
+            self.search.schedule_rebuild();
+            self.notify_sessions(before, after, changed.get().and_then(Option::as_deref));
         };
-        aside(|| self.current.replace(make, tell));
-        self.overlay_anew();
+        aside(|| self.current.replace(make, notify));
+        self.rebuild_overlays();
     }
 
     /// Publishes the same catalog with other permissions and notifies the affected sessions. Views with unchanged
     /// permissions are not rebuilt.
-    fn rebound(&self, change: impl FnOnce(&mut State)) {
-        let make = |state: &mut State, before: &Snapshot| {
+    fn replace_bounds(&self, change: impl FnOnce(&mut CatalogState)) {
+        let make = |state: &mut CatalogState, before: &Snapshot| {
             change(state);
             before.with_bounds(self.bounds(state, before))
         };
-        let tell = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
-            self.tell_sessions(before, after, Some(&[]));
+        let notify = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
+            self.notify_sessions(before, after, Some(&[]));
         };
-        aside(|| self.current.replace(make, tell));
-        self.overlay_anew();
+        aside(|| self.current.replace(make, notify));
+        self.rebuild_overlays();
     }
 
-    fn bounds(&self, state: &State, before: &Snapshot) -> Bounds {
+    fn bounds(&self, state: &CatalogState, before: &Snapshot) -> ViewBounds {
         let known = &before.bounds().accounts;
-        Bounds {
+        ViewBounds {
             projects: Arc::clone(&state.projects),
             users: Arc::clone(&state.masks),
             default: state.rules.default_permissions.clone(),
@@ -448,11 +451,13 @@ impl Gateway {
     }
 
     /// Notifies every session whose lists changed. `changed` names the modules that differ.
-    fn tell_sessions(&self, before: &Snapshot, after: &Snapshot, changed: Option<&[Arc<str>]>) {
-        self.sessions.tell_changes(None, |viewer: Viewer<'_>, surfaces: Surfaces, kind| {
+    fn notify_sessions(&self, before: &Snapshot, after: &Snapshot, changed: Option<&[Arc<str>]>) {
+        self.sessions.notify_list_changes(None, |viewer: Viewer<'_>, surfaces: Surfaces, kind| {
             let list = |snapshot: &Snapshot| snapshot.list(viewer.caller, surfaces, kind, &self.limits);
-            let is_apart = viewer.session.is_some_and(|session| self.is_apart(session));
-            !is_apart && !after.shows_same_as(before, viewer.caller, changed) && list(before) != list(after)
+            let has_overlay = viewer.session.is_some_and(|session| self.has_overlay(session));
+            !has_overlay
+                && !after.shows_same_as(before, viewer.caller, changed)
+                && list(before) != list(after)
         });
     }
 
@@ -476,39 +481,39 @@ fn shows(view: &View, module: &str, surfaces: Surfaces, kind: ListKind) -> bool 
     }
 }
 
-impl State {
+impl CatalogState {
     /// Takes new rules. Tools of the file take precedence over registered tools of the same name.
-    fn take(&mut self, mut rules: Rules) {
-        let away = self.roster.of(Keeper::File).map(|(key, _)| key.clone()).collect();
+    fn take(&mut self, mut rules: GatewayRules) {
+        let away = self.tool_registry.of(ConfigOrigin::File).map(|(key, _)| key.clone()).collect();
         let now = now_ms();
         let tools = std::mem::take(&mut rules.tools).into_iter().map(|(registration, implementation)| {
             let key = &registration.key;
-            if self.roster.get(key).is_some_and(|entry| entry.keeper != Keeper::File) {
+            if self.tool_registry.get(key).is_some_and(|entry| entry.origin != ConfigOrigin::File) {
                 tracing::warn!(tool = %key, "the file names a tool that is registered too; the file's is used");
             }
-            let registered_at = self.roster.known_since(key).unwrap_or(now);
+            let registered_at = self.tool_registry.known_since(key).unwrap_or(now);
             let registration = Arc::new(registration);
-            Entry { registration, implementation, registered_at, keeper: Keeper::File }
+            RegisteredTool { registration, implementation, registered_at, origin: ConfigOrigin::File }
         });
         let tools = tools.collect();
-        self.roster.replace(away, tools);
+        self.tool_registry.replace(away, tools);
         self.rules = rules;
     }
 
     fn catalog(&mut self, modules: &[(ModuleRule, Throttle)], before: &Catalog) -> Catalog {
-        let offers = self.pins.judge(modules.iter().map(|(rule, _)| rule), now_ms());
-        let catalog = Catalog::of(offers, &self.rules.categories, &self.roster.switches, before);
-        self.roster.look_at(&catalog, now_ms());
+        let offers = self.pins.check_modules(modules.iter().map(|(rule, _)| rule), now_ms());
+        let catalog = Catalog::of(offers, &self.rules.categories, &self.tool_registry.switches, before);
+        self.tool_registry.note_first_seen(&catalog, now_ms());
         catalog
     }
 
     /// Returns the enabled modules.
     fn modules(&self, limits: &Limits) -> Vec<(ModuleRule, Throttle)> {
         let mut modules = self.all_modules(limits);
-        modules.retain(|(rule, _)| !self.roster.is_off(&rule.name));
-        if !self.roster.texts.is_empty() {
+        modules.retain(|(rule, _)| !self.tool_registry.is_module_disabled(&rule.name));
+        if !self.tool_registry.texts.is_empty() {
             for (rule, _) in &mut modules {
-                *rule = retold(rule, &self.roster.texts);
+                *rule = with_overrides(rule, &self.tool_registry.texts);
             }
         }
         modules
@@ -518,7 +523,7 @@ impl State {
     fn all_modules(&self, limits: &Limits) -> Vec<(ModuleRule, Throttle)> {
         let own = self.rules.modules.iter();
         let taken = |name: &str| own.clone().any(|(rule, _)| &*rule.name == name);
-        let registered = self.roster.modules().filter(|rule| !taken(&rule.name));
+        let registered = self.tool_registry.modules().filter(|rule| !taken(&rule.name));
         let throttle = Throttle::of(limits);
         own.clone().cloned().chain(registered.map(|rule| (rule.clone(), throttle))).collect()
     }
@@ -533,14 +538,14 @@ impl Snapshot {
         throttle: Throttle,
         limits: &Limits,
         meter: Arc<ModuleMeter>,
-    ) -> Arc<Gate> {
+    ) -> Arc<AdmissionGate> {
         let old = self.catalog.module(&rule.name);
         let same = old
             .is_some_and(|old| old.registered && rule.registered || Arc::ptr_eq(&old.source, &rule.source));
         match self.gates().get(&rule.name).filter(|_| same) {
             Some(gate) if gate.throttle == throttle => Arc::clone(gate),
-            Some(gate) => Arc::new(Gate::new(throttle, Arc::clone(&gate.health), meter)),
-            None => Arc::new(Gate::new(throttle, Arc::new(Health::new(limits)), meter)),
+            Some(gate) => Arc::new(AdmissionGate::new(throttle, Arc::clone(&gate.health), meter)),
+            None => Arc::new(AdmissionGate::new(throttle, Arc::new(ModuleHealth::new(limits)), meter)),
         }
     }
 }

@@ -28,13 +28,13 @@ impl Generations {
             let known = before.generation(&module.name).filter(|_| same);
             let generation = known.unwrap_or_else(|| {
                 let next = self.next();
-                cache.forget_module(&module.name, next);
+                cache.invalidate_module(&module.name, next);
                 next
             });
             generations.insert(Arc::clone(&module.name), generation);
         }
         for gone in before.catalog.modules.iter().filter(|old| !generations.contains_key(&old.name)) {
-            cache.forget_module(&gone.name, u64::MAX);
+            cache.invalidate_module(&gone.name, u64::MAX);
         }
         generations
     }
@@ -46,11 +46,11 @@ impl Generations {
 }
 
 fn is_same(old: &Module, new: &Module) -> bool {
-    let same_offer = match (&old.listing, &new.listing) {
-        (Some(old), Some(new)) => Arc::ptr_eq(old, new) || old.same_offer(new),
+    let has_same_items = match (&old.listing, &new.listing) {
+        (Some(old), Some(new)) => Arc::ptr_eq(old, new) || old.has_same_items(new),
         (old, new) => old.is_none() && new.is_none(),
     };
     let same_rules = (old.policy, old.resources) == (new.policy, new.resources)
         && Arc::ptr_eq(&old.selection, &new.selection);
-    same_offer && same_rules && Arc::ptr_eq(&old.source, &new.source)
+    has_same_items && same_rules && Arc::ptr_eq(&old.source, &new.source)
 }

@@ -1,7 +1,7 @@
 //! Tests that a hidden tool is indistinguishable from an absent one, in generated catalogs.
 
-mod news;
+mod fixture;
+mod notification;
 mod property;
 mod reuse;
 mod rule;
-mod world;

@@ -3,13 +3,12 @@
 //! callers pass lifetimes and the issuer.
 
 mod bearer;
-mod book;
 mod client;
 mod code;
 mod consent;
+mod federated_user;
 mod grant;
 mod key;
-mod known;
 mod login;
 mod password;
 mod redirect;
@@ -18,9 +17,10 @@ mod review;
 mod secret;
 mod setup;
 mod signing;
-mod stranger;
+mod snapshot;
 mod target;
 mod user;
+mod well_known;
 
 #[cfg(test)]
 mod tests;
@@ -31,34 +31,34 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hikite_core::error::Error;
-use hikite_store::{Changes, Store, change_kind};
+use hikite_store::{ChangeSet, Store, change_kind};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::clock::{machine_clock, now_ms};
-use crate::safe::Safe;
-pub use bearer::Bearer;
-use bearer::Seen;
-use book::Book;
-pub(crate) use book::Users;
+use crate::secret_store::SecretStore;
+pub use bearer::BearerLookup;
+use bearer::VerifiedTokenCache;
 use client::UnusedClients;
-pub use client::{Client, ClientForm, ClientRoom, Origin, Standing};
-pub use code::{Ask, Code};
+pub use client::{ClientOrigin, ClientQuota, ClientRecord, ClientStatus, NewClient};
+pub use code::{ApprovedRequest, CodeExchange};
 pub use consent::Consent;
 pub(crate) use grant::OF_CLIENT;
-pub use grant::{Pair, Refresh};
-use key::Keys;
-pub use key::{Rotation, sealing_key};
-pub use known::Known;
-pub use login::Login;
-pub use redirect::Redirect;
-pub use removal::WAS_REMOVED;
+pub use grant::{RefreshRequest, TokenPair};
+use key::IdentityKeys;
+pub use key::{RotationReason, sealing_key};
+pub use login::LoginSession;
+pub use redirect::RedirectUri;
+pub use removal::REMOVED_MESSAGE;
 pub(crate) use removal::was_removed;
 pub use secret::{hash, secret};
-pub use target::Target;
+use snapshot::IdentitySnapshot;
+pub(crate) use snapshot::Users;
+pub use target::ResourceTarget;
 pub(crate) use user::{ID as USER_ID, only_the_owner};
-pub use user::{Right, Role, Successor, User};
+pub use user::{Role, Successor, User, UserAuthority};
+pub use well_known::WellKnownClient;
 
 /// Kinds of documents in the store.
 const SETUP: &str = "setup";
@@ -67,7 +67,7 @@ const CLIENT: &str = "client";
 const CONSENT: &str = "consent";
 const CODE: &str = "code";
 /// A used code, with the grant that it became.
-const SPENT: &str = "spent-code";
+const USED_CODE: &str = "spent-code";
 pub(crate) const GRANT: &str = "grant";
 /// Removed users of external issuers.
 pub(crate) const REMOVED: &str = "removed";
@@ -83,7 +83,7 @@ const HASHES: usize = 2;
 
 /// Issuer, audience and lifetimes of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct TokenTerms {
     pub issuer: Arc<str>,
     pub audience: Arc<str>,
     pub access: Duration,
@@ -92,21 +92,21 @@ pub struct Terms {
 
 /// Reason why a client gets no token: an OAuth error code, with a text for the developer.
 #[derive(Clone, Debug)]
-pub enum Denied {
+pub enum TokenError {
     Client(&'static str),
     Grant(&'static str),
     Scope(&'static str),
     /// The requested resource is outside the grant.
     Target(&'static str),
     /// A one-time credential was used again, so somebody else has seen it; its grant is revoked.
-    Again(Again),
+    Replay(Replay),
     /// An internal failure.
     Failed(Error),
 }
 
 /// A replayed credential.
 #[derive(Clone, Debug)]
-pub struct Again {
+pub struct Replay {
     /// Action in the audit record.
     pub action: &'static str,
     pub subject: String,
@@ -114,32 +114,32 @@ pub struct Again {
     pub why: &'static str,
 }
 
-impl From<Error> for Denied {
+impl From<Error> for TokenError {
     fn from(error: Error) -> Self {
         Self::Failed(error)
     }
 }
 
-impl From<hikite_store::StoreError> for Denied {
+impl From<hikite_store::StoreError> for TokenError {
     fn from(error: hikite_store::StoreError) -> Self {
         Self::Failed(error.into())
     }
 }
 
 pub struct Identity {
-    safe: Arc<Safe>,
+    secret_store: Arc<SecretStore>,
     store: Store,
-    keys: ArcSwapOption<Keys>,
+    keys: ArcSwapOption<IdentityKeys>,
     /// Serializes opening and creating keys.
     opening: tokio::sync::Mutex<()>,
     /// Time of the last lookup of an unknown key.
     looked: AtomicU64,
     /// Serializes changes, so that memory follows the store in order.
-    turn: tokio::sync::Mutex<()>,
-    book: ArcSwap<Book>,
+    change_lock: tokio::sync::Mutex<()>,
+    snapshot: ArcSwap<IdentitySnapshot>,
     /// Store revision that memory reflects.
     revision: AtomicI64,
-    seen: Seen,
+    verified_tokens: VerifiedTokenCache,
     hashing: Arc<Semaphore>,
     unused: Mutex<UnusedClients>,
 }
@@ -151,17 +151,17 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-    pub fn new(safe: Arc<Safe>) -> Self {
+    pub fn new(secret_store: Arc<SecretStore>) -> Self {
         Self {
-            store: safe.store().clone(),
-            safe,
+            store: secret_store.store().clone(),
+            secret_store,
             keys: ArcSwapOption::empty(),
             opening: tokio::sync::Mutex::default(),
             looked: AtomicU64::new(0),
-            turn: tokio::sync::Mutex::default(),
-            book: ArcSwap::default(),
+            change_lock: tokio::sync::Mutex::default(),
+            snapshot: ArcSwap::default(),
             revision: AtomicI64::new(-1),
-            seen: Seen::default(),
+            verified_tokens: VerifiedTokenCache::default(),
             hashing: Arc::new(Semaphore::new(HASHES)),
             unused: Mutex::default(),
         }
@@ -174,51 +174,51 @@ impl Identity {
 
     /// Reads all users and grants from the store.
     pub async fn read_store(&self) -> Result<(), Error> {
-        let _turn = self.turn.lock().await;
+        let _change = self.change_lock.lock().await;
         self.read().await
     }
 
     /// Applies changes of the store as far as they concern identity.
-    pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<(), Error> {
-        let _turn = self.turn.lock().await;
+    pub(crate) async fn follow_store(&self, changes: &ChangeSet) -> Result<(), Error> {
+        let _change = self.change_lock.lock().await;
         if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
-            return self.take_in(changes).await;
+            return self.apply_changes(changes).await;
         }
         self.read().await
     }
 
     async fn read(&self) -> Result<(), Error> {
         let changes = self.store.changes_since(self.revision.load(Ordering::Relaxed)).await?;
-        self.take_in(&changes).await
+        self.apply_changes(&changes).await
     }
 
-    async fn take_in(&self, changes: &Changes) -> Result<(), Error> {
+    async fn apply_changes(&self, changes: &ChangeSet) -> Result<(), Error> {
         let now = now_ms();
         // `None` means that a kind must be read as a whole; an empty list means that nothing changed.
         let ids = (changes.ids(change_kind::USER), changes.ids(GRANT), changes.ids(REMOVED));
         if let (Some(users), Some(grants), Some([])) = (&ids.0, &ids.1, ids.2.as_deref()) {
-            let mut book = Book::clone(&self.book.load());
+            let mut snapshot = IdentitySnapshot::clone(&self.snapshot.load());
             for id in users {
                 match self.store.user_by_id(id).await?.as_ref().and_then(User::of) {
-                    Some(user) => book.put_user(Arc::new(user)),
-                    None => book.lose_user(id),
+                    Some(user) => snapshot.put_user(Arc::new(user)),
+                    None => snapshot.remove_user_by_id(id),
                 }
             }
             for id in grants {
                 match self.store.entry(GRANT, id, now).await?.as_ref().and_then(grant::mark) {
-                    Some(mark) => book.put_grant(id, mark),
-                    None => book.remove_grants(&[(*id).to_owned()]),
+                    Some(mark) => snapshot.put_grant(id, mark),
+                    None => snapshot.remove_grants(&[(*id).to_owned()]),
                 }
             }
             if !users.is_empty() || !grants.is_empty() {
-                self.book.store(Arc::new(book));
+                self.snapshot.store(Arc::new(snapshot));
             }
         } else {
             self.store.adopt_users().await?;
             let users = self.store.users().await?;
             let grants = self.store.entries(GRANT, None, now).await?;
             let removed = self.store.entries(REMOVED, None, now).await?;
-            self.book.store(Arc::new(Book::of(&users, &grants, &removed)));
+            self.snapshot.store(Arc::new(IdentitySnapshot::of(&users, &grants, &removed)));
         }
         self.revision.store(changes.to, Ordering::Relaxed);
         Ok(())
@@ -226,10 +226,10 @@ impl Identity {
 
     /// Deletes expired documents by the store's clock; nothing while that clock is in doubt.
     pub async fn sweep(&self) -> Result<u64, Error> {
-        if self.store.watch_clock(&machine_clock()).await?.is_some() {
+        if self.store.check_clock(&machine_clock()).await?.is_some() {
             return Ok(0);
         }
-        Ok(self.store.sweep_entries(self.store.now_ms().await?).await?)
+        Ok(self.store.delete_expired_documents(self.store.now_ms().await?).await?)
     }
 
     /// Returns the JSON Web Key Set of our signing keys.
@@ -238,10 +238,10 @@ impl Identity {
     }
 
     /// Updates memory after the store was changed.
-    async fn learn(&self, change: impl FnOnce(&mut Book)) {
-        let _turn = self.turn.lock().await;
-        let mut book = Book::clone(&self.book.load());
-        change(&mut book);
-        self.book.store(Arc::new(book));
+    async fn update_snapshot(&self, change: impl FnOnce(&mut IdentitySnapshot)) {
+        let _change = self.change_lock.lock().await;
+        let mut snapshot = IdentitySnapshot::clone(&self.snapshot.load());
+        change(&mut snapshot);
+        self.snapshot.store(Arc::new(snapshot));
     }
 }

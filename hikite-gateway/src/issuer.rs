@@ -3,7 +3,7 @@
 
 mod claims;
 mod discovery;
-mod keys;
+mod key_set;
 #[cfg(test)]
 mod tests;
 
@@ -12,24 +12,24 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::fetch::Fetch;
+use hikite_core::fetch::DocumentFetcher;
 use hikite_core::pattern::Pattern;
-use hikite_vault::Unverified;
+use hikite_vault::UnverifiedToken;
 use parking_lot::RwLock;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::clock::now_ms;
-pub(crate) use claims::{Times, holds, text};
-pub(crate) use discovery::Discovery;
-pub(crate) use keys::Keys;
+pub(crate) use claims::{ValidityPeriod, holds, text};
+pub(crate) use discovery::IssuerMetadata;
+pub(crate) use key_set::IssuerKeySet;
 
 /// First characters of every JWT: base64url of `{"`.
 const SIGNED: &str = "ey";
 /// Maximum number of verified tokens in memory.
-const REMEMBERED: usize = 10_000;
+const VERIFIED_MAX: usize = 10_000;
 /// Accepted `typ` headers. Tokens made for other purposes, such as logout tokens, do not authenticate requests.
-const KINDS: [&str; 2] = ["jwt", "at+jwt"];
+const TOKEN_TYPES: [&str; 2] = ["jwt", "at+jwt"];
 const SUBJECT_BYTES: usize = 512;
 
 /// Configuration of a trusted issuer.
@@ -58,33 +58,33 @@ pub struct IssuerRule {
 /// All trusted issuers, with their cached keys and recently verified tokens.
 #[derive(Debug)]
 pub struct Issuers {
-    fetch: Arc<dyn Fetch>,
+    fetch: Arc<dyn DocumentFetcher>,
     all: ArcSwap<Vec<Arc<Issuer>>>,
-    seen: RwLock<HashMap<[u8; 32], Arc<Verified>>>,
+    seen: RwLock<HashMap<[u8; 32], Arc<VerifiedToken>>>,
 }
 
 #[derive(Debug)]
 struct Issuer {
     rule: IssuerRule,
-    keys: Keys,
+    keys: IssuerKeySet,
 }
 
 /// A verified token: its caller and its validity period.
 #[derive(Debug)]
-struct Verified {
+struct VerifiedToken {
     caller: Caller,
-    times: Times,
+    times: ValidityPeriod,
 }
 
 impl Issuers {
-    pub fn new(fetch: Arc<dyn Fetch>) -> Self {
+    pub fn new(fetch: Arc<dyn DocumentFetcher>) -> Self {
         Self { fetch, all: ArcSwap::default(), seen: RwLock::default() }
     }
 
     /// Replaces the trusted issuers and forgets all verified tokens.
     pub fn follow(&self, rules: Vec<IssuerRule>) {
         let all = rules.into_iter().map(|rule| {
-            let keys = Keys::new(&rule.issuer, rule.jwks_url.as_deref());
+            let keys = IssuerKeySet::new(&rule.issuer, rule.jwks_url.as_deref());
             Arc::new(Issuer { rule, keys })
         });
         self.all.store(Arc::new(all.collect()));
@@ -109,7 +109,7 @@ impl Issuers {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let known = self.seen.read().get(&hash).cloned();
         let verified = known.or_else(|| self.verify(token, hash, now))?;
-        verified.times.are_good(now).then(|| verified.caller.clone())
+        verified.times.are_valid(now).then(|| verified.caller.clone())
     }
 
     async fn look_at(&self, token: &str, now: u64) {
@@ -120,7 +120,7 @@ impl Issuers {
         if self.seen.read().contains_key(&hash) {
             return;
         }
-        let Some(read) = Unverified::read(token) else { return };
+        let Some(read) = UnverifiedToken::read(token) else { return };
         let all = self.all.load_full();
         for issuer in all.iter().filter(|issuer| read.issuer() == Some(&issuer.rule.issuer)) {
             if let Err(error) = issuer.keys.look(&*self.fetch, read.kid.as_deref(), now).await {
@@ -129,9 +129,9 @@ impl Issuers {
         }
     }
 
-    fn verify(&self, token: &str, hash: [u8; 32], now: u64) -> Option<Arc<Verified>> {
-        let read = Unverified::read(token)?;
-        if read.typ.as_deref().is_some_and(|typ| !KINDS.contains(&typ)) {
+    fn verify(&self, token: &str, hash: [u8; 32], now: u64) -> Option<Arc<VerifiedToken>> {
+        let read = UnverifiedToken::read(token)?;
+        if read.typ.as_deref().is_some_and(|typ| !TOKEN_TYPES.contains(&typ)) {
             return None;
         }
         let all = self.all.load();
@@ -141,16 +141,16 @@ impl Issuers {
             issuer.rule.verified(&claims, now)
         })?;
         let verified = Arc::new(verified);
-        self.keep(hash, Arc::clone(&verified), now);
+        self.remember(hash, Arc::clone(&verified), now);
         Some(verified)
     }
 
-    fn keep(&self, hash: [u8; 32], verified: Arc<Verified>, now: u64) {
+    fn remember(&self, hash: [u8; 32], verified: Arc<VerifiedToken>, now: u64) {
         let mut seen = self.seen.write();
-        if seen.len() >= REMEMBERED {
-            seen.retain(|_, verified| verified.times.are_good(now));
+        if seen.len() >= VERIFIED_MAX {
+            seen.retain(|_, verified| verified.times.are_valid(now));
         }
-        if seen.len() >= REMEMBERED {
+        if seen.len() >= VERIFIED_MAX {
             seen.clear();
         }
         seen.insert(hash, verified);
@@ -158,9 +158,9 @@ impl Issuers {
 }
 
 impl IssuerRule {
-    fn verified(&self, claims: &Value, now: u64) -> Option<Verified> {
-        let times = Times::of(claims)?;
-        if !times.are_good(now) || !holds(&claims["aud"], &self.audience) {
+    fn verified(&self, claims: &Value, now: u64) -> Option<VerifiedToken> {
+        let times = ValidityPeriod::of(claims)?;
+        if !times.are_valid(now) || !holds(&claims["aud"], &self.audience) {
             return None;
         }
         let name = self.name(claims)?;
@@ -173,7 +173,7 @@ impl IssuerRule {
             Some(project) => caller.within(Arc::clone(project)),
             None => caller,
         };
-        Some(Verified { caller, times })
+        Some(VerifiedToken { caller, times })
     }
 
     /// Returns the value of the configured subject claim.

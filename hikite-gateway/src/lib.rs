@@ -1,23 +1,25 @@
 //! The gateway core: translates client requests into commands, decides whether they may run, and executes every call
 //! on one path. Knows no HTTP, no SQL and no upstream protocol; it reaches sources through `core::source`.
 
-pub mod aside;
+mod accounts;
+mod admission;
 mod audit;
 mod batch;
 mod cache;
+mod call_settings;
 mod clock;
 mod command;
+mod config_admin;
+mod continuation;
 mod conversation;
 mod deadline;
+mod describe;
 mod dispatch;
-mod entrance;
-mod exchange;
 mod execute;
 #[cfg(test)]
 mod fake;
 mod federation;
 mod freshness;
-mod gate;
 mod gateway;
 mod generation;
 mod handle;
@@ -25,86 +27,89 @@ mod health;
 #[cfg(test)]
 mod hidden;
 pub mod identity;
+mod identity_provider;
 mod issuer;
-mod link;
 mod list;
 pub mod meter;
 mod node;
-mod open;
+pub mod off_worker;
 mod overlay;
+mod overrides;
 mod overview;
-mod parking;
 mod passkey;
 mod people;
 mod pin;
-mod present;
 mod preview;
 #[cfg(test)]
 mod probe;
 mod project;
 mod random;
-mod registered;
+mod registered_source;
 mod registry;
+mod render;
+mod rendered_view;
 mod request;
-mod roster;
-mod safe;
-mod saving;
+mod resource_link;
 pub mod scope;
 mod search;
+mod secret_store;
 mod session;
 pub mod share;
-mod shown;
 mod snapshot;
 mod status;
 mod surface;
+mod suspended_call;
 mod swap;
 mod task;
-mod terms;
-mod text;
-mod ticket;
+mod token_savings;
+mod tool_registry;
 pub mod trace;
+mod view_cache;
 mod viewer;
-mod views;
 mod wait;
-mod workshop;
 
+pub use accounts::{
+    Account, AccountProvider, AccountSettings, AccountStatus, AccountStore, BrowserSecret, ConnectedAccount,
+    ConnectionCallback, ConnectionLink, DEFAULT as DEFAULT_ACCOUNT, OAuthApp, PendingConnection,
+    RefreshTiming, TokenAuth, selection::with_account,
+};
+pub use admission::Throttle;
 pub use audit::{
-    AuditRules, AuditState, Deed, Durability, UNWRITTEN, UNWRITTEN_FILE, Unwritten, WhenFull, record_admin,
+    AuditRules, AuditState, AuthEvent, Durability, QueueFullPolicy, UNWRITTEN, UNWRITTEN_FILE,
+    UnwrittenRecords, record_admin,
 };
-pub use batch::{Batch, Ending, Observer, Report, Silent};
+pub use batch::{Batch, BatchReport, Observer, SilentObserver, TaskCompletion};
 pub use clock::{machine_clock, now_ms};
-pub use command::{CallOptions, Command, Detail, Dialect, Opening, Target};
-pub use entrance::Entrances;
-pub use exchange::{
-    Account, AccountStanding, Accounts, App, Browser, Connected, DEFAULT as DEFAULT_ACCOUNT, Link, Pace,
-    Provider, Returned, Settings as AccountSettings, TokenAuth, Waiting, choice::with_account,
-};
-pub use federation::{Comeback, Federation, LoginRule, Stranger};
+pub use command::{CallOptions, Command, Detail, Dialect, ModuleQuery, ToolTarget};
+pub use config_admin::{ConfigAdmin, PutResult};
+pub use continuation::{ContinuationToken, TokenBinding};
+pub use federation::{FederatedIdentity, Federation, FederationCallback, LoginRule};
 pub use freshness::Freshness;
-pub use gate::Throttle;
-pub use gateway::{Gateway, Rules};
-pub use handle::Part;
-pub use hikite_store::{AuditFilter, AuditPage, AuditRow, AuditWalk, TrimTrace, Verified};
+pub use gateway::{Gateway, GatewayRules};
+pub use handle::ResultPart;
+pub use hikite_store::{AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, TrimEvidence};
 pub use identity::Identity;
+pub use identity_provider::IdentityProviders;
 pub use issuer::{IssuerRule, Issuers};
-pub use list::Page;
+pub use list::ListPage;
 pub use node::{Nodes, Owner, Peer};
-pub use parking::{Asked, Parking, Running, Step};
 pub use passkey::Passkeys;
-pub use people::{People, Token};
-pub use pin::{PinFilter, PinState, Waiting as WaitingPin};
-pub use present::Wanted;
+pub use people::{People, PersonalToken};
+pub use pin::{PinFilter, PinState, PinnedTool as WaitingPin};
 pub use project::{Optimization, Project};
-pub use registry::{Registry, read as read_tool};
+pub use registry::{RegistryStore, read as read_tool};
+pub use render::OutputOptions;
 pub use request::{named, without_query};
-pub use safe::{Finding, HOUSE, Kept, Keys, RETIRED_KEYS, Restored, RetiredKey, Rotated, Safe, Standing};
-pub use search::{Inquiry, MemorySettings, SearchSettings, Strategy, faded};
-pub use session::{Delivery, Inbox, Joined};
-pub use snapshot::UserMasks;
-pub use surface::{Found, Surface, Surfaces, ToolFilter};
-pub use ticket::{Purpose, Ticket};
+pub use search::{MemorySettings, SearchSettings, Strategy, ToolQuery, decayed};
+pub use secret_store::{
+    GATEWAY_ACCOUNT, MasterKeySource, RETIRED_KEYS, RestoreSummary, RetiredKey, RotationSummary, SecretStore,
+    StoredSecret, VaultFinding, VaultStatus,
+};
+pub use session::{Delivery, Inbox, SessionRegistration};
+pub use snapshot::UserPermissions;
+pub use surface::{Surface, Surfaces, ToolFilter, ToolListPage};
+pub use suspended_call::{CallStep, PendingInput, RunningCall, SuspendedCalls};
 pub use viewer::Viewer;
-pub use workshop::{Put, Workshop};
 
 /// Store kinds of account documents.
-pub const ACCOUNT_KINDS: [&str; 2] = [exchange::ACCOUNT, exchange::PROVIDER];
+pub const ACCOUNT_KINDS: [&str; 2] = [accounts::ACCOUNT, accounts::PROVIDER];

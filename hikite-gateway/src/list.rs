@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
@@ -17,7 +17,7 @@ use crate::viewer::Viewer;
 
 /// The requested page of a list.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct ListPage {
     pub cursor: Option<String>,
 }
 
@@ -28,23 +28,23 @@ impl Gateway {
         viewer: impl Into<Viewer<'a>>,
         surfaces: Surfaces,
         kind: ListKind,
-        page: Page,
+        page: ListPage,
     ) -> Result<Raw, Error> {
         let viewer = viewer.into();
         let caller = viewer.caller;
-        caller.must_have(Scopes::READ)?;
+        caller.require(Scopes::READ)?;
         if kind != ListKind::Tools || surfaces.needs_lists() {
-            self.settle_for_list(caller).await;
+            self.wait_for_client_listing(caller).await;
         }
         if kind == ListKind::Tools && surfaces.contains(Surface::Search) {
             // A client that sees the search tool will probably use it: load the index now.
-            self.search.wake();
+            self.search.start_indexing();
         }
         let snapshot = self.snapshot_for(viewer);
         let items = snapshot.list(caller, surfaces, kind, &self.limits);
         if kind == ListKind::Tools && page.cursor.is_none() {
-            let (sent, flat) = snapshot.weight(caller, surfaces, &self.limits);
-            self.saving.menu(flat, sent);
+            let (sent, flat) = snapshot.token_estimate(caller, surfaces, &self.limits);
+            self.token_savings.menu(flat, sent);
         }
         let start = read_cursor(page, items.len())?;
         let size = if self.limits.list_page == 0 { items.len() } else { self.limits.list_page };
@@ -69,10 +69,10 @@ impl Gateway {
     }
 }
 
-fn read_cursor(page: Page, length: usize) -> Result<usize, Error> {
+fn read_cursor(page: ListPage, length: usize) -> Result<usize, Error> {
     let Some(cursor) = page.cursor else { return Ok(0) };
     cursor.parse().ok().filter(|start| *start < length).ok_or_else(|| {
-        Error::new(Kind::Validation, format!("`{cursor}` is not a cursor of this list"))
+        Error::new(ErrorKind::Validation, format!("`{cursor}` is not a cursor of this list"))
             .hint("start again without a cursor; the list may have changed")
     })
 }

@@ -2,7 +2,7 @@
 //! every label set is bounded, and labels never contain argument values.
 
 mod histogram;
-mod reading;
+mod metric;
 mod recent;
 
 use std::collections::HashMap;
@@ -12,23 +12,23 @@ use std::time::Duration;
 
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
-use hikite_core::source::Method;
+use hikite_core::source::SourceMethod;
 use memchr::memmem;
 use parking_lot::RwLock;
 use tokio::time::Instant;
 
 use crate::audit::{CANCELLED, OK};
 use crate::trace::Tracer;
-use histogram::Family;
-pub use histogram::{BOUNDS, Durations};
-pub use reading::{Data, Labels, Metric, Point};
-pub(crate) use recent::Calls;
-use recent::Recent;
+use histogram::HistogramFamily;
+pub use histogram::{BOUNDS, DurationCounts};
+pub use metric::{Labels, Metric, MetricData, Point};
+pub(crate) use recent::RecentCalls;
+use recent::RecentCounts;
 
 /// Maximum number of label sets of MCP operations.
 const OPERATIONS: usize = 256;
 /// Maximum number of label sets of HTTP requests.
-const EXCHANGES: usize = 512;
+const HTTP_REQUESTS: usize = 512;
 /// Maximum number of label sets of one module's calls.
 const CALLS: usize = 64;
 
@@ -38,20 +38,20 @@ pub const TOOL_ERROR: &str = "tool_error";
 #[derive(Debug)]
 pub struct Meter {
     tracer: Arc<OnceLock<Arc<Tracer>>>,
-    operations: Family<Operation>,
-    exchanges: Family<Exchange>,
+    operations: HistogramFamily<OperationLabels>,
+    exchanges: HistogramFamily<HttpRequestLabels>,
     rate_limited: AtomicU64,
     /// Config reloads rejected because of an error.
     reloads_failed: AtomicU64,
-    /// Calls and failed calls since `take_counted`.
-    counted: [AtomicU64; 2],
+    /// Calls and failed calls since `take_counts`.
+    uncollected: [AtomicU64; 2],
     /// Consulted when the catalog is built; on the path of a call the gate holds the module's own meter.
     modules: RwLock<HashMap<Arc<str>, Arc<ModuleMeter>>>,
 }
 
 /// Labels of an MCP operation.
 #[derive(Debug, PartialEq)]
-struct Operation {
+struct OperationLabels {
     method: &'static str,
     transport: &'static str,
     error: Option<&'static str>,
@@ -59,7 +59,7 @@ struct Operation {
 
 /// Labels of an HTTP request.
 #[derive(Debug, PartialEq)]
-struct Exchange {
+struct HttpRequestLabels {
     method: &'static str,
     route: Box<str>,
     status: u16,
@@ -70,11 +70,11 @@ struct Exchange {
 pub struct ModuleMeter {
     tracer: Arc<OnceLock<Arc<Tracer>>>,
     /// Complete calls, from authorization to result.
-    calls: Family<(Method, &'static str)>,
+    calls: HistogramFamily<(SourceMethod, &'static str)>,
     /// Single requests to the source.
-    requests: Family<(Method, Option<&'static str>)>,
+    requests: HistogramFamily<(SourceMethod, Option<&'static str>)>,
     /// Complete calls of the recent past, in finer buckets.
-    pub(crate) recent: Recent,
+    pub(crate) recent: RecentCounts,
     in_flight: AtomicUsize,
     cache_hits: AtomicU64,
     retries: AtomicU64,
@@ -87,11 +87,11 @@ impl Default for Meter {
     fn default() -> Self {
         Self {
             tracer: Arc::default(),
-            operations: Family::new(OPERATIONS),
-            exchanges: Family::new(EXCHANGES),
+            operations: HistogramFamily::new(OPERATIONS),
+            exchanges: HistogramFamily::new(HTTP_REQUESTS),
             rate_limited: AtomicU64::new(0),
             reloads_failed: AtomicU64::new(0),
-            counted: Default::default(),
+            uncollected: Default::default(),
             modules: RwLock::default(),
         }
     }
@@ -119,17 +119,18 @@ impl Meter {
         error: Option<&'static str>,
         elapsed: Duration,
     ) {
-        let is = |known: &Operation| {
+        let is = |known: &OperationLabels| {
             known.method == method && known.error == error && known.transport == transport
         };
-        self.operations.record(elapsed, is, || Operation { method, transport, error });
+        self.operations.record(elapsed, is, || OperationLabels { method, transport, error });
     }
 
     /// Records an HTTP request whose response head was sent. `route` is the pattern, not the path.
     pub fn exchange(&self, method: &'static str, route: &str, status: u16, elapsed: Duration) {
-        let is =
-            |known: &Exchange| known.status == status && known.method == method && &*known.route == route;
-        self.exchanges.record(elapsed, is, || Exchange { method, route: route.into(), status });
+        let is = |known: &HttpRequestLabels| {
+            known.status == status && known.method == method && &*known.route == route
+        };
+        self.exchanges.record(elapsed, is, || HttpRequestLabels { method, route: route.into(), status });
     }
 
     /// Counts a request rejected by a caller's rate limit.
@@ -147,28 +148,28 @@ impl Meter {
     }
 
     /// Stores a sample of every module's counters, from which recent rates are computed.
-    pub(crate) fn take_stock(&self, now: Instant) {
+    pub(crate) fn sample_meters(&self, now: Instant) {
         for module in self.modules.read().values() {
             module.recent.keep(now);
         }
     }
 
-    /// Returns the calls and failed calls since the previous `take_counted`.
-    pub(crate) fn take_counted(&self) -> (u64, u64) {
+    /// Returns the calls and failed calls since the previous `take_counts`.
+    pub(crate) fn take_counts(&self) -> (u64, u64) {
         self.count(self.modules.read().values());
-        (self.counted[0].swap(0, Ordering::Relaxed), self.counted[1].swap(0, Ordering::Relaxed))
+        (self.uncollected[0].swap(0, Ordering::Relaxed), self.uncollected[1].swap(0, Ordering::Relaxed))
     }
 
-    /// Returns counts that could not be persisted, for the next `take_counted`.
-    pub(crate) fn give_back(&self, calls: u64, errors: u64) {
-        self.counted[0].fetch_add(calls, Ordering::Relaxed);
-        self.counted[1].fetch_add(errors, Ordering::Relaxed);
+    /// Returns counts that could not be persisted, for the next `take_counts`.
+    pub(crate) fn restore_counts(&self, calls: u64, errors: u64) {
+        self.uncollected[0].fetch_add(calls, Ordering::Relaxed);
+        self.uncollected[1].fetch_add(errors, Ordering::Relaxed);
     }
 
     fn count<'a>(&self, modules: impl Iterator<Item = &'a Arc<ModuleMeter>>) {
         for module in modules {
-            let (calls, errors) = module.recent.take_news();
-            self.give_back(calls, errors);
+            let (calls, errors) = module.recent.take_new_counts();
+            self.restore_counts(calls, errors);
         }
     }
 
@@ -184,9 +185,9 @@ impl ModuleMeter {
     fn new(tracer: Arc<OnceLock<Arc<Tracer>>>) -> Self {
         Self {
             tracer,
-            calls: Family::new(CALLS),
-            requests: Family::new(CALLS),
-            recent: Recent::default(),
+            calls: HistogramFamily::new(CALLS),
+            requests: HistogramFamily::new(CALLS),
+            recent: RecentCounts::default(),
             in_flight: AtomicUsize::new(0),
             cache_hits: AtomicU64::new(0),
             retries: AtomicU64::new(0),
@@ -218,18 +219,18 @@ impl ModuleMeter {
         self.tracer.get()
     }
 
-    pub(crate) fn call_begins(&self) {
+    pub(crate) fn begin_call(&self) {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn call_ends(&self, method: Method, outcome: &'static str, elapsed: Duration) {
+    pub(crate) fn end_call(&self, method: SourceMethod, outcome: &'static str, elapsed: Duration) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         let key = (method, outcome);
         self.calls.record(elapsed, |known| *known == key, || key);
         self.recent.record(elapsed, !matches!(outcome, OK | CANCELLED));
     }
 
-    pub(crate) fn request(&self, method: Method, error: Option<&'static str>, elapsed: Duration) {
+    pub(crate) fn request(&self, method: SourceMethod, error: Option<&'static str>, elapsed: Duration) {
         let key = (method, error);
         self.requests.record(elapsed, |known| *known == key, || key);
     }
@@ -238,22 +239,22 @@ impl ModuleMeter {
 /// Returns the error type of an outcome: the error's code, or `tool_error` for a result with `isError`.
 pub fn error_type(outcome: &Result<Raw, Error>) -> Option<&'static str> {
     match outcome {
-        Ok(result) => says_error(result).then_some(TOOL_ERROR),
+        Ok(result) => is_error_result(result).then_some(TOOL_ERROR),
         Err(error) => Some(error.code()),
     }
 }
 
 /// Returns `true` if a result has `isError: true`.
-pub fn says_error(result: &Raw) -> bool {
+pub fn is_error_result(result: &Raw) -> bool {
     // The substring search spares nearly every result the parse.
-    may_say_error(result.bytes())
+    may_be_error(result.bytes())
         && result
             .object()
             .is_some_and(|result| result.get("isError").is_some_and(|flag| flag.as_str() == "true"))
 }
 
 /// Returns `true` if the bytes contain `"isError"` followed by anything but `false`.
-fn may_say_error(bytes: &[u8]) -> bool {
+fn may_be_error(bytes: &[u8]) -> bool {
     static NAME: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(b"\"isError\""));
     NAME.find_iter(bytes).any(|at| {
         let behind = bytes[at + NAME.needle().len()..].trim_ascii_start();

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::hex::hex;
 use hikite_store::Store;
 use parking_lot::Mutex;
@@ -46,7 +46,7 @@ pub struct Peer {
 pub struct Nodes {
     store: Store,
     url: Arc<str>,
-    own: ArcSwap<Own>,
+    own: ArcSwap<LocalNode>,
     peers: ArcSwap<HashMap<Arc<str>, Peer>>,
     /// Cached holders of sessions that other nodes took over.
     held: Mutex<HashMap<String, Arc<str>>>,
@@ -54,21 +54,21 @@ pub struct Nodes {
     left: AtomicBool,
     renewing: tokio::sync::Mutex<()>,
     /// Serializes the lease renewals forced by `holds`.
-    asking: tokio::sync::Mutex<()>,
+    renewal_check: tokio::sync::Mutex<()>,
     lost: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 /// This node's id, and the time until which the other nodes consider it alive.
 #[derive(Debug)]
-struct Own {
+struct LocalNode {
     id: Arc<str>,
     until: Mutex<Instant>,
-    tried: Mutex<Instant>,
+    last_attempt: Mutex<Instant>,
 }
 
-impl Own {
+impl LocalNode {
     fn new(id: Arc<str>, now: Instant) -> Self {
-        Self { id, until: Mutex::new(now + LIFE), tried: Mutex::new(now) }
+        Self { id, until: Mutex::new(now + LIFE), last_attempt: Mutex::new(now) }
     }
 }
 
@@ -87,21 +87,21 @@ impl Nodes {
         let nodes = Arc::new(Self {
             store,
             url: url.trim_end_matches('/').into(),
-            own: ArcSwap::from_pointee(Own::new(id.into(), now)),
+            own: ArcSwap::from_pointee(LocalNode::new(id.into(), now)),
             peers: ArcSwap::default(),
             held: Mutex::default(),
             held_max,
             left: AtomicBool::new(false),
             renewing: tokio::sync::Mutex::default(),
-            asking: tokio::sync::Mutex::default(),
+            renewal_check: tokio::sync::Mutex::default(),
             lost: OnceLock::new(),
         });
-        nodes.look().await?;
+        nodes.read_peers().await?;
         Ok(nodes)
     }
 
     /// Sets the callback for being declared gone: this node's sessions belong to others then.
-    pub fn when_lost(&self, act: impl Fn() + Send + Sync + 'static) {
+    pub fn on_lost(&self, act: impl Fn() + Send + Sync + 'static) {
         let _ = self.lost.set(Box::new(act));
     }
 
@@ -110,39 +110,39 @@ impl Nodes {
         Arc::clone(&self.own.load().id)
     }
 
-    pub fn has_left(&self) -> bool {
+    pub fn is_leaving(&self) -> bool {
         self.left.load(Ordering::Acquire)
     }
 
     /// Sends heartbeats and reads the node list until `stopping` fires.
     pub async fn run(self: Arc<Self>, stopping: CancellationToken) {
-        let mut well = true;
+        let mut reachable = true;
         let mut beats = 0_u32;
         while stopping.run_until_cancelled(tokio::time::sleep(BEAT)).await.is_some() {
-            if self.has_left() {
+            if self.is_leaving() {
                 return;
             }
             // A store request that hangs must not stop the heartbeats for good.
             let done = tokio::time::timeout(LIFE, self.beat(beats == 0)).await;
             let done =
-                done.unwrap_or_else(|_| Err(Error::new(Kind::Overloaded, "the store does not answer")));
+                done.unwrap_or_else(|_| Err(Error::new(ErrorKind::Overloaded, "the store does not answer")));
             match &done {
-                Err(error) if well => {
+                Err(error) if reachable => {
                     tracing::warn!(%error, "the other nodes cannot be told that this one is there");
                 }
-                Ok(()) if !well => tracing::info!("the other nodes know of this one again"),
+                Ok(()) if !reachable => tracing::info!("the other nodes know of this one again"),
                 _ => {}
             }
-            well = done.is_ok();
+            reachable = done.is_ok();
             beats = (beats + 1) % TEND;
         }
     }
 
-    async fn beat(&self, tend: bool) -> Result<(), Error> {
+    async fn beat(&self, cleans_up: bool) -> Result<(), Error> {
         self.renew().await?;
-        self.look().await?;
-        if tend {
-            self.store.tend_sessions(&self.id()).await?;
+        self.read_peers().await?;
+        if cleans_up {
+            self.store.renew_sessions(&self.id()).await?;
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Nodes {
     /// clock.
     pub async fn holds(&self, name: &str) -> bool {
         let own = self.own.load_full();
-        if self.has_left() || *own.id != *name {
+        if self.is_leaving() || *own.id != *name {
             return false;
         }
         if Instant::now() < *own.until.lock() {
@@ -159,11 +159,11 @@ impl Nodes {
         }
         // The process was suspended, or the store is unreachable. In the latter case no other node can take over
         // either.
-        let _turn = self.asking.lock().await;
+        let _turn = self.renewal_check.lock().await;
         let is_over = Instant::now() >= *own.until.lock();
-        if is_over && Instant::now() > *own.tried.lock() + TRY_AGAIN {
+        if is_over && Instant::now() > *own.last_attempt.lock() + TRY_AGAIN {
             let renewed = tokio::time::timeout(TRIED, self.renew()).await;
-            *own.tried.lock() = Instant::now();
+            *own.last_attempt.lock() = Instant::now();
             if !matches!(renewed, Ok(Ok(()))) {
                 tracing::debug!("this node goes on without word from the store");
             }
@@ -173,7 +173,7 @@ impl Nodes {
 
     async fn renew(&self) -> Result<(), Error> {
         let _turn = self.renewing.lock().await;
-        if self.has_left() {
+        if self.is_leaving() {
             return Ok(());
         }
         let own = self.own.load_full();
@@ -184,7 +184,7 @@ impl Nodes {
         }
         let id = random_id()?;
         tracing::warn!("the other nodes took this one for gone; what it held is theirs");
-        self.own.store(Arc::new(Own::new(id.as_str().into(), now)));
+        self.own.store(Arc::new(LocalNode::new(id.as_str().into(), now)));
         if let Some(act) = self.lost.get() {
             act();
         }
@@ -192,7 +192,7 @@ impl Nodes {
     }
 
     /// Reads the node list from the store.
-    async fn look(&self) -> Result<(), Error> {
+    async fn read_peers(&self) -> Result<(), Error> {
         let rows = self.store.nodes().await?;
         let (own, before) = (self.id(), self.peers.load_full());
         let mut now = HashMap::new();
@@ -219,7 +219,7 @@ impl Nodes {
     }
 
     /// Returns the known peer whose id starts with `beginning`.
-    pub fn peer_like(&self, beginning: &str) -> Option<Peer> {
+    pub fn peer_by_prefix(&self, beginning: &str) -> Option<Peer> {
         let peers = self.peers.load();
         peers.iter().find(|(id, _)| id.starts_with(beginning)).map(|(_, peer)| peer.clone())
     }
@@ -229,13 +229,13 @@ impl Nodes {
         if let Some(peer) = self.peers.load().get(id) {
             return Ok(Some(peer.clone()));
         }
-        self.look().await?;
+        self.read_peers().await?;
         Ok(self.peers.load().get(id).cloned())
     }
 
     /// Reads the node list again after a peer did not answer.
     pub async fn doubt(&self) -> Result<(), Error> {
-        self.look().await
+        self.read_peers().await
     }
 
     /// Leaves the cluster and returns when the other nodes have noticed: until then they forward requests here, and
@@ -264,6 +264,6 @@ impl Nodes {
 pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|_| Error::new(Kind::Internal, "the operating system gave no random bytes"))?;
+        .map_err(|_| Error::new(ErrorKind::Internal, "the operating system gave no random bytes"))?;
     Ok(hex(&bytes))
 }

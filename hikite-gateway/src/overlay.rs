@@ -9,12 +9,12 @@ use arc_swap::ArcSwap;
 use hikite_core::caller::{Caller, Session, SessionId};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::listing::{ListKind, Listing};
-use hikite_core::offer::Offer;
+use hikite_core::offer::ModuleOffer;
 use hikite_core::share::Allowance;
 
-use crate::aside::aside;
 use crate::clock::now_ms;
-use crate::gateway::{Gateway, State};
+use crate::gateway::{CatalogState, Gateway};
+use crate::off_worker::aside;
 use crate::snapshot::Snapshot;
 use crate::viewer::Viewer;
 
@@ -60,13 +60,13 @@ impl Gateway {
     }
 
     /// Returns `true` if a session has its own catalog and is notified of list changes separately.
-    pub(crate) fn is_apart(&self, session: SessionId) -> bool {
+    pub(crate) fn has_overlay(&self, session: SessionId) -> bool {
         self.overlays.0.load().contains_key(&session)
     }
 
     pub(crate) fn forget_overlay(&self, session: SessionId) {
         // Not under the catalog builders' lock: a builder may be the one that drops a session last.
-        if self.is_apart(session) {
+        if self.has_overlay(session) {
             self.overlays.0.rcu(|overlays| {
                 let mut after = BySession::clone(overlays);
                 after.remove(&session);
@@ -76,7 +76,7 @@ impl Gateway {
     }
 
     /// Rebuilds all overlays after the shared snapshot changed.
-    pub(crate) fn overlay_anew(&self) {
+    pub(crate) fn rebuild_overlays(&self) {
         let sessions: Vec<SessionId> = self.overlays.0.load().keys().copied().collect();
         if !sessions.is_empty() {
             self.overlay(&sessions);
@@ -85,7 +85,7 @@ impl Gateway {
 
     /// Rebuilds the overlays of these sessions and notifies them of changed lists.
     pub(crate) fn overlay(&self, sessions: &[SessionId]) {
-        let look = |state: &mut State| {
+        let look = |state: &mut CatalogState| {
             let base = self.snapshot();
             let before = self.overlays.0.load_full();
             let mut after = BySession::clone(&before);
@@ -93,7 +93,7 @@ impl Gateway {
             after.retain(|session, _| !sessions.contains(session));
             let known = |session: &SessionId| self.sessions.get(*session);
             for session in sessions.iter().filter_map(known) {
-                if let Some(overlay) = self.overlay_of(state, &base, &session, (&before, &after)) {
+                if let Some(overlay) = self.build_overlay(state, &base, &session, (&before, &after)) {
                     after.insert(session.id, overlay);
                 }
             }
@@ -110,15 +110,15 @@ impl Gateway {
             let differs = |viewer: Viewer<'_>, surfaces, kind| {
                 list(&before, viewer, surfaces, kind) != list(&after, viewer, surfaces, kind)
             };
-            self.sessions.tell_changes(Some(sessions), differs);
+            self.sessions.notify_list_changes(Some(sessions), differs);
         };
         aside(|| self.current.with(look));
     }
 
     /// Returns the overlay of a session; `None` if it sees the shared catalog, or if the limit is reached.
-    fn overlay_of(
+    fn build_overlay(
         &self,
-        state: &mut State,
+        state: &mut CatalogState,
         base: &Arc<Snapshot>,
         session: &Arc<Session>,
         (before, now): (&BySession, &BySession),
@@ -132,16 +132,17 @@ impl Gateway {
         if let Some(known) = known {
             return Some(Arc::clone(known));
         }
-        if !self.has_room(&session.caller, now) {
+        if !self.has_capacity(&session.caller, now) {
             tracing::warn!(
                 session = session.id.0,
                 "too many sessions have lists of their own (`limits.own_lists`); this one sees the shared one"
             );
             return None;
         }
-        let judged = |(rule, listing): (_, &Arc<Listing>)| state.pins.judge_own(rule, listing, now_ms());
+        let judged =
+            |(rule, listing): (_, &Arc<Listing>)| state.pins.check_session_listing(rule, listing, now_ms());
         let of = |name: &Arc<str>| lists.iter().find(|(module, _)| module == name).map(|(_, list)| list);
-        let offers: Vec<Offer> =
+        let offers: Vec<ModuleOffer> =
             base.catalog.rules().filter_map(|rule| Some((rule, of(&rule.name)?))).map(judged).collect();
         let generations = lists.iter().map(|(module, _)| (Arc::clone(module), self.generations.next()));
         let snapshot = base.apart(Arc::new(base.catalog.with_offers(&offers)), generations.collect());
@@ -149,7 +150,7 @@ impl Gateway {
     }
 
     /// Returns `true` if one more overlay fits the total limit and the caller's share.
-    fn has_room(&self, caller: &Caller, now: &BySession) -> bool {
+    fn has_capacity(&self, caller: &Caller, now: &BySession) -> bool {
         let most = Allowance::of(self.limits.own_lists, self.limits.caller_share);
         let distinct = |of: &dyn Fn(SessionId) -> bool| {
             let own = now.iter().filter(|(session, _)| of(**session));

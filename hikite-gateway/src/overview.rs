@@ -7,39 +7,39 @@ use hikite_core::breaker;
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::catalog::{Module, ModuleRule};
 use hikite_core::category::Category;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::keeper::Keeper;
 use hikite_core::key::ToolKey;
 use hikite_core::listing::Listing;
-use hikite_core::source::{Source, State};
-use hikite_core::suggest;
+use hikite_core::origin::ConfigOrigin;
+use hikite_core::source::{Source, SourceState};
+use hikite_core::suggestion;
 use tokio::time::Instant;
 
 use crate::gateway::Gateway;
-use crate::health::Health;
+use crate::health::ModuleHealth;
 
 /// A configured module that is disabled and in no view.
 #[derive(Clone, Debug)]
-pub(crate) enum Resting {
+pub(crate) enum DisabledModule {
     /// Disabled by an administrator at run time.
-    Switched(ModuleRule),
+    AtRuntime(ModuleRule),
     /// Disabled in the config file, which says no more of it.
     File(Arc<str>),
 }
 
-impl Resting {
+impl DisabledModule {
     fn name(&self) -> &str {
         match self {
-            Self::Switched(rule) => &rule.name,
+            Self::AtRuntime(rule) => &rule.name,
             Self::File(name) => name,
         }
     }
 
     fn object(&self) -> Object {
-        let (rule, keeper) = match self {
-            Self::Switched(rule) => (Some(rule), rule.keeper),
-            Self::File(_) => (None, Keeper::File),
+        let (rule, origin) = match self {
+            Self::AtRuntime(rule) => (Some(rule), rule.origin),
+            Self::File(_) => (None, ConfigOrigin::File),
         };
         let listing = rule.and_then(|rule| rule.source.listing());
         let mut object = Object::default()
@@ -50,7 +50,7 @@ impl Resting {
             object.set("kind", rule.source.kind());
         }
         let object = object
-            .with("managedBy", keeper.word())
+            .with("managedBy", origin.word())
             .with("enabled", Raw::of(&false))
             .with("state", "disabled")
             .with("tools", Raw::of(&listing.as_ref().map_or(0, |listing| listing.tools.len())));
@@ -61,31 +61,33 @@ impl Resting {
 impl Gateway {
     /// Returns an object for each module that the caller sees, for administrators including disabled ones.
     pub async fn module_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
-        caller.must_have(Scopes::READ)?;
-        self.settle(caller).await;
+        caller.require(Scopes::READ)?;
+        self.wait_for_listings(caller).await;
         let view = self.view_of(caller);
-        let shown = view.modules().iter().map(|module| self.about_module(caller, module).raw());
-        let resting = if caller.is_admin() { self.resting() } else { Vec::new() };
-        Ok(shown.chain(resting.iter().map(|module| module.object().raw())).collect())
+        let shown = view.modules().iter().map(|module| self.module_summary(caller, module).raw());
+        let disabled_modules = if caller.is_admin() { self.disabled_modules() } else { Vec::new() };
+        Ok(shown.chain(disabled_modules.iter().map(|module| module.object().raw())).collect())
     }
 
     /// Returns the object of one module, for administrators including connection details and recent stderr output.
     pub async fn module_object(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
-        caller.must_have(Scopes::READ)?;
-        self.settle(caller).await;
+        caller.require(Scopes::READ)?;
+        self.wait_for_listings(caller).await;
         let view = self.view_of(caller);
         if let Some(module) = view.module(name) {
-            let object = self.about_module(caller, module);
-            return Ok(if caller.is_admin() { with_place(object, &*module.source) } else { object }.raw());
+            let object = self.module_summary(caller, module);
+            return Ok(
+                if caller.is_admin() { with_connection(object, &*module.source) } else { object }.raw()
+            );
         }
-        let resting = if caller.is_admin() { self.resting() } else { Vec::new() };
-        let Some(module) = resting.iter().find(|module| module.name() == name) else {
+        let disabled_modules = if caller.is_admin() { self.disabled_modules() } else { Vec::new() };
+        let Some(module) = disabled_modules.iter().find(|module| module.name() == name) else {
             let known = view.modules().iter().map(|module| &*module.name);
             return Err(no_module(name, known));
         };
         Ok(match module {
-            Resting::Switched(rule) => with_place(module.object(), &*rule.source),
-            Resting::File(_) => module.object(),
+            DisabledModule::AtRuntime(rule) => with_connection(module.object(), &*rule.source),
+            DisabledModule::File(_) => module.object(),
         }
         .raw())
     }
@@ -97,8 +99,8 @@ impl Gateway {
             let source = self.source_of(name)?;
             let key = ToolKey::new(name, "");
             self.registry.store.set_switch(&key, enabled).await?;
-            self.change_roster(|roster| {
-                roster.switches.insert(key, enabled);
+            self.change_tool_registry(|tool_registry| {
+                tool_registry.switches.insert(key, enabled);
             });
             if !enabled {
                 source.stop();
@@ -112,11 +114,11 @@ impl Gateway {
         let view = self.owner_view();
         let Some(module) = view.module(name) else {
             self.source_of(name)?;
-            return Err(Error::new(Kind::Conflict, format!("the module `{name}` is switched off"))
+            return Err(Error::new(ErrorKind::Conflict, format!("the module `{name}` is switched off"))
                 .hint("switch it on first"));
         };
         if let Some(gate) = self.snapshot().gates().get(name) {
-            gate.health.forgive();
+            gate.health.reset();
         }
         module.source.restart();
         self.module_object(&Caller::owner(), name).await
@@ -124,29 +126,29 @@ impl Gateway {
 
     /// Returns an object for each category that the caller sees, with the keys of its tools.
     pub async fn category_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
-        caller.must_have(Scopes::READ)?;
-        self.settle(caller).await;
+        caller.require(Scopes::READ)?;
+        self.wait_for_listings(caller).await;
         let view = self.view_of(caller);
-        Ok(view.categories().iter().map(|category| about_category(category).raw()).collect())
+        Ok(view.categories().iter().map(|category| category_summary(category).raw()).collect())
     }
 
     /// Returns the object of one category, for administrators including the stored document.
     pub async fn category_object(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
-        caller.must_have(Scopes::READ)?;
-        self.settle(caller).await;
+        caller.require(Scopes::READ)?;
+        self.wait_for_listings(caller).await;
         let view = self.view_of(caller);
         let found = view.categories().iter().find(|category| &*category.rule.name == name);
         let Some(category) = found else {
-            let error = Error::new(Kind::NotFound, format!("there is no category `{name}`"));
+            let error = Error::new(ErrorKind::NotFound, format!("there is no category `{name}`"));
             let known = view.categories().iter().map(|category| &*category.rule.name);
-            return Err(match suggest::did_you_mean(name, known) {
+            return Err(match suggestion::did_you_mean(name, known) {
                 Some(hint) => error.hint(hint),
                 None => error,
             });
         };
-        let mut object = about_category(category);
-        let form = self.workshop().ok().filter(|_| caller.is_admin());
-        if let Some(form) = form.and_then(|workshop| workshop.category_form(name)) {
+        let mut object = category_summary(category);
+        let form = self.config_admin().ok().filter(|_| caller.is_admin());
+        if let Some(form) = form.and_then(|config_admin| config_admin.category_document(name)) {
             object.set("form", form);
         }
         Ok(object.raw())
@@ -158,11 +160,11 @@ impl Gateway {
         if let Some(module) = view.module(name) {
             return Ok(Arc::clone(&module.source));
         }
-        match self.resting().into_iter().find(|module| module.name() == name) {
-            Some(Resting::Switched(rule)) => Ok(rule.source),
-            Some(Resting::File(_)) => {
+        match self.disabled_modules().into_iter().find(|module| module.name() == name) {
+            Some(DisabledModule::AtRuntime(rule)) => Ok(rule.source),
+            Some(DisabledModule::File(_)) => {
                 let message = format!("the module `{name}` is switched off in the config file");
-                Err(Error::new(Kind::Conflict, message).hint("change it in the config file"))
+                Err(Error::new(ErrorKind::Conflict, message).hint("change it in the config file"))
             }
             None => Err(no_module(name, view.modules().iter().map(|module| &*module.name))),
         }
@@ -173,44 +175,44 @@ impl Gateway {
         &self,
         caller: &Caller,
         module: &Module,
-        health: &Health,
-    ) -> Vec<(String, breaker::State)> {
+        health: &ModuleHealth,
+    ) -> Vec<(String, breaker::CircuitState)> {
         let (Some(accounts), Some(provider)) = (self.accounts(), module.source.provider()) else {
             return Vec::new();
         };
         let shown = |(id, state): (Arc<str>, _)| Some((accounts.label(caller, provider, &id)?, state));
-        health.troubled().into_iter().filter_map(shown).collect()
+        health.tripped().into_iter().filter_map(shown).collect()
     }
 
-    fn about_module(&self, caller: &Caller, module: &Module) -> Object {
+    fn module_summary(&self, caller: &Caller, module: &Module) -> Object {
         let state = module.source.state();
         let mut object = Object::default()
             .with("name", &*module.name)
             .with("title", title(&module.name, module.listing.as_deref()))
             .with("description", module.description.as_str())
             .with("kind", module.source.kind())
-            .with("managedBy", self.keeper_of(module).word())
+            .with("managedBy", self.origin_of(module).word())
             .with("enabled", Raw::of(&true))
             .with("state", word(&state));
         let trouble = match &state {
-            State::Failing { .. } if caller.is_admin() => state.trouble(),
-            State::Failing { reason, .. } => Some(reason.clone()),
-            State::NeedsLogin { .. } => module.source.advice(),
+            SourceState::Failing { .. } if caller.is_admin() => state.trouble(),
+            SourceState::Failing { reason, .. } => Some(reason.clone()),
+            SourceState::NeedsLogin { .. } => module.source.login_hint(),
             _ => None,
         };
         if let Some(trouble) = trouble {
             object.set("error", trouble);
         }
         if let Some(gate) = self.snapshot().gates().get(&module.name) {
-            let troubled = self.paused_accounts(caller, module, &gate.health);
+            let tripped = self.paused_accounts(caller, module, &gate.health);
             let plain = gate.health.plain();
-            let worst = troubled.iter().map(|(_, state)| *state).fold(plain, breaker::State::worse);
+            let worst = tripped.iter().map(|(_, state)| *state).fold(plain, breaker::CircuitState::stricter);
             object.set("breaker", worst.word());
-            if !troubled.is_empty() {
-                let row = |(account, state): &(String, breaker::State)| {
+            if !tripped.is_empty() {
+                let row = |(account, state): &(String, breaker::CircuitState)| {
                     Object::default().with("account", account.as_str()).with("breaker", state.word()).raw()
                 };
-                let rows: Vec<Raw> = troubled.iter().map(row).collect();
+                let rows: Vec<Raw> = tripped.iter().map(row).collect();
                 object.set("accounts", Raw::array(&rows));
             }
         }
@@ -228,34 +230,34 @@ impl Gateway {
 
     /// Returns the origin of a module. Registered tools of one module may have several; the store wins, because its
     /// tools can be changed here.
-    fn keeper_of(&self, module: &Module) -> Keeper {
+    fn origin_of(&self, module: &Module) -> ConfigOrigin {
         if !module.registered {
-            return module.keeper;
+            return module.origin;
         }
-        let keepers = self.with_roster(|roster| {
-            let keeper = |key| roster.get(key).map(|entry| entry.keeper);
-            module.tools.iter().filter_map(|tool| keeper(&tool.key)).collect::<Vec<Keeper>>()
+        let keepers = self.with_tool_registry(|tool_registry| {
+            let origin = |key| tool_registry.get(key).map(|entry| entry.origin);
+            module.tools.iter().filter_map(|tool| origin(&tool.key)).collect::<Vec<ConfigOrigin>>()
         });
-        let stored = keepers.contains(&Keeper::Store).then_some(Keeper::Store);
-        stored.or(keepers.first().copied()).unwrap_or(Keeper::Store)
+        let stored = keepers.contains(&ConfigOrigin::Store).then_some(ConfigOrigin::Store);
+        stored.or(keepers.first().copied()).unwrap_or(ConfigOrigin::Store)
     }
 }
 
-fn about_category(category: &Category) -> Object {
+fn category_summary(category: &Category) -> Object {
     let modules: Vec<&str> = category.rule.servers.iter().map(|server| &**server).collect();
     let tools: Vec<String> = category.enabled().map(|entry| entry.key.to_string()).collect();
     Object::default()
         .with("name", &*category.rule.name)
         .with("description", category.rule.description.as_str())
-        .with("managedBy", category.rule.keeper.word())
+        .with("managedBy", category.rule.origin.word())
         .with("modules", Raw::of(&modules))
         .with("tools", Raw::of(&tools))
 }
 
 /// Returns the state as a single word.
-fn word(state: &State) -> &'static str {
+fn word(state: &SourceState) -> &'static str {
     match state {
-        State::NeedsLogin { .. } => "needs_login",
+        SourceState::NeedsLogin { .. } => "needs_login",
         _ => state.word(),
     }
 }
@@ -271,7 +273,7 @@ fn offered(object: Object, listing: Option<&Listing>) -> Object {
         .with("prompts", Raw::of(&listing.map_or(0, |listing| listing.prompts.len())))
 }
 
-fn with_place(mut object: Object, source: &dyn Source) -> Object {
+fn with_connection(mut object: Object, source: &dyn Source) -> Object {
     for (name, value) in source.place().iter() {
         object.set(name, value.clone());
     }
@@ -279,8 +281,8 @@ fn with_place(mut object: Object, source: &dyn Source) -> Object {
 }
 
 fn no_module<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Error {
-    let error = Error::new(Kind::NotFound, format!("there is no module `{name}`"));
-    match suggest::did_you_mean(name, known) {
+    let error = Error::new(ErrorKind::NotFound, format!("there is no module `{name}`"));
+    match suggestion::did_you_mean(name, known) {
         Some(hint) => error.hint(hint),
         None => error,
     }

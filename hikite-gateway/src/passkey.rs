@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_core::time::rfc3339;
-use hikite_store::{Entry, Store};
+use hikite_store::{DocumentRow, Store};
 use hikite_vault::{
-    Assertion, Challenge, Octets, Passkey, PasskeyFault, Registration, RelyingParty, Verification,
+    Base64UrlBytes, Passkey, PasskeyAssertion, PasskeyChallenge, PasskeyError, PasskeyRegistration,
+    RelyingParty, UserVerification,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use crate::clock::now_ms;
 const PASSKEY: &str = "passkey";
 const CHALLENGE: &str = "challenge";
 
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
 /// Maximum number of passkeys per user.
 const KEYS: usize = 20;
 const NAME_CHARS: usize = 64;
@@ -32,7 +33,7 @@ pub struct Passkeys {
 
 /// A passkey as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept {
+struct StoredPasskey {
     #[serde(flatten)]
     passkey: Passkey,
     /// Name given by the user.
@@ -41,15 +42,15 @@ struct Kept {
 
 /// A challenge as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Question {
-    purpose: Purpose,
+struct StoredChallenge {
+    purpose: ChallengePurpose,
     /// Hash of the browser's secret cookie value.
     browser: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Purpose {
+enum ChallengePurpose {
     Register,
     Login,
 }
@@ -67,19 +68,19 @@ impl Passkeys {
 
     /// Returns the WebAuthn creation options for a logged-in user. `browser` is a secret that only this browser
     /// knows: the value of its cookie.
-    pub async fn ask_to_register(
+    pub async fn register_options(
         &self,
         site: &RelyingParty,
         (subject, name): (&str, &str),
         browser: &str,
     ) -> Result<Value, Error> {
-        let known: Vec<Octets> =
+        let known: Vec<Base64UrlBytes> =
             self.of(subject).await?.into_iter().map(|(_, kept)| kept.passkey.id).collect();
         if known.len() >= KEYS {
-            let error = Error::new(Kind::Conflict, format!("there are {KEYS} passkeys already"));
+            let error = Error::new(ErrorKind::Conflict, format!("there are {KEYS} passkeys already"));
             return Err(error.hint("remove one that is not used any more"));
         }
-        let challenge = self.question(Purpose::Register, subject, browser).await?;
+        let challenge = self.question(ChallengePurpose::Register, subject, browser).await?;
         Ok(site.creation_options(&challenge, (&handle(subject), name), &known))
     }
 
@@ -91,18 +92,18 @@ impl Passkeys {
         browser: &str,
         (answer, called): (&Value, &str),
     ) -> Result<Value, Error> {
-        let answer = Registration::read(answer).map_err(refused)?;
-        let challenge = answer.challenge().ok_or_else(|| refused(PasskeyFault::Malformed))?;
-        let owner = self.taken(&challenge, Purpose::Register, browser).await?;
+        let answer = PasskeyRegistration::read(answer).map_err(refused)?;
+        let challenge = answer.challenge().ok_or_else(|| refused(PasskeyError::Malformed))?;
+        let owner = self.consumed(&challenge, ChallengePurpose::Register, browser).await?;
         if owner != subject {
-            return Err(refused(PasskeyFault::Challenge));
+            return Err(refused(PasskeyError::Challenge));
         }
         let passkey =
-            site.verify_registration(&challenge, &answer, Verification::Required).map_err(refused)?;
+            site.verify_registration(&challenge, &answer, UserVerification::Required).map_err(refused)?;
         let called: String = called.trim().chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
         let name = if called.is_empty() { "passkey".to_owned() } else { called };
-        let kept = Kept { passkey, name };
-        let entry = Entry {
+        let kept = StoredPasskey { passkey, name };
+        let entry = DocumentRow {
             kind: PASSKEY,
             id: kept.passkey.id.text(),
             owner: subject.to_owned(),
@@ -111,40 +112,40 @@ impl Passkeys {
             created_at: now_ms(),
             expires_at: 0,
         };
-        if !self.store.put_entry(&entry).await? {
-            return Err(Error::new(Kind::Conflict, "this passkey is known already"));
+        if !self.store.put_document(&entry).await? {
+            return Err(Error::new(ErrorKind::Conflict, "this passkey is known already"));
         }
         Ok(shown(&entry, &kept))
     }
 
     /// Returns the WebAuthn request options for a login. They list no credentials, so that knowing a user name
     /// reveals nothing about the user's passkeys.
-    pub async fn ask_to_log_in(&self, site: &RelyingParty, browser: &str) -> Result<Value, Error> {
-        let challenge = self.question(Purpose::Login, "", browser).await?;
+    pub async fn login_options(&self, site: &RelyingParty, browser: &str) -> Result<Value, Error> {
+        let challenge = self.question(ChallengePurpose::Login, "", browser).await?;
         Ok(site.request_options(&challenge, &[]))
     }
 
     /// Verifies a login and returns the subject.
     pub async fn log_in(&self, site: &RelyingParty, browser: &str, answer: &Value) -> Result<String, Error> {
-        let answer = Assertion::read(answer).map_err(refused)?;
-        let challenge = answer.challenge().ok_or_else(|| refused(PasskeyFault::Malformed))?;
-        self.taken(&challenge, Purpose::Login, browser).await?;
-        let unknown = || refused(PasskeyFault::Credential);
+        let answer = PasskeyAssertion::read(answer).map_err(refused)?;
+        let challenge = answer.challenge().ok_or_else(|| refused(PasskeyError::Malformed))?;
+        self.consumed(&challenge, ChallengePurpose::Login, browser).await?;
+        let unknown = || refused(PasskeyError::Credential);
         let id = answer.id().text();
         let mut entry = self.store.entry(PASSKEY, &id, now_ms()).await?.ok_or_else(unknown)?;
-        let mut kept: Kept = entry.form.decode().map_err(|_| unknown())?;
+        let mut kept: StoredPasskey = entry.form.decode().map_err(|_| unknown())?;
         if answer.handle().is_some_and(|told| told != handle(&entry.owner)) {
             return Err(unknown());
         }
         let counter = site
-            .verify_assertion(&challenge, &kept.passkey, &answer, Verification::Required)
+            .verify_assertion(&challenge, &kept.passkey, &answer, UserVerification::Required)
             .map_err(refused)?;
         if counter != kept.passkey.counter {
             kept.passkey.counter = counter;
             entry.form = Raw::of(&kept);
             // Two logins with the same counter: one comes from a cloned authenticator.
-            if !self.store.change_entry(&entry).await? {
-                return Err(refused(PasskeyFault::Counter));
+            if !self.store.change_document(&entry).await? {
+                return Err(refused(PasskeyError::Counter));
             }
         }
         Ok(entry.owner)
@@ -158,46 +159,57 @@ impl Passkeys {
     /// Removes a passkey, if it belongs to the subject.
     pub async fn remove(&self, subject: &str, id: &str) -> Result<(), Error> {
         let mine = self.of(subject).await?.into_iter().any(|(entry, _)| entry.id == id);
-        if mine && self.store.take_entry(PASSKEY, id, now_ms()).await?.is_some() {
+        if mine && self.store.take_document(PASSKEY, id, now_ms()).await?.is_some() {
             return Ok(());
         }
-        Err(Error::new(Kind::NotFound, "there is no such passkey"))
+        Err(Error::new(ErrorKind::NotFound, "there is no such passkey"))
     }
 
-    async fn of(&self, subject: &str) -> Result<Vec<(Entry, Kept)>, Error> {
+    async fn of(&self, subject: &str) -> Result<Vec<(DocumentRow, StoredPasskey)>, Error> {
         let entries = self.store.entries(PASSKEY, Some(subject), now_ms()).await?;
         Ok(entries.into_iter().filter_map(|entry| Some((entry.clone(), entry.form.decode().ok()?))).collect())
     }
 
-    async fn question(&self, purpose: Purpose, subject: &str, browser: &str) -> Result<Challenge, Error> {
-        let failed = |_| Error::new(Kind::Internal, "there is no randomness");
-        let challenge = Challenge::random().map_err(failed)?;
+    async fn question(
+        &self,
+        purpose: ChallengePurpose,
+        subject: &str,
+        browser: &str,
+    ) -> Result<PasskeyChallenge, Error> {
+        let failed = |_| Error::new(ErrorKind::Internal, "there is no randomness");
+        let challenge = PasskeyChallenge::random().map_err(failed)?;
         let now = now_ms();
-        let patience = u64::try_from(PATIENCE.as_millis()).unwrap_or_default();
-        let entry = Entry {
+        let lifetime_ms = u64::try_from(CHALLENGE_LIFETIME.as_millis()).unwrap_or_default();
+        let entry = DocumentRow {
             kind: CHALLENGE,
             id: challenge.text(),
             owner: subject.to_owned(),
-            form: Raw::of(&Question { purpose, browser: hashed(browser) }),
+            form: Raw::of(&StoredChallenge { purpose, browser: hashed(browser) }),
             version: 0,
             created_at: now,
-            expires_at: now + patience,
+            expires_at: now + lifetime_ms,
         };
-        self.store.put_entry(&entry).await?;
+        self.store.put_document(&entry).await?;
         Ok(challenge)
     }
 
     /// Consumes a challenge, whether or not the answer is valid, and returns the subject it was issued to.
-    async fn taken(&self, challenge: &Challenge, purpose: Purpose, browser: &str) -> Result<String, Error> {
-        let taken = self.store.take_entry(CHALLENGE, &challenge.text(), now_ms()).await?;
-        let expected = Question { purpose, browser: hashed(browser) };
-        let fits = |entry: &Entry| entry.form.decode().is_ok_and(|asked: Question| asked == expected);
-        let entry = taken.filter(fits).ok_or_else(|| refused(PasskeyFault::Challenge))?;
+    async fn consumed(
+        &self,
+        challenge: &PasskeyChallenge,
+        purpose: ChallengePurpose,
+        browser: &str,
+    ) -> Result<String, Error> {
+        let consumed = self.store.take_document(CHALLENGE, &challenge.text(), now_ms()).await?;
+        let expected = StoredChallenge { purpose, browser: hashed(browser) };
+        let fits =
+            |entry: &DocumentRow| entry.form.decode().is_ok_and(|asked: StoredChallenge| asked == expected);
+        let entry = consumed.filter(fits).ok_or_else(|| refused(PasskeyError::Challenge))?;
         Ok(entry.owner)
     }
 }
 
-fn shown(entry: &Entry, kept: &Kept) -> Value {
+fn shown(entry: &DocumentRow, kept: &StoredPasskey) -> Value {
     json!({ "id": entry.id, "name": kept.name, "createdAt": rfc3339(entry.created_at) })
 }
 
@@ -210,8 +222,8 @@ fn hashed(browser: &str) -> String {
     hikite_core::hex::hex(&Sha256::digest(browser.as_bytes()))
 }
 
-fn refused(fault: PasskeyFault) -> Error {
-    Error::new(Kind::Authentication, format!("the passkey was not accepted: {fault}"))
+fn refused(fault: PasskeyError) -> Error {
+    Error::new(ErrorKind::Authentication, format!("the passkey was not accepted: {fault}"))
         .hint("try again; if it is lost, log in with a password and register another")
 }
 
@@ -236,22 +248,22 @@ mod tests {
     }
 
     /// Stores a challenge with a known value.
-    async fn put(passkeys: &Passkeys, question: &Value, purpose: Purpose, subject: &str) {
-        let entry = Entry {
+    async fn put(passkeys: &Passkeys, question: &Value, purpose: ChallengePurpose, subject: &str) {
+        let entry = DocumentRow {
             kind: CHALLENGE,
             id: question.as_str().expect("text").to_owned(),
             owner: subject.to_owned(),
-            form: Raw::of(&Question { purpose, browser: hashed(BROWSER) }),
+            form: Raw::of(&StoredChallenge { purpose, browser: hashed(BROWSER) }),
             version: 0,
             created_at: 1,
             expires_at: now_ms() + 60_000,
         };
-        assert!(passkeys.store.put_entry(&entry).await.expect("a store"));
+        assert!(passkeys.store.put_document(&entry).await.expect("a store"));
     }
 
     async fn registered(passkeys: &Passkeys, site: &RelyingParty) -> Value {
         let vector = vector("EdDSA");
-        put(passkeys, &vector["made_for"], Purpose::Register, "alice").await;
+        put(passkeys, &vector["made_for"], ChallengePurpose::Register, "alice").await;
         let answer = (&vector["made"], " laptop\n");
         let shown = passkeys.register(site, "alice", BROWSER, answer).await.expect("registered");
         assert_eq!(shown["name"], "laptop");
@@ -262,12 +274,16 @@ mod tests {
     async fn a_key_lets_in_whom_it_was_made_for_once_per_question() {
         let (passkeys, site) = passkeys().await;
         let vector = registered(&passkeys, &site).await;
-        put(&passkeys, &vector["used_for"], Purpose::Login, "").await;
+        put(&passkeys, &vector["used_for"], ChallengePurpose::Login, "").await;
         let subject = passkeys.log_in(&site, BROWSER, &vector["used"]).await.expect("let in");
         assert_eq!(subject, "alice");
         let again = passkeys.log_in(&site, BROWSER, &vector["used"]).await;
-        assert_eq!(again.map_err(|error| error.kind), Err(Kind::Authentication), "the question is used up");
-        put(&passkeys, &vector["used_for"], Purpose::Login, "").await;
+        assert_eq!(
+            again.map_err(|error| error.kind),
+            Err(ErrorKind::Authentication),
+            "the question is used up"
+        );
+        put(&passkeys, &vector["used_for"], ChallengePurpose::Login, "").await;
         let copied =
             passkeys.log_in(&site, BROWSER, &vector["used"]).await.expect_err("the same count again");
         assert!(copied.message.contains("higher count"), "{}", copied.message);
@@ -277,21 +293,21 @@ mod tests {
     async fn a_question_is_for_one_browser_one_deed_and_one_user() {
         let (passkeys, site) = passkeys().await;
         let vector = vector("EdDSA");
-        put(&passkeys, &vector["made_for"], Purpose::Register, "alice").await;
+        put(&passkeys, &vector["made_for"], ChallengePurpose::Register, "alice").await;
         let other = passkeys.register(&site, "alice", "another browser", (&vector["made"], "x")).await;
         assert!(other.is_err());
         let late = passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await;
         assert!(late.is_err(), "a question is used up by a wrong answer, too");
-        put(&passkeys, &vector["made_for"], Purpose::Register, "bob").await;
+        put(&passkeys, &vector["made_for"], ChallengePurpose::Register, "bob").await;
         assert!(passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err(), "of bob");
-        put(&passkeys, &vector["made_for"], Purpose::Login, "").await;
+        put(&passkeys, &vector["made_for"], ChallengePurpose::Login, "").await;
         assert!(
             passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err(),
             "to log in"
         );
         assert!(passkeys.list("alice").await.expect("a list").is_empty());
         let elsewhere = RelyingParty::of("https://evil.example").expect("a site");
-        put(&passkeys, &vector["made_for"], Purpose::Register, "alice").await;
+        put(&passkeys, &vector["made_for"], ChallengePurpose::Register, "alice").await;
         assert!(passkeys.register(&elsewhere, "alice", BROWSER, (&vector["made"], "x")).await.is_err());
     }
 
@@ -299,9 +315,9 @@ mod tests {
     async fn a_key_whose_authenticator_names_another_user_lets_nobody_in() {
         let (passkeys, site) = passkeys().await;
         let vector = vector("RS256");
-        put(&passkeys, &vector["made_for"], Purpose::Register, "mallory").await;
+        put(&passkeys, &vector["made_for"], ChallengePurpose::Register, "mallory").await;
         passkeys.register(&site, "mallory", BROWSER, (&vector["made"], "x")).await.expect("registered");
-        put(&passkeys, &vector["used_for"], Purpose::Login, "").await;
+        put(&passkeys, &vector["used_for"], ChallengePurpose::Login, "").await;
         assert!(passkeys.log_in(&site, BROWSER, &vector["used"]).await.is_err());
     }
 
@@ -309,7 +325,7 @@ mod tests {
     async fn whoever_was_not_made_sure_of_registers_nothing() {
         let (passkeys, site) = passkeys().await;
         let vector = vector("soft");
-        put(&passkeys, &vector["made_for"], Purpose::Register, "alice").await;
+        put(&passkeys, &vector["made_for"], ChallengePurpose::Register, "alice").await;
         assert!(passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err());
     }
 
@@ -322,10 +338,10 @@ mod tests {
         let shown = passkeys.list("alice").await.expect("a list");
         assert_eq!((shown.len(), &shown[0]["id"]), (1, &json!(id)));
         assert!(!shown[0].to_string().contains("public_key"));
-        let asked = passkeys.ask_to_register(&site, ("alice", "alice"), BROWSER).await.expect("options");
+        let asked = passkeys.register_options(&site, ("alice", "alice"), BROWSER).await.expect("options");
         assert_eq!(asked["excludeCredentials"][0]["id"], id);
         passkeys.remove("alice", id).await.expect("removed");
-        put(&passkeys, &vector["used_for"], Purpose::Login, "").await;
+        put(&passkeys, &vector["used_for"], ChallengePurpose::Login, "").await;
         assert!(passkeys.log_in(&site, BROWSER, &vector["used"]).await.is_err());
     }
 }

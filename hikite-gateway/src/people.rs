@@ -4,7 +4,7 @@
 
 mod change;
 mod directory;
-mod news;
+mod directory_change;
 mod token;
 
 use std::collections::HashSet;
@@ -14,21 +14,21 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
-use hikite_core::fault::{self, Fault};
 use hikite_core::json::{Object, Raw};
-use hikite_store::{Changes, Store, change_kind};
+use hikite_core::violation::{self, Violation};
+use hikite_store::{ChangeSet, Store, change_kind};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::entrance::Entrances;
 use crate::gateway::Gateway;
-use crate::identity::{GRANT, Identity, REMOVED, Right, User, Users, only_the_owner};
+use crate::identity::{GRANT, Identity, REMOVED, User, UserAuthority, Users, only_the_owner};
+use crate::identity_provider::IdentityProviders;
 use crate::project::Project;
-use crate::snapshot::UserMasks;
-use directory::{Directory, Person};
+use crate::snapshot::UserPermissions;
+use directory::{AccessDirectory, DirectoryUser};
 pub(crate) use token::OF_TOKEN;
-pub use token::Token;
+pub use token::PersonalToken;
 
 /// Store changes that may end open sessions although nothing of them is held here.
 const ENDING: [&str; 3] = [change_kind::USER, GRANT, REMOVED];
@@ -41,24 +41,24 @@ pub struct People {
     revision: AtomicI64,
     /// User table that the directory was built from.
     users: Mutex<Option<Arc<Users>>>,
-    learning: Mutex<()>,
-    shown: Arc<ArcSwap<Directory>>,
+    update_lock: Mutex<()>,
+    directory: Arc<ArcSwap<AccessDirectory>>,
     changes: watch::Sender<u64>,
     /// Local users, if logins are enabled.
     identity: OnceLock<Arc<Identity>>,
     /// External identity providers.
-    entrances: OnceLock<Arc<Entrances>>,
+    identity_providers: OnceLock<Arc<IdentityProviders>>,
 }
 
 /// Names of subjects, for audit records.
 #[derive(Clone, Debug)]
-pub(crate) struct Names(Arc<ArcSwap<Directory>>);
+pub(crate) struct SubjectNames(Arc<ArcSwap<AccessDirectory>>);
 
-impl Names {
+impl SubjectNames {
     /// Returns the id and name of the user behind a subject.
     pub(crate) fn of(&self, subject: &str) -> Option<(Arc<str>, Arc<str>)> {
-        let shown = self.0.load();
-        shown.user(subject).map(|user| (Arc::clone(&user.id), Arc::clone(&user.name)))
+        let directory = self.0.load();
+        directory.user(subject).map(|user| (Arc::clone(&user.id), Arc::clone(&user.name)))
     }
 }
 
@@ -75,16 +75,16 @@ impl People {
             turn: tokio::sync::Mutex::default(),
             revision: AtomicI64::new(-1),
             users: Mutex::default(),
-            learning: Mutex::default(),
-            shown: Arc::default(),
+            update_lock: Mutex::default(),
+            directory: Arc::default(),
             changes: watch::Sender::default(),
             identity: OnceLock::new(),
-            entrances: OnceLock::new(),
+            identity_providers: OnceLock::new(),
         }
     }
 
     /// Enables logins.
-    pub fn identify_with(&self, identity: Arc<Identity>) {
+    pub fn set_identity(&self, identity: Arc<Identity>) {
         // Set once per process.
         let _ = self.identity.set(identity);
     }
@@ -94,17 +94,17 @@ impl People {
     }
 
     /// Sets the external identity providers.
-    pub fn enter_through(&self, entrances: Arc<Entrances>) {
-        let _ = self.entrances.set(entrances);
+    pub fn set_identity_providers(&self, identity_providers: Arc<IdentityProviders>) {
+        let _ = self.identity_providers.set(identity_providers);
     }
 
-    pub fn entrances(&self) -> Option<&Arc<Entrances>> {
-        self.entrances.get()
+    pub fn identity_providers(&self) -> Option<&Arc<IdentityProviders>> {
+        self.identity_providers.get()
     }
 
     /// Replaces the projects of the config file.
     pub fn take(&self, file: Vec<Arc<Project>>) {
-        self.learn(|directory| directory.set_file(file));
+        self.update(|directory| directory.set_file(file));
     }
 
     /// Reads users, projects and tokens from the store. Returns `true` if projects changed.
@@ -122,28 +122,28 @@ impl People {
     }
 
     /// Applies store changes of projects, tokens and users. Returns `true` if projects changed.
-    pub(crate) async fn follow_store(&self, changes: &Changes) -> Result<bool, Error> {
+    pub(crate) async fn follow_store(&self, changes: &ChangeSet) -> Result<bool, Error> {
         let _turn = self.turn.lock().await;
         if changes.continue_from(self.revision.load(Ordering::Relaxed)) {
-            return self.take_in(changes).await;
+            return self.apply_changes(changes).await;
         }
         self.read().await
     }
 
     async fn read(&self) -> Result<bool, Error> {
         let changes = self.store.changes_since(self.revision.load(Ordering::Relaxed)).await?;
-        self.take_in(&changes).await
+        self.apply_changes(&changes).await
     }
 
     /// Reads only the changed rows and publishes them in one step.
-    async fn take_in(&self, changes: &Changes) -> Result<bool, Error> {
-        let news = news::read(&self.store, changes).await?;
+    async fn apply_changes(&self, changes: &ChangeSet) -> Result<bool, Error> {
+        let news = directory_change::read(&self.store, changes).await?;
         // Users as `Identity` has them: no token may authenticate before its user's permissions apply.
         let users = match self.identity() {
             Some(identity) => Some(identity.user_table()),
             None if changes.concern(&[change_kind::USER]) => {
                 let rows = self.store.users().await?;
-                self.learn(|directory| directory.set_users(rows.iter().map(Person::from)));
+                self.update(|directory| directory.set_users(rows.iter().map(DirectoryUser::from)));
                 None
             }
             None => None,
@@ -151,11 +151,11 @@ impl People {
         let users = users.filter(|users| !self.has_users(users));
         let mut differs = false;
         if users.is_some() || !news.is_empty() {
-            self.learn(|directory| {
+            self.update(|directory| {
                 if let Some(users) = &users {
-                    directory.set_users(users.values().map(Person::from));
+                    directory.set_users(users.values().map(DirectoryUser::from));
                 }
-                differs = news.put_into(directory);
+                differs = news.apply_to(directory);
             });
             if users.is_some() {
                 *self.users.lock() = users;
@@ -163,7 +163,7 @@ impl People {
         }
         self.revision.store(changes.to, Ordering::Relaxed);
         if changes.concern(&ENDING) {
-            self.tell();
+            self.notify();
         }
         Ok(differs)
     }
@@ -172,15 +172,15 @@ impl People {
         self.users.lock().as_ref().is_some_and(|known| Arc::ptr_eq(known, users))
     }
 
-    fn learn(&self, change: impl FnOnce(&mut Directory)) {
-        let _one = self.learning.lock();
-        let mut next = Directory::clone(&self.shown.load());
+    fn update(&self, change: impl FnOnce(&mut AccessDirectory)) {
+        let _one = self.update_lock.lock();
+        let mut next = AccessDirectory::clone(&self.directory.load());
         change(&mut next);
-        self.shown.store(Arc::new(next));
-        self.tell();
+        self.directory.store(Arc::new(next));
+        self.notify();
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
@@ -191,7 +191,7 @@ impl People {
 
     /// Returns the caller of the local token: the current owner.
     pub fn owner(&self) -> Caller {
-        match self.shown.load().owner() {
+        match self.directory.load().owner() {
             Some(owner) => Caller { subject: Arc::clone(&owner.subject), ..Caller::owner() },
             None => Caller::owner(),
         }
@@ -201,18 +201,18 @@ impl People {
     /// checked elsewhere. A token or client that acts for the owner does not have the owner's right, since any
     /// program that holds it could use it. `is_in_person` means that the caller holds the local token or a logged-in
     /// browser session.
-    pub fn right_of(&self, caller: &Caller, is_in_person: bool) -> Right {
+    pub fn right_of(&self, caller: &Caller, is_in_person: bool) -> UserAuthority {
         if is_in_person && caller.is_admin() && caller.subject == self.owner().subject {
-            Right::Owner
+            UserAuthority::Owner
         } else {
-            Right::Admin
+            UserAuthority::Admin
         }
     }
 
     /// Fails if the subject is the owner and the right is not the owner's.
-    pub fn check_right(&self, subject: &str, right: Right) -> Result<(), Error> {
-        let is_owner = self.shown.load().user(subject).is_some_and(Person::is_owner);
-        if is_owner && right != Right::Owner { Err(only_the_owner()) } else { Ok(()) }
+    pub fn check_right(&self, subject: &str, right: UserAuthority) -> Result<(), Error> {
+        let is_owner = self.directory.load().user(subject).is_some_and(DirectoryUser::is_owner);
+        if is_owner && right != UserAuthority::Owner { Err(only_the_owner()) } else { Ok(()) }
     }
 
     /// Returns the id and name of the user behind a subject.
@@ -220,8 +220,8 @@ impl People {
         self.names().of(subject)
     }
 
-    pub(crate) fn names(&self) -> Names {
-        Names(Arc::clone(&self.shown))
+    pub(crate) fn names(&self) -> SubjectNames {
+        SubjectNames(Arc::clone(&self.directory))
     }
 
     /// Returns the caller that a secret authenticates; `None` if it is unknown, expired or revoked, or its project is
@@ -230,17 +230,17 @@ impl People {
         if !secret.starts_with(token::PREFIX) {
             return None;
         }
-        self.shown.load().bearer(&token::hash(secret), now_ms)
+        self.directory.load().bearer(&token::hash(secret), now_ms)
     }
 
     /// Returns the caller within a project, if it exists and the caller may enter it.
     pub fn enter(&self, caller: &Caller, project: &str) -> Option<Caller> {
-        self.shown.load().enter(caller, project)
+        self.directory.load().enter(caller, project)
     }
 
     /// Returns the caller of a project-bound token within its project, if the user may enter it. The right to enter
     /// is the user's; the scopes are those of the token.
-    pub fn enter_bound(&self, caller: Caller) -> Option<Caller> {
+    pub fn enter_bound_project(&self, caller: Caller) -> Option<Caller> {
         let Some(project) = caller.project.clone() else { return Some(caller) };
         let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
         let scopes = user.map_or(caller.scopes, |user| user.role.scopes());
@@ -249,9 +249,9 @@ impl People {
     }
 
     /// Returns `true` if a user may work in a project. A user who is bound to a project may work only there.
-    pub fn person_may_enter(&self, user: &User, project: &str) -> bool {
+    pub fn user_may_enter(&self, user: &User, project: &str) -> bool {
         if let Some(own) = &user.project {
-            return **own == *project && self.shown.load().project(project).is_some();
+            return **own == *project && self.directory.load().project(project).is_some();
         }
         let caller = Caller { scopes: user.role.scopes(), ..Caller::named(Arc::clone(&user.subject)) };
         self.enter(&caller, project).is_some()
@@ -265,7 +265,7 @@ impl People {
             Some(project) if *project == own => Some(caller),
             Some(_) => None,
             None => {
-                let project = Arc::clone(&self.shown.load().project(&own)?.name);
+                let project = Arc::clone(&self.directory.load().project(&own)?.name);
                 Some(caller.within(project))
             }
         }
@@ -278,38 +278,38 @@ impl People {
 
     /// Returns `true` if a user may continue in the caller's project: the one they are bound to, or one they belong
     /// to.
-    fn may_stay(&self, user: &User, caller: &Caller) -> bool {
+    fn may_continue(&self, user: &User, caller: &Caller) -> bool {
         if user.project.is_some() && user.project != caller.project {
             return false;
         }
         let Some(name) = &caller.project else { return true };
-        let shown = self.shown.load();
-        let is_open = |project: &Arc<Project>| shown.is_open_to(project, &caller.subject);
-        shown.project(name).is_some_and(is_open) || self.person_may_enter(user, name)
+        let directory = self.directory.load();
+        let is_open = |project: &Arc<Project>| directory.is_open_to(project, &caller.subject);
+        directory.project(name).is_some_and(is_open) || self.user_may_enter(user, name)
     }
 
     /// Returns `true` if a caller's authentication is still valid: the user is active and may work in the project,
     /// and the token or grant is alive. A caller without a token has none to check.
-    pub fn still_knows(&self, caller: &Caller) -> bool {
+    pub fn is_still_valid(&self, caller: &Caller) -> bool {
         let user = self.identity().and_then(|identity| identity.user_of(&caller.subject));
-        if !self.lets_in(&caller.subject) || user.is_some_and(|user| !self.may_stay(&user, caller)) {
+        if !self.is_admitted(&caller.subject) || user.is_some_and(|user| !self.may_continue(&user, caller)) {
             return false;
         }
         let Some(id) = &caller.token else { return true };
         let granted = self.identity().and_then(|identity| identity.is_alive(id));
-        granted.unwrap_or_else(|| self.shown.load().is_good(id, now_ms()))
+        granted.unwrap_or_else(|| self.directory.load().is_good(id, now_ms()))
     }
 
     /// Returns `false` for users who are disabled or deleted, and for removed external users.
-    pub fn lets_in(&self, subject: &str) -> bool {
-        self.shown.load().lets_in(subject)
+    pub fn is_admitted(&self, subject: &str) -> bool {
+        self.directory.load().is_admitted(subject)
             && !self.identity().is_some_and(|identity| identity.is_removed(subject))
     }
 
     /// Returns the expiry of a token or grant; `None` if it never expires or does not exist.
     pub fn expires_at(&self, id: &str) -> Option<u64> {
-        let shown = self.shown.load();
-        let Some(token) = shown.token(id) else {
+        let directory = self.directory.load();
+        let Some(token) = directory.token(id) else {
             return self.identity()?.ends_at(id);
         };
         Some(token.expires_at).filter(|at| *at > 0)
@@ -317,37 +317,40 @@ impl People {
 
     /// Returns all projects by name.
     pub fn projects(&self) -> Vec<Arc<Project>> {
-        self.shown.load().projects().values().cloned().collect()
+        self.directory.load().projects().values().cloned().collect()
     }
 
     /// Returns all tokens, oldest first, valid or not.
-    pub fn tokens(&self) -> Vec<Arc<Token>> {
-        self.shown.load().tokens()
+    pub fn tokens(&self) -> Vec<Arc<PersonalToken>> {
+        self.directory.load().tokens()
     }
 
     /// Returns the REST object of a project.
     pub fn project_object(&self, name: &str) -> Result<Raw, Error> {
-        self.shown.load().project_object(name).ok_or_else(|| change::no_project(name))
+        self.directory.load().project_object(name).ok_or_else(|| change::no_project(name))
     }
 
     pub fn project_objects(&self) -> Vec<Raw> {
-        let shown = self.shown.load();
-        shown.projects().keys().filter_map(|name| shown.project_object(name)).collect()
+        let directory = self.directory.load();
+        directory.projects().keys().filter_map(|name| directory.project_object(name)).collect()
     }
 
     /// Fails if a user document names a project that does not exist.
     pub fn check_project_of(&self, form: &Object) -> Result<(), Error> {
         let Some(name) = form.text("project") else { return Ok(()) };
-        if self.shown.load().project(&name).is_some() {
+        if self.directory.load().project(&name).is_some() {
             return Ok(());
         }
-        Err(fault::error(&[Fault::new(fault::step("project"), format!("there is no project `{name}`"))]))
+        Err(violation::error(&[Violation::new(
+            violation::step("project"),
+            format!("there is no project `{name}`"),
+        )]))
     }
 
     /// Returns the REST objects of all tokens, without secrets.
     pub fn token_objects(&self) -> Vec<Raw> {
-        let (shown, now) = (self.shown.load(), now_ms());
-        shown.tokens().iter().map(|token| shown.token_object(token, now)).collect()
+        let (directory, now) = (self.directory.load(), now_ms());
+        directory.tokens().iter().map(|token| directory.token_object(token, now)).collect()
     }
 }
 
@@ -357,12 +360,12 @@ impl Gateway {
     }
 
     /// Publishes the users' permissions and the owner to all requests.
-    pub fn show_users(&self) {
+    pub fn publish_users(&self) {
         let users = self.people.identity().map(|identity| identity.users()).unwrap_or_default();
         let mask = |user: &Arc<User>| Some((Arc::clone(&user.subject), user.permissions.clone()?));
         // Calls that still run for a deleted user keep that user's permissions.
         let known: HashSet<&Arc<str>> = users.iter().map(|user| &user.subject).collect();
-        let mut masks = UserMasks::clone(&self.masks());
+        let mut masks = UserPermissions::clone(&self.masks());
         masks.retain(|subject, _| !known.contains(subject));
         masks.extend(users.iter().filter_map(mask));
         self.set_masks(masks);
@@ -371,14 +374,14 @@ impl Gateway {
     }
 
     /// Publishes users to all requests: permissions first, then tokens, projects and accounts.
-    pub async fn follow_users(&self) -> Result<(), Error> {
-        self.show_users();
+    pub async fn refresh_users(&self) -> Result<(), Error> {
+        self.publish_users();
         if self.people.read_tokens().await? {
-            self.show_projects();
+            self.publish_projects();
         }
         if let Some(accounts) = self.accounts() {
             accounts.read_store().await?;
-            if accounts.take_news() {
+            if accounts.take_changes() {
                 self.show_accounts();
             }
         }
@@ -386,18 +389,20 @@ impl Gateway {
     }
 
     /// Applies store changes of users, projects, tokens and accounts.
-    pub(crate) async fn follow_people(&self, changes: &Changes) -> Result<(), Error> {
+    pub(crate) async fn apply_user_changes(&self, changes: &ChangeSet) -> Result<(), Error> {
         if changes.concern(&[change_kind::USER]) {
-            self.show_users();
+            self.publish_users();
         }
         let differs = self.people.follow_store(changes).await?;
         // Another reader may have loaded the projects without publishing them.
-        if differs || !Arc::ptr_eq(self.people.shown.load().projects(), &self.snapshot().bounds().projects) {
-            self.show_projects();
+        if differs
+            || !Arc::ptr_eq(self.people.directory.load().projects(), &self.snapshot().bounds().projects)
+        {
+            self.publish_projects();
         }
         if let Some(accounts) = self.accounts() {
             accounts.follow_store(changes).await?;
-            if accounts.take_news() {
+            if accounts.take_changes() {
                 self.show_accounts();
             }
         }
@@ -410,8 +415,8 @@ impl Gateway {
     }
 
     /// Publishes the current projects to all requests.
-    pub fn show_projects(&self) {
-        self.replace_projects(Arc::clone(self.people.shown.load().projects()));
+    pub fn publish_projects(&self) {
+        self.replace_projects(Arc::clone(self.people.directory.load().projects()));
     }
 }
 

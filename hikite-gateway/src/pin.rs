@@ -2,13 +2,13 @@
 //! when a catalog is built, never on the path of a call. Service modules and registered tools are the administrator's
 //! own and are not pinned.
 
-mod book;
 mod change;
-mod keep;
 mod object;
+mod pin_record;
+mod pin_store;
 
-pub(crate) use book::Book;
-pub use object::{PinFilter, PinState, Waiting};
+pub use object::{PinFilter, PinState, PinnedTool};
+pub(crate) use pin_store::PinStore;
 
 /// Store kind of pins; the id is a tool's key.
 pub(crate) const PIN: &str = "pin";

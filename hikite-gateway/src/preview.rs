@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use hikite_core::caller::Caller;
-use hikite_core::error::{Error, Kind};
-use hikite_core::fault;
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
 use hikite_core::tokens;
 use hikite_core::view::View;
+use hikite_core::violation;
 
-use crate::aside::aside;
 use crate::gateway::Gateway;
+use crate::off_worker::aside;
 use crate::surface::Surfaces;
 
 /// Counter name for estimated token counts.
-const GUESS: &str = "estimate";
+const ESTIMATE: &str = "estimate";
 
 impl Gateway {
     /// Returns exactly the tools that a model is shown in a project, or outside any, and their token count. `asked`
@@ -30,16 +30,16 @@ impl Gateway {
         if let Some(name) = project {
             caller = caller.within(name.into());
             if self.project_of(&caller).is_none() {
-                return Err(Error::new(Kind::NotFound, format!("there is no project `{name}`")));
+                return Err(Error::new(ErrorKind::NotFound, format!("there is no project `{name}`")));
             }
         }
         let surfaces = self.surfaces_for(&caller, asked, default)?;
-        self.settle(&caller).await;
+        self.wait_for_listings(&caller).await;
         let tools = self.menu(&caller, surfaces);
         let gateway = Arc::clone(self);
-        let weighed = tokio::task::spawn_blocking(move || gateway.weigh(&caller, surfaces)).await;
+        let weighed = tokio::task::spawn_blocking(move || gateway.count_tokens(&caller, surfaces)).await;
         let (sent, flat, counter) =
-            weighed.map_err(|_| Error::new(Kind::Internal, "the menu could not be weighed"))?;
+            weighed.map_err(|_| Error::new(ErrorKind::Internal, "the menu could not be weighed"))?;
         let mut object = Object::default();
         if let Some(name) = project {
             object.set("project", name);
@@ -54,10 +54,10 @@ impl Gateway {
 
     /// Returns the keys of the tools that these permissions would show and hide.
     pub async fn preview_permissions(&self, form: &Raw) -> Result<Object, Error> {
-        let permissions = aside(|| Permissions::read(form)).map_err(|faults| fault::error(&faults))?;
-        self.settle(&Caller::owner()).await;
+        let permissions = aside(|| Permissions::read(form)).map_err(|faults| violation::error(&faults))?;
+        self.wait_for_listings(&Caller::owner()).await;
         let snapshot = self.snapshot();
-        let view = aside(|| View::narrowed(&snapshot.catalog, &Arc::new(permissions)));
+        let view = aside(|| View::restricted(&snapshot.catalog, &Arc::new(permissions)));
         let (mut visible, mut hidden) = (Vec::new(), Vec::new());
         for tool in snapshot.catalog.tools() {
             let list = if view.tool_by_key(&tool.key).is_some() { &mut visible } else { &mut hidden };
@@ -66,21 +66,21 @@ impl Gateway {
         Ok(Object::default().with("visible", Raw::of(&visible)).with("hidden", Raw::of(&hidden)))
     }
 
-    fn weigh(&self, caller: &Caller, surfaces: Surfaces) -> (usize, usize, &'static str) {
+    fn count_tokens(&self, caller: &Caller, surfaces: Surfaces) -> (usize, usize, &'static str) {
         let snapshot = self.snapshot();
-        let Ok(workshop) = self.workshop() else {
-            let (sent, flat) = snapshot.weight(caller, surfaces, &self.limits);
-            return (sent, flat, GUESS);
+        let Ok(config_admin) = self.config_admin() else {
+            let (sent, flat) = snapshot.token_estimate(caller, surfaces, &self.limits);
+            return (sent, flat, ESTIMATE);
         };
-        let (_, counter) = workshop.count("");
-        let count = |text: &str| workshop.count(text).0;
-        let (sent, flat) = snapshot.counted(caller, surfaces, &self.limits, count);
+        let (_, counter) = config_admin.count("");
+        let count = |text: &str| config_admin.count(text).0;
+        let (sent, flat) = snapshot.token_counts(caller, surfaces, &self.limits, count);
         (sent, flat, counter)
     }
 }
 
 /// Returns the token counts of a menu and of a flat list of the view's tools.
-pub(crate) fn weigh(view: &View, menu: &[Raw], count: impl Fn(&str) -> usize) -> (usize, usize) {
+pub(crate) fn count_tokens(view: &View, menu: &[Raw], count: impl Fn(&str) -> usize) -> (usize, usize) {
     let menu = menu.iter().map(|item| count(&item.as_str())).sum();
     let ready = view.ready_modules().flat_map(|module| &module.tools);
     let tools = ready.filter(|tool| tool.is_enabled());
@@ -88,6 +88,6 @@ pub(crate) fn weigh(view: &View, menu: &[Raw], count: impl Fn(&str) -> usize) ->
 }
 
 /// Returns estimated token counts.
-pub(crate) fn guess(view: &View, menu: &[Raw]) -> (usize, usize) {
-    weigh(view, menu, tokens::estimate)
+pub(crate) fn estimate_tokens(view: &View, menu: &[Raw]) -> (usize, usize) {
+    count_tokens(view, menu, tokens::estimate)
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hikite_core::caller::Caller;
-use hikite_core::compact::Format;
-use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{self, Fault};
+use hikite_core::compact::AnswerFormat;
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
-use hikite_core::suggest;
+use hikite_core::suggestion;
+use hikite_core::violation::{self, Violation};
 
 use crate::gateway::Gateway;
 use crate::surface::{Surface, Surfaces};
@@ -35,13 +35,13 @@ pub struct Project {
     /// `None` uses the config's setting.
     pub optimization: Option<Optimization>,
     /// Default result format; `None` returns results as the tools do.
-    pub format: Option<Format>,
+    pub format: Option<AnswerFormat>,
     /// Defined in the config file, and only changed there.
     pub managed_by_file: bool,
     /// Creation time in milliseconds since 1970; `None` for projects of the config file.
     pub created_at: Option<u64>,
     /// The stored document, used for compare-and-swap.
-    pub written: Option<Raw>,
+    pub stored_document: Option<Raw>,
 }
 
 /// Search strategy of a project.
@@ -79,9 +79,9 @@ impl Optimization {
 impl Project {
     /// Reads a document and reports all faults at once.
     pub fn read(name: &str, form: &Object) -> Result<Self, Error> {
-        let mut reader = Reader { form, faults: Vec::new() };
+        let mut reader = ProjectReader { form, faults: Vec::new() };
         let project = reader.project(name);
-        if reader.faults.is_empty() { Ok(project) } else { Err(fault::error(&reader.faults)) }
+        if reader.faults.is_empty() { Ok(project) } else { Err(violation::error(&reader.faults)) }
     }
 
     pub fn form(&self) -> Object {
@@ -127,8 +127,11 @@ impl Gateway {
             (Some(asked), Some(own)) if asked.is_within(own) => Ok(asked),
             (Some(asked), Some(own)) => {
                 let asked = asked.names().join(",");
-                Err(Error::new(Kind::Authorization, format!("`surface={asked}` is not open to this project"))
-                    .hint(format!("leave it out, or choose among: {}", own.names().join(", "))))
+                Err(Error::new(
+                    ErrorKind::Authorization,
+                    format!("`surface={asked}` is not open to this project"),
+                )
+                .hint(format!("leave it out, or choose among: {}", own.names().join(", "))))
             }
         }
     }
@@ -140,23 +143,24 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine) && !name.starts_with('.')
 }
 
-struct Reader<'a> {
+struct ProjectReader<'a> {
     form: &'a Object,
-    faults: Vec<Fault>,
+    faults: Vec<Violation>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ProjectReader<'a> {
     fn project(&mut self, name: &str) -> Project {
         if !is_name(name) {
             let message = format!(
                 "a project's name must be letters, digits, `-`, `_` and `.`, at most {NAME_CHARS}: `{name}`"
             );
-            self.faults.push(Fault::new("", message));
+            self.faults.push(Violation::new("", message));
         }
         for member in self.form.unknown(&MEMBERS) {
-            let near = suggest::did_you_mean(member, MEMBERS);
+            let near = suggestion::did_you_mean(member, MEMBERS);
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults.push(Fault::new(fault::step(member), format!("Unknown member `{member}`{hint}")));
+            self.faults
+                .push(Violation::new(violation::step(member), format!("Unknown member `{member}`{hint}")));
         }
         Project {
             name: name.into(),
@@ -169,33 +173,34 @@ impl<'a> Reader<'a> {
             format: self.format(),
             managed_by_file: false,
             created_at: None,
-            written: None,
+            stored_document: None,
         }
     }
 
     fn description(&mut self) -> String {
-        let Some(given) = self.given("description") else { return String::new() };
-        let text = given.text().filter(|text| text.chars().count() <= DESCRIPTION_CHARS);
+        let Some(value) = self.value("description") else { return String::new() };
+        let text = value.text().filter(|text| text.chars().count() <= DESCRIPTION_CHARS);
         self.or_fault(text, "description", || {
             format!("`description` must be a string of at most {DESCRIPTION_CHARS} characters")
         })
     }
 
     fn members(&mut self) -> Vec<Arc<str>> {
-        let Some(given) = self.given("members") else { return Vec::new() };
+        let Some(value) = self.value("members") else { return Vec::new() };
         let fine = |members: &Vec<String>| {
             members.len() <= PEOPLE && members.iter().all(|member| !member.trim().is_empty())
         };
-        let members = given.decode::<Vec<String>>().ok().filter(fine);
+        let members = value.decode::<Vec<String>>().ok().filter(fine);
         let members = self
             .or_fault(members, "members", || format!("`members` must be a list of at most {PEOPLE} names"));
         members.into_iter().map(Arc::from).collect()
     }
 
     fn permissions(&mut self) -> Permissions {
-        let Some(given) = self.given("permissions") else { return Permissions::default() };
-        crate::aside::aside(|| Permissions::read(given)).unwrap_or_else(|faults| {
-            let inside = |fault: Fault| Fault::new(format!("/permissions{}", fault.pointer), fault.message);
+        let Some(value) = self.value("permissions") else { return Permissions::default() };
+        crate::off_worker::aside(|| Permissions::read(value)).unwrap_or_else(|faults| {
+            let inside =
+                |fault: Violation| Violation::new(format!("/permissions{}", fault.pointer), fault.message);
             self.faults.extend(faults.into_iter().map(inside));
             Permissions::default()
         })
@@ -203,8 +208,8 @@ impl<'a> Reader<'a> {
 
     /// Reads the default accounts by provider.
     fn accounts(&mut self) -> BTreeMap<String, String> {
-        let Some(given) = self.given("accounts") else { return BTreeMap::new() };
-        let accounts = given.decode::<BTreeMap<String, String>>().ok().filter(|all| all.len() <= PEOPLE);
+        let Some(value) = self.value("accounts") else { return BTreeMap::new() };
+        let accounts = value.decode::<BTreeMap<String, String>>().ok().filter(|all| all.len() <= PEOPLE);
         self.or_fault(accounts, "accounts", || {
             "`accounts` must be an object: the name of an account for each provider".to_owned()
         })
@@ -212,46 +217,46 @@ impl<'a> Reader<'a> {
 
     /// Reads one surface name or a list.
     fn surfaces(&mut self) -> Option<Surfaces> {
-        let given = self.given("surface")?;
-        let names = given.text().map(|name| vec![name]).or_else(|| given.decode::<Vec<String>>().ok());
+        let value = self.value("surface")?;
+        let names = value.text().map(|name| vec![name]).or_else(|| value.decode::<Vec<String>>().ok());
         let parsed: Option<Vec<Surface>> =
             names.and_then(|names| names.iter().map(|name| Surface::parse(name)).collect());
         let parsed = parsed.filter(|surfaces| !surfaces.is_empty());
         if parsed.is_none() {
             let known = Surface::ALL.map(Surface::name).join("`, `");
             let message = format!("`surface` must be one or more of `{known}`");
-            self.faults.push(Fault::new("/surface", message));
+            self.faults.push(Violation::new("/surface", message));
         }
         parsed.map(Surfaces::of)
     }
 
     /// Reads the only member where `null` has a meaning.
     fn optimization(&mut self) -> Option<Optimization> {
-        let given = self.form.get("optimization")?;
-        let parsed = Optimization::parse(given);
+        let value = self.form.get("optimization")?;
+        let parsed = Optimization::parse(value);
         if parsed.is_none() {
             let message = "`optimization` must be null, `bm25`, `hybrid` or `cloud`";
-            self.faults.push(Fault::new("/optimization", message));
+            self.faults.push(Violation::new("/optimization", message));
         }
         parsed
     }
 
-    fn format(&mut self) -> Option<Format> {
-        let parsed = self.given("format")?.text().and_then(|word| Format::parse(&word));
+    fn format(&mut self) -> Option<AnswerFormat> {
+        let parsed = self.value("format")?.text().and_then(|word| AnswerFormat::parse(&word));
         if parsed.is_none() {
-            let known = Format::ALL.map(|(name, _)| name).join("` or `");
-            self.faults.push(Fault::new("/format", format!("`format` must be `{known}`")));
+            let known = AnswerFormat::ALL.map(|(name, _)| name).join("` or `");
+            self.faults.push(Violation::new("/format", format!("`format` must be `{known}`")));
         }
         parsed
     }
 
-    fn given(&self, member: &str) -> Option<&'a Raw> {
+    fn value(&self, member: &str) -> Option<&'a Raw> {
         self.form.get(member).filter(|value| !value.is_null())
     }
 
     fn or_fault<T: Default>(&mut self, read: Option<T>, member: &str, message: impl Fn() -> String) -> T {
         read.unwrap_or_else(|| {
-            self.faults.push(Fault::new(fault::step(member), message()));
+            self.faults.push(Violation::new(violation::step(member), message()));
             T::default()
         })
     }
@@ -267,14 +272,14 @@ mod tests {
 
     #[test]
     fn a_form_is_read_and_written_back() {
-        let written = r#"{"description":"d","members":["alice"],"permissions":{"deny":["git:push"]},"surface":["direct"],"optimization":null,"format":"compact"}"#;
-        let project = Project::read("home-2", &form(written)).expect("a project");
+        let stored_document = r#"{"description":"d","members":["alice"],"permissions":{"deny":["git:push"]},"surface":["direct"],"optimization":null,"format":"compact"}"#;
+        let project = Project::read("home-2", &form(stored_document)).expect("a project");
         assert_eq!(project.optimization, Some(Optimization::Off));
         assert_eq!(project.surfaces, Some(Surfaces::of([Surface::Direct])));
-        assert_eq!(project.format, Some(Format::Compact));
-        assert_eq!(project.form().raw().as_str(), written);
+        assert_eq!(project.format, Some(AnswerFormat::Compact));
+        assert_eq!(project.form().raw().as_str(), stored_document);
         let empty = Project::read("p", &form("{}")).expect("a project");
-        assert!(empty.permissions.is_everything());
+        assert!(empty.permissions.is_unrestricted());
         assert_eq!((empty.surfaces, empty.optimization, empty.format), (None, None, None));
         assert!(empty.form().get("optimization").is_none(), "what was not said is not said");
         let hybrid = Project::read("p", &form(r#"{"optimization":"hybrid"}"#)).expect("a project");

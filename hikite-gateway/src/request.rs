@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use hikite_core::catalog::Module;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
-use hikite_core::source::{CallContext, Invocation, Method};
+use hikite_core::source::{CallContext, Invocation, SourceMethod};
 use tokio::time::Instant;
 
 use crate::meter::{ModuleMeter, error_type};
-use crate::trace::{Span, SpanKind, context_of};
+use crate::trace::{SpanKind, TraceSpan, context_of};
 
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct SourceRequest {
     meter: Arc<ModuleMeter>,
-    method: Method,
+    method: SourceMethod,
     started: Instant,
     error: Option<&'static str>,
-    span: Option<Box<Span>>,
+    span: Option<Box<TraceSpan>>,
 }
 
-impl Request {
+impl SourceRequest {
     /// Starts the request and sets its span as the parent of the source's own.
     pub(crate) fn begin(
         meter: &Arc<ModuleMeter>,
@@ -37,12 +37,12 @@ impl Request {
             describe(&mut span, module, invocation, target.clone());
             Some(span)
         });
-        let error = Some(Kind::Cancelled.face().code);
+        let error = Some(ErrorKind::Cancelled.definition().code);
         Self { meter: Arc::clone(meter), method: invocation.method, started: Instant::now(), error, span }
     }
 
     /// Records the number of earlier attempts.
-    pub(crate) fn is_again(&mut self, made: u32) {
+    pub(crate) fn set_attempts(&mut self, made: u32) {
         if let Some(span) = self.span.as_mut().filter(|_| made > 0) {
             span.set("hikite.resend_count", i64::from(made));
         }
@@ -58,7 +58,7 @@ impl Request {
     }
 }
 
-impl Drop for Request {
+impl Drop for SourceRequest {
     fn drop(&mut self) {
         self.meter.request(self.method, self.error, self.started.elapsed());
         if let (Some(span), Some(error)) = (&mut self.span, self.error) {
@@ -67,18 +67,18 @@ impl Drop for Request {
     }
 }
 
-fn describe(span: &mut Span, module: &Module, invocation: &Invocation, target: Option<String>) {
+fn describe(span: &mut TraceSpan, module: &Module, invocation: &Invocation, target: Option<String>) {
     span.set("mcp.method.name", invocation.method.name());
     span.set("hikite.module", module.name.to_string());
     span.set_with("mcp.protocol.version", || {
         module.listing.as_ref()?.revision.as_ref().map(ToString::to_string)
     });
     match invocation.method {
-        Method::CallTool => {
+        SourceMethod::CallTool => {
             span.set("gen_ai.operation.name", "execute_tool");
             span.set_with("gen_ai.tool.name", || target);
         }
-        Method::GetPrompt => span.set_with("gen_ai.prompt.name", || target),
+        SourceMethod::GetPrompt => span.set_with("gen_ai.prompt.name", || target),
         _ => span.set_with("mcp.resource.uri", || {
             invocation.params.text("uri").map(|uri| without_query(&uri).to_owned())
         }),
@@ -88,7 +88,7 @@ fn describe(span: &mut Span, module: &Module, invocation: &Invocation, target: O
 /// Returns the target in the span's name: a tool or prompt, since there are few of them.
 fn target(invocation: &Invocation) -> Option<String> {
     match invocation.method {
-        Method::CallTool | Method::GetPrompt => invocation.params.text("name"),
+        SourceMethod::CallTool | SourceMethod::GetPrompt => invocation.params.text("name"),
         _ => None,
     }
 }

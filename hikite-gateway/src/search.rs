@@ -1,15 +1,15 @@
 //! Tool search: the index of the catalog, queries, and the usage memory that boosts tools after successful calls.
 //! Slow work runs off the path of requests.
 
-mod ask;
-mod given;
-mod keeper;
-mod memory;
-mod narrow;
-mod ready;
+mod candidate;
+mod catalog_index;
+mod index_worker;
+mod query;
+mod query_history;
+mod restricted_index;
 mod run;
-mod talk;
-mod vectors;
+mod usage_memory;
+mod vector;
 
 #[cfg(test)]
 mod tests;
@@ -25,13 +25,13 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use ask::Inquiry;
-pub(crate) use ask::{Among, Told};
-use keeper::Keeper;
-use memory::Memory;
-pub use memory::faded;
-use narrow::Narrow;
-use talk::Conversations;
+use index_worker::IndexWorker;
+pub use query::ToolQuery;
+pub(crate) use query::{CandidateSet, QueryOutcome};
+use query_history::QueryHistory;
+use restricted_index::RestrictedIndexes;
+use usage_memory::UsageMemory;
+pub use usage_memory::decayed;
 
 use crate::gateway::Gateway;
 use crate::project::Optimization;
@@ -99,10 +99,10 @@ const ENCODING: usize = 4;
 pub(crate) struct Search {
     gateway: Weak<Gateway>,
     settings: ArcSwap<SearchSettings>,
-    keeper: Keeper,
-    narrow: Narrow,
-    memory: Memory,
-    conversations: Conversations,
+    index_worker: IndexWorker,
+    restricted_index: RestrictedIndexes,
+    memory: UsageMemory,
+    conversations: QueryHistory,
     encoding: Arc<Semaphore>,
     /// Limits background encoding of tools that other gateways sent.
     filling: Arc<Semaphore>,
@@ -115,10 +115,10 @@ impl Search {
         Self {
             gateway,
             settings: ArcSwap::default(),
-            keeper: Keeper::default(),
-            narrow: Narrow::default(),
-            memory: Memory::default(),
-            conversations: Conversations::default(),
+            index_worker: IndexWorker::default(),
+            restricted_index: RestrictedIndexes::default(),
+            memory: UsageMemory::default(),
+            conversations: QueryHistory::default(),
             encoding: Arc::new(Semaphore::new(ENCODING)),
             filling: Arc::new(Semaphore::new(1)),
             tasks: TaskTracker::new(),
@@ -133,10 +133,10 @@ impl Search {
 
 impl Gateway {
     /// Replaces the search settings.
-    pub fn search_with(&self, settings: SearchSettings) {
+    pub fn set_search_settings(&self, settings: SearchSettings) {
         self.search.memory.limit(settings.memory);
         self.search.settings.store(Arc::new(settings));
-        self.search.look_at_catalog();
+        self.search.schedule_rebuild();
     }
 
     /// Stops background work and persists the usage memory.

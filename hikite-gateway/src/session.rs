@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use hikite_core::caller::{Abilities, Caller, Scopes, Session, SessionId};
+use hikite_core::caller::{Caller, ClientCapabilities, Scopes, Session, SessionId};
 use hikite_core::json::Raw;
 use hikite_core::listing::ListKind;
-use hikite_core::source::Event;
+use hikite_core::source::SourceEvent;
 use parking_lot::Mutex;
 
 use crate::gateway::Gateway;
@@ -27,43 +27,46 @@ pub enum Delivery {
 }
 
 /// Lists with change notifications, and the kinds whose changes count for each.
-const TOLD: [(ListKind, &[ListKind]); 3] = [
+const NOTIFIED_LISTS: [(ListKind, &[ListKind]); 3] = [
     (ListKind::Tools, &[ListKind::Tools]),
     (ListKind::Resources, &[ListKind::Resources, ListKind::Templates, ListKind::Skills]),
     (ListKind::Prompts, &[ListKind::Prompts]),
 ];
 
 #[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<SessionId, Member>>);
+pub(crate) struct OpenSessions(Mutex<HashMap<SessionId, RegisteredSession>>);
 
 #[derive(Clone)]
-struct Member {
+struct RegisteredSession {
     session: Arc<Session>,
     surfaces: Surfaces,
     inbox: Weak<dyn Inbox>,
     /// Capabilities that a sessionless listener sends with its requests; these requests run in other sessions.
-    requests: Option<Abilities>,
+    requests: Option<ClientCapabilities>,
 }
 
-impl Member {
+impl RegisteredSession {
     /// Returns the session whose lists this member follows: its own, or one of `among` that serves its requests.
-    fn hears_of<'a>(&'a self, among: Option<&'a [Arc<Session>]>) -> Option<&'a Session> {
+    fn followed_session<'a>(&'a self, among: Option<&'a [Arc<Session>]>) -> Option<&'a Session> {
         let Some(among) = among else { return Some(&self.session) };
-        let stands_for_it = |other: &&Arc<Session>| {
-            let requests = self.requests.as_ref().is_some_and(|abilities| *abilities == other.abilities);
+        let serves_it = |other: &&Arc<Session>| {
+            let requests = self
+                .requests
+                .as_ref()
+                .is_some_and(|client_capabilities| *client_capabilities == other.client_capabilities);
             other.id == self.session.id || requests && other.caller == self.session.caller
         };
-        among.iter().find(stands_for_it).map(|session| &**session)
+        among.iter().find(serves_it).map(|session| &**session)
     }
 }
 
 /// A registered session; dropping it ends the session at every source.
-pub struct Joined {
+pub struct SessionRegistration {
     session: Arc<Session>,
     gateway: Weak<Gateway>,
 }
 
-impl std::fmt::Debug for Joined {
+impl std::fmt::Debug for SessionRegistration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Joined").field(&self.session.id).finish()
     }
@@ -76,8 +79,8 @@ impl Gateway {
         session: Arc<Session>,
         surfaces: Surfaces,
         inbox: Weak<dyn Inbox>,
-    ) -> Joined {
-        self.join_as(Member { session, surfaces, inbox, requests: None })
+    ) -> SessionRegistration {
+        self.join_as(RegisteredSession { session, surfaces, inbox, requests: None })
     }
 
     /// Registers the notification stream of a sessionless client, whose requests carry these capabilities.
@@ -86,34 +89,34 @@ impl Gateway {
         session: Arc<Session>,
         surfaces: Surfaces,
         inbox: Weak<dyn Inbox>,
-        requests: Abilities,
-    ) -> Joined {
-        self.join_as(Member { session, surfaces, inbox, requests: Some(requests) })
+        requests: ClientCapabilities,
+    ) -> SessionRegistration {
+        self.join_as(RegisteredSession { session, surfaces, inbox, requests: Some(requests) })
     }
 
-    fn join_as(self: &Arc<Self>, member: Member) -> Joined {
+    fn join_as(self: &Arc<Self>, member: RegisteredSession) -> SessionRegistration {
         let session = Arc::clone(&member.session);
         self.sessions.0.lock().insert(session.id, member);
-        Joined { session, gateway: Arc::downgrade(self) }
+        SessionRegistration { session, gateway: Arc::downgrade(self) }
     }
 }
 
-impl Drop for Joined {
+impl Drop for SessionRegistration {
     fn drop(&mut self) {
         let Some(gateway) = self.gateway.upgrade() else { return };
         gateway.sessions.0.lock().remove(&self.session.id);
         gateway.forget_overlay(self.session.id);
         gateway.sent.forget(&self.session);
-        gateway.shelf.release(self.session.id);
+        gateway.result_store.release(self.session.id);
         for module in &gateway.snapshot().catalog.modules {
             module.source.release(self.session.id);
         }
     }
 }
 
-impl Sessions {
+impl OpenSessions {
     /// Returns `true` if the session has a live inbox.
-    pub(crate) fn is_heard(&self, session: SessionId) -> bool {
+    pub(crate) fn is_listening(&self, session: SessionId) -> bool {
         self.0.lock().get(&session).is_some_and(|member| member.inbox.strong_count() > 0)
     }
 
@@ -122,39 +125,42 @@ impl Sessions {
     }
 
     /// Delivers a source's event to its target sessions whose callers pass `may_hear`.
-    pub(crate) fn hand_on(&self, event: Event, may_hear: impl Fn(&Caller) -> bool) {
+    pub(crate) fn deliver_event(&self, event: SourceEvent, may_hear: impl Fn(&Caller) -> bool) {
         match event {
-            Event::ListChanged | Event::OwnListChanged { .. } | Event::ListAnnounced { .. } => {}
-            Event::ResourceUpdated { sessions, params } => {
+            SourceEvent::ListChanged
+            | SourceEvent::SessionListChanged { .. }
+            | SourceEvent::ListAnnounced { .. } => {}
+            SourceEvent::ResourceUpdated { sessions, params } => {
                 for session in sessions {
                     self.deliver(session, Delivery::ResourceUpdated(params.clone()), &may_hear);
                 }
             }
-            Event::Log { session, params } => self.deliver(session, Delivery::Log(params), may_hear),
-            Event::ElicitationComplete { session, params } => {
+            SourceEvent::Log { session, params } => self.deliver(session, Delivery::Log(params), may_hear),
+            SourceEvent::ElicitationComplete { session, params } => {
                 self.deliver(session, Delivery::ElicitationComplete(params), may_hear);
             }
         }
     }
 
     /// Notifies all sessions, or only these, of the lists that changed for them.
-    pub(crate) fn tell_changes(
+    pub(crate) fn notify_list_changes(
         &self,
         only: Option<&[SessionId]>,
         changed: impl Fn(Viewer<'_>, Surfaces, ListKind) -> bool,
     ) {
-        let members: Vec<Member> = self.0.lock().values().cloned().collect();
-        let is_meant = |member: &&Member| only.is_some_and(|only| only.contains(&member.session.id));
-        let meant = members.iter().filter(is_meant).map(|member| Arc::clone(&member.session));
-        let meant: Option<Vec<Arc<Session>>> = only.map(|_| meant.collect());
+        let members: Vec<RegisteredSession> = self.0.lock().values().cloned().collect();
+        let is_selected =
+            |member: &&RegisteredSession| only.is_some_and(|only| only.contains(&member.session.id));
+        let selected = members.iter().filter(is_selected).map(|member| Arc::clone(&member.session));
+        let selected: Option<Vec<Arc<Session>>> = only.map(|_| selected.collect());
         for member in &members {
             let Some(inbox) = member.inbox.upgrade() else { continue };
-            let Some(session) = member.hears_of(meant.as_deref()) else { continue };
+            let Some(session) = member.followed_session(selected.as_deref()) else { continue };
             if !session.caller.scopes.contains(Scopes::READ) {
                 continue;
             }
             // Templates and skills count as resources.
-            for (told, kinds) in TOLD {
+            for (told, kinds) in NOTIFIED_LISTS {
                 if kinds.iter().any(|kind| changed(session.into(), member.surfaces, *kind)) {
                     inbox.deliver(Delivery::ListChanged(told));
                 }

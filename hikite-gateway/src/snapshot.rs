@@ -9,53 +9,53 @@ use hikite_core::catalog::{Catalog, Module};
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
-use hikite_core::permission::{self, Fingerprint, Permissions};
+use hikite_core::permission::{self, PermissionFingerprint, Permissions};
 use hikite_core::view::View;
 
+use crate::accounts::{AccountMasks, SubjectMask};
+use crate::admission::AdmissionGate;
 use crate::clock::now_ms;
 use crate::command::Detail;
-use crate::exchange::{Masks, SubjectMask};
-use crate::gate::Gate;
+use crate::describe::ModuleDescription;
 use crate::identity::OF_CLIENT;
-use crate::open::Sheet;
 use crate::people::OF_TOKEN;
 use crate::project::Project;
-use crate::shown::Shown;
+use crate::rendered_view::RenderedView;
 use crate::surface::Surfaces;
-use crate::views::{BuiltCount, ViewKey, Views};
+use crate::view_cache::{BuiltCount, ViewCache, ViewKey};
 
 /// Projects by name.
-pub(crate) type Projects = BTreeMap<Arc<str>, Arc<Project>>;
+pub(crate) type ProjectMap = BTreeMap<Arc<str>, Arc<Project>>;
 /// Permissions of users, by subject.
-pub type UserMasks = HashMap<Arc<str>, Arc<Permissions>>;
+pub type UserPermissions = HashMap<Arc<str>, Arc<Permissions>>;
 
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) catalog: Arc<Catalog>,
-    gates: Arc<HashMap<Arc<str>, Arc<Gate>>>,
+    gates: Arc<HashMap<Arc<str>, Arc<AdmissionGate>>>,
     /// Generation of each module; cached results of another generation are not used.
     generations: Arc<HashMap<Arc<str>, u64>>,
     /// View of callers without a project.
-    everything: Arc<Shown>,
+    everything: Arc<RenderedView>,
     /// View of callers whose project does not exist.
-    nothing: Arc<Shown>,
-    views: Arc<Views>,
-    bounds: Bounds,
+    nothing: Arc<RenderedView>,
+    views: Arc<ViewCache>,
+    bounds: ViewBounds,
 }
 
 /// Projects, permissions and account masks that restrict views.
 #[derive(Clone, Debug)]
-pub(crate) struct Bounds {
-    pub(crate) projects: Arc<Projects>,
-    pub(crate) users: Arc<UserMasks>,
+pub(crate) struct ViewBounds {
+    pub(crate) projects: Arc<ProjectMap>,
+    pub(crate) users: Arc<UserPermissions>,
     /// Permissions of users who have none of their own.
     pub(crate) default: Option<Arc<Permissions>>,
     /// Subject of the owner, who is exempt from `default`.
     pub(crate) owner: Arc<str>,
-    pub(crate) accounts: Arc<Masks>,
+    pub(crate) accounts: Arc<AccountMasks>,
 }
 
-impl Default for Bounds {
+impl Default for ViewBounds {
     fn default() -> Self {
         Self {
             projects: Arc::default(),
@@ -71,7 +71,7 @@ impl Default for Bounds {
 #[derive(Debug)]
 pub(crate) struct CatalogParts {
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) gates: HashMap<Arc<str>, Arc<Gate>>,
+    pub(crate) gates: HashMap<Arc<str>, Arc<AdmissionGate>>,
     pub(crate) generations: HashMap<Arc<str>, u64>,
 }
 
@@ -80,13 +80,13 @@ impl Snapshot {
     pub(crate) fn empty(limits: &Limits, built: Arc<BuiltCount>) -> Self {
         let catalog: Arc<Catalog> = Arc::default();
         Self {
-            everything: Arc::new(Shown::new(View::new(Arc::clone(&catalog)), 0)),
-            nothing: Arc::new(Shown::new(View::nothing(&catalog), 0)),
-            views: Arc::new(Views::new(Arc::clone(&catalog), limits.view_bytes, built)),
+            everything: Arc::new(RenderedView::new(View::new(Arc::clone(&catalog)), 0)),
+            nothing: Arc::new(RenderedView::new(View::nothing(&catalog), 0)),
+            views: Arc::new(ViewCache::new(Arc::clone(&catalog), limits.view_bytes, built)),
             catalog,
             gates: Arc::default(),
             generations: Arc::default(),
-            bounds: Bounds::default(),
+            bounds: ViewBounds::default(),
         }
     }
 
@@ -95,12 +95,12 @@ impl Snapshot {
         &self,
         parts: CatalogParts,
         changed: Option<&[Arc<str>]>,
-        bounds: Bounds,
+        bounds: ViewBounds,
     ) -> Self {
         let CatalogParts { catalog, gates, generations } = parts;
         Self {
-            everything: Arc::new(Shown::new(View::new(Arc::clone(&catalog)), 0)),
-            nothing: Arc::new(Shown::new(View::nothing(&catalog), 0)),
+            everything: Arc::new(RenderedView::new(View::new(Arc::clone(&catalog)), 0)),
+            nothing: Arc::new(RenderedView::new(View::nothing(&catalog), 0)),
             views: Arc::new(self.views.of(Arc::clone(&catalog), changed)),
             catalog,
             gates: Arc::new(gates),
@@ -114,7 +114,7 @@ impl Snapshot {
         let changed: Vec<Arc<str>> = generations.keys().cloned().collect();
         let known = self.generations.iter().map(|(name, generation)| (Arc::clone(name), *generation));
         Self {
-            everything: Arc::new(Shown::new(View::new(Arc::clone(&catalog)).apart(), 0)),
+            everything: Arc::new(RenderedView::new(View::new(Arc::clone(&catalog)).apart(), 0)),
             nothing: Arc::clone(&self.nothing),
             views: Arc::new(self.views.of(Arc::clone(&catalog), Some(&changed)).apart()),
             catalog,
@@ -125,7 +125,7 @@ impl Snapshot {
     }
 
     /// Returns a snapshot with the same catalog and other bounds.
-    pub(crate) fn with_bounds(&self, bounds: Bounds) -> Self {
+    pub(crate) fn with_bounds(&self, bounds: ViewBounds) -> Self {
         Self {
             catalog: Arc::clone(&self.catalog),
             gates: Arc::clone(&self.gates),
@@ -137,12 +137,12 @@ impl Snapshot {
         }
     }
 
-    pub(crate) fn bounds(&self) -> &Bounds {
+    pub(crate) fn bounds(&self) -> &ViewBounds {
         &self.bounds
     }
 
     /// Returns the views built so far.
-    pub(crate) fn views(&self) -> &Views {
+    pub(crate) fn views(&self) -> &ViewCache {
         &self.views
     }
 
@@ -153,19 +153,19 @@ impl Snapshot {
 
     /// Returns the view of a caller.
     pub(crate) fn view_of(&self, caller: &Caller) -> View {
-        self.shown_to(caller).view.clone()
+        self.rendered_for(caller).view.clone()
     }
 
     pub(crate) fn project_of(&self, caller: &Caller) -> Option<&Arc<Project>> {
         self.bounds.projects.get(caller.project.as_ref()?)
     }
 
-    pub(crate) fn gates(&self) -> &HashMap<Arc<str>, Arc<Gate>> {
+    pub(crate) fn gates(&self) -> &HashMap<Arc<str>, Arc<AdmissionGate>> {
         &self.gates
     }
 
     /// Returns the gate of a module; every module of the catalog has one.
-    pub(crate) fn gate(&self, module: &Module) -> &Arc<Gate> {
+    pub(crate) fn gate(&self, module: &Module) -> &Arc<AdmissionGate> {
         &self.gates[&module.name]
     }
 
@@ -186,35 +186,40 @@ impl Snapshot {
         kind: ListKind,
         limits: &Limits,
     ) -> Arc<Vec<Raw>> {
-        self.shown_to(caller).list(surfaces, kind, limits)
+        self.rendered_for(caller).list(surfaces, kind, limits)
     }
 
     /// Returns the estimated token counts of the caller's menu and of a flat list of all tools, computed once per
     /// view.
-    pub(crate) fn weight(&self, caller: &Caller, surfaces: Surfaces, limits: &Limits) -> (usize, usize) {
-        self.shown_to(caller).weight(surfaces, limits)
+    pub(crate) fn token_estimate(
+        &self,
+        caller: &Caller,
+        surfaces: Surfaces,
+        limits: &Limits,
+    ) -> (usize, usize) {
+        self.rendered_for(caller).token_estimate(surfaces, limits)
     }
 
     /// Returns exact token counts of the caller's menu and of a flat list, computed once per view.
-    pub(crate) fn counted(
+    pub(crate) fn token_counts(
         &self,
         caller: &Caller,
         surfaces: Surfaces,
         limits: &Limits,
         count: impl Fn(&str) -> usize,
     ) -> (usize, usize) {
-        self.shown_to(caller).counted(surfaces, limits, count)
+        self.rendered_for(caller).token_counts(surfaces, limits, count)
     }
 
     /// Returns a module's description, rendered once per view.
-    pub(crate) fn sheet(
+    pub(crate) fn description(
         &self,
         caller: &Caller,
         module: &Module,
         detail: Detail,
         limits: &Limits,
-    ) -> Arc<Sheet> {
-        self.shown_to(caller).sheet(module, detail, limits)
+    ) -> Arc<ModuleDescription> {
+        self.rendered_for(caller).description(module, detail, limits)
     }
 
     /// Returns all permissions that restrict the caller's view.
@@ -223,7 +228,7 @@ impl Snapshot {
         let user = self.mask_of(&caller.subject).cloned();
         let accounts = self
             .accounts_of(&caller.subject)
-            .map(|mask| Permissions::together([], by_module(&self.catalog, &mask)));
+            .map(|mask| Permissions::intersection([], by_module(&self.catalog, &mask)));
         project.into_iter().chain(user).chain(accounts).collect()
     }
 
@@ -248,7 +253,7 @@ impl Snapshot {
 
     /// Returns the permissions of the user behind a subject: their own, else the default.
     fn mask_of(&self, subject: &str) -> Option<&Arc<Permissions>> {
-        let Bounds { users, default, owner, .. } = &self.bounds;
+        let ViewBounds { users, default, owner, .. } = &self.bounds;
         users.get(subject).or_else(|| default.as_ref().filter(|_| is_person(subject, owner)))
     }
 
@@ -259,18 +264,22 @@ impl Snapshot {
     /// Returns the key of a caller's view; `None` if the caller's project does not exist.
     fn key_of(&self, caller: &Caller) -> Option<ViewKey> {
         let of = |permissions: &Arc<Permissions>| {
-            if permissions.is_everything() { Fingerprint::default() } else { permissions.fingerprint() }
+            if permissions.is_unrestricted() {
+                PermissionFingerprint::default()
+            } else {
+                permissions.fingerprint()
+            }
         };
         let project = match &caller.project {
             Some(name) => of(&self.bounds.projects.get(name)?.permissions),
-            None => Fingerprint::default(),
+            None => PermissionFingerprint::default(),
         };
         let user = self.mask_of(&caller.subject).map(of).unwrap_or_default();
         let accounts = self.accounts_of(&caller.subject).map(|mask| mask.fingerprint).unwrap_or_default();
         Some(ViewKey { project, user, accounts })
     }
 
-    fn shown_to(&self, caller: &Caller) -> Arc<Shown> {
+    fn rendered_for(&self, caller: &Caller) -> Arc<RenderedView> {
         let Some(key) = self.key_of(caller) else { return Arc::clone(&self.nothing) };
         if key == ViewKey::default() {
             return Arc::clone(&self.everything);
@@ -280,7 +289,7 @@ impl Snapshot {
             let user = self.mask_of(&caller.subject).cloned();
             let accounts = self.accounts_of(&caller.subject);
             let accounts = accounts.map(|mask| by_module(&self.catalog, &mask)).unwrap_or_default();
-            Permissions::together(project.into_iter().chain(user), accounts)
+            Permissions::intersection(project.into_iter().chain(user), accounts)
         })
     }
 
@@ -297,7 +306,7 @@ fn is_person(subject: &str, owner: &str) -> bool {
 }
 
 /// Returns the tools that the subject's accounts allow, for each module of their providers.
-fn by_module(catalog: &Catalog, accounts: &SubjectMask) -> permission::Accounts {
+fn by_module(catalog: &Catalog, accounts: &SubjectMask) -> permission::AccountPermissions {
     let held_back = |module: &Module| {
         let allowed = accounts.allowed.get(module.source.provider()?)?;
         Some((Arc::clone(&module.name), allowed.clone()))

@@ -3,25 +3,25 @@
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::State;
+use hikite_core::source::SourceState;
 use hikite_core::time::rfc3339;
 use hikite_store::{ClockJump, Store};
 use tokio::time::Instant;
 
-use crate::audit::WhenFull;
+use crate::audit::QueueFullPolicy;
 use crate::gateway::Gateway;
-use crate::meter::Calls;
+use crate::meter::RecentCalls;
 use crate::pin::PinFilter;
 
 /// An item that needs attention.
-struct Concern {
+struct AttentionItem {
     kind: &'static str,
     name: String,
     message: String,
     hint: String,
 }
 
-impl Concern {
+impl AttentionItem {
     fn raw(&self) -> Raw {
         Object::default()
             .with("kind", self.kind)
@@ -35,7 +35,7 @@ impl Concern {
 impl Gateway {
     /// Returns `{calls, saved, audit, attention}`.
     pub async fn status(&self) -> Result<Object, Error> {
-        let mut calls = Calls::default();
+        let mut calls = RecentCalls::default();
         let now = Instant::now();
         for gate in self.snapshot().gates().values() {
             calls.add(&gate.meter.recent.calls(now));
@@ -48,7 +48,7 @@ impl Gateway {
         concerns.extend(self.waiting_clients().await?);
         concerns.extend(self.waiting_pins());
         concerns.extend(self.audit_pause().await?.map(of_clock));
-        let concerns: Vec<Raw> = concerns.iter().map(Concern::raw).collect();
+        let concerns: Vec<Raw> = concerns.iter().map(AttentionItem::raw).collect();
         Ok(Object::default()
             .with("calls", calls.object())
             .with("saved", self.saved().await?)
@@ -62,8 +62,8 @@ impl Gateway {
             return Object::default().with("enabled", Raw::of(&false));
         };
         let when_full = match state.when_full {
-            WhenFull::Block => "block",
-            WhenFull::DropAndCount => "drop-and-count",
+            QueueFullPolicy::Block => "block",
+            QueueFullPolicy::DropAndCount => "drop-and-count",
         };
         Object::default()
             .with("enabled", Raw::of(&true))
@@ -74,9 +74,13 @@ impl Gateway {
     }
 
     /// Returns concerns about a store that accepts no records, and about lost records.
-    fn troubled_audit(&self) -> Vec<Concern> {
-        let concern =
-            |message, hint: &str| Concern { kind: "audit", name: "audit".into(), message, hint: hint.into() };
+    fn troubled_audit(&self) -> Vec<AttentionItem> {
+        let concern = |message, hint: &str| AttentionItem {
+            kind: "audit",
+            name: "audit".into(),
+            message,
+            hint: hint.into(),
+        };
         let mut concerns = Vec::new();
         if let Some(state) = self.audit_state()
             && let Some(why) = &state.trouble
@@ -94,53 +98,53 @@ impl Gateway {
     }
 
     /// Sets the error of the current config file while an older config stays active; `None` once the file is valid.
-    pub fn note_config(&self, wrong: Option<String>) {
+    pub fn set_config_error(&self, wrong: Option<String>) {
         if wrong.is_some() {
             self.meter.reload_failed();
         }
-        *self.wrong_config.lock() = wrong;
+        *self.config_error.lock() = wrong;
     }
 
-    fn troubled_config(&self) -> Vec<Concern> {
-        let concern = |message| Concern {
+    fn troubled_config(&self) -> Vec<AttentionItem> {
+        let concern = |message| AttentionItem {
             kind: "config",
             name: "config".into(),
             message,
             hint: "an older config is in force until the file is right".into(),
         };
-        self.wrong_config.lock().clone().map(concern).into_iter().collect()
+        self.config_error.lock().clone().map(concern).into_iter().collect()
     }
 
-    fn troubled_modules(&self) -> Vec<Concern> {
+    fn troubled_modules(&self) -> Vec<AttentionItem> {
         let view = self.owner_view();
         let concern = |module: &hikite_core::catalog::Module| {
             let state = module.source.state();
             let (kind, message, hint) = match &state {
-                State::Failing { .. } => (
+                SourceState::Failing { .. } => (
                     "module",
                     state.trouble()?,
                     "see its stderr, then restart it or correct how it is reached".into(),
                 ),
                 // A service without an account needs no attention; a server that requires a login does.
-                State::NeedsLogin { .. } if module.source.kind() != "service" => {
-                    let hint = module.source.advice().unwrap_or_else(|| "log in to it".into());
+                SourceState::NeedsLogin { .. } if module.source.kind() != "service" => {
+                    let hint = module.source.login_hint().unwrap_or_else(|| "log in to it".into());
                     ("login", format!("`{}` needs a login", module.name), hint)
                 }
                 _ => return None,
             };
-            Some(Concern { kind, name: module.name.to_string(), message, hint })
+            Some(AttentionItem { kind, name: module.name.to_string(), message, hint })
         };
         view.modules().iter().filter_map(concern).collect()
     }
 
     /// Returns the accounts whose circuit breaker is not closed, by module.
-    fn paused_accounts_of_all(&self) -> Vec<Concern> {
+    fn paused_accounts_of_all(&self) -> Vec<AttentionItem> {
         let (snapshot, view) = (self.snapshot(), self.owner_view());
         let mut concerns = Vec::new();
         for module in view.modules() {
             let Some(gate) = snapshot.gates().get(&module.name) else { continue };
             for (account, state) in self.paused_accounts(&Caller::owner(), module, &gate.health) {
-                concerns.push(Concern {
+                concerns.push(AttentionItem {
                     kind: "module",
                     name: module.name.to_string(),
                     message: format!("calls of `{}` with the account `{account}` fail: {}", module.name, state.word()),
@@ -152,7 +156,7 @@ impl Gateway {
         concerns
     }
 
-    fn troubled_accounts(&self) -> Vec<Concern> {
+    fn troubled_accounts(&self) -> Vec<AttentionItem> {
         let Some(accounts) = self.accounts() else { return Vec::new() };
         let objects = accounts.objects(&Caller::owner(), true);
         let stale = objects.iter().filter_map(Raw::object);
@@ -171,9 +175,9 @@ impl Gateway {
                         word("problem")
                     );
                     let hint = "check it again".into();
-                    return Concern { kind: "account", name: word("id"), message, hint };
+                    return AttentionItem { kind: "account", name: word("id"), message, hint };
                 }
-                Concern {
+                AttentionItem {
                     kind: "account",
                     name: word("id"),
                     message: format!(
@@ -187,10 +191,11 @@ impl Gateway {
             .collect()
     }
 
-    fn waiting_pins(&self) -> Vec<Concern> {
-        let waiting = self.pinned_tools(&PinFilter::default()).into_iter().filter(|pin| pin.state.waits());
+    fn waiting_pins(&self) -> Vec<AttentionItem> {
+        let waiting =
+            self.pinned_tools(&PinFilter::default()).into_iter().filter(|pin| pin.state.needs_review());
         waiting
-            .map(|pin| Concern {
+            .map(|pin| AttentionItem {
                 kind: "pin",
                 name: pin.key.to_string(),
                 message: format!("`{}` is {} and held back", pin.key, pin.state.word()),
@@ -199,12 +204,12 @@ impl Gateway {
             .collect()
     }
 
-    async fn waiting_clients(&self) -> Result<Vec<Concern>, Error> {
+    async fn waiting_clients(&self) -> Result<Vec<AttentionItem>, Error> {
         let Some(identity) = self.people().identity() else { return Ok(Vec::new()) };
         let clients = identity.clients().await?;
         let waiting = clients.iter().filter(|client| client.is_pending());
         Ok(waiting
-            .map(|client| Concern {
+            .map(|client| AttentionItem {
                 kind: "client",
                 name: client.id.clone(),
                 message: format!("the client `{}` waits for approval", client.name),
@@ -215,9 +220,9 @@ impl Gateway {
 }
 
 /// Returns the concern about a clock jump, which pauses the removal of old records.
-fn of_clock(jump: ClockJump) -> Concern {
+fn of_clock(jump: ClockJump) -> AttentionItem {
     let (found, expected) = (rfc3339(jump.found), rfc3339(jump.expected));
-    Concern {
+    AttentionItem {
         kind: "audit",
         name: "audit".into(),
         message: format!(

@@ -1,15 +1,15 @@
 //! Surfaces: the fixed sets of tools that clients are shown. Each surface only translates names and JSON to commands
 //! and outcomes back; `dispatch` decides what may run.
 
+mod argument;
 mod categories;
 mod direct;
-mod form;
 mod menu;
 mod modules;
 mod rest;
 mod search;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::name::NameLength;
@@ -52,7 +52,7 @@ pub struct Surfaces {
 
 /// Form in which a command's failure reaches the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum FailureForm {
     /// A tool result that a model can read, with the error names of the surface's specification.
     InResult(Surface),
     /// A JSON-RPC error.
@@ -60,13 +60,13 @@ pub(crate) enum Failure {
 }
 
 /// Translation function of a surface; returns `None` if the name is not one of its tools.
-type Translate = fn(&str, &Object) -> Option<Result<Command, Error>>;
+type Translator = fn(&str, &Object) -> Option<Result<Command, Error>>;
 
 /// A `tools/call` that could not be translated: the error and the params.
 #[derive(Debug)]
-pub(crate) struct Misread {
+pub(crate) struct TranslationError {
     pub(crate) error: Error,
-    pub(crate) failure: Failure,
+    pub(crate) failure: FailureForm,
     pub(crate) params: Object,
 }
 
@@ -92,20 +92,20 @@ impl Surfaces {
     }
 
     pub(crate) fn name_length(self) -> NameLength {
-        if self.short_names { NameLength::Short } else { NameLength::Whole }
+        if self.short_names { NameLength::Short } else { NameLength::Full }
     }
 
     pub fn names(self) -> Vec<&'static str> {
         Surface::ALL.into_iter().filter(|surface| self.contains(*surface)).map(Surface::name).collect()
     }
 
-    pub fn shows_real_tools(self) -> bool {
+    pub fn shows_direct_tools(self) -> bool {
         self.contains(Surface::Direct)
     }
 
     /// Returns `true` if the tools shown depend on the servers' listings.
     pub(crate) fn needs_lists(self) -> bool {
-        self.shows_real_tools() || self.contains(Surface::Modules) || self.contains(Surface::Search)
+        self.shows_direct_tools() || self.contains(Surface::Modules) || self.contains(Surface::Search)
     }
 
     /// Returns the tools of `tools/list`.
@@ -121,7 +121,7 @@ impl Surfaces {
         if self.contains(Surface::Search) {
             // The `modules` surface already has the module list and a tool that runs others.
             let beside = self.contains(Surface::Modules);
-            tools.extend(if beside { search::tools_beside_modules() } else { search::tools(view, limits) });
+            tools.extend(if beside { search::tools_with_modules() } else { search::tools(view, limits) });
         }
         if self.contains(Surface::Direct) {
             tools.extend(direct::tools(view, self.name_length()));
@@ -135,7 +135,7 @@ impl Surfaces {
             return Some(categories::INSTRUCTIONS.into());
         }
         if self.contains(Surface::Modules) && self.contains(Surface::Search) {
-            return Some(format!("{} {}", modules::INSTRUCTIONS, search::BESIDE));
+            return Some(format!("{} {}", modules::INSTRUCTIONS, search::INSTRUCTIONS_WITH_MODULES));
         }
         if self.contains(Surface::Modules) {
             return Some(modules::INSTRUCTIONS.into());
@@ -147,29 +147,29 @@ impl Surfaces {
     }
 
     /// Translates a `tools/call`: a meta tool of one of the surfaces, else the tool of that name.
-    pub(crate) fn translate(self, params: Object) -> Result<(Command, Failure), Misread> {
+    pub(crate) fn translate(self, params: Object) -> Result<(Command, FailureForm), TranslationError> {
         let Some(name) = params.text("name") else {
-            let error = Error::new(Kind::Validation, "`name` must be the name of a tool");
-            return Err(Misread { error, failure: Failure::AsError, params });
+            let error = Error::new(ErrorKind::Validation, "`name` must be the name of a tool");
+            return Err(TranslationError { error, failure: FailureForm::AsError, params });
         };
-        let meta: [(Surface, Translate); 3] = [
+        let meta: [(Surface, Translator); 3] = [
             (Surface::Categories, categories::translate),
             (Surface::Modules, modules::translate),
             (Surface::Search, search::translate),
         ];
         for (surface, translate) in meta.into_iter().filter(|(surface, _)| self.contains(*surface)) {
-            let failure = Failure::InResult(surface);
+            let failure = FailureForm::InResult(surface);
             match translate(&name, &params) {
                 None => {}
                 Some(Ok(command)) => return Ok((command, failure)),
-                Some(Err(error)) => return Err(Misread { error, failure, params }),
+                Some(Err(error)) => return Err(TranslationError { error, failure, params }),
             }
         }
-        Ok((direct::translate(name, params), Failure::InResult(Surface::Direct)))
+        Ok((direct::translate(name, params), FailureForm::InResult(Surface::Direct)))
     }
 }
 
-impl Failure {
+impl FailureForm {
     /// Returns the name of the surface that was called.
     pub(crate) fn surface(self) -> &'static str {
         match self {
@@ -181,14 +181,14 @@ impl Failure {
     /// Returns the response to a failed `tools/call`: a result, or the error itself.
     pub(crate) fn render(self, error: Error) -> Result<Raw, Error> {
         match self {
-            Self::InResult(Surface::Categories) => Ok(in_result(&error)),
-            Self::InResult(Surface::Modules) => Ok(in_result(&modules::hinted(error))),
-            Self::InResult(Surface::Search) => Ok(in_result(&search::hinted(error))),
+            Self::InResult(Surface::Categories) => Ok(error_result(&error)),
+            Self::InResult(Surface::Modules) => Ok(error_result(&modules::with_hint(error))),
+            Self::InResult(Surface::Search) => Ok(error_result(&search::with_hint(error))),
             // Upstream protocol errors and unknown names stay protocol errors.
             Self::InResult(Surface::Direct)
-                if error.relayed.is_none() && error.kind != Kind::ToolNotFound =>
+                if error.relayed.is_none() && error.kind != ErrorKind::ToolNotFound =>
             {
-                Ok(in_result(&error))
+                Ok(error_result(&error))
             }
             Self::InResult(Surface::Direct) | Self::AsError => Err(error),
         }
@@ -196,7 +196,7 @@ impl Failure {
 }
 
 /// Builds an error result, as text for models and structured for programs.
-fn in_result(error: &Error) -> Raw {
+fn error_result(error: &Error) -> Raw {
     let name = error.name.unwrap_or(error.code());
     let mut text = format!("{name}: {}", error.message);
     if let Some(hint) = &error.hint {
@@ -221,12 +221,12 @@ pub(crate) fn document(body: &Object) -> Raw {
 }
 
 /// Returns the annotations of a read-only meta tool.
-fn looking() -> Value {
+fn read_only_annotations() -> Value {
     json!({ "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false })
 }
 
 /// Returns the annotations of a meta tool that executes arbitrary other tools.
-fn acting() -> Value {
+fn executing_annotations() -> Value {
     json!({ "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": true })
 }
 
@@ -235,10 +235,10 @@ pub(crate) fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
     let Some(raw) = raw.filter(|raw| !raw.is_null()) else { return Ok(Object::default()) };
     let unwrapped = raw.text().and_then(|text| Raw::parse(text).ok());
     unwrapped.as_ref().unwrap_or(raw).object().ok_or_else(|| {
-        Error::new(Kind::Validation, "the arguments must be a JSON object").hint("send `{}` for none")
+        Error::new(ErrorKind::Validation, "the arguments must be a JSON object").hint("send `{}` for none")
     })
 }
 
 pub(crate) use categories::describe;
-pub use rest::{Found, ToolFilter};
-pub(crate) use search::{executed, found};
+pub use rest::{ToolFilter, ToolListPage};
+pub(crate) use search::{execution_result, found};

@@ -3,7 +3,7 @@
 //! be explored.
 
 mod parts {
-    pub(super) use arc_swap::ArcSwap as Shown;
+    pub(super) use arc_swap::ArcSwap as Published;
     pub(super) use parking_lot::Mutex;
 }
 
@@ -11,4 +11,4 @@ mod body;
 pub(crate) use body::Swap;
 
 #[cfg(test)]
-mod tried;
+mod interleaving;

@@ -6,23 +6,23 @@ use hikite_core::caller::{Caller, TASKS};
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
-use hikite_core::source::{CallContext, Invocation, Method};
+use hikite_core::source::{CallContext, Invocation, SourceMethod};
 
 use crate::audit::Audit;
-use crate::execute::execute_aside;
+use crate::execute::execute_unmetered;
 use crate::gateway::Gateway;
 
 /// Domain separator of the seal.
 const PURPOSE: &[u8] = b"task";
 
 /// Returns `true` if a call may be answered with a task: the client supports tasks or asks for one.
-pub(crate) fn is_taken(params: &Object, context: &CallContext) -> bool {
-    params.get("task").is_some() || context.session.abilities.knows(TASKS)
+pub(crate) fn accepts_task(params: &Object, context: &CallContext) -> bool {
+    params.get("task").is_some() || context.session.client_capabilities.has_extension(TASKS)
 }
 
 impl Gateway {
     /// Replaces the task id of a result with a sealed one; other results stay unchanged.
-    pub(crate) fn give_task_our_id(&self, result: Raw, key: &ToolKey, caller: &Caller) -> Raw {
+    pub(crate) fn seal_task_id(&self, result: Raw, key: &ToolKey, caller: &Caller) -> Raw {
         let Some(mut body) = result.object() else { return result };
         match body.text("taskId") {
             Some(own) if body.text("resultType").as_deref() == Some("task") => {
@@ -36,14 +36,14 @@ impl Gateway {
     /// Forwards a request about a task to its server.
     pub(crate) async fn task(
         &self,
-        method: Method,
+        method: SourceMethod,
         mut params: Object,
         context: CallContext,
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let ours = params.text("taskId").unwrap_or_default();
         let caller = &context.session.caller;
-        let (key, own) = self.open_task(&ours, caller).ok_or_else(Error::unknown_task)?;
+        let (key, own) = self.unseal_task_id(&ours, caller).ok_or_else(Error::unknown_task)?;
         let snapshot = self.snapshot_for(&*context.session);
         let view = snapshot.view_of(caller);
         let module =
@@ -51,7 +51,8 @@ impl Gateway {
         params.set("taskId", own.as_str());
         let what = format!("{} {own}", method.name());
         let invocation = Invocation { method, params };
-        let result = execute_aside(snapshot.gate(module), module, what, invocation, context, audit).await?;
+        let result =
+            execute_unmetered(snapshot.gate(module), module, what, invocation, context, audit).await?;
         Ok(match result.object() {
             Some(body) if body.get("taskId").is_some() => body.with("taskId", ours.as_str()).raw(),
             _ => result,
@@ -63,7 +64,7 @@ impl Gateway {
         self.seal.put(format!("{}\n{}\n{own}", key.module, key.tool).as_bytes(), &[PURPOSE, subject, project])
     }
 
-    fn open_task(&self, id: &str, caller: &Caller) -> Option<(ToolKey, String)> {
+    fn unseal_task_id(&self, id: &str, caller: &Caller) -> Option<(ToolKey, String)> {
         let [subject, project] = caller.parts();
         let text = String::from_utf8(self.seal.open(id, &[PURPOSE, subject, project])?).ok()?;
         let mut parts = text.splitn(3, '\n');
@@ -84,14 +85,14 @@ mod tests {
         let answer = |text: &str| Raw::parse(text.to_owned()).expect("valid");
         let created = answer(r#"{"resultType":"task","taskId":"t\n1","status":"working"}"#);
         let key = ToolKey::new("files", "zip");
-        let shown = gateway.give_task_our_id(created, &key, &owner).object().expect("an object");
+        let shown = gateway.seal_task_id(created, &key, &owner).object().expect("an object");
         let id = shown.text("taskId").expect("an id");
-        assert_eq!(gateway.open_task(&id, &owner), Some((key.clone(), "t\n1".into())));
-        assert_eq!(gateway.open_task(&id, &stranger), None);
+        assert_eq!(gateway.unseal_task_id(&id, &owner), Some((key.clone(), "t\n1".into())));
+        assert_eq!(gateway.unseal_task_id(&id, &stranger), None);
         let elsewhere = Caller { project: Some("p".into()), ..Caller::owner() };
-        assert_eq!(gateway.open_task(&id, &elsewhere), None);
-        assert_eq!(gateway.open_task("t1", &owner), None);
+        assert_eq!(gateway.unseal_task_id(&id, &elsewhere), None);
+        assert_eq!(gateway.unseal_task_id("t1", &owner), None);
         let plain = answer(r#"{"content":[],"taskId":"mine"}"#);
-        assert_eq!(gateway.give_task_our_id(plain.clone(), &key, &owner), plain);
+        assert_eq!(gateway.seal_task_id(plain.clone(), &key, &owner), plain);
     }
 }

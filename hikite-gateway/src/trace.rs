@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use hikite_core::trace::TraceContext;
 use tokio::sync::mpsc;
 
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 #[derive(Debug)]
 pub struct Tracer {
     sampler: Sampler,
-    queue: mpsc::Sender<Record>,
+    queue: mpsc::Sender<SpanRecord>,
     dropped: AtomicU64,
 }
 
@@ -36,14 +36,14 @@ pub enum SpanKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum AttributeValue {
     Text(Cow<'static, str>),
     Number(i64),
 }
 
 /// A finished span.
 #[derive(Clone, Debug)]
-pub struct Record {
+pub struct SpanRecord {
     pub context: TraceContext,
     pub parent: Option<u64>,
     /// The parent span belongs to another process.
@@ -52,7 +52,7 @@ pub struct Record {
     pub kind: SpanKind,
     pub start: SystemTime,
     pub end: SystemTime,
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
     pub failed: bool,
     /// Another trace that led to this one.
     pub link: Option<TraceContext>,
@@ -60,27 +60,27 @@ pub struct Record {
 
 /// A running span; it ends on drop.
 #[derive(Debug)]
-pub struct Span {
+pub struct TraceSpan {
     tracer: Arc<Tracer>,
-    record: Record,
+    record: SpanRecord,
     /// Minimum duration; shorter spans are not recorded.
     at_least: Duration,
 }
 
 /// A span for a step inside hikite, recorded only if it took long enough. Ends on drop.
 #[derive(Debug)]
-pub(crate) struct Step {
-    span: Option<Box<Span>>,
+pub(crate) struct TraceStep {
+    span: Option<Box<TraceSpan>>,
 }
 
 /// Minimum duration of recorded steps; shorter ones only bloat traces.
-const WORTH_TELLING: Duration = Duration::from_millis(1);
+const STEP_MIN: Duration = Duration::from_millis(1);
 
-impl Step {
-    pub(crate) fn begin(tracer: Option<&Arc<Tracer>>, name: &'static str, origin: &Origin) -> Self {
+impl TraceStep {
+    pub(crate) fn begin(tracer: Option<&Arc<Tracer>>, name: &'static str, origin: &CallOrigin) -> Self {
         let span = tracer.and_then(|tracer| {
             let mut span = tracer.begin(SpanKind::Internal, || name.to_owned(), context_of(origin))?;
-            span.at_least = WORTH_TELLING;
+            span.at_least = STEP_MIN;
             Some(span)
         });
         Self { span }
@@ -94,19 +94,19 @@ impl Step {
     }
 }
 
-impl From<&'static str> for Value {
+impl From<&'static str> for AttributeValue {
     fn from(text: &'static str) -> Self {
         Self::Text(text.into())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
         Self::Text(text.into())
     }
 }
 
-impl From<i64> for Value {
+impl From<i64> for AttributeValue {
     fn from(number: i64) -> Self {
         Self::Number(number)
     }
@@ -128,7 +128,7 @@ impl Sampler {
 }
 
 impl Tracer {
-    pub fn new(sampler: Sampler, queue: mpsc::Sender<Record>) -> Self {
+    pub fn new(sampler: Sampler, queue: mpsc::Sender<SpanRecord>) -> Self {
         Self { sampler, queue, dropped: AtomicU64::new(0) }
     }
 
@@ -147,7 +147,7 @@ impl Tracer {
         kind: SpanKind,
         name: impl FnOnce() -> String,
         parent: Option<TraceContext>,
-    ) -> Option<Box<Span>> {
+    ) -> Option<Box<TraceSpan>> {
         let mut random = [0_u8; 24];
         getrandom::fill(&mut random).ok()?;
         let (trace, span) = random.split_at(16);
@@ -157,7 +157,7 @@ impl Tracer {
         let sampled = self.sampler.records(trace, parent.as_ref());
         let (span, state) = (span.max(1), parent.as_ref().and_then(|parent| parent.state.clone()));
         let start = now();
-        let record = Record {
+        let record = SpanRecord {
             context: TraceContext { trace: trace.max(1), span, sampled, state },
             parent: parent.map(|parent| parent.span),
             is_remote: kind == SpanKind::Server,
@@ -169,11 +169,11 @@ impl Tracer {
             failed: false,
             link: None,
         };
-        Some(Box::new(Span { tracer: Arc::clone(self), record, at_least: Duration::ZERO }))
+        Some(Box::new(TraceSpan { tracer: Arc::clone(self), record, at_least: Duration::ZERO }))
     }
 }
 
-impl Span {
+impl TraceSpan {
     pub fn context(&self) -> &TraceContext {
         &self.record.context
     }
@@ -182,14 +182,18 @@ impl Span {
         self.record.name = name;
     }
 
-    pub fn set(&mut self, name: &'static str, value: impl Into<Value>) {
+    pub fn set(&mut self, name: &'static str, value: impl Into<AttributeValue>) {
         if self.record.context.sampled {
             self.record.attributes.push((name, value.into()));
         }
     }
 
     /// Sets an attribute that is expensive to compute, only if the span is sampled.
-    pub fn set_with<V: Into<Value>>(&mut self, name: &'static str, value: impl FnOnce() -> Option<V>) {
+    pub fn set_with<V: Into<AttributeValue>>(
+        &mut self,
+        name: &'static str,
+        value: impl FnOnce() -> Option<V>,
+    ) {
         if self.record.context.sampled
             && let Some(value) = value()
         {
@@ -208,8 +212,8 @@ impl Span {
     }
 
     /// Returns the origin for requests made within this span.
-    pub fn origin(&self, of: &Origin) -> Origin {
-        Origin {
+    pub fn origin(&self, of: &CallOrigin) -> CallOrigin {
+        CallOrigin {
             request_id: of.request_id.clone(),
             traceparent: Some(self.record.context.to_string().into()),
             tracestate: self.record.context.state.clone(),
@@ -218,7 +222,7 @@ impl Span {
     }
 }
 
-impl Drop for Span {
+impl Drop for TraceSpan {
     fn drop(&mut self) {
         if !self.record.context.sampled {
             return;
@@ -229,14 +233,14 @@ impl Drop for Span {
         }
         let (name, attributes) =
             (std::mem::take(&mut self.record.name), std::mem::take(&mut self.record.attributes));
-        if self.tracer.queue.try_send(Record { name, attributes, ..self.record.clone() }).is_err() {
+        if self.tracer.queue.try_send(SpanRecord { name, attributes, ..self.record.clone() }).is_err() {
             self.tracer.note_dropped(1);
         }
     }
 }
 
 /// Returns the trace context of an origin.
-pub fn context_of(origin: &Origin) -> Option<TraceContext> {
+pub fn context_of(origin: &CallOrigin) -> Option<TraceContext> {
     let context = TraceContext::parse(origin.traceparent.as_deref()?)?;
     Some(TraceContext { state: origin.tracestate.clone(), ..context })
 }
@@ -250,7 +254,7 @@ fn now() -> SystemTime {
 mod tests {
     use super::*;
 
-    fn tracer(sampler: Sampler, room: usize) -> (Arc<Tracer>, mpsc::Receiver<Record>) {
+    fn tracer(sampler: Sampler, room: usize) -> (Arc<Tracer>, mpsc::Receiver<SpanRecord>) {
         let (queue, spans) = mpsc::channel(room);
         (Arc::new(Tracer::new(sampler, queue)), spans)
     }
@@ -263,7 +267,7 @@ mod tests {
         let parent = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
         let parent = parent.expect("good").with_state(Some("a=1"));
         let outer = tracer.begin(SpanKind::Server, || "outer".into(), Some(parent.clone())).expect("a span");
-        let origin = outer.origin(&Origin { request_id: Some("r".into()), ..Origin::default() });
+        let origin = outer.origin(&CallOrigin { request_id: Some("r".into()), ..CallOrigin::default() });
         let inner = tracer.begin(SpanKind::Client, || "inner".into(), context_of(&origin)).expect("a span");
         drop(inner);
         drop(outer);
@@ -290,17 +294,17 @@ mod tests {
     fn a_step_is_told_if_it_took_long_enough_to_matter() {
         let (tracer, mut spans) = tracer(ALL, 8);
         let parent = tracer.begin(SpanKind::Server, || "outer".into(), None).expect("a span");
-        let origin = parent.origin(&Origin::default());
-        drop(Step::begin(None, "without a tracer", &origin));
-        let mut step = Step::begin(Some(&tracer), "queue", &origin);
+        let origin = parent.origin(&CallOrigin::default());
+        drop(TraceStep::begin(None, "without a tracer", &origin));
+        let mut step = TraceStep::begin(Some(&tracer), "queue", &origin);
         let span = step.span.as_mut().expect("a span");
-        assert_eq!(span.at_least, WORTH_TELLING);
+        assert_eq!(span.at_least, STEP_MIN);
         span.at_least = Duration::ZERO;
         drop(step);
         let told = spans.try_recv().expect("a span");
         assert_eq!((told.name.as_str(), told.kind), ("queue", SpanKind::Internal));
         assert_eq!(told.parent, Some(parent.context().span));
-        let mut quick = Step::begin(Some(&tracer), "quick", &origin);
+        let mut quick = TraceStep::begin(Some(&tracer), "quick", &origin);
         quick.span.as_mut().expect("a span").at_least = Duration::MAX;
         drop(quick);
         assert!(spans.try_recv().is_err());

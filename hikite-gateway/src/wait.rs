@@ -9,7 +9,7 @@ use futures_util::stream::FuturesUnordered;
 use hikite_core::caller::Caller;
 use hikite_core::catalog::Module;
 use hikite_core::category::Category;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::source::Backchannel;
@@ -20,7 +20,7 @@ use crate::snapshot::Snapshot;
 use crate::viewer::Viewer;
 
 /// Interval of progress notifications during a long wait.
-const TOLD: Duration = Duration::from_secs(2);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
 impl Gateway {
     /// Looks something up in the caller's view. If it is missing, waits for modules without a listing until it
@@ -58,8 +58,9 @@ impl Gateway {
     ) -> Result<(Arc<Snapshot>, T), Error> {
         let viewer = viewer.into();
         let caller = viewer.caller;
-        let may_come =
-            |found: &Result<T, Error>| found.as_ref().is_err_and(|error| error.kind != Kind::ToolDisabled);
+        let may_come = |found: &Result<T, Error>| {
+            found.as_ref().is_err_and(|error| error.kind != ErrorKind::ToolDisabled)
+        };
         let snapshot = self.snapshot_for(viewer);
         let found = find(&snapshot.view_of(caller));
         if !may_come(&found) {
@@ -115,17 +116,17 @@ impl Gateway {
 
     /// Waits for newly configured servers as long as an unfiltered list request would: hikite's own descriptions
     /// depend on their listings.
-    pub async fn settle(&self, caller: &Caller) {
-        self.wait_until(caller, self.patience(), |_| true, |_| false).await;
+    pub async fn wait_for_listings(&self, caller: &Caller) {
+        self.wait_until(caller, self.list_wait(), |_| true, |_| false).await;
     }
 
     /// Waits before a list or tool request, and longer while nothing is listed at all: many clients ask only once.
-    pub(crate) async fn settle_for_list(&self, caller: &Caller) {
+    pub(crate) async fn wait_for_client_listing(&self, caller: &Caller) {
         let has_some = |view: &View| view.modules().iter().any(|module| module.listing.is_some());
         if !has_some(&self.snapshot().view_of(caller)) {
-            self.wait_until(caller, self.long_patience(), |_| true, has_some).await;
+            self.wait_until(caller, self.first_list_wait(), |_| true, has_some).await;
         }
-        self.settle(caller).await;
+        self.wait_for_listings(caller).await;
     }
 
     async fn wait_until<'a>(
@@ -155,16 +156,16 @@ impl Gateway {
     fn catch_up(&self) {
         let behind = |module: &Module| module.listing.is_none() && module.source.listing().is_some();
         if self.snapshot().catalog.modules.iter().any(behind) {
-            self.look_again();
+            self.refresh();
         }
     }
 }
 
 /// Sends progress notifications while a call waits for a server's first listing.
-pub(crate) async fn tell_wait<T>(back: &dyn Backchannel, mut waited: impl Future<Output = T> + Unpin) -> T {
+pub(crate) async fn report_wait<T>(back: &dyn Backchannel, mut waited: impl Future<Output = T> + Unpin) -> T {
     let mut told = 0_u32;
     loop {
-        if let Ok(found) = tokio::time::timeout(TOLD, &mut waited).await {
+        if let Ok(found) = tokio::time::timeout(PROGRESS_INTERVAL, &mut waited).await {
             return found;
         }
         told += 1;

@@ -2,25 +2,25 @@
 //! type of the value; members with absent values are left out.
 
 use bytes::Bytes;
-use hikite_core::fault::step;
 use hikite_core::json::{Object, Raw, write_string};
+use hikite_core::violation::step;
 
-use crate::address::write_pairs;
-use crate::form::{Reader, Rest};
-use crate::header::Headers;
-use crate::reference::{Reference, text};
-use crate::template::Template;
+use crate::definition::{DefinitionReader, RemainingArguments};
+use crate::header::HeaderTemplates;
+use crate::reference::{ArgumentReference, text};
+use crate::template::TextTemplate;
+use crate::url_template::write_pairs;
 
 /// Maximum nesting depth.
 const DEEPEST: usize = 64;
 
-pub(crate) struct Body {
-    pub(crate) encoding: Encoding,
-    pub(crate) part: Part,
+pub(crate) struct BodyTemplate {
+    pub(crate) encoding: BodyEncoding,
+    pub(crate) part: BodyPart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub(crate) enum BodyEncoding {
     Json,
     /// `application/x-www-form-urlencoded`.
     Form,
@@ -28,18 +28,18 @@ pub(crate) enum Encoding {
     Text,
 }
 
-pub(crate) enum Part {
+pub(crate) enum BodyPart {
     Fixed(Raw),
-    Value(Reference),
-    Text(Template),
+    Value(ArgumentReference),
+    Text(TextTemplate),
     Object(Vec<(Box<str>, Self)>),
     List(Vec<Self>),
     /// An object of all arguments that no template mentions.
-    Rest(Rest),
+    Rest(RemainingArguments),
 }
 
-impl Encoding {
-    pub(crate) fn of(headers: &Headers) -> Self {
+impl BodyEncoding {
+    pub(crate) fn of(headers: &HeaderTemplates) -> Self {
         let Some(kind) = headers.content_type() else { return Self::Json };
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match kind.as_str() {
@@ -51,7 +51,7 @@ impl Encoding {
     }
 }
 
-impl Body {
+impl BodyTemplate {
     /// Builds the body for these arguments. Returns `None` if the whole body is an absent value.
     pub(crate) fn fill(&self, arguments: &Object) -> Option<Bytes> {
         let mut out = Vec::with_capacity(128);
@@ -59,9 +59,9 @@ impl Body {
             return None;
         }
         match self.encoding {
-            Encoding::Json => Some(out.into()),
-            Encoding::Text => Some(Bytes::from(text(&Raw::trusted(out)).into_owned())),
-            Encoding::Form => {
+            BodyEncoding::Json => Some(out.into()),
+            BodyEncoding::Text => Some(Bytes::from(text(&Raw::trusted(out)).into_owned())),
+            BodyEncoding::Form => {
                 let mut form = String::with_capacity(out.len());
                 let members = Raw::trusted(out).object().unwrap_or_default();
                 members.iter().for_each(|(name, value)| write_pairs(name, value, &mut form));
@@ -71,8 +71,8 @@ impl Body {
     }
 }
 
-impl Part {
-    pub(crate) fn read(reader: &mut Reader<'_>, body: &Raw) -> Self {
+impl BodyPart {
+    pub(crate) fn read(reader: &mut DefinitionReader<'_>, body: &Raw) -> Self {
         read(reader, "/http/body", body, 0)
     }
 
@@ -125,7 +125,7 @@ impl Part {
     }
 }
 
-fn write_members(members: &[(Box<str>, Part)], arguments: &Object, out: &mut Vec<u8>) {
+fn write_members(members: &[(Box<str>, BodyPart)], arguments: &Object, out: &mut Vec<u8>) {
     out.push(b'{');
     let first = out.len();
     for (name, part) in members {
@@ -142,20 +142,20 @@ fn write_members(members: &[(Box<str>, Part)], arguments: &Object, out: &mut Vec
     out.push(b'}');
 }
 
-fn read(reader: &mut Reader<'_>, pointer: &str, raw: &Raw, depth: usize) -> Part {
+fn read(reader: &mut DefinitionReader<'_>, pointer: &str, raw: &Raw, depth: usize) -> BodyPart {
     if depth > DEEPEST {
         reader.fault(pointer, format!("a body is at most {DEEPEST} levels deep"));
-        return Part::Fixed(Raw::null());
+        return BodyPart::Fixed(Raw::null());
     }
     match raw.bytes().first() {
         Some(b'"') => {
             let Some(template) = reader.template(pointer, &text(raw)) else {
-                return Part::Fixed(Raw::null());
+                return BodyPart::Fixed(Raw::null());
             };
-            match (template.as_fixed(), template.as_sole()) {
-                (Some(fixed), _) => Part::Fixed(Raw::from(fixed)),
-                (_, Some(reference)) => Part::Value(reference.clone()),
-                _ => Part::Text(template),
+            match (template.as_fixed(), template.as_single_reference()) {
+                (Some(fixed), _) => BodyPart::Fixed(Raw::from(fixed)),
+                (_, Some(reference)) => BodyPart::Value(reference.clone()),
+                _ => BodyPart::Text(template),
             }
         }
         Some(b'{') => {
@@ -163,24 +163,24 @@ fn read(reader: &mut Reader<'_>, pointer: &str, raw: &Raw, depth: usize) -> Part
             let members = members.iter().map(|(name, value)| {
                 (name.into(), read(reader, &format!("{pointer}{}", step(name)), value, depth + 1))
             });
-            fixed_if_all(Part::Object(members.collect()))
+            fold_fixed(BodyPart::Object(members.collect()))
         }
         Some(b'[') => {
             let items = raw.items().unwrap_or_default().into_iter().enumerate();
             let items = items.map(|(at, item)| read(reader, &format!("{pointer}/{at}"), &item, depth + 1));
-            fixed_if_all(Part::List(items.collect()))
+            fold_fixed(BodyPart::List(items.collect()))
         }
         // Copied, so that it does not keep the buffer of the whole definition alive.
-        _ => Part::Fixed(raw.copied()),
+        _ => BodyPart::Fixed(raw.copied()),
     }
 }
 
 /// Renders a part without references once.
-fn fixed_if_all(part: Part) -> Part {
-    let is_fixed = |part: &Part| matches!(part, Part::Fixed(_));
+fn fold_fixed(part: BodyPart) -> BodyPart {
+    let is_fixed = |part: &BodyPart| matches!(part, BodyPart::Fixed(_));
     let all = match &part {
-        Part::Object(members) => members.iter().all(|(_, part)| is_fixed(part)),
-        Part::List(items) => items.iter().all(is_fixed),
+        BodyPart::Object(members) => members.iter().all(|(_, part)| is_fixed(part)),
+        BodyPart::List(items) => items.iter().all(is_fixed),
         _ => false,
     };
     if !all {
@@ -188,5 +188,5 @@ fn fixed_if_all(part: Part) -> Part {
     }
     let mut out = Vec::new();
     part.write(&Object::default(), &mut out);
-    Part::Fixed(Raw::trusted(out))
+    BodyPart::Fixed(Raw::trusted(out))
 }

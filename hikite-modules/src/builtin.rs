@@ -17,7 +17,7 @@ pub const BUILTIN: [(&str, &str); 7] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Language;
+    use crate::file::TextLanguage;
     use crate::module::Service;
     use crate::module::tests::settings;
 
@@ -36,7 +36,7 @@ mod tests {
         for ((name, file), (of, api, base, path)) in BUILTIN.into_iter().zip(described) {
             assert_eq!(name, of);
             let service = Service::read(file, &settings()).expect("a service");
-            assert_eq!(service.probe_path().as_deref(), Some(&*format!("{base}{path}")), "{name}");
+            assert_eq!(service.verification_path().as_deref(), Some(&*format!("{base}{path}")), "{name}");
             let at = format!("{}/../tests/contract/apis/{api}.json", env!("CARGO_MANIFEST_DIR"));
             let text = std::fs::read_to_string(&at).unwrap_or_else(|error| panic!("{at}: {error}"));
             let description: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -50,8 +50,8 @@ mod tests {
         for ((name, file), count) in BUILTIN.into_iter().zip(expected) {
             let service =
                 Service::read(file, &settings()).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"));
-            assert_eq!(service.problems(), [], "{name}");
-            assert_eq!((&*service.name, service.about(Language::English).count()), (name, count));
+            assert_eq!(service.compile_errors(), [], "{name}");
+            assert_eq!((&*service.name, service.about(TextLanguage::English).count()), (name, count));
         }
     }
 }

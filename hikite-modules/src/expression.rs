@@ -6,76 +6,78 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use hikite_core::error::{Error, Kind};
-use hikite_core::select::Path;
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::selector::ValuePath;
 use serde_json::Value;
 
-use crate::jq::Program;
-use crate::scope::Scope;
+use crate::jq::JqProgram;
+use crate::scope::VariableScope;
 
 /// Definitions and variables available to all expressions of a tool.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct ExpressionNames {
     pub(crate) definitions: Arc<str>,
     pub(crate) variables: Arc<HashSet<String>>,
 }
 
 pub(crate) struct Expression {
     text: Box<str>,
-    form: Form,
+    form: ExpressionKind,
 }
 
-enum Form {
-    Path(Path),
+enum ExpressionKind {
+    Path(ValuePath),
     /// A single variable.
     Variable(Box<str>),
     Program {
-        names: Names,
+        names: ExpressionNames,
         used: Vec<String>,
-        compiled: OnceLock<Result<Program, String>>,
+        compiled: OnceLock<Result<JqProgram, String>>,
     },
 }
 
 impl Expression {
-    pub(crate) fn new(text: &str, names: &Names) -> Self {
+    pub(crate) fn new(text: &str, names: &ExpressionNames) -> Self {
         let trimmed = text.trim();
-        let form = if let Ok(path) = Path::parse(trimmed) {
-            Form::Path(path)
+        let form = if let Ok(path) = ValuePath::parse(trimmed) {
+            ExpressionKind::Path(path)
         } else if let Some(name) = trimmed.strip_prefix('$').filter(|name| names.variables.contains(*name)) {
-            Form::Variable(name.into())
+            ExpressionKind::Variable(name.into())
         } else {
             let used = used(trimmed, &names.variables);
-            Form::Program { names: names.clone(), used, compiled: OnceLock::new() }
+            ExpressionKind::Program { names: names.clone(), used, compiled: OnceLock::new() }
         };
         Self { text: trimmed.into(), form }
     }
 
     /// Compiles the expression and returns its error, if any.
-    pub(crate) fn problem(&self) -> Option<String> {
+    pub(crate) fn compile_error(&self) -> Option<String> {
         match &self.form {
-            Form::Path(_) | Form::Variable(_) => None,
-            Form::Program { .. } => self.program().err().map(|wrong| format!("`{}`: {wrong}", self.shown())),
+            ExpressionKind::Path(_) | ExpressionKind::Variable(_) => None,
+            ExpressionKind::Program { .. } => {
+                self.program().err().map(|wrong| format!("`{}`: {wrong}", self.shown()))
+            }
         }
     }
 
     /// Returns the variables that it uses.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
         let (one, several) = match &self.form {
-            Form::Path(_) => (None, &[][..]),
-            Form::Variable(name) => (Some(&**name), &[][..]),
-            Form::Program { used, .. } => (None, used.as_slice()),
+            ExpressionKind::Path(_) => (None, &[][..]),
+            ExpressionKind::Variable(name) => (Some(&**name), &[][..]),
+            ExpressionKind::Program { used, .. } => (None, used.as_slice()),
         };
         one.into_iter().chain(several.iter().map(String::as_str))
     }
 
     /// Evaluates to one value. Several outputs, and all matches of a path with `[]`, become a list; no output becomes
     /// null.
-    pub(crate) fn one(&self, input: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
+    pub(crate) fn one(&self, input: &Value, scope: &VariableScope<'_>) -> Result<Value, Error> {
         match &self.form {
-            Form::Path(path) if path.is_single() => Ok(path.pick(input).unwrap_or_default()),
-            Form::Path(path) => Ok(path.all(input).into_iter().cloned().collect()),
-            Form::Variable(name) => Ok(scope.get(name).clone()),
-            Form::Program { .. } => {
+            ExpressionKind::Path(path) if path.is_single() => Ok(path.pick(input).unwrap_or_default()),
+            ExpressionKind::Path(path) => Ok(path.all(input).into_iter().cloned().collect()),
+            ExpressionKind::Variable(name) => Ok(scope.get(name).clone()),
+            ExpressionKind::Program { .. } => {
                 let mut outputs = self.run(input, scope)?;
                 Ok(match outputs.len() {
                     0 => Value::Null,
@@ -87,14 +89,18 @@ impl Expression {
     }
 
     /// Evaluates to several values. A plain path to a list yields its elements.
-    pub(crate) fn each<'v>(&self, input: &'v Value, scope: &Scope<'_>) -> Result<Vec<Cow<'v, Value>>, Error> {
+    pub(crate) fn each<'v>(
+        &self,
+        input: &'v Value,
+        scope: &VariableScope<'_>,
+    ) -> Result<Vec<Cow<'v, Value>>, Error> {
         let outputs = match &self.form {
-            Form::Path(path) => {
+            ExpressionKind::Path(path) => {
                 let rows = path.rows(input).unwrap_or_default();
                 return Ok(rows.into_iter().map(Cow::Borrowed).collect());
             }
-            Form::Variable(name) => vec![scope.get(name).clone()],
-            Form::Program { .. } => self.run(input, scope)?,
+            ExpressionKind::Variable(name) => vec![scope.get(name).clone()],
+            ExpressionKind::Program { .. } => self.run(input, scope)?,
         };
         // A program may return its rows one by one or as one list.
         let outputs = match <[Value; 1]>::try_from(outputs) {
@@ -107,12 +113,12 @@ impl Expression {
     }
 
     /// Returns `true` if the value is neither null nor false.
-    pub(crate) fn holds(&self, input: &Value, scope: &Scope<'_>) -> Result<bool, Error> {
+    pub(crate) fn holds(&self, input: &Value, scope: &VariableScope<'_>) -> Result<bool, Error> {
         Ok(!matches!(self.one(input, scope)?, Value::Null | Value::Bool(false)))
     }
 
-    fn run(&self, input: &Value, scope: &Scope<'_>) -> Result<Vec<Value>, Error> {
-        let Form::Program { used, .. } = &self.form else { return Ok(Vec::new()) };
+    fn run(&self, input: &Value, scope: &VariableScope<'_>) -> Result<Vec<Value>, Error> {
+        let ExpressionKind::Program { used, .. } = &self.form else { return Ok(Vec::new()) };
         let outcome =
             self.program().map(|program| program.outputs(input, used.iter().map(|name| scope.get(name))));
         match outcome {
@@ -122,11 +128,13 @@ impl Expression {
         }
     }
 
-    fn program(&self) -> Result<&Program, &str> {
-        let Form::Program { names, used, compiled } = &self.form else { return Err("there is no program") };
+    fn program(&self) -> Result<&JqProgram, &str> {
+        let ExpressionKind::Program { names, used, compiled } = &self.form else {
+            return Err("there is no program");
+        };
         let compile = || {
             let variables: Vec<&str> = used.iter().map(String::as_str).collect();
-            Program::compile_with(&names.definitions, &self.text, &variables)
+            JqProgram::compile_with(&names.definitions, &self.text, &variables)
                 .map_err(|wrong| wrong.to_string())
         };
         compiled.get_or_init(compile).as_ref().map_err(String::as_str)
@@ -140,7 +148,7 @@ impl Expression {
 
     fn fails(&self, why: &str) -> Error {
         let shown = self.shown();
-        Error::new(Kind::ToolExecution, format!("the module's expression `{shown}` does not fit: {why}"))
+        Error::new(ErrorKind::ToolExecution, format!("the module's expression `{shown}` does not fit: {why}"))
             .hint("ask with `format: \"raw\"` for the answer as it came; the module's file may need a change")
     }
 }

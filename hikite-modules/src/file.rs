@@ -7,30 +7,33 @@ mod page;
 mod text;
 mod tool;
 
-use hikite_core::check::Checker;
-use hikite_core::fault::Fault;
+use hikite_core::check::ArgumentChecker;
 use hikite_core::json::Raw;
+use hikite_core::violation::Violation;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use named::Named;
-pub(crate) use out::{Out, Outs};
-pub(crate) use page::{Page, Place, Style, Usage};
-pub use text::Language;
-pub(crate) use text::Text;
-pub(crate) use tool::{AnswerWord, Chunk, Groups, Recursion, RequestFile, RiskWord, Step, ToolFile};
+pub use named::NamedMap;
+pub(crate) use out::{OutputFile, OutputFiles};
+pub(crate) use page::{PaginationFile, PaginationLocation, PaginationStyle, PaginationUsage};
+pub(crate) use text::LocalizedText;
+pub use text::TextLanguage;
+pub(crate) use tool::{
+    ChunkFile, GroupNames, RecursionFile, ResponseFormat, RiskFile, ServiceRequestFile, ServiceToolFile,
+    StepFile,
+};
 
 /// A service: where it is, how it speaks, and what tools are made of its requests.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "A module of hikite")]
-pub(crate) struct File {
+pub(crate) struct ModuleFile {
     /// The name of the module: small letters, digits and `_`.
     #[schemars(regex(pattern = "^[a-z][a-z0-9_]*$"))]
     pub(crate) module: String,
     pub(crate) title: String,
-    pub(crate) description: Text,
+    pub(crate) description: LocalizedText,
     /// The version of the service's API.
     #[serde(default)]
     pub(crate) api_version: Option<String>,
@@ -40,42 +43,42 @@ pub(crate) struct File {
     /// Whose credential is sent. Several modules may share one. Without it nothing is sent.
     #[serde(default)]
     pub(crate) provider: Option<String>,
-    pub(crate) base: Base,
+    pub(crate) base: BaseUrl,
     /// What the address needs and the credential does not say.
     #[serde(default)]
-    pub(crate) resolve: Named<Resolve>,
+    pub(crate) resolve: NamedMap<SiteLookupFile>,
     /// A cheap request that every good credential may make. It is sent once after an account was connected.
     #[serde(default)]
-    pub(crate) verify: Option<Verify>,
+    pub(crate) verify: Option<VerifyFile>,
     /// Headers of every request.
     #[serde(default)]
-    pub(crate) headers: Named<String>,
+    pub(crate) headers: NamedMap<String>,
     #[serde(default)]
-    pub(crate) limits: Limits,
+    pub(crate) limits: RateLimitFile,
     #[serde(default)]
-    pub(crate) retry: Retry,
+    pub(crate) retry: RetryRuleFile,
     #[serde(default)]
-    pub(crate) errors: Errors,
+    pub(crate) errors: ErrorFile,
     /// Definitions in jq that every expression may use.
     #[serde(default)]
     pub(crate) defs: String,
     /// Ways of paging by their names.
     #[serde(default)]
-    pub(crate) pages: Named<Page>,
+    pub(crate) pages: NamedMap<PaginationFile>,
     /// Parameters that several tools take.
     #[serde(default)]
-    pub(crate) groups: Named<Named<Value>>,
-    pub(crate) tools: Named<ToolFile>,
+    pub(crate) groups: NamedMap<NamedMap<Value>>,
+    pub(crate) tools: NamedMap<ServiceToolFile>,
     #[serde(default)]
-    pub(crate) resources: Named<ResourceFile>,
+    pub(crate) resources: NamedMap<ResourceFile>,
     #[serde(default)]
-    pub(crate) prompts: Named<PromptFile>,
+    pub(crate) prompts: NamedMap<PromptFile>,
 }
 
 /// The address that paths are put behind; by the kind of credential where it differs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum Base {
+pub(crate) enum BaseUrl {
     One(String),
     By {
         #[serde(default)]
@@ -88,7 +91,7 @@ pub(crate) enum Base {
 /// A request that lists what an account has, of which one is meant: sites of an organisation.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Resolve {
+pub(crate) struct SiteLookupFile {
     /// Scheme and host.
     pub(crate) at: String,
     #[serde(rename = "GET")]
@@ -104,17 +107,17 @@ pub(crate) struct Resolve {
 /// The request that proves a credential. It changes nothing and has no arguments.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Verify {
+pub(crate) struct VerifyFile {
     /// The path, behind `base`.
     #[serde(rename = "GET")]
     pub(crate) get: String,
     #[serde(default)]
-    pub(crate) query: Named<Value>,
+    pub(crate) query: NamedMap<Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Limits {
+pub(crate) struct RateLimitFile {
     /// Requests at once.
     pub(crate) concurrency: Option<usize>,
     /// Requests at once that change something.
@@ -130,7 +133,7 @@ pub(crate) struct Limits {
 /// Which refusals are answered by asking again.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Retry {
+pub(crate) struct RetryRuleFile {
     pub(crate) status: Vec<u16>,
     /// jq on `{status, headers, body}`: further refusals.
     pub(crate) also: Option<String>,
@@ -142,7 +145,7 @@ pub(crate) struct Retry {
     pub(crate) writes: Vec<u16>,
 }
 
-impl Default for Retry {
+impl Default for RetryRuleFile {
     fn default() -> Self {
         Self {
             status: vec![429, 502, 503, 504],
@@ -157,7 +160,7 @@ impl Default for Retry {
 /// Where the words of a refusal are.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Errors {
+pub(crate) struct ErrorFile {
     /// jq on its body.
     pub(crate) message: Option<String>,
     /// jq on its body.
@@ -170,8 +173,8 @@ pub(crate) struct Errors {
 pub(crate) struct ResourceFile {
     /// `{name}` is an argument of the tool, `{+name}` one with slashes in it.
     pub(crate) uri: String,
-    pub(crate) title: Text,
-    pub(crate) description: Text,
+    pub(crate) title: LocalizedText,
+    pub(crate) description: LocalizedText,
     #[serde(default)]
     pub(crate) mime: Option<String>,
     pub(crate) tool: String,
@@ -183,33 +186,33 @@ pub(crate) struct ResourceFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PromptFile {
-    pub(crate) title: Text,
-    pub(crate) description: Text,
+    pub(crate) title: LocalizedText,
+    pub(crate) description: LocalizedText,
     #[serde(default)]
-    pub(crate) arguments: Named<String>,
+    pub(crate) arguments: NamedMap<String>,
     /// What the model is told; `{name}` is an argument.
-    pub(crate) text: Text,
+    pub(crate) text: LocalizedText,
 }
 
-impl File {
+impl ModuleFile {
     /// Parses a module file. Returns all violations of the schema at once.
-    pub(crate) fn read(yaml: &str) -> Result<Self, Vec<Fault>> {
+    pub(crate) fn read(yaml: &str) -> Result<Self, Vec<Violation>> {
         let value: Value = serde_saphyr::from_str(yaml).map_err(|error| {
             let words = error.to_string();
             let first = words.lines().next().unwrap_or_default();
-            vec![Fault::new("", first.trim_start_matches("error: "))]
+            vec![Violation::new("", first.trim_start_matches("error: "))]
         })?;
         Self::deserialize(&value).map_err(|error| {
             // The schema check runs only if deserialization failed.
-            let checked = Checker::new(Raw::parse(SCHEMA).ok()).check_template(&value, &[]);
-            let faults = checked.err().map(|faults| faults.into_iter().map(of_file).collect());
-            faults.unwrap_or_else(|| vec![Fault::new("", error.to_string())])
+            let checked = ArgumentChecker::new(Raw::parse(SCHEMA).ok()).check_template(&value, &[]);
+            let faults = checked.err().map(|faults| faults.into_iter().map(reword).collect());
+            faults.unwrap_or_else(|| vec![Violation::new("", error.to_string())])
         })
     }
 }
 
 /// Rewords a violation: the checker refers to parameters, a file has members.
-fn of_file(fault: Fault) -> Fault {
+fn reword(fault: Violation) -> Violation {
     let message = if fault.message.starts_with("Required parameter missing") {
         "is missing".to_owned()
     } else if fault.message.starts_with("Unknown parameter") {
@@ -220,7 +223,7 @@ fn of_file(fault: Fault) -> Fault {
         let why = rest.and_then(|rest| rest.split_once(": "));
         why.map_or_else(|| fault.message.clone(), |(_, why)| why.to_owned())
     };
-    Fault { message, ..fault }
+    Violation { message, ..fault }
 }
 
 /// Published JSON schema of module files, generated from the types.
@@ -233,8 +236,9 @@ mod tests {
     #[test]
     fn the_committed_schema_is_the_one_the_types_make() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../module.schema.json");
-        let made =
-            serde_json::to_string_pretty(&schemars::schema_for!(File)).expect("a schema is JSON") + "\n";
+        let made = serde_json::to_string_pretty(&schemars::schema_for!(ModuleFile))
+            .expect("a schema is JSON")
+            + "\n";
         if std::env::var_os("HIKITE_UPDATE").is_some_and(|value| value == "1") {
             std::fs::write(path, &made).expect("module.schema.json can be written");
         }
@@ -258,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_member_is_explained_on_the_page() {
-        let (page, schema) = (page(), schemars::schema_for!(File).to_value());
+        let (page, schema) = (page(), schemars::schema_for!(ModuleFile).to_value());
         let defined = schema["$defs"].as_object().into_iter().flatten().map(|(_, schema)| schema);
         for schema in defined.chain([&schema]) {
             let forms = schema["anyOf"].as_array().into_iter().flatten().chain([schema]);

@@ -1,15 +1,15 @@
 //! Request headers. Their names are fixed, and values hold no control characters, so that no argument can add a header.
 
 use hikite_core::error::Error;
-use hikite_core::fault::{self, Fault, step};
 use hikite_core::json::{Object, Raw};
+use hikite_core::violation::{self, Violation, step};
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 
-use crate::form::Reader;
-use crate::template::{Piece, Template};
+use crate::definition::DefinitionReader;
+use crate::template::{TemplatePiece, TextTemplate};
 
 /// Headers of the connection or the message framing, which tools may not set.
-const OURS: [&str; 11] = [
+const RESERVED_HEADERS: [&str; 11] = [
     "connection",
     "content-encoding",
     "content-length",
@@ -24,15 +24,15 @@ const OURS: [&str; 11] = [
 ];
 
 #[derive(Default)]
-pub(crate) struct Headers {
+pub(crate) struct HeaderTemplates {
     fixed: HeaderMap,
-    filled: Vec<(HeaderName, Template)>,
+    filled: Vec<(HeaderName, TextTemplate)>,
     /// Fixed values of the definition. They may be credentials.
-    hidden: Vec<Box<str>>,
+    secrets: Vec<Box<str>>,
 }
 
-impl Headers {
-    pub(crate) fn read(reader: &mut Reader<'_>, written: Option<&Raw>) -> Self {
+impl HeaderTemplates {
+    pub(crate) fn read(reader: &mut DefinitionReader<'_>, written: Option<&Raw>) -> Self {
         let mut headers = Self::default();
         match written.map(Raw::object) {
             Some(Some(members)) => {
@@ -41,13 +41,13 @@ impl Headers {
             Some(None) => reader.fault("/http/headers", "`headers` is an object of names and values"),
             None => {}
         }
-        headers.unless_given(header::ACCEPT, "application/json, text/*;q=0.9, */*;q=0.5");
-        headers.unless_given(header::USER_AGENT, concat!("hikite/", env!("CARGO_PKG_VERSION")));
+        headers.set_default(header::ACCEPT, "application/json, text/*;q=0.9, */*;q=0.5");
+        headers.set_default(header::USER_AGENT, concat!("hikite/", env!("CARGO_PKG_VERSION")));
         headers
     }
 
     /// Sets a header that the definition does not set.
-    pub(crate) fn unless_given(&mut self, name: HeaderName, value: &'static str) {
+    pub(crate) fn set_default(&mut self, name: HeaderName, value: &'static str) {
         if !self.fixed.contains_key(&name) && self.filled.iter().all(|(filled, _)| *filled != name) {
             self.fixed.insert(name, HeaderValue::from_static(value));
         }
@@ -57,8 +57,8 @@ impl Headers {
         self.fixed.get(header::CONTENT_TYPE)?.to_str().ok()
     }
 
-    pub(crate) fn hidden(&self) -> &[Box<str>] {
-        &self.hidden
+    pub(crate) fn secrets(&self) -> &[Box<str>] {
+        &self.secrets
     }
 
     /// Builds the headers for these arguments. A header with an absent value is left out.
@@ -77,12 +77,12 @@ impl Headers {
         Ok(headers)
     }
 
-    fn add(&mut self, reader: &mut Reader<'_>, written: &str, raw: &Raw) {
+    fn add(&mut self, reader: &mut DefinitionReader<'_>, written: &str, raw: &Raw) {
         let pointer = format!("/http/headers{}", step(written));
         let Ok(name) = HeaderName::try_from(written) else {
             return reader.fault(pointer, "that is not a name for a header; it can hold no references");
         };
-        if OURS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
+        if RESERVED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
             return reader.fault(pointer, format!("`{name}` is set by hikite alone"));
         }
         if self.fixed.contains_key(&name) || self.filled.iter().any(|(filled, _)| *filled == name) {
@@ -91,7 +91,7 @@ impl Headers {
         let is_plain = !matches!(raw.bytes().first(), Some(b'{' | b'[' | b'n'));
         let template = match raw.text() {
             Some(text) => reader.template(&pointer, &text),
-            None if is_plain => Some(Template::fixed(&raw.as_str())),
+            None if is_plain => Some(TextTemplate::fixed(&raw.as_str())),
             None => return reader.fault(pointer, "a value is a string, a number or a boolean"),
         };
         let Some(template) = template else { return };
@@ -101,8 +101,8 @@ impl Headers {
                     .fault(pointer, "`content-type` says how the body is written: it holds no references");
             }
             let mut literals = template.pieces().iter().filter_map(|piece| match piece {
-                Piece::Text(text) => Some(text),
-                Piece::Value(_) => None,
+                TemplatePiece::Text(text) => Some(text),
+                TemplatePiece::Value(_) => None,
             });
             if !literals.all(|text| value(text).is_some()) {
                 return reader.fault(pointer, "a header holds no control characters");
@@ -112,7 +112,7 @@ impl Headers {
         match value(text) {
             Some(value) => {
                 if name != header::CONTENT_TYPE && name != header::ACCEPT {
-                    self.hidden.push(text.into());
+                    self.secrets.push(text.into());
                 }
                 self.fixed.insert(name, value);
             }
@@ -131,19 +131,19 @@ fn value(text: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-fn unsendable(template: &Template) -> Error {
-    let faults: Vec<Fault> = template
+fn unsendable(template: &TextTemplate) -> Error {
+    let faults: Vec<Violation> = template
         .pieces()
         .iter()
         .filter_map(|piece| match piece {
-            Piece::Value(reference) => Some(reference),
-            Piece::Text(_) => None,
+            TemplatePiece::Value(reference) => Some(reference),
+            TemplatePiece::Text(_) => None,
         })
         .map(|reference| {
             let message =
                 format!("Invalid value for parameter {}: no control characters", reference.written());
-            Fault::new(step(reference.argument()), message)
+            Violation::new(step(reference.argument()), message)
         })
         .collect();
-    fault::error(&faults)
+    violation::error(&faults)
 }

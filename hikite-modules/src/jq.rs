@@ -1,8 +1,8 @@
 //! Runs jq programs on one value. A program has no access to files, environment, further input or other programs. It
 //! can still run forever or exhaust memory, so untrusted programs run in a separate process that can be killed.
 
+mod error;
 mod native;
-mod trouble;
 mod value;
 mod write;
 
@@ -12,19 +12,19 @@ use jaq_core::{Compiler, Ctx, Filter, Vars, load};
 use jaq_json::{Map, Val, read};
 use serde_json::Value;
 
-pub use trouble::Trouble;
-use write::Writer;
+pub use error::JqError;
+use write::JqOutputWriter;
 
-type Data = JustLut<Val>;
+type JqData = JustLut<Val>;
 
 /// The only global variable of jq.
 const ENVIRONMENT: &str = "$ENV";
 
 /// Built-in filters that would reveal the environment.
-const CURIOUS: [&str; 3] = ["env", "localtime", "strflocaltime"];
+const ENVIRONMENT_FILTERS: [&str; 3] = ["env", "localtime", "strflocaltime"];
 
 /// Replacements for these filters, and definitions that jq programs expect.
-const OURS: &str = r#"
+const REPLACEMENTS: &str = r#"
 def env: {};
 def localtime: gmtime;
 def strflocaltime($format): strftime($format);
@@ -47,50 +47,50 @@ def @tsv: [.[] | if isstring then gsub("\\\\"; "\\\\") | gsub("\t"; "\\t") | gsu
 "#;
 
 /// A compiled program.
-pub struct Program(Filter<Data>);
+pub struct JqProgram(Filter<JqData>);
 
-impl std::fmt::Debug for Program {
+impl std::fmt::Debug for JqProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Program").finish_non_exhaustive()
     }
 }
 
-impl Program {
+impl JqProgram {
     /// Compiles a program. The error includes the position.
-    pub fn compile(text: &str) -> Result<Self, Trouble> {
+    pub fn compile(text: &str) -> Result<Self, JqError> {
         Self::compile_with("", text, &[])
     }
 
     /// Compiles a program with definitions and variables, named without `$`.
-    pub fn compile_with(definitions: &str, text: &str, variables: &[&str]) -> Result<Self, Trouble> {
-        let ours = load::parse(OURS, |parser| parser.defs()).unwrap_or_default();
-        let given = load::parse(definitions, |parser| parser.defs())
-            .ok_or_else(|| Trouble::Wrong("the definitions cannot be read".into()))?;
+    pub fn compile_with(definitions: &str, text: &str, variables: &[&str]) -> Result<Self, JqError> {
+        let ours = load::parse(REPLACEMENTS, |parser| parser.defs()).unwrap_or_default();
+        let user_definitions = load::parse(definitions, |parser| parser.defs())
+            .ok_or_else(|| JqError::Invalid("the definitions cannot be read".into()))?;
         let known = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours);
-        let definitions = known.map(within).chain(given);
+        let definitions = known.map(within).chain(user_definitions);
         let natives =
-            jaq_core::funs::<Data>().chain(jaq_std::funs()).chain(jaq_json::funs()).chain(native::all());
-        let natives: Vec<_> = natives.filter(|(name, ..)| !CURIOUS.contains(name)).collect();
+            jaq_core::funs::<JqData>().chain(jaq_std::funs()).chain(jaq_json::funs()).chain(native::all());
+        let natives: Vec<_> = natives.filter(|(name, ..)| !ENVIRONMENT_FILTERS.contains(name)).collect();
         let arena = Arena::default();
         let file = File { code: text, path: () };
-        let modules = Loader::new(definitions).load(&arena, file).map_err(|errors| trouble::load(&errors))?;
-        import(&modules, |_| Err(String::new())).map_err(|errors| trouble::load(&errors))?;
+        let modules = Loader::new(definitions).load(&arena, file).map_err(|errors| error::load(&errors))?;
+        import(&modules, |_| Err(String::new())).map_err(|errors| error::load(&errors))?;
         let variables: Vec<String> = variables.iter().map(|name| format!("${name}")).collect();
         let globals = [ENVIRONMENT].into_iter().chain(variables.iter().map(String::as_str));
         let compiler = Compiler::default().with_funs(natives).with_global_vars(globals);
-        let filter = compiler.compile(modules).map_err(|errors| trouble::compile(&errors))?;
+        let filter = compiler.compile(modules).map_err(|errors| error::compile(&errors))?;
         Ok(Self(filter))
     }
 
     /// Runs the program on JSON: one output is returned as it is, several as an array, none as null. The output is
     /// limited to `most` bytes.
-    pub fn run(&self, input: &[u8], most: usize) -> Result<Vec<u8>, Trouble> {
-        let input = read::parse_single(input).map_err(|error| Trouble::Failed(error.to_string()))?;
+    pub fn run(&self, input: &[u8], most: usize) -> Result<Vec<u8>, JqError> {
+        let input = read::parse_single(input).map_err(|error| JqError::Failed(error.to_string()))?;
         let ctx = self.context([]);
-        let mut writer = Writer::new(most);
+        let mut writer = JqOutputWriter::new(most);
         let mut count = 0_usize;
         for output in self.0.id.run((ctx, input)) {
-            let output = output.map_err(trouble::run)?;
+            let output = output.map_err(error::run)?;
             if count > 0 {
                 writer.out.push(b',');
             }
@@ -109,13 +109,13 @@ impl Program {
         &self,
         input: &Value,
         variables: impl IntoIterator<Item = &'v Value>,
-    ) -> Result<Vec<Value>, Trouble> {
+    ) -> Result<Vec<Value>, JqError> {
         let ctx = self.context(variables.into_iter().map(value::to_jq));
         let outputs = self.0.id.run((ctx, value::to_jq(input)));
-        outputs.map(|output| output.map(|output| value::of_jq(&output)).map_err(trouble::run)).collect()
+        outputs.map(|output| output.map(|output| value::of_jq(&output)).map_err(error::run)).collect()
     }
 
-    fn context(&self, variables: impl IntoIterator<Item = Val>) -> Ctx<'_, Data> {
+    fn context(&self, variables: impl IntoIterator<Item = Val>) -> Ctx<'_, JqData> {
         let environment = Val::obj(Map::default());
         Ctx::new(&self.0.lut, Vars::new([environment].into_iter().chain(variables)))
     }

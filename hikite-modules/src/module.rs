@@ -1,70 +1,70 @@
 //! A service module as a `Source`: a parsed module file and everything needed to call its tools.
 
-mod about;
 mod account;
 mod call;
 mod fetch;
-mod leg;
 mod listing;
 mod login;
 mod multipart;
-mod pace;
 mod page;
 mod parameter;
-mod place;
+mod placeholder;
 mod prompt;
+mod rate_limiter;
 mod read;
 mod request;
 mod resource;
 mod review;
 mod send;
 mod shape;
-mod slot;
+mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
 mod tool;
+mod tool_request;
+mod value_template;
 mod verify;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::answer::{Answer, result_of, with_next};
 use hikite_core::caller::SessionId;
 use hikite_core::compact::{Shape, compact, parse};
-use hikite_core::credential::Exchanger;
-use hikite_core::error::{Error, Kind};
+use hikite_core::credential::CredentialProvider;
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::listing::Listing;
 use hikite_core::risk::Risk;
-use hikite_core::source::{BoxFuture, CallContext, Invocation, Method, Source, State};
+use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, SourceMethod, SourceState};
+use hikite_core::tool_output::{ToolOutput, with_next_cursor, wrap_value};
 use hikite_core::view;
-use hikite_egress::Client;
+use hikite_egress::EgressClient;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
-use crate::file::Language;
-use crate::scope::Scope;
-pub use about::About;
-use account::Addresses;
-use call::{Call, choose};
-use fetch::Asked;
-use pace::Paces;
+use crate::file::TextLanguage;
+use crate::scope::VariableScope;
+use account::BaseUrls;
+use call::{ServiceCall, choose};
+use fetch::PageOptions;
 use parameter::SITE;
-use prompt::Prompt;
-use resource::Resource;
-pub use review::{Review, review};
-use send::{Again, Refusals};
-use tool::{Tool, Work};
+use prompt::ServicePrompt;
+use rate_limiter::RateLimiters;
+use resource::ServiceResource;
+pub use review::{ModuleReview, review};
+use send::{ErrorExpressions, RetryRules};
+pub use summary::ToolSummary;
+use tool::{ServiceTool, ToolExecution};
 
 /// Dependencies of a service.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    pub client: Client,
-    pub exchanger: Arc<dyn Exchanger>,
+pub struct ServiceSettings {
+    pub client: EgressClient,
+    pub credential_provider: Arc<dyn CredentialProvider>,
     pub limits: Arc<Limits>,
-    pub language: Language,
+    pub language: TextLanguage,
 }
 
 pub struct Service {
@@ -72,20 +72,20 @@ pub struct Service {
     title: String,
     description: String,
     provider: Option<Arc<str>>,
-    addresses: Addresses,
+    addresses: BaseUrls,
     /// Verification request for credentials.
-    probe: Option<request::Request>,
+    probe: Option<request::RequestTemplate>,
     headers: HeaderMap,
-    paces: Paces,
-    again: Again,
-    refusals: Refusals,
-    tools: Vec<(String, Tool)>,
-    resources: Vec<Resource>,
-    prompts: Vec<Prompt>,
+    rate_limiters: RateLimiters,
+    retry: RetryRules,
+    error_expressions: ErrorExpressions,
+    tools: Vec<(String, ServiceTool)>,
+    resources: Vec<ServiceResource>,
+    prompts: Vec<ServicePrompt>,
     listing: Arc<Listing>,
-    language: Language,
-    client: Client,
-    exchanger: Arc<dyn Exchanger>,
+    language: TextLanguage,
+    client: EgressClient,
+    credential_provider: Arc<dyn CredentialProvider>,
     answer_bytes: usize,
 }
 
@@ -113,11 +113,11 @@ impl Service {
     }
 
     #[cfg(test)]
-    fn requests(&self) -> impl Iterator<Item = &request::Request> {
+    fn requests(&self) -> impl Iterator<Item = &request::RequestTemplate> {
         self.tools.iter().flat_map(|(_, tool)| tool.requests()).chain(&self.probe)
     }
 
-    fn tool(&self, name: &str) -> Result<&Tool, Error> {
+    fn tool(&self, name: &str) -> Result<&ServiceTool, Error> {
         let found = self.tools.iter().find(|(other, _)| other == name).map(|(_, tool)| tool);
         found.ok_or_else(|| view::unknown_tool(name, self.tools.iter().map(|(name, _)| name.as_str())))
     }
@@ -137,13 +137,13 @@ impl Service {
     ) -> Result<Raw, Error> {
         let tool = self.tool(name)?;
         let scope = tool.scope(arguments)?;
-        let asked = Asked::of(&scope);
+        let page_options = PageOptions::of(&scope);
         let site = scope.get(SITE).as_str().map(str::to_owned);
-        let call = Call::new(self, context, tool.risk != Risk::Read, site);
-        let fetched = Box::pin(call.run(tool, &scope, &asked)).await?;
-        let result = result_of(&fetched.value);
+        let call = ServiceCall::new(self, context, tool.risk != Risk::Read, site);
+        let fetched = Box::pin(call.run(tool, &scope, &page_options)).await?;
+        let result = wrap_value(&fetched.value);
         Ok(match fetched.next {
-            Some(next) => with_next(&result, &next),
+            Some(next) => with_next_cursor(&result, &next),
             None => result,
         })
     }
@@ -153,14 +153,14 @@ impl Service {
         let mut found =
             self.resources.iter().filter_map(|resource| Some((resource, resource.arguments(&uri)?)));
         let (resource, arguments) = found.next().ok_or_else(|| {
-            Error::new(Kind::NotFound, format!("{} has nothing at this address", self.title))
+            Error::new(ErrorKind::NotFound, format!("{} has nothing at this address", self.title))
                 .hint("list the templates of resources for the addresses there are")
         })?;
         let result = self.run(&resource.tool, arguments.clone(), context).await?;
         let arguments = Raw::of(&Value::Object(arguments));
         let made =
-            self.shape(&resource.tool, Some(&arguments), &result).map(|made| Shape::Made(Arc::new(made)));
-        let text = compact(&parse(&Answer::read(&result).value), made.as_ref(), usize::MAX).text;
+            self.shape(&resource.tool, Some(&arguments), &result).map(|made| Shape::Prepared(Arc::new(made)));
+        let text = compact(&parse(&ToolOutput::read(&result).value), made.as_ref(), usize::MAX).text;
         let read = json!({ "uri": uri, "mimeType": resource.mime, "text": text });
         Ok(Raw::of(&json!({ "contents": [read] })))
     }
@@ -169,13 +169,13 @@ impl Service {
         let name = params.text("name").unwrap_or_default();
         let prompt = self.prompts.iter().find(|prompt| prompt.name == name);
         let prompt =
-            prompt.ok_or_else(|| Error::new(Kind::NotFound, format!("there is no prompt `{name}`")))?;
-        let given = params.get("arguments").and_then(Raw::object).unwrap_or_default();
-        prompt.result(&given, self.language)
+            prompt.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no prompt `{name}`")))?;
+        let arguments = params.get("arguments").and_then(Raw::object).unwrap_or_default();
+        prompt.result(&arguments, self.language)
     }
 
     fn no_account(&self) -> Error {
-        Error::new(Kind::AccountRequired, format!("no account with {} is connected", self.title))
+        Error::new(ErrorKind::AccountRequired, format!("no account with {} is connected", self.title))
             .hint(self.how_to_connect("connect one"))
     }
 
@@ -189,11 +189,15 @@ impl Service {
 
     async fn answer(&self, invocation: Invocation, context: CallContext) -> Result<Raw, Error> {
         match invocation.method {
-            Method::CallTool => self.call_tool(invocation.params, &context).await,
-            Method::ReadResource => self.read_resource(&invocation.params, &context).await,
-            Method::GetPrompt => self.get_prompt(&invocation.params),
-            Method::Complete => Ok(Raw::of(&json!({ "completion": { "values": [], "hasMore": false } }))),
-            method => Err(Error::new(Kind::MethodNotFound, format!("modules know no `{}`", method.name()))),
+            SourceMethod::CallTool => self.call_tool(invocation.params, &context).await,
+            SourceMethod::ReadResource => self.read_resource(&invocation.params, &context).await,
+            SourceMethod::GetPrompt => self.get_prompt(&invocation.params),
+            SourceMethod::Complete => {
+                Ok(Raw::of(&json!({ "completion": { "values": [], "hasMore": false } })))
+            }
+            method => {
+                Err(Error::new(ErrorKind::MethodNotFound, format!("modules know no `{}`", method.name())))
+            }
         }
     }
 }
@@ -203,12 +207,12 @@ impl Source for Service {
         Some(Arc::clone(&self.listing))
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> SourceState {
         match &self.provider {
-            Some(provider) if !self.exchanger.knows(provider) => {
-                State::NeedsLogin { provider: Arc::clone(provider) }
+            Some(provider) if !self.credential_provider.knows(provider) => {
+                SourceState::NeedsLogin { provider: Arc::clone(provider) }
             }
-            _ => State::Running,
+            _ => SourceState::Running,
         }
     }
 
@@ -229,12 +233,13 @@ impl Source for Service {
     }
 
     fn shape(&self, tool: &str, arguments: Option<&Raw>, result: &Raw) -> Option<Value> {
-        let answer = Answer::read(result);
+        let answer = ToolOutput::read(result);
         if answer.failed {
             return None;
         }
-        let given = arguments.map(parse).and_then(|given| given.as_object().cloned()).unwrap_or_default();
-        let mut shaped = self.project(tool, given, &parse(&answer.value))?;
+        let arguments =
+            arguments.map(parse).and_then(|arguments| arguments.as_object().cloned()).unwrap_or_default();
+        let mut shaped = self.project(tool, arguments, &parse(&answer.value))?;
         match (&answer.next, &mut shaped) {
             (Some(next), Value::Object(members)) => {
                 members.insert("next_cursor".into(), Value::from(next.as_str()));
@@ -254,17 +259,17 @@ impl Source for Service {
     }
 }
 
-impl Tool {
+impl ServiceTool {
     /// Returns the scope of expressions: the arguments with defaults and without nulls.
-    fn scope(&self, given: Map<String, Value>) -> Result<Scope<'static>, Error> {
+    fn scope(&self, arguments: Map<String, Value>) -> Result<VariableScope<'static>, Error> {
         let mut members = Map::new();
         for (name, schema) in self.schema["properties"].as_object().into_iter().flatten() {
             if let Some(default) = schema.get("default") {
                 members.insert(name.clone(), default.clone());
             }
         }
-        members.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
-        let scope = Scope::of(members);
+        members.extend(arguments.into_iter().filter(|(_, value)| !value.is_null()));
+        let scope = VariableScope::of(members);
         if self.one_of.is_empty() {
             return Ok(scope);
         }
@@ -273,15 +278,15 @@ impl Tool {
             return Ok(scope);
         }
         let names = self.one_of.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        Err(Error::new(Kind::Validation, format!("exactly one of {names} must be given, not {count}")))
+        Err(Error::new(ErrorKind::Validation, format!("exactly one of {names} must be given, not {count}")))
     }
 
-    fn shaped(&self, value: &Value, arguments: &Scope<'_>) -> Result<Option<Value>, Error> {
-        let mut scope = Scope::within(arguments);
+    fn shaped(&self, value: &Value, arguments: &VariableScope<'_>) -> Result<Option<Value>, Error> {
+        let mut scope = VariableScope::within(arguments);
         let shapes = match &self.work {
-            Work::Compute { shapes, .. } => shapes,
-            Work::Choose(choices) => &choose(choices, arguments)?.shapes,
-            Work::Steps { steps, shapes, .. } => {
+            ToolExecution::Compute { shapes, .. } => shapes,
+            ToolExecution::Choose(choices) => &choose(choices, arguments)?.shapes,
+            ToolExecution::Steps { steps, shapes, .. } => {
                 for one in steps {
                     scope.set(&one.id, value.get(&one.id).cloned().unwrap_or_default());
                 }

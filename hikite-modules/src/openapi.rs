@@ -1,40 +1,40 @@
 //! Generates a draft module file from an OpenAPI description: a person chooses operations, the rest is guessed, marked
 //! as such, and reviewed by a person. Text in, text out; nothing is fetched.
 
-mod choice;
 mod list;
 mod name;
 mod operation;
+mod operation_filter;
 mod page;
 mod parameter;
 mod schema;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod text;
 mod tool;
-mod words;
 mod yaml;
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-pub use choice::Choice;
-pub use operation::Operation;
-use schema::Schemas;
-use tool::{Made, Ways};
-use words::{line, single};
+pub use operation::ApiOperation;
+pub use operation_filter::OperationFilter;
+use schema::SchemaResolver;
+use text::{line, single};
+use tool::{PaginationStyles, ToolDraft};
 
 /// Placeholder for a missing server URL.
 const NOWHERE: &str = "https://api.example.com";
 
 /// A parsed OpenAPI description.
 #[derive(Debug)]
-pub struct Description {
+pub struct ApiDescription {
     document: Value,
 }
 
-impl Description {
+impl ApiDescription {
     /// Parses JSON or YAML.
     pub fn read(text: &str) -> Result<Self, String> {
         let document: Value = match serde_json::from_str(text) {
@@ -70,24 +70,24 @@ impl Description {
     }
 
     /// Returns all operations in file order, each with the name of its tool.
-    pub fn operations(&self) -> Vec<Operation<'_>> {
+    pub fn operations(&self) -> Vec<ApiOperation<'_>> {
         operation::all(&self.document)
     }
 
     /// Generates a module file with a tool per operation.
-    pub fn module(&self, name: &str, chosen: &[&Operation<'_>]) -> String {
-        let schemas = Schemas::new(&self.document);
-        let mut ways = Ways::default();
-        let tools: Vec<Made> =
-            chosen.iter().map(|operation| tool::make(operation, schemas, &mut ways)).collect();
+    pub fn module(&self, name: &str, chosen: &[&ApiOperation<'_>]) -> String {
+        let schemas = SchemaResolver::new(&self.document);
+        let mut pagination_styles = PaginationStyles::default();
+        let tools: Vec<ToolDraft> =
+            chosen.iter().map(|operation| tool::make(operation, schemas, &mut pagination_styles)).collect();
         let shared = shared_headers(&tools);
         let mut text = self.head(name);
         if !shared.is_empty() {
             let _ = writeln!(text, "headers: {}", yaml::flow(&Value::Object(shared.clone())));
         }
-        if !ways.named().is_empty() {
+        if !pagination_styles.named().is_empty() {
             text.push_str("pages: # guessed\n");
-            for (way, page) in ways.named() {
+            for (way, page) in pagination_styles.named() {
                 let _ = writeln!(text, "  {way}: {}", yaml::flow(page));
             }
         }
@@ -166,7 +166,7 @@ impl Description {
 }
 
 /// Returns the headers that all tools send with the same value.
-fn shared_headers(tools: &[Made]) -> Map<String, Value> {
+fn shared_headers(tools: &[ToolDraft]) -> Map<String, Value> {
     let Some(first) = tools.first() else { return Map::new() };
     let everywhere =
         |(name, value): &(&String, &Value)| tools.iter().all(|made| made.fixed.get(*name) == Some(*value));

@@ -1,15 +1,15 @@
 //! Argument names that templates may use, from the schema of a tool.
 
 use hikite_core::json::{Object, Raw};
-use hikite_core::suggest;
+use hikite_core::suggestion;
 
-use crate::reference::Reference;
+use crate::reference::ArgumentReference;
 
 /// Schema keywords that may add properties.
 const COMPOSED: [&str; 6] = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if"];
 
 #[derive(Debug)]
-pub(crate) struct Parameters {
+pub(crate) struct ArgumentNames {
     properties: Object,
     /// Set if properties are defined elsewhere, so that any name is accepted.
     is_composed: bool,
@@ -17,7 +17,7 @@ pub(crate) struct Parameters {
     is_open: bool,
 }
 
-impl Parameters {
+impl ArgumentNames {
     pub(crate) fn read(schema: &Raw) -> Self {
         let schema = schema.object().unwrap_or_default();
         let properties = properties(&schema).unwrap_or_default();
@@ -36,12 +36,12 @@ impl Parameters {
     }
 
     /// Parses a reference, or returns what is wrong with it.
-    pub(crate) fn reference(&self, written: &str) -> Result<Reference, String> {
+    pub(crate) fn reference(&self, written: &str) -> Result<ArgumentReference, String> {
         if self.properties.get(written).is_some() {
-            return Ok(Reference::whole(written));
+            return Ok(ArgumentReference::whole(written));
         }
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
-        let reference = Reference::dotted(written).filter(|_| written.chars().all(is_name));
+        let reference = ArgumentReference::dotted(written).filter(|_| written.chars().all(is_name));
         let Some(reference) = reference else {
             return Err(
                 "what stands between `{` and `}` is not the name of a parameter; a literal brace is \
@@ -61,7 +61,7 @@ impl Parameters {
 }
 
 /// Checks the path below an argument against its schema, as far as it is known.
-fn below(schema: &Raw, reference: &Reference) -> Result<(), String> {
+fn below(schema: &Raw, reference: &ArgumentReference) -> Result<(), String> {
     let mut schema = schema.clone();
     for step in reference.further() {
         let Some(object) = schema.object().filter(|object| !is_composed(object)) else { return Ok(()) };
@@ -84,7 +84,7 @@ fn is_composed(schema: &Object) -> bool {
 
 fn unknown<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> String {
     let wrong = written.rsplit('.').next().unwrap_or(written);
-    match suggest::did_you_mean(wrong, known) {
+    match suggestion::did_you_mean(wrong, known) {
         Some(near) => format!("there is no parameter `{written}`; {near}"),
         None => format!("there is no parameter `{written}`"),
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: &str, written: &str, expected: Result<(), &str>) {
-        let parameters = Parameters::read(&Raw::parse(schema.to_owned()).expect("valid"));
+        let parameters = ArgumentNames::read(&Raw::parse(schema.to_owned()).expect("valid"));
         let found = parameters.reference(written).map(|_| ());
         assert_eq!(found, expected.map_err(ToOwned::to_owned), "{schema} {written}");
     }
@@ -114,7 +114,7 @@ mod tests {
         check(r#"{"additionalProperties":true}"#, "x", Err("there is no parameter `x`"));
         check(r##"{"$ref":"#/$defs/a"}"##, "x", Ok(()));
         for bad in ["", " user", "user }", "a..b", "user id", "query { x"] {
-            let parameters = Parameters::read(&Raw::parse(schema).expect("valid"));
+            let parameters = ArgumentNames::read(&Raw::parse(schema).expect("valid"));
             assert!(parameters.reference(bad).is_err(), "{bad}");
         }
     }

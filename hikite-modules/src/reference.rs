@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use hikite_core::json::{Object, Raw};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reference {
+pub(crate) struct ArgumentReference {
     written: Box<str>,
     first: Box<str>,
     further: Box<[Box<str>]>,
 }
 
-impl Reference {
+impl ArgumentReference {
     /// References a whole argument, whatever its name looks like.
     pub(crate) fn whole(name: &str) -> Self {
         Self { written: name.into(), first: name.into(), further: Box::default() }
@@ -75,7 +75,7 @@ mod tests {
         let arguments =
             Raw::parse(r#"{"a":{"b":[{"c":"d\u0065"}],"n":null},"x":1.0,"q":"\"","e":""}"#).expect("valid");
         let arguments = arguments.object().expect("an object");
-        let found = Reference::dotted(written).and_then(|reference| reference.find(&arguments));
+        let found = ArgumentReference::dotted(written).and_then(|reference| reference.find(&arguments));
         assert_eq!(found.as_ref().map(text).as_deref(), expected, "{written}");
     }
 

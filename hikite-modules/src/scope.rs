@@ -3,19 +3,19 @@
 use serde_json::{Map, Value};
 
 #[derive(Debug, Default)]
-pub(crate) struct Scope<'a> {
-    outer: Option<&'a Scope<'a>>,
+pub(crate) struct VariableScope<'a> {
+    outer: Option<&'a VariableScope<'a>>,
     own: Vec<(Box<str>, Value)>,
 }
 
-impl Scope<'_> {
+impl VariableScope<'_> {
     /// Creates a scope without an outer one.
     pub(crate) fn of(members: Map<String, Value>) -> Self {
         Self { outer: None, own: members.into_iter().map(|(name, value)| (name.into(), value)).collect() }
     }
 
-    pub(crate) fn within<'a>(outer: &'a Scope<'a>) -> Scope<'a> {
-        Scope { outer: Some(outer), own: Vec::new() }
+    pub(crate) fn within<'a>(outer: &'a VariableScope<'a>) -> VariableScope<'a> {
+        VariableScope { outer: Some(outer), own: Vec::new() }
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Value) {

@@ -1,29 +1,29 @@
 //! Text with references, parsed once. `{{` and `}}` are literal braces.
 
-use hikite_core::fault::TOLD_MAX;
 use hikite_core::json::Object;
+use hikite_core::violation::REPORTED_MAX;
 
-use crate::reference::{Reference, text};
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Piece>);
+use crate::reference::{ArgumentReference, text};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) struct TextTemplate(Vec<TemplatePiece>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TemplatePiece {
     Text(Box<str>),
-    Value(Reference),
+    Value(ArgumentReference),
 }
 
-impl Template {
+impl TextTemplate {
     /// Parses a template. `reference` parses the text between braces. Returns all errors.
     pub(crate) fn parse(
         written: &str,
-        reference: &mut dyn FnMut(&str) -> Result<Reference, String>,
+        reference: &mut dyn FnMut(&str) -> Result<ArgumentReference, String>,
     ) -> Result<Self, Vec<String>> {
         let (mut pieces, mut literal, mut faults) = (Vec::new(), String::new(), Vec::new());
         let mut rest = written;
         while let Some(at) = rest.find(['{', '}']) {
-            if faults.len() == TOLD_MAX {
+            if faults.len() == REPORTED_MAX {
                 return Err(faults);
             }
             let (before, found) = rest.split_at(at);
@@ -45,27 +45,27 @@ impl Template {
                 continue;
             };
             if !literal.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut literal).into()));
+                pieces.push(TemplatePiece::Text(std::mem::take(&mut literal).into()));
             }
             match reference(name) {
-                Ok(reference) => pieces.push(Piece::Value(reference)),
+                Ok(reference) => pieces.push(TemplatePiece::Value(reference)),
                 Err(fault) => faults.push(fault),
             }
             rest = after;
         }
         literal.push_str(rest);
         if !literal.is_empty() {
-            pieces.push(Piece::Text(literal.into()));
+            pieces.push(TemplatePiece::Text(literal.into()));
         }
         if faults.is_empty() { Ok(Self(pieces)) } else { Err(faults) }
     }
 
     /// Creates a template without references.
     pub(crate) fn fixed(text: &str) -> Self {
-        Self(vec![Piece::Text(text.into())])
+        Self(vec![TemplatePiece::Text(text.into())])
     }
 
-    pub(crate) fn pieces(&self) -> &[Piece] {
+    pub(crate) fn pieces(&self) -> &[TemplatePiece] {
         &self.0
     }
 
@@ -73,28 +73,28 @@ impl Template {
     pub(crate) fn as_fixed(&self) -> Option<&str> {
         match self.0.as_slice() {
             [] => Some(""),
-            [Piece::Text(text)] => Some(text),
+            [TemplatePiece::Text(text)] => Some(text),
             _ => None,
         }
     }
 
     /// Returns the reference if there is nothing else.
-    pub(crate) fn as_sole(&self) -> Option<&Reference> {
+    pub(crate) fn as_single_reference(&self) -> Option<&ArgumentReference> {
         match self.0.as_slice() {
-            [Piece::Value(reference)] => Some(reference),
+            [TemplatePiece::Value(reference)] => Some(reference),
             _ => None,
         }
     }
 
     /// Rewrites the literal texts.
-    pub(crate) fn with_texts(self, write: impl Fn(&str, &mut String)) -> Self {
+    pub(crate) fn map_texts(self, write: impl Fn(&str, &mut String)) -> Self {
         let pieces = self.0.into_iter().map(|piece| match piece {
-            Piece::Text(text) => {
+            TemplatePiece::Text(text) => {
                 let mut out = String::with_capacity(text.len());
                 write(&text, &mut out);
-                Piece::Text(out.into())
+                TemplatePiece::Text(out.into())
             }
-            value @ Piece::Value(_) => value,
+            value @ TemplatePiece::Value(_) => value,
         });
         Self(pieces.collect())
     }
@@ -108,8 +108,8 @@ impl Template {
     ) -> bool {
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Value(reference) => match reference.find(arguments) {
+                TemplatePiece::Text(text) => out.push_str(text),
+                TemplatePiece::Value(reference) => match reference.find(arguments) {
                     Some(value) => write(&text(&value), out),
                     None => return false,
                 },
@@ -123,8 +123,10 @@ impl Template {
 mod tests {
     use super::*;
 
-    fn parse(written: &str) -> Result<Template, Vec<String>> {
-        Template::parse(written, &mut |name| Reference::dotted(name).ok_or_else(|| format!("bad `{name}`")))
+    fn parse(written: &str) -> Result<TextTemplate, Vec<String>> {
+        TextTemplate::parse(written, &mut |name| {
+            ArgumentReference::dotted(name).ok_or_else(|| format!("bad `{name}`"))
+        })
     }
 
     #[track_caller]

@@ -4,48 +4,53 @@
 use std::collections::HashMap;
 
 use hikite_core::json::Raw;
-use hikite_core::search::provider::{Available, Chosen, Request, SearchProvider, Trouble};
+use hikite_core::search::provider::{
+    AvailableTool, ProviderFailure, ProviderRequest, RankedTool, SearchProvider,
+};
 use hikite_core::source::BoxFuture;
-use hikite_egress::Client;
+use hikite_egress::EgressClient;
 use serde::{Deserialize, Serialize};
 
-use crate::post::{BadPlace, Place, Post};
+use crate::endpoint::{EndpointClient, InvalidEndpoint, SearchEndpoint};
 
 #[derive(Debug)]
-pub struct Cloud(Post);
+pub struct CloudSearchClient(EndpointClient);
 
 /// Maximum length of a hit's explanation, in characters.
-const EXPLANATION_CHARS: usize = 500;
+const EXPLANATION_CHARS_MAX: usize = 500;
 
-impl Cloud {
-    pub fn new(client: Client, place: &Place) -> Result<Self, BadPlace> {
-        Post::new(client, place, "the cloud").map(Self)
+impl CloudSearchClient {
+    pub fn new(client: EgressClient, endpoint: &SearchEndpoint) -> Result<Self, InvalidEndpoint> {
+        EndpointClient::new(client, endpoint, "the cloud").map(Self)
     }
 }
 
-impl SearchProvider for Cloud {
-    fn search<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Chosen>, Trouble>> {
+impl SearchProvider for CloudSearchClient {
+    fn search<'a>(
+        &'a self,
+        request: ProviderRequest<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RankedTool>, ProviderFailure>> {
         Box::pin(async move {
-            let body = Question::of(&request);
-            let body = serde_json::to_vec(&body).map_err(|_| Trouble::Unreadable)?;
-            self.0.ask(body, |answer| read(&answer, request.tools, request.limit)).await
+            let body = CloudSearchRequest::of(&request);
+            let body = serde_json::to_vec(&body).map_err(|_| ProviderFailure::Unreadable)?;
+            self.0.post_json(body, |response| read(&response, request.tools, request.limit)).await
         })
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Question<'a> {
+struct CloudSearchRequest<'a> {
     query: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<&'a str>,
-    tools: Vec<Sent<'a>>,
+    tools: Vec<CloudDocument<'a>>,
     max_results: usize,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Sent<'a> {
+struct CloudDocument<'a> {
     tool_key: String,
     tool_name: &'a str,
     server_name: &'a str,
@@ -53,9 +58,9 @@ struct Sent<'a> {
     description: &'a str,
 }
 
-impl<'a> Question<'a> {
-    fn of(request: &Request<'a>) -> Self {
-        let tools = request.tools.iter().map(|tool| Sent {
+impl<'a> CloudSearchRequest<'a> {
+    fn of(request: &ProviderRequest<'a>) -> Self {
+        let tools = request.tools.iter().map(|tool| CloudDocument {
             tool_key: tool.key.to_string(),
             tool_name: &tool.name,
             server_name: &tool.module,
@@ -71,30 +76,30 @@ impl<'a> Question<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    results: Vec<Found>,
+struct CloudSearchResponse {
+    results: Vec<CloudHit>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Found {
+struct CloudHit {
     tool_key: String,
     relevance: f64,
     explanation: Option<String>,
 }
 
 /// Parses the response. Hits for unknown tools and repeated hits are dropped; a response with no other hits is invalid.
-fn read(answer: &Raw, tools: &[Available], limit: usize) -> Option<Vec<Chosen>> {
-    let answer: Answer = answer.decode().ok()?;
-    let mut sent: HashMap<String, &Available> =
+fn read(response: &Raw, tools: &[AvailableTool], limit: usize) -> Option<Vec<RankedTool>> {
+    let response: CloudSearchResponse = response.decode().ok()?;
+    let mut sent: HashMap<String, &AvailableTool> =
         tools.iter().map(|tool| (tool.key.to_string(), tool)).collect();
-    let named = !answer.results.is_empty();
-    let known = answer.results.into_iter().filter_map(|found| {
+    let named = !response.results.is_empty();
+    let known = response.results.into_iter().filter_map(|found| {
         let tool = sent.remove(&found.tool_key)?;
-        let explanation = found.explanation.map(|text| text.chars().take(EXPLANATION_CHARS).collect());
-        Some(Chosen { key: tool.key.clone(), relevance: found.relevance.clamp(0.0, 1.0), explanation })
+        let explanation = found.explanation.map(|text| text.chars().take(EXPLANATION_CHARS_MAX).collect());
+        Some(RankedTool { key: tool.key.clone(), relevance: found.relevance.clamp(0.0, 1.0), explanation })
     });
-    let mut chosen: Vec<Chosen> = known.collect();
+    let mut chosen: Vec<RankedTool> = known.collect();
     chosen.sort_by(|a, b| b.relevance.total_cmp(&a.relevance));
     chosen.truncate(limit);
     (!named || !chosen.is_empty()).then_some(chosen)

@@ -2,62 +2,62 @@
 
 use hikite_core::json::Raw;
 use hikite_core::search::encoder::Vector;
-use hikite_core::search::provider::{Embedder, Trouble};
+use hikite_core::search::provider::{Embedder, ProviderFailure};
 use hikite_core::source::BoxFuture;
-use hikite_egress::Client;
+use hikite_egress::EgressClient;
 use serde::{Deserialize, Serialize};
 
-use crate::post::{BadPlace, Place, Post};
+use crate::endpoint::{EndpointClient, InvalidEndpoint, SearchEndpoint};
 
 #[derive(Debug)]
-pub struct Embedding {
-    post: Post,
-    wanted: String,
+pub struct EmbeddingClient {
+    endpoint: EndpointClient,
+    requested_model: String,
     dimensions: Option<usize>,
     /// Model name, including everything that changes its vectors.
     model: String,
 }
 
 /// Maximum dimension, above that of any model.
-const DIMENSIONS: usize = 8192;
+const DIMENSIONS_MAX: usize = 8192;
 
-impl Embedding {
+impl EmbeddingClient {
     pub fn new(
-        client: Client,
-        place: &Place,
+        client: EgressClient,
+        place: &SearchEndpoint,
         model: &str,
         dimensions: Option<usize>,
-    ) -> Result<Self, BadPlace> {
-        let post = Post::new(client, place, "the embedding model")?;
+    ) -> Result<Self, InvalidEndpoint> {
+        let endpoint = EndpointClient::new(client, place, "the embedding model")?;
         let named = match dimensions {
             Some(dimensions) => format!("remote:{model}:{dimensions}"),
             None => format!("remote:{model}"),
         };
-        Ok(Self { post, wanted: model.to_owned(), dimensions, model: named })
+        Ok(Self { endpoint, requested_model: model.to_owned(), dimensions, model: named })
     }
 }
 
-impl Embedder for Embedding {
+impl Embedder for EmbeddingClient {
     fn model(&self) -> &str {
         &self.model
     }
 
-    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, Trouble>> {
+    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, ProviderFailure>> {
         Box::pin(async move {
-            let question = Question {
-                model: &self.wanted,
+            let request = EmbeddingRequest {
+                model: &self.requested_model,
                 input: texts,
                 encoding_format: "float",
                 dimensions: self.dimensions,
             };
-            let body = serde_json::to_vec(&question).map_err(|_| Trouble::Unreadable)?;
-            self.post.ask(body, |answer| read(&answer, texts.len())).await
+            let body = serde_json::to_vec(&request).map_err(|_| ProviderFailure::Unreadable)?;
+            self.endpoint.post_json(body, |response| read(&response, texts.len())).await
         })
     }
 }
 
 #[derive(Serialize)]
-struct Question<'a> {
+struct EmbeddingRequest<'a> {
     model: &'a str,
     input: &'a [String],
     encoding_format: &'a str,
@@ -66,24 +66,24 @@ struct Question<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Embedded>,
+struct EmbeddingResponse {
+    data: Vec<EmbeddingItem>,
 }
 
 #[derive(Deserialize)]
-struct Embedded {
+struct EmbeddingItem {
     index: usize,
     embedding: Vec<f32>,
 }
 
 /// Parses the response: one vector per text, all of one dimension, in the order of the texts.
-fn read(answer: &Raw, texts: usize) -> Option<Vec<Vector>> {
-    let answer: Answer = answer.decode().ok()?;
+fn read(response: &Raw, texts: usize) -> Option<Vec<Vector>> {
+    let response: EmbeddingResponse = response.decode().ok()?;
     let mut vectors: Vec<Option<Vector>> = vec![None; texts];
-    let length = answer.data.first()?.embedding.len();
-    for embedded in answer.data {
+    let length = response.data.first()?.embedding.len();
+    for embedded in response.data {
         let numbers = &embedded.embedding;
-        let is_right = numbers.len() == length && (1..=DIMENSIONS).contains(&length);
+        let is_right = numbers.len() == length && (1..=DIMENSIONS_MAX).contains(&length);
         if !is_right || numbers.iter().any(|number| !number.is_finite()) {
             return None;
         }

@@ -3,13 +3,13 @@
 
 mod cloud;
 mod embedding;
-mod post;
+mod endpoint;
 mod rerank;
 
 #[cfg(test)]
 mod tests;
 
-pub use cloud::Cloud;
-pub use embedding::Embedding;
-pub use post::{BadPlace, Place};
-pub use rerank::Rerank;
+pub use cloud::CloudSearchClient;
+pub use embedding::EmbeddingClient;
+pub use endpoint::{InvalidEndpoint, SearchEndpoint};
+pub use rerank::RerankClient;

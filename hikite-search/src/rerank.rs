@@ -1,41 +1,44 @@
 //! Reranking client for a `/rerank` endpoint, in the format shared by Jina, Cohere and most open-model servers.
 
 use hikite_core::json::Raw;
-use hikite_core::search::provider::{Reranker, Trouble};
+use hikite_core::search::provider::{ProviderFailure, Reranker};
 use hikite_core::source::BoxFuture;
-use hikite_egress::Client;
+use hikite_egress::EgressClient;
 use serde::{Deserialize, Serialize};
 
-use crate::post::{BadPlace, Place, Post};
+use crate::endpoint::{EndpointClient, InvalidEndpoint, SearchEndpoint};
 
 #[derive(Debug)]
-pub struct Rerank {
-    post: Post,
+pub struct RerankClient {
+    endpoint: EndpointClient,
     model: String,
 }
 
-impl Rerank {
-    pub fn new(client: Client, place: &Place, model: &str) -> Result<Self, BadPlace> {
-        Ok(Self { post: Post::new(client, place, "the reranking model")?, model: model.to_owned() })
+impl RerankClient {
+    pub fn new(client: EgressClient, place: &SearchEndpoint, model: &str) -> Result<Self, InvalidEndpoint> {
+        Ok(Self {
+            endpoint: EndpointClient::new(client, place, "the reranking model")?,
+            model: model.to_owned(),
+        })
     }
 }
 
-impl Reranker for Rerank {
+impl Reranker for RerankClient {
     fn rerank<'a>(
         &'a self,
         query: &'a str,
         documents: &'a [String],
-    ) -> BoxFuture<'a, Result<Vec<(usize, f64)>, Trouble>> {
+    ) -> BoxFuture<'a, Result<Vec<(usize, f64)>, ProviderFailure>> {
         Box::pin(async move {
-            let question = Question { model: &self.model, query, documents, top_n: documents.len() };
-            let body = serde_json::to_vec(&question).map_err(|_| Trouble::Unreadable)?;
-            self.post.ask(body, |answer| read(&answer, documents.len())).await
+            let request = RerankRequest { model: &self.model, query, documents, top_n: documents.len() };
+            let body = serde_json::to_vec(&request).map_err(|_| ProviderFailure::Unreadable)?;
+            self.endpoint.post_json(body, |response| read(&response, documents.len())).await
         })
     }
 }
 
 #[derive(Serialize)]
-struct Question<'a> {
+struct RerankRequest<'a> {
     model: &'a str,
     query: &'a str,
     documents: &'a [String],
@@ -43,22 +46,22 @@ struct Question<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    results: Vec<Ranked>,
+struct RerankResponse {
+    results: Vec<RerankItem>,
 }
 
 #[derive(Deserialize)]
-struct Ranked {
+struct RerankItem {
     index: usize,
     relevance_score: f64,
 }
 
 /// Parses the response: indexes of documents with their scores, each at most once, best first.
-fn read(answer: &Raw, documents: usize) -> Option<Vec<(usize, f64)>> {
-    let answer: Answer = answer.decode().ok()?;
+fn read(response: &Raw, documents: usize) -> Option<Vec<(usize, f64)>> {
+    let response: RerankResponse = response.decode().ok()?;
     let mut seen = vec![false; documents];
-    let mut ranked = Vec::with_capacity(answer.results.len());
-    for result in answer.results {
+    let mut ranked = Vec::with_capacity(response.results.len());
+    for result in response.results {
         let place = seen.get_mut(result.index).filter(|seen| !**seen)?;
         *place = true;
         ranked.push((result.index, result.relevance_score.clamp(0.0, 1.0)));

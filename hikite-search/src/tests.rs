@@ -5,22 +5,22 @@ use std::time::Duration;
 use hikite_core::key::ToolKey;
 use hikite_core::search::encoder::Vector;
 use hikite_core::search::provider::{
-    Available, Chosen, Embedder, Request, Reranker, SearchProvider, Trouble,
+    AvailableTool, Embedder, ProviderFailure, ProviderRequest, RankedTool, Reranker, SearchProvider,
 };
 use hikite_core::secret::Secret;
-use hikite_egress::Client;
-use hikite_testkit::api::{Answer, Api};
+use hikite_egress::EgressClient;
+use hikite_testkit::api::{MockApi, MockResponse};
 use serde_json::{Value, json};
 
-use crate::{Cloud, Embedding, Place, Rerank};
+use crate::{CloudSearchClient, EmbeddingClient, RerankClient, SearchEndpoint};
 
-fn place(api: &Api, timeout_ms: u64) -> Place {
+fn endpoint(api: &MockApi, timeout_ms: u64) -> SearchEndpoint {
     let token = Some(Secret::hidden("s3cret"));
-    Place { url: Secret::hidden(api.url("/x")), token, timeout: Duration::from_millis(timeout_ms) }
+    SearchEndpoint { url: Secret::hidden(api.url("/x")), token, timeout: Duration::from_millis(timeout_ms) }
 }
 
-fn tools() -> Vec<Available> {
-    let tool = |name: &str| Available {
+fn tools() -> Vec<AvailableTool> {
+    let tool = |name: &str| AvailableTool {
         key: ToolKey::new("m", name),
         name: name.into(),
         module: "m".into(),
@@ -30,30 +30,31 @@ fn tools() -> Vec<Available> {
 }
 
 /// Returns the cloud search client's hits for a given response.
-async fn cloud(answer: Answer) -> Result<Vec<Chosen>, Trouble> {
-    let api = Api::start().await;
+async fn cloud(answer: MockResponse) -> Result<Vec<RankedTool>, ProviderFailure> {
+    let api = MockApi::start().await;
     api.answer("/x", answer);
-    let cloud = Cloud::new(Client::new(), &place(&api, 300)).expect("a place");
+    let cloud = CloudSearchClient::new(EgressClient::new(), &endpoint(&api, 300)).expect("a place");
     let (queries, tools) = (["find".to_owned()], tools());
-    cloud.search(Request { queries: &queries, context: None, tools: &tools, limit: 5 }).await
+    cloud.search(ProviderRequest { queries: &queries, context: None, tools: &tools, limit: 5 }).await
 }
 
-fn found(results: &Value) -> Answer {
-    Answer::json(&json!({ "results": results }))
+fn found(results: &Value) -> MockResponse {
+    MockResponse::json(&json!({ "results": results }))
 }
 
 #[tokio::test]
 async fn the_cloud_is_sent_the_question_and_the_tools_in_the_agreed_form() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.answer(
         "/x",
         found(&json!([{ "toolKey": "m:b", "relevance": 0.9, "explanation": "why", "more": 1 }])),
     );
-    let cloud = Cloud::new(Client::new(), &place(&api, 5000)).expect("a place");
+    let cloud = CloudSearchClient::new(EgressClient::new(), &endpoint(&api, 5000)).expect("a place");
     let (queries, tools) = (["one".to_owned(), "two".to_owned()], tools());
-    let request = Request { queries: &queries, context: Some("around"), tools: &tools, limit: 3 };
+    let request = ProviderRequest { queries: &queries, context: Some("around"), tools: &tools, limit: 3 };
     let chosen = cloud.search(request).await.expect("an answer");
-    let expected = Chosen { key: ToolKey::new("m", "b"), relevance: 0.9, explanation: Some("why".into()) };
+    let expected =
+        RankedTool { key: ToolKey::new("m", "b"), relevance: 0.9, explanation: Some("why".into()) };
     assert_eq!(chosen, [expected]);
     let seen = api.last();
     assert_eq!((seen.method.as_str(), seen.header("authorization")), ("POST", Some("Bearer s3cret")));
@@ -69,27 +70,30 @@ async fn the_cloud_is_sent_the_question_and_the_tools_in_the_agreed_form() {
 async fn whatever_the_cloud_does_wrong_is_a_trouble() {
     let slow = found(&json!([])).delay(Duration::from_secs(30));
     for (answer, trouble) in [
-        (slow, Trouble::Timeout),
-        (Answer::status(500), Trouble::Failed),
-        (Answer::status(401), Trouble::Refused),
-        (Answer::status(302).header("location", "http://127.0.0.1:1/"), Trouble::Failed),
-        (Answer::cut(), Trouble::Unreachable),
-        (Answer::text("{\"results\": [").cut_after(5), Trouble::Unreachable),
-        (Answer::text("<html>"), Trouble::Unreadable),
-        (Answer::json(&json!([])), Trouble::Unreadable),
-        (Answer::json(&json!({ "results": 3 })), Trouble::Unreadable),
-        (found(&json!([{ "toolKey": "m:a" }])), Trouble::Unreadable),
-        (found(&json!([{ "toolKey": "m:a", "relevance": "high" }])), Trouble::Unreadable),
-        (found(&json!([{ "toolKey": "other:x", "relevance": 1 }])), Trouble::Unreadable),
+        (slow, ProviderFailure::Timeout),
+        (MockResponse::status(500), ProviderFailure::Failed),
+        (MockResponse::status(401), ProviderFailure::Refused),
+        (MockResponse::status(302).header("location", "http://127.0.0.1:1/"), ProviderFailure::Failed),
+        (MockResponse::cut(), ProviderFailure::Unreachable),
+        (MockResponse::text("{\"results\": [").cut_after(5), ProviderFailure::Unreachable),
+        (MockResponse::text("<html>"), ProviderFailure::Unreadable),
+        (MockResponse::json(&json!([])), ProviderFailure::Unreadable),
+        (MockResponse::json(&json!({ "results": 3 })), ProviderFailure::Unreadable),
+        (found(&json!([{ "toolKey": "m:a" }])), ProviderFailure::Unreadable),
+        (found(&json!([{ "toolKey": "m:a", "relevance": "high" }])), ProviderFailure::Unreadable),
+        (found(&json!([{ "toolKey": "other:x", "relevance": 1 }])), ProviderFailure::Unreadable),
     ] {
         let shown = format!("{answer:?}");
         assert_eq!(cloud(answer).await, Err(trouble), "{shown}");
     }
-    let gone =
-        Place { url: Secret::hidden("http://127.0.0.1:1/x"), token: None, timeout: Duration::from_secs(5) };
-    let cloud = Cloud::new(Client::new(), &gone).expect("a place");
-    let request = Request { queries: &[], context: None, tools: &[], limit: 1 };
-    assert_eq!(cloud.search(request).await, Err(Trouble::Unreachable));
+    let gone = SearchEndpoint {
+        url: Secret::hidden("http://127.0.0.1:1/x"),
+        token: None,
+        timeout: Duration::from_secs(5),
+    };
+    let cloud = CloudSearchClient::new(EgressClient::new(), &gone).expect("a place");
+    let request = ProviderRequest { queries: &[], context: None, tools: &[], limit: 1 };
+    assert_eq!(cloud.search(request).await, Err(ProviderFailure::Unreachable));
 }
 
 #[tokio::test]
@@ -108,11 +112,12 @@ async fn unknown_tools_are_dropped_and_the_rest_is_put_in_order() {
 
 #[tokio::test]
 async fn vectors_come_in_the_order_of_their_texts_or_not_at_all() {
-    let api = Api::start().await;
-    let embedding = Embedding::new(Client::new(), &place(&api, 2000), "m", Some(2)).expect("a place");
+    let api = MockApi::start().await;
+    let embedding =
+        EmbeddingClient::new(EgressClient::new(), &endpoint(&api, 2000), "m", Some(2)).expect("a place");
     assert_eq!(embedding.model(), "remote:m:2");
     let texts = ["one".to_owned(), "two".to_owned()];
-    let data = |data: Value| api.answer("/x", Answer::json(&json!({ "data": data })));
+    let data = |data: Value| api.answer("/x", MockResponse::json(&json!({ "data": data })));
     data(json!([{ "index": 1, "embedding": [0.0, 2.0] }, { "index": 0, "embedding": [1.0, 0.0] }]));
     let vectors = embedding.embed(&texts).await.expect("vectors");
     assert_eq!(vectors, [Vector::of(&[1.0, 0.0]), Vector::of(&[0.0, 1.0])]);
@@ -126,16 +131,16 @@ async fn vectors_come_in_the_order_of_their_texts_or_not_at_all() {
         json!("none"),
     ] {
         data(wrong.clone());
-        assert_eq!(embedding.embed(&texts).await, Err(Trouble::Unreadable), "{wrong}");
+        assert_eq!(embedding.embed(&texts).await, Err(ProviderFailure::Unreadable), "{wrong}");
     }
 }
 
 #[tokio::test]
 async fn an_order_names_each_document_once() {
-    let api = Api::start().await;
-    let rerank = Rerank::new(Client::new(), &place(&api, 2000), "m").expect("a place");
+    let api = MockApi::start().await;
+    let rerank = RerankClient::new(EgressClient::new(), &endpoint(&api, 2000), "m").expect("a place");
     let documents = ["a".to_owned(), "b".to_owned()];
-    let results = |results: Value| api.answer("/x", Answer::json(&json!({ "results": results })));
+    let results = |results: Value| api.answer("/x", MockResponse::json(&json!({ "results": results })));
     results(json!([{ "index": 0, "relevance_score": 0.1 }, { "index": 1, "relevance_score": 0.8 }]));
     assert_eq!(rerank.rerank("q", &documents).await, Ok(vec![(1, 0.8), (0, 0.1)]));
     for wrong in [
@@ -145,6 +150,6 @@ async fn an_order_names_each_document_once() {
         json!([{ "index": 0 }]),
     ] {
         results(wrong.clone());
-        assert_eq!(rerank.rerank("q", &documents).await, Err(Trouble::Unreadable), "{wrong}");
+        assert_eq!(rerank.rerank("q", &documents).await, Err(ProviderFailure::Unreadable), "{wrong}");
     }
 }

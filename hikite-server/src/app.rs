@@ -11,68 +11,70 @@ use hikite_core::pattern::Pattern;
 use hikite_core::rate::Rate;
 use hikite_core::secret::Secret;
 use hikite_core::share::Allowance;
-use hikite_egress::Client;
-use hikite_gateway::share::Usage;
+use hikite_egress::EgressClient;
+use hikite_gateway::share::SlotUsage;
 use hikite_gateway::trace::Tracer;
-use hikite_gateway::{Gateway, Nodes, Parking, Surfaces};
+use hikite_gateway::{Gateway, Nodes, Surfaces, SuspendedCalls};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::auth::Auth;
-use crate::brake::Brake;
 use crate::bucket::Buckets;
 use crate::connection::Connections;
-use crate::mcp::{Back, Bounds, Channels, Lanes, OpenStreams, Sessions};
-use crate::node::Neighbours;
-use crate::oauth::{Oauth, Tries};
+use crate::login_throttle::LoginThrottle;
+use crate::mcp::{
+    Channels, JournalBounds, OpenStreams, SessionTable, StatelessBackchannel, StatelessSessions,
+};
+use crate::node::Peers;
+use crate::oauth::{AttemptLimits, OauthSettings};
 use crate::origin::Origins;
-use crate::proxy::Proxies;
-use crate::tls::Tls;
+use crate::proxy::TrustedProxies;
+use crate::tls::ServerTls;
 
 pub struct App {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) limits: Arc<Limits>,
-    pub(crate) settings: ArcSwap<Settings>,
-    pub(crate) sessions: Sessions,
+    pub(crate) settings: ArcSwap<ServerSettings>,
+    pub(crate) sessions: SessionTable,
     pub(crate) channels: Channels,
     /// Suspended calls and pooled sessions of stateless clients.
-    pub(crate) parking: Arc<Parking<Arc<Back>>>,
-    pub(crate) lanes: Lanes,
+    pub(crate) suspended_calls: Arc<SuspendedCalls<Arc<StatelessBackchannel>>>,
+    pub(crate) stateless_sessions: StatelessSessions,
     pub(crate) streams: OpenStreams,
     pub(crate) connections: Connections,
     /// Request rate per subject.
     pub(crate) buckets: Buckets<Arc<str>>,
     /// Failed authentications per address.
-    pub(crate) brake: Brake,
+    pub(crate) login_throttle: LoginThrottle,
     /// Rate limits of the OAuth endpoints.
-    pub(crate) tries: Tries,
+    pub(crate) attempt_limits: AttemptLimits,
     pub(crate) tasks: TaskTracker,
     /// Cancelled on shutdown: no new work starts and open streams end.
     pub(crate) stopping: CancellationToken,
     /// Cancelled before `stopping`, so that load balancers stop sending requests here.
     leaving: CancellationToken,
     /// The other nodes of the cluster, if there is one.
-    neighbours: OnceLock<Neighbours>,
+    peers: OnceLock<Peers>,
     pub(crate) started: Instant,
     next_session: AtomicU64,
     open_sessions: AtomicU32,
     /// Bytes of ended streams that are retained for resumption.
-    pub(crate) kept_bytes: AtomicUsize,
+    pub(crate) retained_bytes: AtomicUsize,
 }
 
 /// The settings that a config reload may change.
 #[derive(Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     pub auth: Auth,
     /// OAuth for users and their clients; `None` disables all of its routes.
-    pub oauth: Option<Arc<Oauth>>,
+    pub oauth: Option<Arc<OauthSettings>>,
     pub origins: Origins,
     /// The proxies whose forwarding headers are trusted.
-    pub proxies: Proxies,
+    pub proxies: TrustedProxies,
     /// The server certificate; `None` serves plaintext HTTP.
-    pub tls: Option<Tls>,
+    pub tls: Option<ServerTls>,
     /// The surfaces of a client that does not choose any.
     pub surfaces: Surfaces,
     /// Client names that accept no tool names over 64 characters.
@@ -85,9 +87,9 @@ pub struct Settings {
     pub document: Option<Value>,
 }
 
-impl Settings {
+impl ServerSettings {
     /// Returns the surfaces for a client with this `clientInfo`.
-    pub(crate) fn fitting(&self, surfaces: Surfaces, client: Option<&Object>) -> Surfaces {
+    pub(crate) fn surfaces_for(&self, surfaces: Surfaces, client: Option<&Object>) -> Surfaces {
         if self.short_names.is_empty() {
             return surfaces;
         }
@@ -106,23 +108,23 @@ impl App {
     pub fn new(
         gateway: Arc<Gateway>,
         limits: Arc<Limits>,
-        settings: Settings,
+        settings: ServerSettings,
         stopping: CancellationToken,
     ) -> Arc<Self> {
         let app = Arc::new(Self {
-            parking: Parking::new(
+            suspended_calls: SuspendedCalls::new(
                 gateway.seal().clone(),
                 gateway.process().clone(),
                 Allowance::of(limits.parked_calls, limits.caller_share),
                 limits.question_timeout,
             ),
-            lanes: Lanes::new(&limits),
+            stateless_sessions: StatelessSessions::new(&limits),
             streams: OpenStreams::new(&limits),
             connections: Connections::new(&limits),
             buckets: Buckets::default(),
-            brake: Brake::default(),
-            tries: Tries::default(),
-            sessions: Sessions::new(&limits, gateway.seal().clone()),
+            login_throttle: LoginThrottle::default(),
+            attempt_limits: AttemptLimits::default(),
+            sessions: SessionTable::new(&limits, gateway.seal().clone()),
             channels: Channels::default(),
             gateway,
             limits,
@@ -130,14 +132,14 @@ impl App {
             tasks: TaskTracker::new(),
             stopping,
             leaving: CancellationToken::new(),
-            neighbours: OnceLock::new(),
+            peers: OnceLock::new(),
             started: Instant::now(),
             next_session: AtomicU64::new(1),
             open_sessions: AtomicU32::new(0),
-            kept_bytes: AtomicUsize::new(0),
+            retained_bytes: AtomicUsize::new(0),
         });
-        let parking = Arc::clone(&app.parking);
-        let expiry = async move { parking.expire().await };
+        let suspended_calls = Arc::clone(&app.suspended_calls);
+        let expiry = async move { suspended_calls.expire().await };
         app.tasks.spawn(app.stopping.clone().run_until_cancelled_owned(expiry));
         app
     }
@@ -148,19 +150,19 @@ impl App {
     }
 
     /// Joins a cluster of nodes that authenticate each other with `key`.
-    pub fn join(self: &Arc<Self>, nodes: Arc<Nodes>, key: [u8; 32], client: Client) {
+    pub fn join(self: &Arc<Self>, nodes: Arc<Nodes>, key: [u8; 32], client: EgressClient) {
         let app = Arc::downgrade(self);
-        nodes.when_lost(move || {
+        nodes.on_lost(move || {
             if let Some(app) = app.upgrade() {
                 app.sessions.clear();
             }
         });
         self.tasks.spawn(Arc::clone(&nodes).run(self.stopping.clone()));
-        let _ = self.neighbours.set(Neighbours::new(nodes, key, client));
+        let _ = self.peers.set(Peers::new(nodes, key, client));
     }
 
-    pub(crate) fn neighbours(&self) -> Option<&Neighbours> {
-        self.neighbours.get()
+    pub(crate) fn peers(&self) -> Option<&Peers> {
+        self.peers.get()
     }
 
     /// Prepares for shutdown: reports "not ready" long enough for load balancers to notice, then lets the other nodes
@@ -168,8 +170,8 @@ impl App {
     pub async fn leave(&self) {
         self.leaving.cancel();
         tokio::time::sleep(self.limits.leave).await;
-        if let Some(neighbours) = self.neighbours() {
-            neighbours.nodes.leave().await;
+        if let Some(peers) = self.peers() {
+            peers.nodes.leave().await;
         }
     }
 
@@ -177,40 +179,40 @@ impl App {
         self.leaving.is_cancelled() || self.stopping.is_cancelled()
     }
 
-    pub fn configure(&self, settings: Settings) {
+    pub fn configure(&self, settings: ServerSettings) {
         self.settings.store(Arc::new(settings));
     }
 
     /// Ends all sessions and suspended calls.
-    pub(crate) fn let_go(&self) {
+    pub(crate) fn end_all(&self) {
         self.sessions.clear();
-        self.parking.clear();
-        self.lanes.clear();
+        self.suspended_calls.clear();
+        self.stateless_sessions.clear();
     }
 
     /// Returns how much of a stream is retained for resumption.
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds { messages: self.limits.outbox_messages.max(1), bytes: self.limits.body_bytes }
+    pub(crate) fn bounds(&self) -> JournalBounds {
+        JournalBounds { messages: self.limits.outbox_messages.max(1), bytes: self.limits.body_bytes }
     }
 
     /// Returns the usage of all limits that callers or addresses share.
-    pub(crate) fn usages(&self) -> Vec<Usage> {
+    pub(crate) fn usages(&self) -> Vec<SlotUsage> {
         let mut usages = self.gateway.usages();
         usages.extend([
             self.sessions.usage(),
-            self.lanes.usage(),
+            self.stateless_sessions.usage(),
             self.streams.usage(),
-            self.parking.usage(),
+            self.suspended_calls.usage(),
             self.connections.usage(),
         ]);
         usages
     }
 
-    pub(crate) fn session_begins(&self) {
+    pub(crate) fn count_session(&self) {
         self.open_sessions.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn session_ends(&self) {
+    pub(crate) fn uncount_session(&self) {
         self.open_sessions.fetch_sub(1, Ordering::Relaxed);
     }
 

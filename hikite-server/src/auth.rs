@@ -8,27 +8,27 @@ use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::secret::Secret;
 use hikite_gateway::People;
-use hikite_gateway::identity::Bearer;
+use hikite_gateway::identity::BearerLookup;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use subtle::ConstantTimeEq;
 
 use crate::app::App;
-use crate::arrival::{Arrival, Proof};
-use crate::challenge::Lacks;
-use crate::connection::Peer;
+use crate::challenge::InsufficientScope;
+use crate::connection::ClientAddress;
+use crate::error_response::error_response;
 use crate::mcp::sender;
-use crate::refusal::refusal;
+use crate::request_context::{CallerProof, RequestContext};
 
 /// Prefix of the tokens that hikite issues: 256 random bits, so they cannot be guessed.
-const OURS: &str = "hk_";
+const TOKEN_PREFIX: &str = "hk_";
 /// Prefix of a signed token (JWT).
-const SIGNED: &str = "ey";
+const JWT_PREFIX: &str = "ey";
 /// Prefix of the local token, whose holder is the owner.
-const LOCAL: &str = "hk_local_";
+const LOCAL_TOKEN_PREFIX: &str = "hk_local_";
 
 #[derive(Clone, Debug)]
 pub enum Auth {
@@ -43,38 +43,38 @@ pub(crate) async fn caller(
     app: &App,
     request: &mut Request,
     is_mcp: bool,
-) -> Result<(Caller, Proof), Response> {
+) -> Result<(Caller, CallerProof), Response> {
     let is_open = matches!(app.settings.load().auth, Auth::None);
     let bearer = bearer(request.headers());
     match bearer {
         // A leftover token of another server does no harm in auth mode `none`.
-        Sent::Token(token) if !is_open || is_personal(token) => {
-            look_for_grant(app, token).await;
-            Ok((judge(app, token, peer(request))?, proof_of(app, token)))
+        BearerHeader::Token(token) if !is_open || is_personal(token) => {
+            reload_grant(app, token).await;
+            Ok((authenticate(app, token, peer(request))?, proof_of(app, token)))
         }
-        _ if is_open => Ok((app.gateway.people().owner(), Proof::Place)),
-        Sent::None if is_mcp && request.method() == Method::POST => {
+        _ if is_open => Ok((app.gateway.people().owner(), CallerProof::Unauthenticated)),
+        BearerHeader::None if is_mcp && request.method() == Method::POST => {
             let token = Box::pin(sender::token_in_body(app, request)).await.ok_or_else(unauthorised)?;
-            look_for_grant(app, token.expose()).await;
-            Ok((judge(app, token.expose(), peer(request))?, proof_of(app, token.expose())))
+            reload_grant(app, token.expose()).await;
+            Ok((authenticate(app, token.expose(), peer(request))?, proof_of(app, token.expose())))
         }
-        Sent::None => Err(unauthorised()),
-        Sent::Wrong | Sent::Token(_) => Err(wrong(app, peer(request))),
+        BearerHeader::None => Err(unauthorised()),
+        BearerHeader::Wrong | BearerHeader::Token(_) => Err(authentication_failed(app, peer(request))),
     }
 }
 
 /// Returns the kind of proof that an accepted token is.
-fn proof_of(app: &App, token: &str) -> Proof {
+fn proof_of(app: &App, token: &str) -> CallerProof {
     match &app.settings.load().auth {
-        Auth::Token(own) if is_same(token, own) => Proof::Local,
-        _ => Proof::Token,
+        Auth::Token(own) if is_same(token, own) => CallerProof::Local,
+        _ => CallerProof::Token,
     }
 }
 
 /// Checks access to the metrics: for admins and holders of the metrics token.
 pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
     let settings = app.settings.load();
-    let Sent::Token(token) = bearer(request.headers()) else {
+    let BearerHeader::Token(token) = bearer(request.headers()) else {
         let is_open = matches!(settings.auth, Auth::None);
         return if is_open { Ok(()) } else { Err(unauthorised()) };
     };
@@ -84,7 +84,7 @@ pub(crate) fn reader(app: &App, request: &Request) -> Result<(), Response> {
     if matches!(settings.auth, Auth::None) && !is_personal(token) {
         return Ok(());
     }
-    require_admin(&judge(app, token, peer(request))?).map_err(refusal)
+    require_admin(&authenticate(app, token, peer(request))?).map_err(error_response)
 }
 
 /// Returns the caller of a token, in the project that the token or its user is bound to. Fails if the store has been
@@ -95,18 +95,18 @@ pub(crate) fn known(app: &App, token: &str) -> Result<Option<Caller>, Error> {
         _ => {
             app.gateway.freshness().check()?;
             let people = app.gateway.people();
-            let known = people.bearer(token).or_else(|| granted(app, token));
-            let known = known.or_else(|| of_others(people, token));
+            let known = people.bearer(token).or_else(|| access_token_caller(app, token));
+            let known = known.or_else(|| issuer_caller(people, token));
             Ok(known.and_then(|caller| people.confine(caller)))
         }
     }
 }
 
 /// Returns the caller of another issuer's token, in the project of that issuer's users.
-fn of_others(people: &People, token: &str) -> Option<Caller> {
-    let caller = people.entrances()?.issuers.bearer(token)?;
+fn issuer_caller(people: &People, token: &str) -> Option<Caller> {
+    let caller = people.identity_providers()?.issuers.bearer(token)?;
     // The issuer may not know that the user was locked out or removed here.
-    let caller = Some(caller).filter(|caller| people.lets_in(&caller.subject))?;
+    let caller = Some(caller).filter(|caller| people.is_admitted(&caller.subject))?;
     // The issuer may grant more than the role of the user allows here.
     let user = people.identity().and_then(|identity| identity.user_of(&caller.subject));
     let caller = match user {
@@ -120,45 +120,45 @@ fn of_others(people: &People, token: &str) -> Option<Caller> {
 }
 
 /// Returns the caller of our own access token. A token for a project is valid while its user may enter that project.
-fn granted(app: &App, token: &str) -> Option<Caller> {
+fn access_token_caller(app: &App, token: &str) -> Option<Caller> {
     match access(app, token) {
-        Bearer::Known(caller) => app.gateway.people().enter_bound(caller),
-        Bearer::Absent(_) | Bearer::Unsigned | Bearer::Nobody => None,
+        BearerLookup::Known(caller) => app.gateway.people().enter_bound_project(caller),
+        BearerLookup::UnknownGrant(_) | BearerLookup::UnknownKey | BearerLookup::Nobody => None,
     }
 }
 
-fn access(app: &App, token: &str) -> Bearer {
+fn access(app: &App, token: &str) -> BearerLookup {
     let settings = app.settings.load();
     let identity = app.gateway.people().identity();
     match settings.oauth.as_ref().zip(identity) {
         Some((oauth, identity)) => identity.bearer(&oauth.terms, token),
-        None => Bearer::Nobody,
+        None => BearerLookup::Nobody,
     }
 }
 
 /// Loads the grant of an access token that another process has just issued, or the keys of another issuer, so that a
 /// fresh token is not refused.
-async fn look_for_grant(app: &App, token: &str) {
+async fn reload_grant(app: &App, token: &str) {
     // A stale store authenticates nobody, so the lookup would only add a delay.
-    if token.starts_with(SIGNED) && !app.gateway.freshness().is_stale() {
+    if token.starts_with(JWT_PREFIX) && !app.gateway.freshness().is_stale() {
         // Boxed to keep the future of other calls small.
-        Box::pin(look_for_signed(app, token)).await;
+        Box::pin(look_up_jwt(app, token)).await;
     }
 }
 
-async fn look_for_signed(app: &App, token: &str) {
+async fn look_up_jwt(app: &App, token: &str) {
     if let Some(identity) = app.gateway.people().identity() {
         let access = || access(app, token);
-        if access() == Bearer::Unsigned
-            && let Err(error) = identity.look_for_key().await
+        if access() == BearerLookup::UnknownKey
+            && let Err(error) = identity.reload_keys().await
         {
             tracing::warn!(%error, "a key could not be looked up");
         }
-        if let Bearer::Absent(grant) = access() {
+        if let BearerLookup::UnknownGrant(grant) = access() {
             // The user of the grant may be new here as well: their permissions must be loaded before their first
             // request.
-            let looked = match identity.look_for_grant(&grant).await {
-                Ok(true) => app.gateway.follow_users().await,
+            let looked = match identity.reload_grant(&grant).await {
+                Ok(true) => app.gateway.refresh_users().await,
                 other => other.map(drop),
             };
             if let Err(error) = looked {
@@ -166,68 +166,68 @@ async fn look_for_signed(app: &App, token: &str) {
             }
         }
     }
-    if let Some(entrances) = app.gateway.people().entrances() {
-        entrances.issuers.look(token).await;
+    if let Some(identity_providers) = app.gateway.people().identity_providers() {
+        identity_providers.issuers.look(token).await;
     }
 }
 
 /// Authenticates a token and counts failures. While the login throttle is active, only tokens that cannot be guessed
 /// are accepted.
-fn judge(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Caller, Response> {
-    match known(app, token).map_err(refusal)? {
-        Some(caller) if token.starts_with(OURS) || token.starts_with(SIGNED) => Ok(caller),
-        Some(caller) => app.brake.look(peer, app).map(|()| caller).map_err(refusal),
-        None => Err(wrong(app, peer)),
+fn authenticate(app: &App, token: &str, peer: Option<IpAddr>) -> Result<Caller, Response> {
+    match known(app, token).map_err(error_response)? {
+        Some(caller) if token.starts_with(TOKEN_PREFIX) || token.starts_with(JWT_PREFIX) => Ok(caller),
+        Some(caller) => app.login_throttle.look(peer, app).map(|()| caller).map_err(error_response),
+        None => Err(authentication_failed(app, peer)),
     }
 }
 
-fn wrong(app: &App, peer: Option<IpAddr>) -> Response {
-    match app.brake.note(peer, app) {
+fn authentication_failed(app: &App, peer: Option<IpAddr>) -> Response {
+    match app.login_throttle.note(peer, app) {
         Ok(()) => unauthorised(),
-        Err(too_many) => refusal(too_many),
+        Err(too_many) => error_response(too_many),
     }
 }
 
 fn peer(request: &Request) -> Option<IpAddr> {
-    request.extensions().get::<Peer>().map(|peer| peer.address)
+    request.extensions().get::<ClientAddress>().map(|peer| peer.address)
 }
 
 fn is_personal(token: &str) -> bool {
-    token.starts_with(OURS) && !token.starts_with(LOCAL)
+    token.starts_with(TOKEN_PREFIX) && !token.starts_with(LOCAL_TOKEN_PREFIX)
 }
 
 fn is_same(token: &str, own: &Secret) -> bool {
     token.as_bytes().ct_eq(own.expose().as_bytes()).into()
 }
 
-enum Sent<'a> {
+enum BearerHeader<'a> {
     None,
     Token(&'a str),
-    /// Several `Authorization` headers, or another scheme than `Bearer`.
+    /// Several `Authorization` headers, or another scheme than `BearerLookup`.
     Wrong,
 }
 
-fn bearer(headers: &HeaderMap) -> Sent<'_> {
+fn bearer(headers: &HeaderMap) -> BearerHeader<'_> {
     let mut sent = headers.get_all(AUTHORIZATION).iter();
     let value = match (sent.next(), sent.next()) {
-        (None, _) => return Sent::None,
+        (None, _) => return BearerHeader::None,
         (Some(value), None) => value.to_str().ok(),
         (Some(_), Some(_)) => None,
     };
     match value.and_then(|value| value.split_once(' ')) {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Sent::Token(token.trim()),
-        _ => Sent::Wrong,
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => BearerHeader::Token(token.trim()),
+        _ => BearerHeader::Wrong,
     }
 }
 
 /// Middleware that requires an admin.
 pub(crate) async fn admin_only(request: Request, next: Next) -> Response {
-    let arrival = request.extensions().get::<Arrival>();
-    match arrival.map(|arrival| require_admin(&arrival.caller)) {
+    let request_context = request.extensions().get::<RequestContext>();
+    match request_context.map(|request_context| require_admin(&request_context.caller)) {
         Some(Ok(())) => next.run(request).await,
         Some(Err(error)) => {
-            let mut response = refusal(error);
-            response.extensions_mut().insert(Lacks(Some(Scopes::ADMIN)));
+            let mut response = error_response(error);
+            response.extensions_mut().insert(InsufficientScope(Some(Scopes::ADMIN)));
             response
         }
         None => unauthorised(),
@@ -238,11 +238,12 @@ fn require_admin(caller: &Caller) -> Result<(), Error> {
     if caller.is_admin() {
         return Ok(());
     }
-    Err(Error::new(Kind::Authorization, "only an admin may do this").hint("ask whoever runs this hikite"))
+    Err(Error::new(ErrorKind::Authorization, "only an admin may do this")
+        .hint("ask whoever runs this hikite"))
 }
 
 pub(crate) fn unauthorised() -> Response {
-    refusal(Error::new(Kind::Authentication, "a valid bearer token is required").hint(
+    error_response(Error::new(ErrorKind::Authentication, "a valid bearer token is required").hint(
         "send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder",
     ))
 }
@@ -252,7 +253,7 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-    use crate::probe::app_with;
+    use crate::test_app::app_with;
 
     fn request(headers: &[&'static str]) -> Request {
         let mut request = Request::default();
@@ -275,8 +276,10 @@ mod tests {
         let app = app_with(Auth::Token(Secret::hidden("s3cret")));
         check(&app, &["Bearer s3cret"], true);
         check(&app, &["bearer s3cret"], true);
-        for wrong in [&[][..], &["Bearer s3cre"], &["Bearer "], &["Basic s3cret"], &["s3cret"]] {
-            check(&app, wrong, false);
+        for authentication_failed in
+            [&[][..], &["Bearer s3cre"], &["Bearer "], &["Basic s3cret"], &["s3cret"]]
+        {
+            check(&app, authentication_failed, false);
         }
         check(&app, &["Bearer s3cret", "Bearer other"], false);
     }
@@ -294,7 +297,9 @@ mod tests {
     async fn a_token_that_could_be_guessed_waits_with_the_wrong_ones() {
         let from = |token: &'static str| {
             let mut request = request(&[token]);
-            request.extensions_mut().insert(Peer { address: IpAddr::from([192, 0, 2, 7]), is_secure: false });
+            request
+                .extensions_mut()
+                .insert(ClientAddress { address: IpAddr::from([192, 0, 2, 7]), is_secure: false });
             request
         };
         let app = app_with(Auth::Token(Secret::hidden("s3cret")));

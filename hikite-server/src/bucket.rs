@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-use hikite_core::rate::{Bucket, Left, Rate};
+use hikite_core::rate::{Bucket, Rate, RateRemaining};
 use parking_lot::Mutex;
 
 /// Beyond this number the fullest buckets are dropped.
-const REMEMBERED: usize = 10_000;
+const BUCKETS_MAX: usize = 10_000;
 
 #[derive(Debug)]
 pub(crate) struct Buckets<K>(Mutex<HashMap<K, Bucket>>);
@@ -21,10 +21,10 @@ impl<K> Default for Buckets<K> {
 
 impl<K: Clone + Eq + Hash> Buckets<K> {
     /// Takes one token, or returns how long to wait; also returns what is left.
-    pub(crate) fn take(&self, who: &K, rate: Rate, now: Duration) -> (Result<(), Duration>, Left) {
+    pub(crate) fn take(&self, who: &K, rate: Rate, now: Duration) -> (Result<(), Duration>, RateRemaining) {
         let mut buckets = self.0.lock();
-        if buckets.len() >= REMEMBERED && !buckets.contains_key(who) {
-            make_room(&mut buckets, rate, now);
+        if buckets.len() >= BUCKETS_MAX && !buckets.contains_key(who) {
+            evict(&mut buckets, rate, now);
         }
         let bucket = buckets.entry(who.clone()).or_default();
         (bucket.take(rate, now), bucket.left(rate, now))
@@ -38,10 +38,10 @@ impl<K: Clone + Eq + Hash> Buckets<K> {
 }
 
 /// Drops all full buckets, or else the one that is nearest to being full.
-fn make_room<K: Clone + Eq + Hash>(buckets: &mut HashMap<K, Bucket>, rate: Rate, now: Duration) {
+fn evict<K: Clone + Eq + Hash>(buckets: &mut HashMap<K, Bucket>, rate: Rate, now: Duration) {
     let wait = |bucket: &Bucket| bucket.left(rate, now).until_full;
     buckets.retain(|_, bucket| wait(bucket) > Duration::ZERO);
-    if buckets.len() >= REMEMBERED {
+    if buckets.len() >= BUCKETS_MAX {
         let nearest = buckets.iter().min_by_key(|(_, bucket)| wait(bucket)).map(|(who, _)| who.clone());
         nearest.map(|who| buckets.remove(&who));
     }
@@ -83,10 +83,10 @@ mod tests {
         for _ in 0..2 {
             assert!(buckets.take(&usize::MAX, RATE, START).0.is_ok());
         }
-        for number in 0..REMEMBERED + 100 {
+        for number in 0..BUCKETS_MAX + 100 {
             assert!(buckets.take(&number, RATE, START).0.is_ok());
         }
-        assert!(buckets.0.lock().len() <= REMEMBERED);
+        assert!(buckets.0.lock().len() <= BUCKETS_MAX);
         assert!(buckets.take(&usize::MAX, RATE, START).0.is_err(), "it was not forgotten");
         let later = START + Duration::from_secs(60);
         assert!(buckets.take(&(usize::MAX - 1), RATE, later).0.is_ok());

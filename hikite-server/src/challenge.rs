@@ -8,39 +8,41 @@ use http::header::{AUTHORIZATION, HOST, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode, Uri};
 
 use crate::app::App;
-use crate::oauth::Place;
+use crate::oauth::PublicUrl;
 
 /// Response extension that marks a refusal for insufficient scope.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lacks(pub(crate) Option<Scopes>);
+pub(crate) struct InsufficientScope(pub(crate) Option<Scopes>);
 
 /// The parts of a request that the challenge needs.
 #[derive(Debug)]
-pub(crate) struct Challenge {
+pub(crate) struct AuthChallenge {
     uri: Uri,
     host: Option<HeaderValue>,
-    brought_token: bool,
+    has_token: bool,
 }
 
-impl Challenge {
+impl AuthChallenge {
     pub(crate) fn of(request: &Request) -> Self {
         Self {
             uri: request.uri().clone(),
             host: request.headers().get(HOST).cloned(),
-            brought_token: request.headers().contains_key(AUTHORIZATION),
+            has_token: request.headers().contains_key(AUTHORIZATION),
         }
     }
 
-    pub(crate) fn put_on(self, mut response: Response, app: &App, caller: Option<&Caller>) -> Response {
-        let lacks = response.extensions_mut().remove::<Lacks>();
+    pub(crate) fn apply(self, mut response: Response, app: &App, caller: Option<&Caller>) -> Response {
+        let insufficient = response.extensions_mut().remove::<InsufficientScope>();
         if response.status() == StatusCode::UNAUTHORIZED {
-            let error = if self.brought_token { ", error=\"invalid_token\"" } else { "" };
+            let error = if self.has_token { ", error=\"invalid_token\"" } else { "" };
             let metadata = self.metadata(app).map(|url| format!(", resource_metadata=\"{url}\""));
             let text = format!("Bearer realm=\"hikite\"{error}{}", metadata.unwrap_or_default());
             return with(response, &text);
         }
-        let is_refused = response.status() == StatusCode::FORBIDDEN || lacks.is_some();
-        let Some(scopes) = caller.filter(|_| is_refused).and_then(|caller| wanted(app, caller, lacks)) else {
+        let is_refused = response.status() == StatusCode::FORBIDDEN || insufficient.is_some();
+        let Some(scopes) =
+            caller.filter(|_| is_refused).and_then(|caller| scopes_to_request(app, caller, insufficient))
+        else {
             return response;
         };
         let Some(url) = self.metadata(app) else { return response };
@@ -58,24 +60,24 @@ impl Challenge {
         let oauth = app.settings.load().oauth.clone()?;
         let mut headers = HeaderMap::new();
         headers.extend(self.host.clone().map(|host| (HOST, host)));
-        Some(Place::of(&oauth, &headers).metadata(self.uri.path()))
+        Some(PublicUrl::of(&oauth, &headers).metadata(self.uri.path()))
     }
 }
 
 /// Returns the scopes that the client should request: those it has, plus the missing one if its user may grant it.
-fn wanted(app: &App, caller: &Caller, lacks: Option<Lacks>) -> Option<Scopes> {
+fn scopes_to_request(app: &App, caller: &Caller, insufficient: Option<InsufficientScope>) -> Option<Scopes> {
     let grant = caller.token.as_ref().filter(|id| id.starts_with("grt_"))?;
     let identity = app.gateway.people().identity()?;
     let user = identity.user_of(&caller.subject)?;
-    let named = lacks.and_then(|lacks| lacks.0);
+    let named = insufficient.and_then(|insufficient| insufficient.0);
     let missing = |scope: &Scopes| !caller.scopes.contains(*scope);
-    let lacking = named.or([Scopes::READ, Scopes::CALL].into_iter().find(missing)).filter(missing)?;
+    let missing_scope = named.or([Scopes::READ, Scopes::CALL].into_iter().find(missing)).filter(missing)?;
     // A token for a project has no admin scope, whatever the role of its user.
-    if lacking.contains(Scopes::ADMIN) && caller.project.is_some() {
+    if missing_scope.contains(Scopes::ADMIN) && caller.project.is_some() {
         return None;
     }
     tracing::debug!(grant = &**grant, "a client is asked for more scopes");
-    user.role.scopes().contains(lacking).then(|| caller.scopes.with(lacking))
+    user.role.scopes().contains(missing_scope).then(|| caller.scopes.with(missing_scope))
 }
 
 fn with(mut response: Response, text: &str) -> Response {

@@ -11,19 +11,19 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use hikite_core::caller::Scopes;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::language::Language;
 use hikite_core::secret::Secret;
-use hikite_gateway::{Accounts, Browser, Returned, Waiting};
+use hikite_gateway::{AccountStore, BrowserSecret, ConnectionCallback, PendingConnection};
 use http::header::{CACHE_CONTROL, COOKIE, HeaderValue, LOCATION, REFERRER_POLICY, SET_COOKIE};
 use http::{HeaderMap, StatusCode, Uri};
 
-use self::page::{Page, Proof};
+use self::page::{AcceptedProofs, ConnectPage};
 use crate::app::App;
 use crate::auth::{self, Auth};
-use crate::connection::Peer;
-use crate::oauth::words::Speaks;
-use crate::oauth::{self, Fields};
+use crate::connection::ClientAddress;
+use crate::oauth::text::PageLanguage;
+use crate::oauth::{self, FormFields};
 
 const COOKIE_NAME: &str = "hikite_connect";
 const COOKIE_SECONDS: u32 = 900;
@@ -35,24 +35,24 @@ enum Opener {
     /// An unauthenticated user who can log in.
     MustLogIn,
     /// An unauthenticated user who can enter a proof on this page.
-    MustProve(Proof),
+    MustProve(AcceptedProofs),
 }
 
 /// Handles `GET /connect/{provider}?link=…`: shows what the link is for. Does not consume the link.
-pub(crate) async fn ask(
+pub(crate) async fn show(
     State(app): State<Arc<App>>,
     Path(provider): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let page = Page(Language::of(&headers));
+    let page = ConnectPage(Language::of(&headers));
     let outcome = async {
         let accounts = accounts(&app)?;
         if let Some(link) = parameter(&uri, "link") {
             let waiting = accounts.waiting(&provider, &link).await?;
             return Ok(match opener(&app, &headers, &waiting).await? {
                 Opener::Named => page.question(&waiting, &name(&app, &waiting), None),
-                Opener::MustLogIn => oauth::log_in_first(&uri),
+                Opener::MustLogIn => oauth::redirect_to_login(&uri),
                 Opener::MustProve(proof) => {
                     page.question(&waiting, &name(&app, &waiting), Some((proof, &uri)))
                 }
@@ -61,7 +61,7 @@ pub(crate) async fn ask(
         // A user who is logged in needs no link and gets one; anybody else is sent to the login, if there is one.
         let Some(subject) = oauth::logged_in(&app, &headers).await? else {
             let can_log_in = app.settings.load().oauth.is_some();
-            return if can_log_in { Ok(oauth::log_in_first(&uri)) } else { Err(no_link()) };
+            return if can_log_in { Ok(oauth::redirect_to_login(&uri)) } else { Err(no_link()) };
         };
         let link = accounts.begin(&subject, &provider, parameter(&uri, "name").as_deref()).await?;
         Ok(redirect(link.url.expose()))
@@ -70,39 +70,39 @@ pub(crate) async fn ask(
 }
 
 /// Handles `POST /connect/{provider}?link=…`: consumes the link and redirects the browser to the provider.
-pub(crate) async fn go(
+pub(crate) async fn redirect_to_provider(
     State(app): State<Arc<App>>,
     Path(provider): Path<String>,
     uri: Uri,
-    peer: Option<Extension<Peer>>,
+    peer: Option<Extension<ClientAddress>>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let page = Page(Language::of(&headers));
+    let page = ConnectPage(Language::of(&headers));
     let outcome = async {
         let accounts = accounts(&app)?;
         let link = parameter(&uri, "link").ok_or_else(no_link)?;
         let waiting = accounts.waiting(&provider, &link).await?;
         match opener(&app, &headers, &waiting).await? {
             Opener::Named => {}
-            Opener::MustLogIn => return Ok(oauth::log_in_first(&uri)),
+            Opener::MustLogIn => return Ok(oauth::redirect_to_login(&uri)),
             Opener::MustProve(proof) => {
                 let peer = peer.map(|Extension(peer)| peer.address);
-                app.brake.look(peer, &app)?;
-                let fields = Fields::of(&app, &headers, body).await.unwrap_or_default();
+                app.login_throttle.look(peer, &app)?;
+                let fields = FormFields::of(&app, &headers, body).await.unwrap_or_default();
                 let shown = fields.get("proof").unwrap_or_default();
                 if !proves(&app, &waiting, &link, shown).await? {
-                    app.brake.note(peer, &app)?;
-                    let wrong = Proof { is_wrong: true, ..proof };
+                    app.login_throttle.note(peer, &app)?;
+                    let wrong = AcceptedProofs { is_wrong: true, ..proof };
                     return Ok(page.question(&waiting, &name(&app, &waiting), Some((wrong, &uri))));
                 }
             }
         }
         let browser = match browser(&headers) {
             Some(browser) => browser,
-            None => Browser::random()?,
+            None => BrowserSecret::random()?,
         };
-        let away = accounts.leave(&provider, &link, &browser).await?;
+        let away = accounts.redirect_to_provider(&provider, &link, &browser).await?;
         let mut response = redirect(away.expose());
         let value = HeaderValue::try_from(cookie(&browser, accounts.is_https()));
         response.headers_mut().extend(value.ok().map(|value| (SET_COOKIE, value)));
@@ -113,41 +113,42 @@ pub(crate) async fn go(
 
 /// Handles `GET /connect/callback`: the provider's redirect back.
 pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
-    let page = Page(Language::of(&headers));
+    let page = ConnectPage(Language::of(&headers));
     let outcome = async {
         let accounts = accounts(&app)?;
-        let returned = Returned {
+        let returned = ConnectionCallback {
             state: parameter(&uri, "state").ok_or_else(no_link)?,
             code: parameter(&uri, "code").map(Secret::hidden),
             error: parameter(&uri, "error"),
         };
         let logged_in = oauth::logged_in(&app, &headers).await?;
-        let connected = accounts.arrive(returned, browser(&headers).as_ref(), logged_in.as_deref()).await?;
+        let connected =
+            accounts.handle_callback(returned, browser(&headers).as_ref(), logged_in.as_deref()).await?;
         app.gateway.show_accounts();
         Ok(page.success(&connected))
     };
     outcome.await.unwrap_or_else(|error| page.failure(&error))
 }
 
-fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
+fn accounts(app: &App) -> Result<&Arc<AccountStore>, Error> {
     app.gateway.accounts().ok_or_else(no_link)
 }
 
 /// Returns the display name of the user whom a link is for.
-fn name(app: &App, waiting: &Waiting) -> Arc<str> {
+fn name(app: &App, waiting: &PendingConnection) -> Arc<str> {
     let known = app.gateway.people().name_of(&waiting.subject);
     known.map_or_else(|| Arc::clone(&waiting.subject), |(_, name)| name)
 }
 
 /// Determines who opens a link. Another user who is logged in is refused: the link may be a phishing attempt.
-async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Opener, Error> {
+async fn opener(app: &App, headers: &HeaderMap, waiting: &PendingConnection) -> Result<Opener, Error> {
     let settings = app.settings.load_full();
     if settings.oauth.is_some() {
         return match oauth::logged_in(app, headers).await? {
             Some(subject) if subject == waiting.subject => Ok(Opener::Named),
             Some(_) => Err(no_link()),
             None if waiting.has_code => {
-                Ok(Opener::MustProve(Proof { can_log_in: true, ..Proof::of(waiting) }))
+                Ok(Opener::MustProve(AcceptedProofs { can_log_in: true, ..AcceptedProofs::of(waiting) }))
             }
             None => Ok(Opener::MustLogIn),
         };
@@ -156,12 +157,12 @@ async fn opener(app: &App, headers: &HeaderMap, waiting: &Waiting) -> Result<Ope
     if matches!(settings.auth, Auth::None) && waiting.subject == app.gateway.people().owner().subject {
         return Ok(Opener::Named);
     }
-    Ok(Opener::MustProve(Proof { takes_token: true, ..Proof::of(waiting) }))
+    Ok(Opener::MustProve(AcceptedProofs { takes_token: true, ..AcceptedProofs::of(waiting) }))
 }
 
 /// Returns `true` if a text proves the identity of the user named in the link: the code that the terminal shows, or,
 /// without OAuth, a token of that user.
-async fn proves(app: &App, waiting: &Waiting, link: &str, text: &str) -> Result<bool, Error> {
+async fn proves(app: &App, waiting: &PendingConnection, link: &str, text: &str) -> Result<bool, Error> {
     if app.settings.load().oauth.is_none() {
         let is_theirs = auth::known(app, text)?
             .is_some_and(|caller| caller.subject == waiting.subject && caller.scopes.contains(Scopes::CALL));
@@ -169,7 +170,7 @@ async fn proves(app: &App, waiting: &Waiting, link: &str, text: &str) -> Result<
             return Ok(true);
         }
     }
-    accounts(app)?.is_code(&waiting.provider, link, text).await
+    accounts(app)?.is_terminal_code(&waiting.provider, link, text).await
 }
 
 /// Returns the query parameter of this name, if there is exactly one.
@@ -180,15 +181,15 @@ fn parameter(uri: &Uri, name: &str) -> Option<String> {
     more.is_none().then_some(value)
 }
 
-fn browser(headers: &HeaderMap) -> Option<Browser> {
+fn browser(headers: &HeaderMap) -> Option<BrowserSecret> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =
         cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let ours = |name: &str| name.strip_prefix("__Host-").unwrap_or(name) == COOKIE_NAME;
-    pairs.find(|(name, _)| ours(name)).map(|(_, value)| Browser(Secret::hidden(value)))
+    pairs.find(|(name, _)| ours(name)).map(|(_, value)| BrowserSecret(Secret::hidden(value)))
 }
 
-fn cookie(browser: &Browser, https: bool) -> String {
+fn cookie(browser: &BrowserSecret, https: bool) -> String {
     let (prefix, secure) = if https { ("__Host-", "; Secure") } else { ("", "") };
     let value = browser.0.expose();
     format!("{prefix}{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={COOKIE_SECONDS}{secure}")
@@ -205,5 +206,5 @@ fn redirect(to: &str) -> Response {
 }
 
 fn no_link() -> Error {
-    Error::new(Kind::NotFound, "this link is not good, or not any more")
+    Error::new(ErrorKind::NotFound, "this link is not good, or not any more")
 }

@@ -21,20 +21,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-pub(crate) use table::{ConnectionPlace, Connections};
+pub(crate) use table::{ConnectionSlot, Connections};
 
 /// The number of running requests of a connection, including responses being sent, and of all requests so far.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Activity(Arc<Counts>);
+pub(crate) struct Activity(Arc<ActivityCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ActivityCounts {
     running: AtomicUsize,
     begun: AtomicUsize,
     /// Start of the last request, in milliseconds since the connection was accepted.
     last: AtomicU64,
     /// Set once an authenticated request has arrived on the connection.
-    known: AtomicBool,
+    authenticated: AtomicBool,
 }
 
 impl Activity {
@@ -45,7 +45,7 @@ impl Activity {
     /// Returns when the last request began, as a time since the connection was accepted; `None` while an authenticated
     /// request runs.
     pub(crate) fn idle_after(&self) -> Option<Duration> {
-        self.may_give_way().then(|| Duration::from_millis(self.0.last.load(Ordering::Relaxed)))
+        self.is_evictable().then(|| Duration::from_millis(self.0.last.load(Ordering::Relaxed)))
     }
 
     fn begins_after(&self, accepted: Duration) {
@@ -55,23 +55,23 @@ impl Activity {
 
     /// Returns `true` if the connection may be evicted: it is idle, or unauthenticated. A stranger who sends a body
     /// slowly cannot occupy a connection.
-    pub(crate) fn may_give_way(&self) -> bool {
-        self.is_idle() || !self.is_known()
+    pub(crate) fn is_evictable(&self) -> bool {
+        self.is_idle() || !self.is_authenticated()
     }
 
     /// Marks the connection as authenticated.
-    pub(crate) fn becomes_known(&self) {
-        self.0.known.store(true, Ordering::Relaxed);
+    pub(crate) fn mark_authenticated(&self) {
+        self.0.authenticated.store(true, Ordering::Relaxed);
     }
 
-    fn is_known(&self) -> bool {
-        self.0.known.load(Ordering::Relaxed)
+    fn is_authenticated(&self) -> bool {
+        self.0.authenticated.load(Ordering::Relaxed)
     }
 
-    fn begin(&self) -> Running {
+    fn begin(&self) -> RunningRequest {
         self.0.running.fetch_add(1, Ordering::Relaxed);
         self.0.begun.fetch_add(1, Ordering::Relaxed);
-        Running(self.clone())
+        RunningRequest(self.clone())
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -84,9 +84,9 @@ impl Activity {
 }
 
 #[derive(Debug)]
-struct Running(Activity);
+struct RunningRequest(Activity);
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.0.0.running.fetch_sub(1, Ordering::Relaxed);
     }
@@ -94,20 +94,20 @@ impl Drop for Running {
 
 /// A TCP stream with a header timeout and a write timeout.
 #[derive(Debug)]
-pub(crate) struct Timed {
+pub(crate) struct TimedStream {
     stream: TcpStream,
     accepted: Instant,
     activity: Activity,
     header_timeout: Duration,
     write_timeout: Duration,
-    head: Option<Head>,
+    head: Option<HeaderTimer>,
     /// Runs while the client does not read.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 /// The state from the first byte of a request's headers until the request begins.
 #[derive(Debug)]
-struct Head {
+struct HeaderTimer {
     since: Instant,
     /// Number of requests that had begun by then.
     begun: usize,
@@ -115,7 +115,7 @@ struct Head {
     clock: Option<Pin<Box<Sleep>>>,
 }
 
-impl Head {
+impl HeaderTimer {
     fn is_late(&mut self, cx: &mut Context<'_>, limit: Duration, is_waiting: bool) -> bool {
         if !is_waiting {
             return self.since.elapsed() > limit;
@@ -125,7 +125,7 @@ impl Head {
     }
 }
 
-impl Timed {
+impl TimedStream {
     pub(crate) fn new(
         stream: TcpStream,
         activity: Activity,
@@ -137,7 +137,7 @@ impl Timed {
     }
 
     /// Resets the header timeout: the bytes so far were no request (a TLS handshake).
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn reset_header_timer(&mut self) {
         self.head = None;
     }
 
@@ -153,7 +153,7 @@ impl Timed {
     }
 }
 
-impl AsyncRead for Timed {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -171,7 +171,7 @@ impl AsyncRead for Timed {
         if got && self.head.is_none() && self.activity.is_idle() {
             let since = Instant::now();
             self.activity.begins_after(since.duration_since(self.accepted));
-            self.head = Some(Head { since, begun, clock: None });
+            self.head = Some(HeaderTimer { since, begun, clock: None });
         } else if let Some(head) = &mut self.head
             && head.is_late(cx, limit, read.is_pending())
         {
@@ -184,7 +184,7 @@ impl AsyncRead for Timed {
     }
 }
 
-impl AsyncWrite for Timed {
+impl AsyncWrite for TimedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, data);
         self.written(cx, written)
@@ -214,7 +214,7 @@ impl AsyncWrite for Timed {
 
 /// The client address of a request, stored in its extensions. Behind a trusted proxy it is the forwarded address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Peer {
+pub(crate) struct ClientAddress {
     pub(crate) address: IpAddr,
     /// `true` if the connection is encrypted.
     pub(crate) is_secure: bool,
@@ -222,20 +222,20 @@ pub(crate) struct Peer {
 
 /// A service that counts running requests until the last byte of their response.
 #[derive(Clone, Debug)]
-pub(crate) struct Counted {
+pub(crate) struct CountingService {
     router: axum::Router,
     activity: Activity,
-    peer: Peer,
+    peer: ClientAddress,
 }
 
-impl Counted {
-    pub(crate) fn new(router: axum::Router, activity: Activity, peer: Peer) -> Self {
+impl CountingService {
+    pub(crate) fn new(router: axum::Router, activity: Activity, peer: ClientAddress) -> Self {
         Self { router, activity, peer }
     }
 }
 
-impl tower::Service<http::Request<Incoming>> for Counted {
-    type Response = http::Response<CountedBody>;
+impl tower::Service<http::Request<Incoming>> for CountingService {
+    type Response = http::Response<CountingBody>;
     type Error = std::convert::Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
@@ -246,24 +246,24 @@ impl tower::Service<http::Request<Incoming>> for Counted {
     fn call(&mut self, mut request: http::Request<Incoming>) -> Self::Future {
         let running = self.activity.begin();
         request.extensions_mut().insert(self.peer);
-        if !self.activity.is_known() {
+        if !self.activity.is_authenticated() {
             request.extensions_mut().insert(self.activity.clone());
         }
         let answer = tower::Service::call(&mut self.router, request.map(Body::new));
         Box::pin(async move {
             let answer = answer.await?;
-            Ok(answer.map(|body| CountedBody { body, _running: running }))
+            Ok(answer.map(|body| CountingBody { body, _running: running }))
         })
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct CountedBody {
+pub(crate) struct CountingBody {
     body: Body,
-    _running: Running,
+    _running: RunningRequest,
 }
 
-impl http_body::Body for CountedBody {
+impl http_body::Body for CountingBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Redirect, Response};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
 use hikite_gateway::now_ms;
@@ -13,8 +13,8 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::error_response::{error_response, json};
 use crate::readiness;
-use crate::refusal::{json, refusal};
 
 /// Handles `GET /`: browsers are redirected to the UI, other clients get the health status.
 pub(crate) async fn root(app: State<Arc<App>>, headers: HeaderMap) -> Response {
@@ -47,19 +47,19 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(crate) async fn not_found() -> Response {
-    let error = Error::new(Kind::NotFound, "there is nothing at this address");
-    refusal(error.hint("MCP clients connect to `/mcp`; `/docs` describes the REST API"))
+    let error = Error::new(ErrorKind::NotFound, "there is nothing at this address");
+    error_response(error.hint("MCP clients connect to `/mcp`; `/docs` describes the REST API"))
 }
 
 /// Returns 405; axum adds the `Allow` header.
 pub(crate) async fn wrong_method() -> Response {
-    refusal(Error::new(Kind::MethodNotAllowed, "this address does not take this method"))
+    error_response(Error::new(ErrorKind::MethodNotAllowed, "this address does not take this method"))
 }
 
 /// Returns 405 with its own `Allow` header, as for a HEAD request that must not open a stream.
 pub(crate) fn only(methods: &'static str) -> Response {
-    let error = Error::new(Kind::MethodNotAllowed, "this address does not take this method here");
-    let mut response = refusal(error);
+    let error = Error::new(ErrorKind::MethodNotAllowed, "this address does not take this method here");
+    let mut response = error_response(error);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response
 }

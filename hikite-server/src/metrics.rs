@@ -33,21 +33,21 @@ impl App {
                 "hikite.sessions",
                 "{session}",
                 "Sessions that are open.",
-                Point::alone(f64::from(self.open_sessions())),
+                Point::single(f64::from(self.open_sessions())),
             ),
             Metric::gauge(
                 "process.uptime",
                 "s",
                 "How long it has been running.",
-                Point::alone(self.started.elapsed().as_secs_f64()),
+                Point::single(self.started.elapsed().as_secs_f64()),
             ),
         ]);
-        let nodes = self.neighbours().map_or(1, |neighbours| neighbours.nodes.count());
+        let nodes = self.peers().map_or(1, |peers| peers.nodes.count());
         metrics.push(Metric::gauge(
             "hikite.nodes",
             "{node}",
             "Processes on this store, as far as this one knows; itself included.",
-            Point::alone(f64::from(u32::try_from(nodes).unwrap_or(u32::MAX))),
+            Point::single(f64::from(u32::try_from(nodes).unwrap_or(u32::MAX))),
         ));
         metrics.extend(share::metrics(&self.usages()));
         metrics.extend(process::reading());

@@ -2,59 +2,64 @@
 //! that other nodes forward. A forwarded request is not forwarded again.
 
 mod forward;
-mod pass;
+mod peer_token;
 
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
 use hikite_core::error::Error;
-use hikite_core::source::Origin;
-use hikite_egress::Client;
+use hikite_core::source::CallOrigin;
+use hikite_egress::EgressClient;
 use hikite_gateway::Nodes;
 use http::uri::PathAndQuery;
 
 use crate::app::App;
-use crate::arrival::Arrival;
 use crate::mcp::http::read;
-use pass::Desk;
+use crate::request_context::RequestContext;
+use peer_token::PeerAuthenticator;
 
-pub(crate) use forward::{Missed, Sent};
+pub(crate) use forward::{ForwardError, ForwardedRequest};
 
 /// Path prefix of requests between nodes.
 pub(crate) const PREFIX: &str = "/node";
 
-pub(crate) struct Neighbours {
+pub(crate) struct Peers {
     pub(crate) nodes: Arc<Nodes>,
-    desk: Desk,
-    client: Client,
+    authenticator: PeerAuthenticator,
+    client: EgressClient,
     /// Serialises taking over sessions.
-    pub(crate) taking: tokio::sync::Mutex<()>,
+    pub(crate) takeover: tokio::sync::Mutex<()>,
 }
 
-impl Neighbours {
-    pub(crate) fn new(nodes: Arc<Nodes>, key: [u8; 32], client: Client) -> Self {
-        Self { nodes, desk: Desk::new(key), client, taking: tokio::sync::Mutex::default() }
+impl Peers {
+    pub(crate) fn new(nodes: Arc<Nodes>, key: [u8; 32], client: EgressClient) -> Self {
+        Self {
+            nodes,
+            authenticator: PeerAuthenticator::new(key),
+            client,
+            takeover: tokio::sync::Mutex::default(),
+        }
     }
 }
 
 /// Authenticates a request from another node. Reads its body to verify the token.
 pub(crate) async fn admit(
     app: &App,
-    neighbours: &Neighbours,
+    peers: &Peers,
     request: &mut Request,
-    origin: &Origin,
-) -> Result<Arrival, Error> {
+    origin: &CallOrigin,
+) -> Result<RequestContext, Error> {
     let body = std::mem::replace(request.body_mut(), Body::empty());
     let body = read(app, body).await?;
     let path = request.uri().path_and_query().map(PathAndQuery::as_str).unwrap_or_default();
     let path = path.strip_prefix(PREFIX).unwrap_or_default();
     let sent = (request.method(), path, request.headers(), &*body);
-    let own = neighbours.nodes.id();
-    let (caller, proof) = neighbours.desk.admit(sent, &own, hikite_gateway::now_ms()).map_err(|why| {
+    let own = peers.nodes.id();
+    let (caller, proof) = peers.authenticator.admit(sent, &own, hikite_gateway::now_ms()).map_err(|why| {
         tracing::warn!("a request in the name of another node was refused: {why}");
         why.error()
     })?;
     *request.body_mut() = Body::from(body);
-    Ok(Arrival { is_relayed: true, ..Arrival::over_http(caller, proof, origin.clone()) })
+    Ok(RequestContext { is_forwarded: true, ..RequestContext::over_http(caller, proof, origin.clone()) })
 }

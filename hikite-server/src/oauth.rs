@@ -2,14 +2,13 @@
 //! context (client address, login, public name) and the pages. All endpoints are public and reveal nothing about
 //! upstreams.
 
-mod answer;
 mod authorize;
 mod client;
+mod client_document;
 mod consent;
+mod context;
 mod cookie;
-mod desk;
 mod discovery;
-mod document;
 mod federated;
 mod fields;
 mod form;
@@ -18,14 +17,15 @@ mod login;
 mod logout;
 mod page;
 mod passkey;
-mod place;
+mod public_url;
 mod register;
 mod request;
+mod response;
 mod revoke;
 mod setup;
+pub(crate) mod text;
+mod throttle;
 mod token;
-mod trial;
-pub(crate) mod words;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -34,23 +34,23 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::{get, post};
 use hikite_core::error::Error;
-use hikite_egress::Client;
-use hikite_gateway::identity::{Terms, User};
+use hikite_egress::EgressClient;
+use hikite_gateway::identity::{TokenTerms, User};
 use http::{HeaderMap, Uri};
 
 use crate::app::App;
-use crate::arrival::BrowserLogin;
 use crate::bucket::Buckets;
-pub(crate) use fields::Fields;
-pub(crate) use place::Place;
+use crate::request_context::BrowserLogin;
+pub(crate) use fields::FormFields;
+pub(crate) use public_url::PublicUrl;
 
 /// Returns the subject that is logged in at the browser, if OAuth is enabled.
 pub(crate) async fn logged_in(app: &App, headers: &HeaderMap) -> Result<Option<Arc<str>>, Error> {
-    Ok(at_browser(app, headers).await?.map(|person| Arc::clone(&person.user.subject)))
+    Ok(logged_in_user(app, headers).await?.map(|person| Arc::clone(&person.user.subject)))
 }
 
 /// A user who is logged in at a browser.
-pub(crate) struct Person {
+pub(crate) struct LoggedInUser {
     pub(crate) user: Arc<User>,
     /// The CSRF token of forms.
     pub(crate) form_token: String,
@@ -59,40 +59,40 @@ pub(crate) struct Person {
     pub(crate) login: BrowserLogin,
 }
 
-pub(crate) async fn at_browser(app: &App, headers: &HeaderMap) -> Result<Option<Person>, Error> {
+pub(crate) async fn logged_in_user(app: &App, headers: &HeaderMap) -> Result<Option<LoggedInUser>, Error> {
     let oauth = app.settings.load().oauth.clone();
     let Some((oauth, identity)) = oauth.zip(app.gateway.people().identity()) else { return Ok(None) };
-    let place = Place::of(&oauth, headers);
+    let place = PublicUrl::of(&oauth, headers);
     let Some(secret) = cookie::read(headers, cookie::LOGIN, place.is_https()) else { return Ok(None) };
     app.gateway.freshness().check()?;
     let Some(login) = identity.login(&secret).await? else { return Ok(None) };
     let form_token = identity.form_token(&secret).await?;
     let browser = BrowserLogin { secret: login.secret, since: login.since };
-    Ok(Some(Person { user: login.user, form_token, base: place.base, login: browser }))
+    Ok(Some(LoggedInUser { user: login.user, form_token, base: place.base, login: browser }))
 }
 
 /// Redirects a browser to the login page, and back afterwards.
-pub(crate) fn log_in_first(uri: &Uri) -> Response {
-    login::send_to(&uri.to_string())
+pub(crate) fn redirect_to_login(uri: &Uri) -> Response {
+    login::redirect_to_login(&uri.to_string())
 }
 
 /// The OAuth settings.
 #[derive(Clone, Debug)]
-pub struct Oauth {
+pub struct OauthSettings {
     /// Issuer and lifetime of tokens.
-    pub terms: Terms,
+    pub terms: TokenTerms,
     /// `true` if there is no public name; then any loopback name that a client uses is accepted.
     pub is_local: bool,
-    pub cimd: Cimd,
+    pub cimd: ClientMetadataMode,
     /// `true` if dynamic client registration is allowed.
     pub registration: bool,
     /// HTTP client for client ID metadata documents, whose addresses are chosen by strangers.
-    pub client: Client,
+    pub client: EgressClient,
 }
 
 /// Support for client ID metadata documents (CIMD).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cimd {
+pub enum ClientMetadataMode {
     /// Well-known clients use their bundled metadata; others are fetched.
     Auto,
     /// All are fetched; bundled metadata is the fallback.
@@ -102,7 +102,7 @@ pub enum Cimd {
 
 /// Rate limits of endpoints that could be abused.
 #[derive(Debug, Default)]
-pub(crate) struct Tries {
+pub(crate) struct AttemptLimits {
     /// Wrong passwords, by user name.
     names: Buckets<Arc<str>>,
     /// Client registrations, by address.
@@ -110,14 +110,14 @@ pub(crate) struct Tries {
     /// Fetched client metadata documents, by address.
     lookups: Buckets<IpAddr>,
     /// Stored login and passkey challenges, by address.
-    begun: Buckets<IpAddr>,
+    challenges: Buckets<IpAddr>,
 }
 
 pub(crate) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/.well-known/oauth-authorization-server", get(discovery::server))
         .route("/.well-known/openid-configuration", get(discovery::openid))
-        .route("/.well-known/oauth-protected-resource", get(discovery::house))
+        .route("/.well-known/oauth-protected-resource", get(discovery::whole_server))
         .route("/.well-known/oauth-protected-resource/mcp", get(discovery::resource))
         .route("/.well-known/oauth-protected-resource/mcp/{project}", get(discovery::resource))
         .route("/oauth/jwks", get(jwks::jwks))
@@ -128,14 +128,14 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/oauth/login", get(login::show).post(login::log_in))
         .route("/oauth/logout", get(logout::show).post(logout::log_out))
         .route("/oauth/consent", post(consent::decide))
-        .route("/oauth/federated/{name}", get(federated::go))
-        .route("/oauth/federated/{name}/callback", get(federated::back))
+        .route("/oauth/federated/{name}", get(federated::redirect))
+        .route("/oauth/federated/{name}/callback", get(federated::handle_callback))
         .route("/oauth/passkey", get(passkey::show))
         .route("/oauth/passkey.js", get(passkey::script))
         .route("/oauth/passkey/login", post(passkey::log_in))
-        .route("/oauth/passkey/login/options", post(passkey::ask_to_log_in))
+        .route("/oauth/passkey/login/options", post(passkey::login_options))
         .route("/oauth/passkey/register", post(passkey::register))
-        .route("/oauth/passkey/register/options", post(passkey::ask_to_register))
+        .route("/oauth/passkey/register/options", post(passkey::register_options))
         .route("/oauth/passkey/remove", post(passkey::remove))
         .route("/oauth/page.css", get(page::css))
         .route("/setup", get(setup::show).post(setup::set_up))

@@ -3,15 +3,15 @@
 
 use axum::extract::{MatchedPath, Request};
 use axum::response::Response;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use hikite_gateway::named;
-use hikite_gateway::trace::{Span, SpanKind, context_of};
+use hikite_gateway::trace::{SpanKind, TraceSpan, context_of};
 use http::Method;
 use tokio::time::Instant;
 
 use crate::app::App;
-use crate::arrival;
-use crate::connection::Peer;
+use crate::connection::ClientAddress;
+use crate::request_context;
 use crate::request_id::RequestId;
 
 /// Route label of unknown paths.
@@ -23,24 +23,24 @@ const MCP: [&str; 2] = ["/mcp", "/mcp/{project}"];
 
 /// A request from arrival to response.
 #[derive(Debug)]
-pub(crate) struct Visit {
+pub(crate) struct HttpOperation {
     id: RequestId,
     started: Instant,
     method: &'static str,
     route: Option<MatchedPath>,
-    span: Option<Box<Span>>,
-    pub(crate) origin: Origin,
+    span: Option<Box<TraceSpan>>,
+    pub(crate) origin: CallOrigin,
 }
 
-impl Visit {
+impl HttpOperation {
     pub(crate) fn begin(app: &App, request: &Request) -> Self {
         let id = RequestId::of(request.headers());
-        let method = known(request.method());
+        let method = method_label(request.method());
         let route = request.extensions().get::<MatchedPath>().cloned();
-        let origin = arrival::origin(&id, request.headers());
-        let mut visit = Self { id, started: Instant::now(), method, route, span: None, origin };
-        visit.trace(app, request);
-        visit
+        let origin = request_context::origin(&id, request.headers());
+        let mut operation = Self { id, started: Instant::now(), method, route, span: None, origin };
+        operation.trace(app, request);
+        operation
     }
 
     fn trace(&mut self, app: &App, request: &Request) {
@@ -50,7 +50,7 @@ impl Visit {
         let Some(mut span) = tracer.begin(SpanKind::Server, name, context_of(&self.origin)) else { return };
         span.set("http.request.method", self.method);
         span.set("http.route", route.to_owned());
-        if let Some(peer) = request.extensions().get::<Peer>() {
+        if let Some(peer) = request.extensions().get::<ClientAddress>() {
             span.set("url.scheme", if peer.is_secure { "https" } else { "http" });
             span.set("client.address", peer.address.to_string());
         }
@@ -70,7 +70,7 @@ impl Visit {
                 span.fail("server_error");
             }
         }
-        self.id.put_on(response)
+        self.id.set_header(response)
     }
 
     /// Returns the route pattern, not the path.
@@ -88,7 +88,7 @@ impl Visit {
 }
 
 /// Maps the method to a bounded set of labels.
-fn known(method: &Method) -> &'static str {
+fn method_label(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",
         "HEAD" => "HEAD",

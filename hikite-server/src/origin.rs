@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderValue,
@@ -14,8 +14,8 @@ use http::header::{
 use http::{HeaderMap, Method, StatusCode};
 
 use crate::app::App;
-use crate::proxy::AskedHost;
-use crate::refusal::refusal;
+use crate::error_response::error_response;
+use crate::proxy::ForwardedHost;
 
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
@@ -42,18 +42,19 @@ const PREFLIGHT_AGE: &str = "600";
 /// Checks Host and Origin. Returns the allowed origin, if there is one, or the response to a preflight or refused
 /// request.
 pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>, Response> {
-    let asked = request.extensions().get::<AskedHost>().map(|asked| &*asked.0);
-    let page = app.settings.load().origins.check(request.headers(), asked).map_err(|what| {
-        let error = Error::new(Kind::Authorization, format!("the {what} of this request is not allowed"));
+    let forwarded_host = request.extensions().get::<ForwardedHost>().map(|forwarded_host| &*forwarded_host.0);
+    let page = app.settings.load().origins.check(request.headers(), forwarded_host).map_err(|what| {
+        let error =
+            Error::new(ErrorKind::Authorization, format!("the {what} of this request is not allowed"));
         let hint =
             "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
-        refusal(error.hint(hint))
+        error_response(error.hint(hint))
     })?;
     // A preflight request carries no token.
-    let asks_first =
+    let is_preflight =
         request.method() == Method::OPTIONS && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
     match page {
-        Some(page) if asks_first => Err(preflight(page)),
+        Some(page) if is_preflight => Err(preflight(page)),
         page => Ok(page),
     }
 }
@@ -61,7 +62,7 @@ pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>,
 /// Adds the CORS headers for an allowed origin.
 pub(crate) fn allow(mut response: Response, page: Option<HeaderValue>) -> Response {
     if let Some(page) = page {
-        let_in(response.headers_mut(), page);
+        set_cors_headers(response.headers_mut(), page);
     }
     response
 }
@@ -69,7 +70,7 @@ pub(crate) fn allow(mut response: Response, page: Option<HeaderValue>) -> Respon
 fn preflight(origin: HeaderValue) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     let headers = response.headers_mut();
-    let_in(headers, origin);
+    set_cors_headers(headers, origin);
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(REQUEST_HEADERS));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE));
@@ -77,7 +78,7 @@ fn preflight(origin: HeaderValue) -> Response {
 }
 
 /// Sets the CORS headers. Credentials are never allowed: a page sends its token explicitly.
-fn let_in(headers: &mut HeaderMap, origin: HeaderValue) {
+fn set_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(VARY, HeaderValue::from_static("Origin"));
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(ANSWER_HEADERS));
@@ -86,12 +87,18 @@ fn let_in(headers: &mut HeaderMap, origin: HeaderValue) {
 impl Origins {
     /// Returns the allowed origin, if the request has one, or the name of the header that is not allowed. The host that
     /// a trusted proxy received must be ours as well.
-    fn check(&self, headers: &HeaderMap, asked: Option<&str>) -> Result<Option<HeaderValue>, &'static str> {
+    fn check(
+        &self,
+        headers: &HeaderMap,
+        forwarded_host: Option<&str>,
+    ) -> Result<Option<HeaderValue>, &'static str> {
         let host = single(headers, HOST).map_err(|()| "Host")?.ok_or("Host")?;
-        if !self.is_own_host(host) || asked.is_some_and(|asked| !self.is_own_host(asked)) {
+        if !self.is_own_host(host)
+            || forwarded_host.is_some_and(|forwarded_host| !self.is_own_host(forwarded_host))
+        {
             return Err("Host");
         }
-        let host = asked.unwrap_or(host);
+        let host = forwarded_host.unwrap_or(host);
         match single(headers, ORIGIN).map_err(|()| "Origin")? {
             None => Ok(None),
             Some(_) if self.any_origin => Ok(Some(HeaderValue::from_static("*"))),
@@ -102,13 +109,13 @@ impl Origins {
 
     /// Returns `true` for configured origins, loopback, and the requested host itself. Other IP addresses are not
     /// trusted as origins.
-    fn is_own_origin(&self, origin: &str, asked: &str) -> bool {
+    fn is_own_origin(&self, origin: &str, forwarded_host: &str) -> bool {
         if self.origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
             return true;
         }
         let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         let unreachable = Self { reachable: false, ..self.clone() };
-        host.is_some_and(|host| host.eq_ignore_ascii_case(asked) || unreachable.is_own_host(host))
+        host.is_some_and(|host| host.eq_ignore_ascii_case(forwarded_host) || unreachable.is_own_host(host))
     }
 
     fn is_own_host(&self, host: &str) -> bool {

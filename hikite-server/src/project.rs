@@ -4,22 +4,22 @@
 use axum::RequestExt;
 use axum::extract::{Path, Request};
 use hikite_core::caller::Caller;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use http::header::HeaderName;
 
 use crate::app::App;
 
 const HEADER: HeaderName = HeaderName::from_static("hikite-project");
 /// Path prefix of MCP within a project, followed by its name.
-const ADDRESS: &str = "/mcp/";
+const PROJECT_PATH: &str = "/mcp/";
 /// Header value of clients without a project.
 const UNASSIGNED: &str = "__unassigned__";
 
 /// Returns the caller in the project that the request names.
 pub(crate) async fn enter(app: &App, mut caller: Caller, request: &mut Request) -> Result<Caller, Error> {
-    if request.uri().path().starts_with(ADDRESS) {
+    if request.uri().path().starts_with(PROJECT_PATH) {
         let Ok(Path(name)) = request.extract_parts::<Path<String>>().await else { return Ok(caller) };
-        caller = narrow(app, caller, &name)?;
+        caller = enter_project(app, caller, &name)?;
     }
     let mut named = request.headers().get_all(HEADER).iter();
     match (named.next(), named.next()) {
@@ -33,12 +33,12 @@ pub(crate) async fn enter(app: &App, mut caller: Caller, request: &mut Request) 
 pub(crate) fn named_in(app: &App, caller: Caller, name: Option<&str>) -> Result<Caller, Error> {
     match name.map(str::trim) {
         Some("" | UNASSIGNED) => Ok(caller),
-        Some(name) => narrow(app, caller, name),
+        Some(name) => enter_project(app, caller, name),
         None => Err(unknown()),
     }
 }
 
-fn narrow(app: &App, caller: Caller, name: &str) -> Result<Caller, Error> {
+fn enter_project(app: &App, caller: Caller, name: &str) -> Result<Caller, Error> {
     if caller.project.as_deref() == Some(name) {
         return Ok(caller);
     }
@@ -47,5 +47,6 @@ fn narrow(app: &App, caller: Caller, name: &str) -> Result<Caller, Error> {
 }
 
 fn unknown() -> Error {
-    Error::new(Kind::NotFound, "there is no such project").hint("`hikite project list` names those there are")
+    Error::new(ErrorKind::NotFound, "there is no such project")
+        .hint("`hikite project list` names those there are")
 }

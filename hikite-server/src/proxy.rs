@@ -4,52 +4,53 @@
 use std::net::{IpAddr, SocketAddr};
 
 use axum::extract::Request;
-use hikite_egress::Network;
+use hikite_egress::IpNetwork;
 use http::HeaderMap;
 use http::header::{FORWARDED, HeaderName};
 
 use crate::app::App;
-use crate::connection::Peer;
+use crate::connection::ClientAddress;
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 /// Maximum hops that are walked.
-const STEPS: usize = 32;
+const HOPS_MAX: usize = 32;
 
 /// The trusted proxies.
 #[derive(Clone, Debug, Default)]
-pub struct Proxies(Vec<Network>);
+pub struct TrustedProxies(Vec<IpNetwork>);
 
 /// The host that the client requested from a trusted proxy, stored in the extensions of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AskedHost(pub(crate) Box<str>);
+pub(crate) struct ForwardedHost(pub(crate) Box<str>);
 
-impl Proxies {
-    pub fn of(networks: impl IntoIterator<Item = Network>) -> Self {
+impl TrustedProxies {
+    pub fn of(networks: impl IntoIterator<Item = IpNetwork>) -> Self {
         Self(networks.into_iter().collect())
     }
 
-    pub(crate) fn believes(&self, address: IpAddr) -> bool {
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(address))
     }
 }
 
 /// Replaces the client address and scheme of a request by those that a trusted proxy forwarded.
-pub(crate) fn settle(app: &App, request: &mut Request) {
+pub(crate) fn apply_forwarding(app: &App, request: &mut Request) {
     let settings = app.settings.load();
     if settings.proxies.0.is_empty() {
         return;
     }
-    let Some(peer) = request.extensions().get::<Peer>().copied() else { return };
-    if !settings.proxies.believes(peer.address) {
+    let Some(peer) = request.extensions().get::<ClientAddress>().copied() else { return };
+    if !settings.proxies.trusts(peer.address) {
         return;
     }
-    let way = way(&settings.proxies, peer.address, request.headers());
-    let is_secure = way.is_secure.unwrap_or(peer.is_secure);
-    let (client, asked) = (way.client, way.host.map(|host| AskedHost(host.into())));
-    request.extensions_mut().insert(Peer { address: client, is_secure });
+    let forwarding_info = forwarding_info(&settings.proxies, peer.address, request.headers());
+    let is_secure = forwarding_info.is_secure.unwrap_or(peer.is_secure);
+    let (client, asked) =
+        (forwarding_info.client, forwarding_info.host.map(|host| ForwardedHost(host.into())));
+    request.extensions_mut().insert(ClientAddress { address: client, is_secure });
     if let Some(asked) = asked {
         request.extensions_mut().insert(asked);
     }
@@ -57,13 +58,13 @@ pub(crate) fn settle(app: &App, request: &mut Request) {
 
 /// The forwarding data of a request.
 #[derive(Debug, PartialEq, Eq)]
-struct Way<'a> {
+struct ForwardingInfo<'a> {
     client: IpAddr,
     is_secure: Option<bool>,
     host: Option<&'a str>,
 }
 
-fn way<'a>(proxies: &Proxies, peer: IpAddr, headers: &'a HeaderMap) -> Way<'a> {
+fn forwarding_info<'a>(proxies: &TrustedProxies, peer: IpAddr, headers: &'a HeaderMap) -> ForwardingInfo<'a> {
     let plain = walk(proxies, peer, elements(headers, &FOR).map(address));
     let standard = walk(proxies, peer, elements(headers, &FORWARDED).map(|hop| address(member(hop, "for")?)));
     let client = match (plain, standard) {
@@ -80,19 +81,23 @@ fn way<'a>(proxies: &Proxies, peer: IpAddr, headers: &'a HeaderMap) -> Way<'a> {
         _ => None,
     });
     let host = elements(headers, &HOST).next().or_else(|| member(last?, "host"));
-    Way { client, is_secure, host }
+    ForwardingInfo { client, is_secure, host }
 }
 
 /// Returns the first address from our end that is not a trusted proxy; `None` without a chain.
-fn walk(proxies: &Proxies, peer: IpAddr, chain: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
-    let mut chain = chain.take(STEPS).peekable();
+fn walk(
+    proxies: &TrustedProxies,
+    peer: IpAddr,
+    chain: impl Iterator<Item = Option<IpAddr>>,
+) -> Option<IpAddr> {
+    let mut chain = chain.take(HOPS_MAX).peekable();
     chain.peek()?;
     let mut client = peer;
     for hop in chain {
         // An unreadable hop was written by the last readable one.
         let Some(hop) = hop else { break };
         client = hop;
-        if !proxies.believes(hop) {
+        if !proxies.trusts(hop) {
             break;
         }
     }
@@ -128,9 +133,9 @@ mod tests {
 
     use super::*;
 
-    fn proxies() -> Proxies {
-        Proxies::of(
-            ["10.0.0.0/8", "127.0.0.1", "fd00::/8"].map(|text| Network::parse(text).expect("a block")),
+    fn proxies() -> TrustedProxies {
+        TrustedProxies::of(
+            ["10.0.0.0/8", "127.0.0.1", "fd00::/8"].map(|text| IpNetwork::parse(text).expect("a block")),
         )
     }
 
@@ -145,7 +150,7 @@ mod tests {
     #[track_caller]
     fn check(all: &[(&'static str, &str)], expected: &str) {
         let peer = IpAddr::from([127, 0, 0, 1]);
-        let client = way(&proxies(), peer, &headers(all)).client;
+        let client = forwarding_info(&proxies(), peer, &headers(all)).client;
         assert_eq!(client.to_string(), expected, "{all:?}");
     }
 
@@ -186,8 +191,8 @@ mod tests {
     fn scheme_and_host_are_those_of_the_nearest_proxy() {
         let of = |all: &[(&'static str, &str)]| {
             let (proxies, headers) = (proxies(), headers(all));
-            let way = way(&proxies, IpAddr::from([127, 0, 0, 1]), &headers);
-            (way.is_secure, way.host.map(ToOwned::to_owned))
+            let forwarding_info = forwarding_info(&proxies, IpAddr::from([127, 0, 0, 1]), &headers);
+            (forwarding_info.is_secure, forwarding_info.host.map(ToOwned::to_owned))
         };
         assert_eq!(of(&[]), (None, None));
         assert_eq!(of(&[("x-forwarded-proto", "HTTPS")]), (Some(true), None));

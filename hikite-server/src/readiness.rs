@@ -9,21 +9,21 @@ use http::StatusCode;
 use http::header::{HeaderValue, RETRY_AFTER};
 
 use crate::app::App;
-use crate::refusal::json;
+use crate::error_response::json;
 
 /// Value of `Retry-After`.
 pub(crate) const RETRY: Duration = Duration::from_secs(2);
 
 /// A reason for being unready.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unready {
+pub(crate) struct UnreadyReason {
     /// Stable code for programs.
     pub(crate) code: &'static str,
     /// Text for people; reveals nothing confidential.
     pub(crate) message: String,
 }
 
-impl Unready {
+impl UnreadyReason {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
@@ -31,19 +31,21 @@ impl Unready {
 
 impl App {
     /// Returns all reasons; the first one determines the status.
-    pub(crate) fn unready(&self) -> Vec<Unready> {
-        let leaving = self.is_leaving().then(|| Unready::new("leaving", "this process is about to stop"));
+    pub(crate) fn unready(&self) -> Vec<UnreadyReason> {
+        let leaving =
+            self.is_leaving().then(|| UnreadyReason::new("leaving", "this process is about to stop"));
         let stale = self.gateway.freshness().fault();
-        let store = stale.map(|message| Unready::new("store_stale", message));
+        let store = stale.map(|message| UnreadyReason::new("store_stale", message));
         let full = self.gateway.audit_state().is_some_and(|state| state.is_full);
-        let audit = full
-            .then(|| Unready::new("audit_full", "the audit can take no more records, so calls are refused"));
+        let audit = full.then(|| {
+            UnreadyReason::new("audit_full", "the audit can take no more records, so calls are refused")
+        });
         leaving.into_iter().chain(store).chain(audit).collect()
     }
 }
 
 /// Builds the response of `/readyz`. Its `status` is `ready` or the code of the first reason.
-pub(crate) fn answer(reasons: &[Unready]) -> Response {
+pub(crate) fn answer(reasons: &[UnreadyReason]) -> Response {
     let Some(first) = reasons.first() else {
         return json(StatusCode::OK, &Object::default().with("status", "ready").raw());
     };
@@ -64,7 +66,8 @@ mod tests {
     #[tokio::test]
     async fn every_reason_is_told_and_the_first_is_the_status() {
         assert_eq!(answer(&[]).status(), StatusCode::OK);
-        let reasons = [Unready::new("leaving", "it stops"), Unready::new("store_stale", "no answer")];
+        let reasons =
+            [UnreadyReason::new("leaving", "it stops"), UnreadyReason::new("store_stale", "no answer")];
         let response = answer(&reasons);
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(response.headers()[RETRY_AFTER], "2");

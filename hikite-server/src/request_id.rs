@@ -10,10 +10,10 @@ use hikite_gateway::now_ms;
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 
-use crate::refusal::written;
+use crate::error_response::with_error_body;
 
 pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
-const LONGEST: usize = 128;
+const LENGTH_MAX: usize = 128;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestId(pub Arc<str>);
@@ -42,8 +42,8 @@ impl RequestId {
     }
 
     /// Sets the id header, and writes the body of an error response, which contains the id.
-    pub(crate) fn put_on(&self, response: Response) -> Response {
-        let mut response = written(response, self);
+    pub(crate) fn set_header(&self, response: Response) -> Response {
+        let mut response = with_error_body(response, self);
         if let Ok(value) = HeaderValue::from_str(&self.0) {
             response.headers_mut().insert(HEADER, value);
         }
@@ -52,7 +52,7 @@ impl RequestId {
 }
 
 fn is_well_formed(id: &str) -> bool {
-    !id.is_empty() && id.len() <= LONGEST && id.bytes().all(|byte| byte.is_ascii_graphic())
+    !id.is_empty() && id.len() <= LENGTH_MAX && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 #[cfg(test)]
@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn a_well_formed_id_is_kept_and_any_other_replaced() {
-        let long = "x".repeat(LONGEST);
+        let long = "x".repeat(LENGTH_MAX);
         for id in ["a", "0af7651916cd43dd8448eb211c80319c", "job/7:retry=2", &long] {
             assert_eq!(id_for(&[id]), *id);
         }
-        let too_long = "x".repeat(LONGEST + 1);
+        let too_long = "x".repeat(LENGTH_MAX + 1);
         for wrong in [&[][..], &[""], &["a b"], &["a\tb"], &["\u{e9}"], &[&too_long], &["a", "b"]] {
             let id = id_for(wrong);
             assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{wrong:?} {id}");

@@ -8,59 +8,59 @@ mod body;
 pub(crate) mod call;
 pub(crate) mod clients;
 mod form;
+pub(crate) mod login_session;
 pub(crate) mod me;
 pub(crate) mod openapi;
 pub(crate) mod overview;
 pub(crate) mod page;
 pub(crate) mod pins;
-pub(crate) mod presence;
 pub(crate) mod preview;
 pub(crate) mod projects;
-pub(crate) mod proof;
 mod query;
+pub(crate) mod reauthentication;
 pub(crate) mod redirect;
 pub(crate) mod registry;
 pub(crate) mod search;
 pub(crate) mod status;
+mod text;
 pub(crate) mod tokens;
 pub(crate) mod tools;
 pub(crate) mod upstreams;
 pub(crate) mod users;
-mod words;
 
 use std::fmt::Write;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::response::{IntoResponse, Response};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_gateway::Identity;
 use http::StatusCode;
 use http::header::{HeaderValue, LOCATION};
 
 use crate::app::App;
-use crate::refusal::{json, refusal};
+use crate::error_response::{error_response, json};
 
 /// An error returned by a handler.
-pub(crate) struct Failed(Error);
+pub(crate) struct RestError(Error);
 
-impl From<Error> for Failed {
+impl From<Error> for RestError {
     fn from(error: Error) -> Self {
         Self(error)
     }
 }
 
-impl IntoResponse for Failed {
+impl IntoResponse for RestError {
     fn into_response(self) -> Response {
-        refusal(self.0)
+        error_response(self.0)
     }
 }
 
-type Answer = Result<Response, Failed>;
+type RestResult = Result<Response, RestError>;
 
 /// The last path segment: the name or id of an object.
-type Named = Result<Path<String>, PathRejection>;
+type NamePath = Result<Path<String>, PathRejection>;
 
 fn ok(body: &Raw) -> Response {
     json(StatusCode::OK, body)
@@ -91,11 +91,12 @@ fn created(body: &Raw, location: Option<HeaderValue>) -> Response {
 /// Returns the identity store, if OAuth is enabled.
 fn identity(app: &App) -> Result<&Identity, Error> {
     let identity = app.gateway.people().identity();
-    identity.map(|identity| &**identity).ok_or_else(|| Error::new(Kind::NotFound, "nobody logs in here"))
+    identity.map(|identity| &**identity).ok_or_else(|| Error::new(ErrorKind::NotFound, "nobody logs in here"))
 }
 
-fn key(path: Named) -> Result<String, Error> {
-    path.map(|Path(key)| key).map_err(|_| Error::new(Kind::Validation, "the key in the address is not UTF-8"))
+fn key(path: NamePath) -> Result<String, Error> {
+    path.map(|Path(key)| key)
+        .map_err(|_| Error::new(ErrorKind::Validation, "the key in the address is not UTF-8"))
 }
 
 #[cfg(test)]

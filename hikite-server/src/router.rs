@@ -8,19 +8,19 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{any, delete, get, patch, post, put};
-use hikite_ui::Api;
+use hikite_ui::ApiClient;
 
 use crate::app::App;
-use crate::arrival::Arrival;
-use crate::door::{Door, Needs};
+use crate::guard::{GuardLayer, RequiredAuth};
 use crate::mcp::{http, sse};
+use crate::request_context::RequestContext;
 use crate::request_id::RequestId;
 use crate::rest::audit::export;
 use crate::rest::{
-    accounts, audit, batch, call, clients, me, openapi, overview, page, pins, presence, preview, projects,
-    proof, redirect, registry, search, status, tokens, tools, upstreams, users,
+    accounts, audit, batch, call, clients, login_session, me, openapi, overview, page, pins, preview,
+    projects, reauthentication, redirect, registry, search, status, tokens, tools, upstreams, users,
 };
-use crate::{auth, connect, document, health, metrics, oauth};
+use crate::{auth, client_metadata, connect, health, metrics, oauth};
 
 pub(crate) fn router(app: Arc<App>) -> Router {
     let public = Router::new()
@@ -28,24 +28,25 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/health", get(health::health))
         .route("/readyz", get(health::ready))
         .route("/v1/openapi.json", get(openapi::openapi))
-        .route("/oauth/client.json", get(document::document))
+        .route("/oauth/client.json", get(client_metadata::document))
         .route("/docs", get(page::html))
         .route("/docs/page.css", get(page::css))
         .route("/docs/page.js", get(page::script))
         .route("/docs/words.js", get(page::words))
         .route("/connect/callback", get(connect::callback))
-        .route("/connect/{provider}", get(connect::ask).post(connect::go))
+        .route("/connect/{provider}", get(connect::show).post(connect::redirect_to_provider))
         .method_not_allowed_fallback(health::wrong_method)
-        .layer(Door::new(&app, Needs::Nothing));
+        .layer(GuardLayer::new(&app, RequiredAuth::Nothing));
 
     // The OAuth routes, which exist only if OAuth is enabled.
     let oauth = oauth::routes()
         .method_not_allowed_fallback(health::wrong_method)
-        .layer(Door::new(&app, Needs::Oauth));
+        .layer(GuardLayer::new(&app, RequiredAuth::Oauth));
 
     // Separate, because the metrics token grants nothing else.
-    let metrics =
-        Router::new().route("/metrics", get(metrics::metrics)).layer(Door::new(&app, Needs::Reader));
+    let metrics = Router::new()
+        .route("/metrics", get(metrics::metrics))
+        .layer(GuardLayer::new(&app, RequiredAuth::Reader));
 
     let mcp = || post(http::post).get(http::get).head(http::head).delete(http::delete);
     let protected = Router::new()
@@ -58,7 +59,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/tools/call", post(redirect::to_v1))
         .fallback(any(health::not_found))
         .method_not_allowed_fallback(health::wrong_method)
-        .layer(Door::new(&app, Needs::Caller));
+        .layer(GuardLayer::new(&app, RequiredAuth::Caller));
 
     // Routes for other nodes only, which send a peer token instead of a bearer token.
     let nodes = Router::new()
@@ -66,30 +67,37 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/node/mcp/{project}", mcp())
         .route("/node/messages", post(sse::post))
         .method_not_allowed_fallback(health::wrong_method)
-        .layer(Door::new(&app, Needs::Node));
+        .layer(GuardLayer::new(&app, RequiredAuth::Node));
 
     // The UI calls the same API internally, as the user of the browser. Error bodies are written there too.
-    let inside = rest().with_state(Arc::clone(&app)).layer(from_fn(with_words));
-    let pages = hikite_ui::routes(Api::new(inside))
+    let internal = rest().with_state(Arc::clone(&app)).layer(from_fn(with_error_bodies));
+    let pages = hikite_ui::routes(ApiClient::new(internal))
         .method_not_allowed_fallback(health::wrong_method)
-        .layer(Door::new(&app, Needs::Person));
-    let looks = hikite_ui::assets().layer(Door::new(&app, Needs::Nothing));
+        .layer(GuardLayer::new(&app, RequiredAuth::Person));
+    let assets = hikite_ui::assets().layer(GuardLayer::new(&app, RequiredAuth::Nothing));
 
-    public.merge(oauth).merge(metrics).merge(nodes).merge(protected).with_state(app).merge(pages).merge(looks)
+    public
+        .merge(oauth)
+        .merge(metrics)
+        .merge(nodes)
+        .merge(protected)
+        .with_state(app)
+        .merge(pages)
+        .merge(assets)
 }
 
 /// Writes the body of error responses, as the guard does for external requests.
-async fn with_words(request: Request, next: Next) -> Response {
-    let origin = request.extensions().get::<Arrival>().map(|arrival| &arrival.origin);
+async fn with_error_bodies(request: Request, next: Next) -> Response {
+    let origin = request.extensions().get::<RequestContext>().map(|request_context| &request_context.origin);
     let id = origin.and_then(|origin| origin.request_id.clone()).map_or_else(RequestId::random, RequestId);
-    id.put_on(next.run(request).await)
+    id.set_header(next.run(request).await)
 }
 
 /// The REST API, for programs and the UI.
 fn rest() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/me", get(me::me))
-        .route("/v1/me/password", post(proof::change_password))
+        .route("/v1/me/password", post(reauthentication::change_password))
         .route("/v1/tools", get(tools::list))
         .route("/v1/tools/call", post(call::call))
         .route("/v1/tools/search", post(tools::search))
@@ -113,7 +121,7 @@ fn rest() -> Router<Arc<App>> {
 fn admin() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/tools", post(registry::register))
-        .route("/v1/tools/{key}", patch(registry::retell).delete(registry::unregister))
+        .route("/v1/tools/{key}", patch(registry::override_text).delete(registry::unregister))
         .route("/v1/tools/{key}/enable", post(registry::enable))
         .route("/v1/tools/{key}/disable", post(registry::disable))
         .route("/v1/categories/{name}", put(upstreams::put_category).delete(upstreams::delete_category))
@@ -131,9 +139,9 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/providers/{name}", put(accounts::set_app).delete(accounts::remove_app))
         .route("/v1/users", get(users::list).post(users::create))
         .route("/v1/users/{name}", get(users::get).patch(users::change).delete(users::delete))
-        .route("/v1/users/{name}/handover", post(proof::hand_over))
+        .route("/v1/users/{name}/handover", post(reauthentication::transfer_ownership))
         .route("/v1/removals", get(users::removed))
-        .route("/v1/removals/{id}", delete(users::lift))
+        .route("/v1/removals/{id}", delete(users::lift_removal))
         .route("/v1/clients", get(clients::list).post(clients::create))
         .route("/v1/clients/{id}", get(clients::get).delete(clients::delete))
         .route("/v1/clients/{id}/approve", post(clients::approve))
@@ -148,17 +156,17 @@ fn admin() -> Router<Arc<App>> {
         .route("/v1/audit/{seq}", get(audit::get))
         .route("/v1/menu", get(preview::menu))
         .route("/v1/permissions/preview", post(preview::permissions))
-        .route("/v1/sessions", get(presence::sessions))
-        .route("/v1/sessions/{id}", delete(presence::end_session))
-        .route("/v1/consents", get(presence::consents))
-        .route("/v1/consents/{id}", delete(presence::end_consent))
-        .route("/v1/logins", get(presence::logins))
-        .route("/v1/logins/{id}", delete(presence::end_login))
+        .route("/v1/sessions", get(login_session::sessions))
+        .route("/v1/sessions/{id}", delete(login_session::end_session))
+        .route("/v1/consents", get(login_session::consents))
+        .route("/v1/consents/{id}", delete(login_session::end_consent))
+        .route("/v1/logins", get(login_session::logins))
+        .route("/v1/logins/{id}", delete(login_session::end_login))
         .route_layer(from_fn(auth::admin_only))
 }
 
 #[cfg(test)]
-mod walk;
+mod route_tests;
 
 #[cfg(test)]
 mod tests {
@@ -167,12 +175,12 @@ mod tests {
     use axum::extract::Request;
     use axum::response::Response;
     use hikite_core::caller::Caller;
-    use hikite_core::source::Origin;
+    use hikite_core::source::CallOrigin;
     use tower::ServiceExt;
 
     use super::{admin, router};
-    use crate::arrival::{Arrival, Proof};
-    use crate::probe::app;
+    use crate::request_context::{CallerProof, RequestContext};
+    use crate::test_app::app;
 
     fn request(method: &str, path: &str) -> Request {
         let request = Request::builder().method(method).uri(path).header("host", "localhost");
@@ -180,8 +188,9 @@ mod tests {
     }
 
     async fn as_caller(caller: &Caller, method: &str, path: &str) -> Response {
-        let arrival = Arrival::over_http(caller.clone(), Proof::Token, Origin::default());
-        let routes = admin().layer(Extension(arrival)).with_state(app());
+        let request_context =
+            RequestContext::over_http(caller.clone(), CallerProof::Token, CallOrigin::default());
+        let routes = admin().layer(Extension(request_context)).with_state(app());
         routes.oneshot(request(method, path)).await.expect("an answer")
     }
 
@@ -247,8 +256,12 @@ mod tests {
             ("DELETE", "/v1/logins/1"),
         ] {
             assert_eq!(as_caller(&alice, method, path).await.status(), 403, "{method} {path}");
-            let inside = Caller::owner().within("p".into());
-            assert_eq!(as_caller(&inside, method, path).await.status(), 403, "{method} {path} in a project");
+            let internal = Caller::owner().within("p".into());
+            assert_eq!(
+                as_caller(&internal, method, path).await.status(),
+                403,
+                "{method} {path} in a project"
+            );
             assert_ne!(as_caller(&Caller::owner(), method, path).await.status(), 403, "{method} {path}");
         }
     }

@@ -9,18 +9,18 @@ use hikite_core::caller::Caller;
 use crate::app::App;
 
 /// Bounds of the check interval.
-const OFTEN: Duration = Duration::from_millis(50);
-const SELDOM: Duration = Duration::from_secs(1);
+const INTERVAL_MIN: Duration = Duration::from_millis(50);
+const INTERVAL_MAX: Duration = Duration::from_secs(1);
 
 /// Watches the age of the store's data until shutdown.
 pub(crate) async fn follow(app: Arc<App>) {
-    let mut tick = tokio::time::interval((app.limits.max_staleness / 8).clamp(OFTEN, SELDOM));
+    let mut tick = tokio::time::interval((app.limits.max_staleness / 8).clamp(INTERVAL_MIN, INTERVAL_MAX));
     let mut was_stale = false;
     while app.stopping.run_until_cancelled(tick.tick()).await.is_some() {
         let fault = app.gateway.freshness().fault();
         if fault.is_some() {
             // Repeated in every round, because a stream may have opened just before.
-            app.streams.end_where(|caller| !app.goes_on_without_store(caller));
+            app.streams.end_where(|caller| !app.is_independent_of_store(caller));
         }
         match &fault {
             Some(reason) if !was_stale => tracing::error!(
@@ -37,8 +37,8 @@ pub(crate) async fn follow(app: Arc<App>) {
 impl App {
     /// Returns `true` if a caller is known without the store: the local owner. In a cluster the store also records
     /// which node holds a session, so the result is `false`.
-    fn goes_on_without_store(&self, caller: &Caller) -> bool {
+    fn is_independent_of_store(&self, caller: &Caller) -> bool {
         let is_owner = || caller.subject == self.gateway.people().owner().subject;
-        self.neighbours().is_none() && caller.token.is_none() && caller.project.is_none() && is_owner()
+        self.peers().is_none() && caller.token.is_none() && caller.project.is_none() && is_owner()
     }
 }

@@ -6,37 +6,37 @@ mod read;
 mod trim;
 mod verify;
 
-use hikite_core::audit::{Chain, Record};
+use hikite_core::audit::{AuditChain, AuditRecord};
 use sqlx::{AnyConnection, Row};
 
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::table::{AUDIT, Value, pieces};
+use crate::table::{AUDIT, SqlValue, power_of_two_chunks};
 
-pub use read::{AuditFilter, AuditPage, AuditRow, AuditWalk};
-pub use trim::{Retention, Trimmed};
-pub use verify::{TrimTrace, Verified};
+pub use read::{AuditCursor, AuditFilter, AuditPage, AuditRow};
+pub use trim::{Retention, TrimOutcome};
+pub use verify::{AuditVerification, TrimEvidence};
 
 /// Records that are written together. If a commit has an unknown outcome, the batch can be retried: it is written only
 /// once.
 #[derive(Debug)]
 pub struct AuditBatch {
-    records: Vec<Record>,
+    records: Vec<AuditRecord>,
     /// End of the chain in the last commit attempt.
-    tried: Option<Chain>,
+    attempted: Option<AuditChain>,
 }
 
 impl AuditBatch {
-    pub fn new(records: Vec<Record>) -> Self {
-        Self { records, tried: None }
+    pub fn new(records: Vec<AuditRecord>) -> Self {
+        Self { records, attempted: None }
     }
 
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[AuditRecord] {
         &self.records
     }
 
@@ -48,7 +48,7 @@ impl AuditBatch {
 impl Store {
     /// Appends the records, all or none.
     pub async fn append_audit(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
-        self.unless_given_up(self.append(batch)).await
+        self.until_replaced(self.append(batch)).await
     }
 
     async fn append(&self, batch: &mut AuditBatch) -> Result<(), StoreError> {
@@ -58,22 +58,22 @@ impl Store {
         let query =
             sqlx::query("UPDATE audit_end SET seq = seq + $1 WHERE name = 'last' RETURNING seq, hash");
         let row = query.bind(count).fetch_one(&mut *transaction).await.map_err(self.failed())?;
-        if let Some(tried) = &batch.tried
-            && is_written(&mut transaction, tried).await.map_err(self.failed())?
+        if let Some(attempted) = &batch.attempted
+            && is_written(&mut transaction, attempted).await.map_err(self.failed())?
         {
             return transaction.rollback().await.map_err(self.failed());
         }
         let last: i64 = row.try_get(0).map_err(self.failed())?;
         let hash: String = row.try_get(1).map_err(self.failed())?;
-        let mut chain = Chain::new(shown(last - count), hash);
-        let rows: Vec<Vec<Value>> =
+        let mut chain = AuditChain::new(shown(last - count), hash);
+        let rows: Vec<Vec<SqlValue>> =
             batch.records.iter().map(|record| values(record, chain.append(record), &chain)).collect();
-        for rows in pieces(&rows) {
+        for rows in power_of_two_chunks(&rows) {
             AUDIT.insert(&mut transaction, rows, "").await.map_err(self.failed())?;
         }
         let query = sqlx::query("UPDATE audit_end SET hash = $1 WHERE name = 'last'");
         query.bind(chain.hash.as_str()).execute(&mut *transaction).await.map_err(self.failed())?;
-        batch.tried = Some(chain.clone());
+        batch.attempted = Some(chain.clone());
         transaction.commit().await.map_err(self.failed())?;
         if let Some(head) = self.head() {
             head.note(&chain);
@@ -82,18 +82,18 @@ impl Store {
     }
 }
 
-async fn is_written(connection: &mut AnyConnection, tried: &Chain) -> Result<bool, sqlx::Error> {
-    let query = sqlx::query("SELECT hash FROM audit WHERE seq = $1").bind(stored(tried.seq));
+async fn is_written(connection: &mut AnyConnection, attempted: &AuditChain) -> Result<bool, sqlx::Error> {
+    let query = sqlx::query("SELECT hash FROM audit WHERE seq = $1").bind(stored(attempted.seq));
     let row = query.fetch_optional(connection).await?;
-    row.map_or(Ok(false), |row| Ok(row.try_get::<String, _>(0)? == tried.hash))
+    row.map_or(Ok(false), |row| Ok(row.try_get::<String, _>(0)? == attempted.hash))
 }
 
 /// Builds the row of a record that was just appended, in column order.
-fn values(record: &Record, text: String, chain: &Chain) -> Vec<Value> {
-    let word = |word: &str| Value::Text(word.to_owned());
+fn values(record: &AuditRecord, text: String, chain: &AuditChain) -> Vec<SqlValue> {
+    let word = |word: &str| SqlValue::Text(word.to_owned());
     vec![
-        Value::Number(stored(chain.seq)),
-        Value::Number(stored(record.at)),
+        SqlValue::Number(stored(chain.seq)),
+        SqlValue::Number(stored(record.at)),
         word(record.kind),
         word(record.decision),
         word(record.outcome),
@@ -102,7 +102,7 @@ fn values(record: &Record, text: String, chain: &Chain) -> Vec<Value> {
         word(&record.project),
         word(&record.module),
         word(&record.tool),
-        Value::Text(text),
+        SqlValue::Text(text),
         word(&chain.hash),
     ]
 }

@@ -8,46 +8,48 @@ use std::pin::Pin;
 
 use sqlx::Row;
 
-use crate::connect::Engine;
-use crate::error::{Fault, StoreError};
-use crate::migrate::Before;
+use crate::connect::DatabaseEngine;
+use crate::error::{StoreError, StoreFault};
+use crate::migrate::MigrationBackup;
 use crate::store::Store;
-use crate::url::{Place, StoreUrl};
+use crate::url::{StoreLocation, StoreUrl};
 
 impl Store {
     /// Writes a backup and returns its size. The file is written under a temporary name and renamed, so there is never
     /// a partial copy under its name. It can be used as a store directly: `sqlite:FILE`.
     pub async fn backup(&self, to: &Path) -> Result<u64, StoreError> {
         if fs::symlink_metadata(to).is_ok() {
-            return Err(self.refused(Fault::Exists, format!("`{}` exists", to.display())));
+            return Err(self.refused(StoreFault::Exists, format!("`{}` exists", to.display())));
         }
         self.backup_to(to).await
     }
 
     async fn backup_to(&self, to: &Path) -> Result<u64, StoreError> {
-        let refused =
-            |error: io::Error| StoreError::new(Fault::NotWritable, &StoreUrl::file(to), error.to_string());
-        let beside = beside(to);
+        let refused = |error: io::Error| {
+            StoreError::new(StoreFault::NotWritable, &StoreUrl::file(to), error.to_string())
+        };
+        let temporary = temporary(to);
         // An interrupted earlier copy may be left over.
-        remove(&beside);
+        remove(&temporary);
         // SQLite writes into the empty file and keeps its permissions.
-        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).map_err(refused)?;
-        let outcome = self.write_copy(&beside).await.and_then(|()| settle(&beside, to).map_err(refused));
-        remove(&beside);
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(refused)?;
+        let outcome =
+            self.write_copy(&temporary).await.and_then(|()| sync_and_rename(&temporary, to).map_err(refused));
+        remove(&temporary);
         outcome
     }
 
     async fn write_copy(&self, file: &Path) -> Result<(), StoreError> {
         match self.engine() {
-            Engine::Sqlite => {
+            DatabaseEngine::Sqlite => {
                 let query = sqlx::query("VACUUM INTO $1").bind(file.to_string_lossy().into_owned());
                 // The statement only reads, so it works next to a migration that waits for it.
                 query.execute(self.writer()).await.map(drop).map_err(self.failed())
             }
-            Engine::Postgres => {
+            DatabaseEngine::Postgres => {
                 let copy = Self::open_at(&StoreUrl::file(file), self.version(), None).await?;
                 let outcome = match self.copy_to(&copy).await {
-                    Ok(_) => copy.fold_in_journal().await,
+                    Ok(_) => copy.checkpoint_journal().await,
                     Err(error) => Err(error),
                 };
                 copy.close().await;
@@ -60,12 +62,12 @@ impl Store {
 impl Store {
     /// Writes the journal into the database file, because only that file is renamed. Closing the connection does so
     /// too, but at an unspecified time.
-    pub(crate) async fn fold_in_journal(&self) -> Result<(), StoreError> {
+    pub(crate) async fn checkpoint_journal(&self) -> Result<(), StoreError> {
         let query = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)");
         let row = query.fetch_one(self.writer()).await.map_err(self.failed())?;
         let busy: i64 = row.try_get(0).map_err(self.failed())?;
         if busy != 0 {
-            return Err(self.refused(Fault::Busy, "somebody reads the copy while it is made"));
+            return Err(self.refused(StoreFault::Busy, "somebody reads the copy while it is made"));
         }
         Ok(())
     }
@@ -73,19 +75,19 @@ impl Store {
 
 /// Copies a store before a migration, in its current version, so that the previous program can open the copy.
 pub(crate) fn before_migration<'a>(
-    before: &'a Before<'_>,
+    before: &'a MigrationBackup<'_>,
     found: i64,
 ) -> Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send + 'a>> {
     // Boxed, because opening the copy recurses into opening a store.
     Box::pin(copy_before(before, found))
 }
 
-async fn copy_before(before: &Before<'_>, found: i64) -> Result<(), StoreError> {
-    let Some(to) = place_of(before, found) else {
+async fn copy_before(before: &MigrationBackup<'_>, found: i64) -> Result<(), StoreError> {
+    let Some(to) = backup_path(before, found) else {
         tracing::warn!("the store is brought to a newer version without a copy: no folder is known for one");
         return Ok(());
     };
-    let store = Store::as_it_is(before.target, before.url, found);
+    let store = Store::without_migration(before.target, before.url, found);
     let outcome = store.backup_to(&to).await;
     store.close().await;
     let bytes = outcome?;
@@ -98,15 +100,15 @@ async fn copy_before(before: &Before<'_>, found: i64) -> Result<(), StoreError> 
 }
 
 /// Returns an unused file name that contains the version.
-fn place_of(before: &Before<'_>, found: i64) -> Option<PathBuf> {
+fn backup_path(before: &MigrationBackup<'_>, found: i64) -> Option<PathBuf> {
     let first = match &before.url.0 {
-        Place::File(path) => {
+        StoreLocation::File(path) => {
             let mut name = path.as_os_str().to_owned();
             name.push(format!(".v{found}"));
             PathBuf::from(name)
         }
-        Place::Memory => return None,
-        Place::Postgres(_) => before.folder?.join(format!("postgres-store.db.v{found}")),
+        StoreLocation::Memory => return None,
+        StoreLocation::Postgres(_) => before.folder?.join(format!("postgres-store.db.v{found}")),
     };
     let numbered = |number: u32| {
         let mut name = first.as_os_str().to_owned();
@@ -117,26 +119,26 @@ fn place_of(before: &Before<'_>, found: i64) -> Option<PathBuf> {
     names.find(|name| fs::symlink_metadata(name).is_err())
 }
 
-fn beside(to: &Path) -> PathBuf {
+fn temporary(to: &Path) -> PathBuf {
     let mut name = to.as_os_str().to_owned();
     name.push(".new");
     name.into()
 }
 
 /// Syncs the file, renames it, and syncs the directory.
-fn settle(beside: &Path, to: &Path) -> io::Result<u64> {
-    let file = fs::File::open(beside)?;
+fn sync_and_rename(temporary: &Path, to: &Path) -> io::Result<u64> {
+    let file = fs::File::open(temporary)?;
     file.sync_all()?;
-    fs::rename(beside, to)?;
+    fs::rename(temporary, to)?;
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()?;
     Ok(file.metadata()?.len())
 }
 
 /// Removes the remains of a failed copy.
-fn remove(beside: &Path) {
+fn remove(temporary: &Path) {
     for end in ["", "-wal", "-shm", "-journal"] {
-        let mut name = beside.as_os_str().to_owned();
+        let mut name = temporary.as_os_str().to_owned();
         name.push(end);
         let _ = fs::remove_file(PathBuf::from(name));
     }

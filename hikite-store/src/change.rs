@@ -9,7 +9,7 @@ use crate::store::Store;
 /// The schema version that introduced the log.
 pub(crate) const LOG_SINCE: i64 = 9;
 /// Number of retained revisions; a process that is further behind reads everything.
-const KEPT: i64 = 4096;
+const REVISIONS_RETAINED: i64 = 4096;
 /// Old revisions are removed at every change whose revision is a multiple of this.
 const TRIM_EVERY: i64 = 256;
 
@@ -28,7 +28,7 @@ pub mod kind {
 
 /// A row that was created, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct RowChange {
     pub kind: String,
     /// The id; empty if all of the kind may have changed.
     pub id: String,
@@ -36,16 +36,16 @@ pub struct Change {
 
 /// The changes between two revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changes {
+pub struct ChangeSet {
     /// The revision before the first change.
     pub from: i64,
     /// The revision of the last change.
     pub to: i64,
     /// The changed rows; `None` if unknown, so that everything may have changed.
-    pub touched: Option<Vec<Change>>,
+    pub touched: Option<Vec<RowChange>>,
 }
 
-impl Changes {
+impl ChangeSet {
     /// Returns the changed ids of a kind; `None` if all may have changed.
     pub fn ids(&self, kind: &str) -> Option<Vec<&str>> {
         let touched = self.touched.as_ref()?.iter().filter(|change| change.kind == kind);
@@ -57,7 +57,7 @@ impl Changes {
 
     /// Returns `true` if a row of one of these kinds may have changed.
     pub fn concern(&self, kinds: &[&str]) -> bool {
-        let is_one = |change: &Change| kinds.contains(&change.kind.as_str());
+        let is_one = |change: &RowChange| kinds.contains(&change.kind.as_str());
         self.touched.as_ref().is_none_or(|touched| touched.iter().any(is_one))
     }
 
@@ -69,15 +69,15 @@ impl Changes {
 
 impl Store {
     /// Returns the changes since a known revision; with a negative one, everything.
-    pub async fn changes_since(&self, known: i64) -> Result<Changes, StoreError> {
+    pub async fn changes_since(&self, known: i64) -> Result<ChangeSet, StoreError> {
         let to = self.revision().await?;
-        let nothing = Changes { from: known, to, touched: Some(Vec::new()) };
+        let nothing = ChangeSet { from: known, to, touched: Some(Vec::new()) };
         if known == to {
             return Ok(nothing);
         }
         let span = to - known;
-        if known < 0 || !(0..=KEPT).contains(&span) || self.version() < LOG_SINCE {
-            return Ok(Changes { touched: None, ..nothing });
+        if known < 0 || !(0..=REVISIONS_RETAINED).contains(&span) || self.version() < LOG_SINCE {
+            return Ok(ChangeSet { touched: None, ..nothing });
         }
         let text = "SELECT revision, kind, id FROM change_log WHERE revision > $1 AND revision <= $2 ORDER BY revision";
         let query = sqlx::query(text).bind(known).bind(to);
@@ -88,9 +88,9 @@ impl Store {
                 (|| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?)))().map_err(self.failed())?;
             revisions += i64::from(revision != last);
             last = revision;
-            touched.push(Change { kind, id });
+            touched.push(RowChange { kind, id });
         }
-        Ok(Changes { touched: (revisions == span).then_some(touched), ..nothing })
+        Ok(ChangeSet { touched: (revisions == span).then_some(touched), ..nothing })
     }
 
     /// Increments the revision in a transaction and logs the touched rows. Without any, all processes read everything.
@@ -112,7 +112,8 @@ impl Store {
             query.execute(&mut **transaction).await.map_err(self.failed())?;
         }
         if revision % TRIM_EVERY == 0 {
-            let query = sqlx::query("DELETE FROM change_log WHERE revision <= $1").bind(revision - KEPT);
+            let query = sqlx::query("DELETE FROM change_log WHERE revision <= $1")
+                .bind(revision - REVISIONS_RETAINED);
             query.execute(&mut **transaction).await.map_err(self.failed())?;
         }
         Ok(())

@@ -4,11 +4,11 @@ use futures_util::TryStreamExt;
 use hikite_core::json::Raw;
 use sqlx::{AnyConnection, Row};
 
-use crate::connect::Engine;
-use crate::error::{Fault, StoreError};
+use crate::connect::DatabaseEngine;
+use crate::error::{StoreError, StoreFault};
 use crate::migrate::{NEWEST, version};
 use crate::store::Store;
-use crate::table::{Column, TABLES, Table, Value};
+use crate::table::{ColumnType, SqlValue, TABLES, TableSchema};
 
 /// Maximum findings per kind.
 const FAULTS: usize = 20;
@@ -22,8 +22,8 @@ impl Store {
         let mut connection = self.reader().acquire().await.map_err(self.failed())?;
         let mut findings = Vec::new();
         let engine = match self.engine() {
-            Engine::Sqlite => sqlite(&mut connection).await,
-            Engine::Postgres => postgres(&mut connection).await,
+            DatabaseEngine::Sqlite => sqlite(&mut connection).await,
+            DatabaseEngine::Postgres => postgres(&mut connection).await,
         };
         self.gather(engine, &mut findings)?;
         self.gather(versions(&mut connection).await, &mut findings)?;
@@ -43,7 +43,7 @@ impl Store {
         let newest = self.verify_newest(BRIEF).await?;
         let mut connection = self.reader().acquire().await.map_err(self.failed())?;
         let mut findings = Vec::new();
-        if self.engine() == Engine::Postgres {
+        if self.engine() == DatabaseEngine::Postgres {
             self.gather(postgres(&mut connection).await, &mut findings)?;
         }
         self.gather(versions(&mut connection).await, &mut findings)?;
@@ -66,7 +66,7 @@ impl Store {
             Ok(found) => findings.extend(found),
             Err(error) => {
                 let error = self.failed()(error);
-                if !matches!(error.fault, Fault::Damaged | Fault::Failed | Fault::Full) {
+                if !matches!(error.fault, StoreFault::Damaged | StoreFault::Failed | StoreFault::Full) {
                     return Err(error);
                 }
                 findings.push(error.to_string());
@@ -120,7 +120,7 @@ async fn versions(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::E
 }
 
 async fn rows(
-    table: &Table,
+    table: &TableSchema,
     select: &str,
     connection: &mut AnyConnection,
 ) -> Result<Vec<String>, sqlx::Error> {
@@ -139,19 +139,21 @@ async fn rows(
 }
 
 /// Returns the first value that is invalid for its column, with the key of the row.
-fn wrong_value(table: &Table, values: &[Value]) -> Option<String> {
-    let wrong = |(value, (_, column)): &(&Value, &(&str, Column))| match (value, column) {
-        (Value::Text(text), Column::Json) => Raw::parse(text.clone()).is_err(),
-        (Value::Text(text), Column::Words) => text.contains('\0'),
-        (Value::Text(text), _) => text.is_empty() || text.contains('\0'),
-        (Value::Number(number), Column::Switch) => !matches!(number, 0 | 1),
-        (Value::Number(number), _) => *number < 0,
+fn wrong_value(table: &TableSchema, values: &[SqlValue]) -> Option<String> {
+    let wrong = |(value, (_, column)): &(&SqlValue, &(&str, ColumnType))| match (value, column) {
+        (SqlValue::Text(text), ColumnType::Json) => Raw::parse(text.clone()).is_err(),
+        (SqlValue::Text(text), ColumnType::OptionalText) => text.contains('\0'),
+        (SqlValue::Text(text), _) => text.is_empty() || text.contains('\0'),
+        (SqlValue::Number(number), ColumnType::Boolean) => !matches!(number, 0 | 1),
+        (SqlValue::Number(number), _) => *number < 0,
     };
     let (_, (column, _)) = values.iter().zip(table.columns).find(wrong)?;
     let name = match values {
-        [Value::Text(module), Value::Text(tool), ..] if column != &"lists" => format!("{module}:{tool}"),
-        [Value::Text(definition), ..] => definition.clone(),
-        [Value::Number(number), ..] => number.to_string(),
+        [SqlValue::Text(module), SqlValue::Text(tool), ..] if column != &"lists" => {
+            format!("{module}:{tool}")
+        }
+        [SqlValue::Text(definition), ..] => definition.clone(),
+        [SqlValue::Number(number), ..] => number.to_string(),
         _ => String::new(),
     };
     Some(format!("`{column}` of `{}` in `{}` is unreadable", name.escape_debug(), table.name))

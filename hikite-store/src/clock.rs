@@ -4,7 +4,7 @@
 
 use sqlx::{AnyConnection, Row};
 
-use crate::connect::Engine;
+use crate::connect::DatabaseEngine;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
@@ -41,7 +41,7 @@ pub struct ClockJump {
 }
 
 /// The last trusted reading of the clock.
-struct Seen {
+struct ClockReading {
     at: u64,
     boot: String,
     uptime: u64,
@@ -57,17 +57,17 @@ impl Store {
 
     /// Returns the jump of this machine's clock, if there is one and the store uses that clock.
     pub async fn clock_jump(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
-        if self.engine() == Engine::Postgres {
+        if self.engine() == DatabaseEngine::Postgres {
             return Ok(None);
         }
         let mut connection = self.reader().acquire().await.map_err(self.failed())?;
-        let seen = seen(&mut connection).await.map_err(self.failed())?;
-        Ok(seen.and_then(|seen| jump(&seen, clock)))
+        let last_reading = last_reading(&mut connection).await.map_err(self.failed())?;
+        Ok(last_reading.and_then(|last_reading| jump(&last_reading, clock)))
     }
 
     /// Returns a jump of the clock, or records the clock as right.
-    pub async fn watch_clock(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
-        if self.engine() == Engine::Postgres {
+    pub async fn check_clock(&self, clock: &MachineClock) -> Result<Option<ClockJump>, StoreError> {
+        if self.engine() == DatabaseEngine::Postgres {
             return Ok(None);
         }
         let mut transaction = self.begin().await?;
@@ -89,28 +89,28 @@ pub(crate) async fn watch(
     connection: &mut AnyConnection,
     clock: &MachineClock,
 ) -> Result<Option<ClockJump>, sqlx::Error> {
-    let seen = seen(connection).await?;
-    let found = seen.as_ref().and_then(|seen| jump(seen, clock));
-    let is_fresh = |seen: &Seen| {
-        let same_boot = clock.boot.as_ref().is_none_or(|boot| boot.id == seen.boot);
-        same_boot && clock.wall_ms.abs_diff(seen.at) < WRITE_MS
+    let last_reading = last_reading(connection).await?;
+    let found = last_reading.as_ref().and_then(|last_reading| jump(last_reading, clock));
+    let is_fresh = |last_reading: &ClockReading| {
+        let same_boot = clock.boot.as_ref().is_none_or(|boot| boot.id == last_reading.boot);
+        same_boot && clock.wall_ms.abs_diff(last_reading.at) < WRITE_MS
     };
-    if found.is_none() && !seen.as_ref().is_some_and(is_fresh) {
+    if found.is_none() && !last_reading.as_ref().is_some_and(is_fresh) {
         write(connection, clock).await?;
     }
     Ok(found)
 }
 
 /// Returns the last reading. Without one, the newest audit record tells when the store was last used.
-async fn seen(connection: &mut AnyConnection) -> Result<Option<Seen>, sqlx::Error> {
+async fn last_reading(connection: &mut AnyConnection) -> Result<Option<ClockReading>, sqlx::Error> {
     let query = sqlx::query("SELECT at, boot, uptime FROM clock_seen WHERE name = 'machine'");
     if let Some(row) = query.fetch_optional(&mut *connection).await? {
         let (at, uptime) = (shown(row.try_get(0)?), shown(row.try_get(2)?));
-        return Ok(Some(Seen { at, boot: row.try_get(1)?, uptime }));
+        return Ok(Some(ClockReading { at, boot: row.try_get(1)?, uptime }));
     }
     let query = sqlx::query("SELECT at FROM audit ORDER BY seq DESC LIMIT 1");
     let row = query.fetch_optional(connection).await?;
-    row.map(|row| Ok(Seen { at: shown(row.try_get(0)?), boot: String::new(), uptime: 0 })).transpose()
+    row.map(|row| Ok(ClockReading { at: shown(row.try_get(0)?), boot: String::new(), uptime: 0 })).transpose()
 }
 
 async fn write(connection: &mut AnyConnection, clock: &MachineClock) -> Result<(), sqlx::Error> {
@@ -122,12 +122,12 @@ async fn write(connection: &mut AnyConnection, clock: &MachineClock) -> Result<(
     query.bind(stored(clock.wall_ms)).bind(boot).bind(stored(uptime)).execute(connection).await.map(drop)
 }
 
-fn jump(seen: &Seen, clock: &MachineClock) -> Option<ClockJump> {
+fn jump(last_reading: &ClockReading, clock: &MachineClock) -> Option<ClockJump> {
     let passed = match &clock.boot {
-        Some(boot) if boot.id == seen.boot => boot.uptime_ms.saturating_sub(seen.uptime),
+        Some(boot) if boot.id == last_reading.boot => boot.uptime_ms.saturating_sub(last_reading.uptime),
         _ => 0,
     };
-    let expected = seen.at.saturating_add(passed);
+    let expected = last_reading.at.saturating_add(passed);
     (clock.wall_ms.abs_diff(expected) > JUMP_MS).then_some(ClockJump { expected, found: clock.wall_ms })
 }
 
@@ -137,8 +137,8 @@ mod tests {
 
     const DAY: u64 = JUMP_MS;
 
-    fn seen(at: u64, boot: &str, uptime: u64) -> Seen {
-        Seen { at, boot: boot.into(), uptime }
+    fn last_reading(at: u64, boot: &str, uptime: u64) -> ClockReading {
+        ClockReading { at, boot: boot.into(), uptime }
     }
 
     fn clock(wall_ms: u64, boot: Option<(&str, u64)>) -> MachineClock {
@@ -148,21 +148,21 @@ mod tests {
     #[test]
     fn only_what_nothing_explains_is_a_jump() {
         let at = 1000 * DAY;
-        for (seen, clock, jumped) in [
-            (seen(at, "a", 5), clock(at + DAY, Some(("a", 5))), false),
-            (seen(at, "a", 5), clock(at + DAY + 1, Some(("a", 5))), true),
-            (seen(at, "a", 5), clock(at - DAY - 1, Some(("a", 5))), true),
+        for (last_reading, clock, jumped) in [
+            (last_reading(at, "a", 5), clock(at + DAY, Some(("a", 5))), false),
+            (last_reading(at, "a", 5), clock(at + DAY + 1, Some(("a", 5))), true),
+            (last_reading(at, "a", 5), clock(at - DAY - 1, Some(("a", 5))), true),
             // The machine ran or slept for the same time.
-            (seen(at, "a", 5), clock(at + 30 * DAY, Some(("a", 5 + 30 * DAY))), false),
-            (seen(at, "a", 5), clock(at + 365 * DAY, Some(("a", 5 + 30 * DAY))), true),
-            (seen(at, "a", 5), clock(at, Some(("a", 5 + 30 * DAY))), true),
+            (last_reading(at, "a", 5), clock(at + 30 * DAY, Some(("a", 5 + 30 * DAY))), false),
+            (last_reading(at, "a", 5), clock(at + 365 * DAY, Some(("a", 5 + 30 * DAY))), true),
+            (last_reading(at, "a", 5), clock(at, Some(("a", 5 + 30 * DAY))), true),
             // The machine was off for an unknown time.
-            (seen(at, "a", 5), clock(at + DAY, Some(("b", 9 * DAY))), false),
-            (seen(at, "a", 5), clock(at + 2 * DAY, Some(("b", 5))), true),
-            (seen(at, "", 0), clock(at + 2 * DAY, None), true),
-            (seen(at, "", 0), clock(at + DAY, None), false),
+            (last_reading(at, "a", 5), clock(at + DAY, Some(("b", 9 * DAY))), false),
+            (last_reading(at, "a", 5), clock(at + 2 * DAY, Some(("b", 5))), true),
+            (last_reading(at, "", 0), clock(at + 2 * DAY, None), true),
+            (last_reading(at, "", 0), clock(at + DAY, None), false),
         ] {
-            assert_eq!(jump(&seen, &clock).is_some(), jumped, "{clock:?}");
+            assert_eq!(jump(&last_reading, &clock).is_some(), jumped, "{clock:?}");
         }
     }
 }

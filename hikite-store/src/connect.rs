@@ -12,8 +12,8 @@ use std::time::Duration;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor};
 
-use crate::error::{Fault, StoreError};
-use crate::url::{Place, StoreUrl};
+use crate::error::{StoreError, StoreFault};
+use crate::url::{StoreLocation, StoreUrl};
 
 /// Maximum wait for a lock or a free connection.
 pub(crate) const WAIT: Duration = Duration::from_secs(5);
@@ -27,12 +27,12 @@ pub(crate) const CHANNEL: &str = "hikite";
 const NOTHING: &str = "SELECT 1";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Engine {
+pub(crate) enum DatabaseEngine {
     Sqlite,
     Postgres,
 }
 
-impl Engine {
+impl DatabaseEngine {
     /// Returns the statement that begins a write transaction. SQLite must take the write lock at once: upgrading a lock
     /// later cannot wait.
     pub(crate) fn begin_write(self) -> &'static str {
@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// Returns the statement that notifies others on commit, if the database supports it.
-    pub(crate) fn tell(self) -> Option<&'static str> {
+    pub(crate) fn notify_others(self) -> Option<&'static str> {
         (self == Self::Postgres).then_some("NOTIFY hikite")
     }
 
@@ -88,34 +88,40 @@ impl Engine {
 
 /// The connection parameters of a store. A file exists and is readable by its owner only.
 #[derive(Clone)]
-pub(crate) struct Target {
-    pub(crate) engine: Engine,
+pub(crate) struct ConnectTarget {
+    pub(crate) engine: DatabaseEngine,
     in_memory: bool,
     pub(crate) options: AnyConnectOptions,
 }
 
-impl Target {
+impl ConnectTarget {
     pub(crate) fn of(url: &StoreUrl) -> Result<Self, StoreError> {
         sqlx::any::install_default_drivers();
         let (engine, address) = match &url.0 {
-            Place::File(path) => (Engine::Sqlite, address(&prepare_file(url, path)?)),
-            Place::Memory => (Engine::Sqlite, "sqlite::memory:".to_owned()),
-            Place::Postgres(address) => (Engine::Postgres, address.expose().to_owned()),
+            StoreLocation::File(path) => (DatabaseEngine::Sqlite, address(&prepare_file(url, path)?)),
+            StoreLocation::Memory => (DatabaseEngine::Sqlite, "sqlite::memory:".to_owned()),
+            StoreLocation::Postgres(address) => (DatabaseEngine::Postgres, address.expose().to_owned()),
         };
         let options = AnyConnectOptions::from_str(&address).map_err(|error| StoreError::of(url, &error))?;
-        Ok(Self { engine, in_memory: url.0 == Place::Memory, options: options.disable_statement_logging() })
+        Ok(Self {
+            engine,
+            in_memory: url.0 == StoreLocation::Memory,
+            options: options.disable_statement_logging(),
+        })
     }
 
     /// Returns the pools for reading and for writing. In memory both are the same single connection, which is the
     /// store.
     pub(crate) fn pools(&self) -> (AnyPool, AnyPool) {
         match (self.engine, self.in_memory) {
-            (Engine::Sqlite, false) => (self.pool(READERS, "PRAGMA query_only = ON"), self.pool(1, NOTHING)),
-            (Engine::Sqlite, true) => {
+            (DatabaseEngine::Sqlite, false) => {
+                (self.pool(READERS, "PRAGMA query_only = ON"), self.pool(1, NOTHING))
+            }
+            (DatabaseEngine::Sqlite, true) => {
                 let one = self.pool(1, NOTHING);
                 (one.clone(), one)
             }
-            (Engine::Postgres, _) => {
+            (DatabaseEngine::Postgres, _) => {
                 let pool = self.pool(POSTGRES_CONNECTIONS, NOTHING);
                 (pool.clone(), pool)
             }
@@ -132,7 +138,7 @@ impl Target {
         let mut options = AnyPoolOptions::new().max_connections(connections).acquire_timeout(WAIT);
         if self.in_memory {
             options = options.min_connections(1).idle_timeout(None).max_lifetime(None);
-        } else if engine == Engine::Sqlite {
+        } else if engine == DatabaseEngine::Sqlite {
             // After a disk error SQLite rolls back by itself, but the driver still assumes a transaction: such a
             // connection would fail forever.
             options = options.before_acquire(|connection, _| {
@@ -160,7 +166,7 @@ impl Target {
             .await
             .map_err(|_| sqlx::Error::Io(std::io::Error::new(ErrorKind::TimedOut, "it does not answer")))??;
         connection.execute(self.engine.set_up()).await?;
-        if self.engine == Engine::Sqlite {
+        if self.engine == DatabaseEngine::Sqlite {
             // Allows free pages to be released; a file created without this keeps them until a `VACUUM`.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL").await?;
             // Persistent in the file; repeated calls have no effect.
@@ -172,7 +178,7 @@ impl Target {
 
 /// Creates the folder and the file if missing, readable by their owner only. Returns the canonical path.
 fn prepare_file(url: &StoreUrl, path: &Path) -> Result<PathBuf, StoreError> {
-    let refused = |error: std::io::Error| StoreError::new(Fault::NotWritable, url, error.to_string());
+    let refused = |error: std::io::Error| StoreError::new(StoreFault::NotWritable, url, error.to_string());
     let path = std::path::absolute(path).map_err(refused)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(refused)?;

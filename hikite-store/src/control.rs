@@ -7,12 +7,12 @@ use sqlx::any::AnyRow;
 use sqlx::{Any, Row, Transaction};
 
 use crate::change::kind;
-use crate::error::{Fault, StoreError};
+use crate::error::{StoreError, StoreFault};
 use crate::store::Store;
 
 /// A registered tool with its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registered {
+pub struct RegisteredToolRow {
     pub key: ToolKey,
     pub form: Raw,
     /// Milliseconds since 1970.
@@ -21,14 +21,14 @@ pub struct Registered {
 
 impl Store {
     /// Returns all registered tools, oldest first.
-    pub async fn registered(&self) -> Result<Vec<Registered>, StoreError> {
+    pub async fn registered(&self) -> Result<Vec<RegisteredToolRow>, StoreError> {
         let query = sqlx::query("SELECT module, tool, form, registered_at FROM registered_tool");
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
         let mut tools = Vec::with_capacity(rows.len());
         for row in &rows {
             let (key, form, registered_at) = read_tool(row).map_err(self.failed())?;
             match Raw::parse(form) {
-                Ok(form) => tools.push(Registered { key, form, registered_at }),
+                Ok(form) => tools.push(RegisteredToolRow { key, form, registered_at }),
                 // An unreadable row must not affect the others.
                 Err(_) => tracing::error!("the registered tool `{key}` is unreadable and left out"),
             }
@@ -38,10 +38,14 @@ impl Store {
     }
 
     /// Stores a tool. Returns `false` if it exists and `overwrite` is not set.
-    pub async fn put_registered(&self, tool: &Registered, overwrite: bool) -> Result<bool, StoreError> {
-        let (module, name) = self.keepable(&tool.key)?;
+    pub async fn put_registered_tool(
+        &self,
+        tool: &RegisteredToolRow,
+        overwrite: bool,
+    ) -> Result<bool, StoreError> {
+        let (module, name) = self.checked_key(&tool.key)?;
         let form = std::str::from_utf8(tool.form.bytes())
-            .map_err(|error| self.refused(Fault::Failed, error.to_string()))?;
+            .map_err(|error| self.refused(StoreFault::Failed, error.to_string()))?;
         let text = if overwrite {
             "INSERT INTO registered_tool (module, tool, form, registered_at) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (module, tool) DO UPDATE SET form = excluded.form, registered_at = excluded.registered_at"
@@ -52,12 +56,12 @@ impl Store {
         let query = sqlx::query(text).bind(module).bind(name).bind(form).bind(stored(tool.registered_at));
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0, &[(kind::TOOL, "")]).await
+        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOOL, "")]).await
     }
 
     /// Removes a tool together with its switch. Returns `false` if there is no such tool.
-    pub async fn remove_registered(&self, key: &ToolKey) -> Result<bool, StoreError> {
-        let Ok((module, name)) = self.keepable(key) else { return Ok(false) };
+    pub async fn remove_registered_tool(&self, key: &ToolKey) -> Result<bool, StoreError> {
+        let Ok((module, name)) = self.checked_key(key) else { return Ok(false) };
         let mut transaction = self.begin().await?;
         let query = sqlx::query("DELETE FROM registered_tool WHERE module = $1 AND tool = $2");
         let done = query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.failed())?;
@@ -66,7 +70,7 @@ impl Store {
             query.bind(module).bind(name).execute(&mut *transaction).await.map_err(self.failed())?;
         }
         let touched = [(kind::TOOL, ""), (kind::SWITCH, "")];
-        self.conclude(transaction, done.rows_affected() > 0, &touched).await
+        self.commit_change(transaction, done.rows_affected() > 0, &touched).await
     }
 
     /// Returns the tools with a switch, and whether they are enabled.
@@ -78,7 +82,7 @@ impl Store {
     }
 
     pub async fn set_switch(&self, key: &ToolKey, enabled: bool) -> Result<(), StoreError> {
-        let (module, name) = self.keepable(key)?;
+        let (module, name) = self.checked_key(key)?;
         let query = sqlx::query(
             "INSERT INTO tool_switch (module, tool, enabled) VALUES ($1, $2, $3) \
              ON CONFLICT (module, tool) DO UPDATE SET enabled = excluded.enabled",
@@ -86,28 +90,28 @@ impl Store {
         let mut transaction = self.begin().await?;
         let query = query.bind(module).bind(name).bind(i64::from(enabled));
         query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, true, &[(kind::SWITCH, "")]).await.map(drop)
+        self.commit_change(transaction, true, &[(kind::SWITCH, "")]).await.map(drop)
     }
 
     /// Returns module and name of a key without NUL, which PostgreSQL rejects; SQLite behaves the same for consistency.
-    fn keepable<'k>(&self, key: &'k ToolKey) -> Result<(&'k str, &'k str), StoreError> {
-        if is_keepable(key) {
+    fn checked_key<'k>(&self, key: &'k ToolKey) -> Result<(&'k str, &'k str), StoreError> {
+        if is_storable(key) {
             return Ok((&key.module, &key.tool));
         }
-        Err(self.refused(Fault::Nul, key.to_string().escape_debug().to_string()))
+        Err(self.refused(StoreFault::Nul, key.to_string().escape_debug().to_string()))
     }
 
     /// Returns the text, or an error if it contains NUL.
-    pub(crate) fn keepable_text<'t>(&self, text: &'t str) -> Result<&'t str, StoreError> {
+    pub(crate) fn checked_text<'t>(&self, text: &'t str) -> Result<&'t str, StoreError> {
         if text.contains('\0') {
-            return Err(self.refused(Fault::Nul, text.escape_debug().to_string()));
+            return Err(self.refused(StoreFault::Nul, text.escape_debug().to_string()));
         }
         Ok(text)
     }
 
     /// Commits a change. The revision is incremented last, so that all writers lock it in the same order. `touched`
     /// lists the kind and id of rows that others must reload.
-    pub(crate) async fn conclude(
+    pub(crate) async fn commit_change(
         &self,
         mut transaction: Transaction<'_, Any>,
         changed: bool,
@@ -115,7 +119,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         if changed {
             self.raise_revision(&mut transaction, touched).await?;
-            if let Some(text) = self.engine().tell() {
+            if let Some(text) = self.engine().notify_others() {
                 sqlx::query(text).execute(&mut *transaction).await.map_err(self.failed())?;
             }
             transaction.commit().await.map_err(self.failed())?;
@@ -126,7 +130,7 @@ impl Store {
     }
 }
 
-pub(crate) fn is_keepable(key: &ToolKey) -> bool {
+pub(crate) fn is_storable(key: &ToolKey) -> bool {
     !key.module.contains('\0') && !key.tool.contains('\0')
 }
 

@@ -3,11 +3,11 @@
 use futures_util::TryStreamExt;
 use sqlx::{AnyConnection, Row};
 
-use crate::connect::Engine;
-use crate::error::{Fault, StoreError};
+use crate::connect::DatabaseEngine;
+use crate::error::{StoreError, StoreFault};
 use crate::migrate::POSTGRES_LOCK;
 use crate::store::Store;
-use crate::table::{ROWS_AT_ONCE, Table, tables};
+use crate::table::{ROWS_PER_INSERT, TableSchema, tables};
 
 impl Store {
     /// Copies all rows and returns their number. Refused without changes if `other` is not empty.
@@ -23,34 +23,36 @@ impl Store {
     async fn copy(&self, other: &Self, replaces: bool) -> Result<u64, StoreError> {
         let mut from = self.snapshot().await?;
         let mut to = other.begin().await?;
-        if other.engine() == Engine::Postgres {
+        if other.engine() == DatabaseEngine::Postgres {
             sqlx::query(POSTGRES_LOCK).execute(&mut *to).await.map_err(other.failed())?;
         }
-        let known: Vec<&Table> = tables(other.version()).collect();
+        let known: Vec<&TableSchema> = tables(other.version()).collect();
         if replaces {
             // The whole chain is deleted; the copy brings its own ends.
             let query = sqlx::query("UPDATE audit_end SET seq = $1 WHERE name = 'trimmed'").bind(i64::MAX);
             query.execute(&mut *to).await.map_err(other.failed())?;
             // Referenced rows are deleted last.
-            for table in known.iter().rev().filter(|table| !table.is_made_full()) {
+            for table in known.iter().rev().filter(|table| !table.has_initial_rows()) {
                 let text = format!("DELETE FROM {}", table.name);
                 sqlx::query(&text).execute(&mut *to).await.map_err(other.failed())?;
             }
         }
         for table in known.iter().filter(|_| !replaces) {
             // The initial rows of a new store do not count.
-            let used = if table.is_made_full() { " WHERE seq > 0" } else { "" };
+            let used = if table.has_initial_rows() { " WHERE seq > 0" } else { "" };
             let count = format!("SELECT COUNT(*) FROM {}{used}", table.name);
             let row = sqlx::query(&count).fetch_one(&mut *to).await.map_err(other.failed())?;
             let rows: i64 = row.try_get(0).map_err(other.failed())?;
             if rows > 0 {
-                return Err(other.refused(Fault::NotEmpty, format!("it has {rows} rows in `{}`", table.name)));
+                return Err(
+                    other.refused(StoreFault::NotEmpty, format!("it has {rows} rows in `{}`", table.name))
+                );
             }
         }
         let mut copied = 0;
         for table in known {
             let rows = self.copy_table(table, &mut from, other, &mut to).await?;
-            copied += if table.is_made_full() { 0 } else { rows };
+            copied += if table.has_initial_rows() { 0 } else { rows };
         }
         // Processes on the other store must reload.
         let query = sqlx::query("UPDATE hikite SET value = value + 1 WHERE name = 'revision'");
@@ -61,24 +63,24 @@ impl Store {
 
     async fn copy_table(
         &self,
-        table: &Table,
+        table: &TableSchema,
         from: &mut AnyConnection,
         other: &Self,
         to: &mut AnyConnection,
     ) -> Result<u64, StoreError> {
         let select = table.select();
-        let otherwise = if table.is_made_full() {
+        let otherwise = if table.has_initial_rows() {
             "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash"
         } else {
             ""
         };
         let mut rows = sqlx::query(&select).fetch(from);
-        let mut waiting = Vec::with_capacity(ROWS_AT_ONCE);
+        let mut waiting = Vec::with_capacity(ROWS_PER_INSERT);
         let mut copied = 0;
         while let Some(row) = rows.try_next().await.map_err(self.failed())? {
             waiting.push(table.read(&row).map_err(self.failed())?);
             copied += 1;
-            if waiting.len() == ROWS_AT_ONCE {
+            if waiting.len() == ROWS_PER_INSERT {
                 table.insert(to, &waiting, otherwise).await.map_err(other.failed())?;
                 waiting.clear();
             }

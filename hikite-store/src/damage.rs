@@ -8,7 +8,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use hikite_core::audit::{Chain, Record};
+use hikite_core::audit::{AuditChain, AuditRecord};
 use hikite_core::time::rfc3339;
 use parking_lot::Mutex;
 use sqlx::Row;
@@ -18,14 +18,14 @@ use crate::control::shown;
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::url::StoreUrl;
-use crate::wal::{self, Damage};
+use crate::wal::{self, WalDamage};
 
 /// Suffixes of files that accompany the database.
 pub(crate) const HEAD: &str = ".audit-head";
 pub(crate) const FINDINGS: &str = ".damage";
 const LOG: &str = "-wal";
 /// Number of inspections; a WAL being written looks damaged for a moment.
-const LOOKS: usize = 3;
+const INSPECTIONS: usize = 3;
 
 /// The recorded end of the audit chain. Not synced: after a power cut it may lag behind the store, but never be ahead.
 #[derive(Debug)]
@@ -36,12 +36,12 @@ pub(crate) struct AuditHead {
 
 impl AuditHead {
     /// Returns the head beside a file store; `None` for other stores.
-    pub(crate) fn beside(url: &StoreUrl) -> Option<Self> {
-        Some(Self { path: beside(url.path()?, HEAD), file: Mutex::default() })
+    pub(crate) fn sidecar(url: &StoreUrl) -> Option<Self> {
+        Some(Self { path: sidecar(url.path()?, HEAD), file: Mutex::default() })
     }
 
     /// Records the committed end of the chain.
-    pub(crate) fn note(&self, chain: &Chain) {
+    pub(crate) fn note(&self, chain: &AuditChain) {
         let mut file = self.file.lock();
         if file.is_none() {
             let opened =
@@ -60,42 +60,42 @@ impl AuditHead {
         let _ = fs::remove_file(&self.path);
     }
 
-    fn read(&self) -> Option<Chain> {
+    fn read(&self) -> Option<AuditChain> {
         let text = fs::read_to_string(&self.path).ok()?;
         let (seq, hash) = text.trim_end().split_once(':')?;
         let seq = seq.parse().ok()?;
-        (hash.len() == 64).then(|| Chain::new(seq, hash))
+        (hash.len() == 64).then(|| AuditChain::new(seq, hash))
     }
 }
 
 /// Formats the line, always in the same length so that it can be overwritten.
-fn line(chain: &Chain) -> String {
+fn line(chain: &AuditChain) -> String {
     format!("{:020}:{}\n", chain.seq, chain.hash)
 }
 
 /// Inspects the WAL before SQLite opens it. A damaged one is copied, because SQLite overwrites it.
-pub(crate) fn look_at_log(url: &StoreUrl) -> Option<String> {
+pub(crate) fn inspect_wal(url: &StoreUrl) -> Option<String> {
     let path = url.path()?;
     let damage = damage_of(path)?;
-    let log = beside(path, LOG);
-    let copy = (1..1000).map(|n| beside(path, &format!("{LOG}.damaged-{n}"))).find(|copy| !copy.exists())?;
-    let kept = match fs::copy(&log, &copy) {
+    let log = sidecar(path, LOG);
+    let copy = (1..1000).map(|n| sidecar(path, &format!("{LOG}.damaged-{n}"))).find(|copy| !copy.exists())?;
+    let saved = match fs::copy(&log, &copy) {
         Ok(_) => format!("it is kept as `{}`", copy.display()),
         Err(error) => format!("it could not be copied: {error}"),
     };
-    let Damage { frame, commits } = damage;
+    let WalDamage { frame, commits } = damage;
     let place = if frame == 0 { "its header".to_owned() } else { format!("frame {frame}") };
     Some(format!(
-        "the log `{}` is damaged at {place}: {commits} committed transactions behind it cannot be read; {kept}",
+        "the log `{}` is damaged at {place}: {commits} committed transactions behind it cannot be read; {saved}",
         log.display()
     ))
 }
 
-fn damage_of(path: &Path) -> Option<Damage> {
+fn damage_of(path: &Path) -> Option<WalDamage> {
     let mut found = None;
-    for _ in 0..LOOKS {
+    for _ in 0..INSPECTIONS {
         let page_bytes = page_bytes(path).unwrap_or_default();
-        let log = File::open(beside(path, LOG)).ok()?;
+        let log = File::open(sidecar(path, LOG)).ok()?;
         found = Some(wal::inspect(BufReader::with_capacity(1 << 16, log), page_bytes).ok()??);
     }
     found
@@ -136,7 +136,7 @@ impl Store {
             tracing::error!("{what}\nhint: {HINT}");
         }
         let now = self.now().await.unwrap_or_default();
-        self.keep_findings(now, &found);
+        self.save_findings(now, &found);
         if let Err(error) = self.append_audit(&mut AuditBatch::new(vec![record(now, gone)])).await {
             tracing::error!("this could not be recorded in the audit: {error}");
         }
@@ -151,20 +151,20 @@ impl Store {
     /// Returns the recorded data losses that nobody has acknowledged, oldest first.
     pub fn known_damage(url: &StoreUrl) -> Vec<String> {
         let Some(path) = url.path() else { return Vec::new() };
-        let file = beside(path, FINDINGS);
+        let file = sidecar(path, FINDINGS);
         let text = fs::read_to_string(&file).unwrap_or_default();
         text.lines().map(ToOwned::to_owned).collect()
     }
 
     /// Returns advice on how to handle the damage.
     pub fn damage_hint(url: &StoreUrl) -> String {
-        let file = url.path().map(|path| beside(path, FINDINGS).display().to_string());
+        let file = url.path().map(|path| sidecar(path, FINDINGS).display().to_string());
         format!("{HINT}; then remove `{}`", file.unwrap_or_default())
     }
 
-    fn keep_findings(&self, now: u64, found: &[String]) {
+    fn save_findings(&self, now: u64, found: &[String]) {
         let Some(path) = self.url().path() else { return };
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(beside(path, FINDINGS));
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(sidecar(path, FINDINGS));
         let write =
             |mut file: fs::File| found.iter().try_for_each(|what| writeln!(file, "{} {what}", rfc3339(now)));
         if let Err(error) = file.and_then(write) {
@@ -180,12 +180,12 @@ impl Store {
 }
 
 /// Builds the audit record of a data loss.
-fn record(now: u64, gone: Option<(u64, String)>) -> Record {
+fn record(now: u64, gone: Option<(u64, String)>) -> AuditRecord {
     let (lost, what) = match gone {
         Some((count, which)) => (count, format!("{which} were written and are gone")),
         None => (0, "the log of the store was damaged".into()),
     };
-    Record {
+    AuditRecord {
         at: now,
         kind: "lost",
         decision: "allowed",
@@ -193,13 +193,13 @@ fn record(now: u64, gone: Option<(u64, String)>) -> Record {
         method: "store.damage",
         what,
         lost,
-        ..Record::default()
+        ..AuditRecord::default()
     }
 }
 
 const HINT: &str = "look at the disk and put back a backup with `hikite store restore`, or accept the loss";
 
-pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
+pub(crate) fn sidecar(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)

@@ -3,20 +3,20 @@
 
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 
 use crate::url::StoreUrl;
 
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("the store {place} {}: {reason}\nhint: {}", fault.face().words, fault.face().hint)]
+#[error("the store {place} {}: {reason}\nhint: {}", fault.text().words, fault.text().hint)]
 pub struct StoreError {
-    pub fault: Fault,
+    pub fault: StoreFault,
     place: String,
     reason: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum StoreFault {
     /// A lock or all connections were taken for longer than the timeout.
     Busy,
     Unreachable,
@@ -34,71 +34,71 @@ pub enum Fault {
     Failed,
 }
 
-struct Face {
-    fault: Fault,
+struct FaultText {
+    fault: StoreFault,
     words: &'static str,
     hint: &'static str,
 }
 
 #[rustfmt::skip]
-const TABLE: &[Face] = &[
-    Face { fault: Fault::Busy,        words: "is busy",
+const TABLE: &[FaultText] = &[
+    FaultText { fault: StoreFault::Busy,        words: "is busy",
            hint: "try again; if it stays so, look for another program that keeps it locked" },
-    Face { fault: Fault::Unreachable, words: "cannot be reached",
+    FaultText { fault: StoreFault::Unreachable, words: "cannot be reached",
            hint: "see whether the database runs there, and check `store.url`" },
-    Face { fault: Fault::Refused,     words: "lets us in not at all or not far enough",
+    FaultText { fault: StoreFault::Refused,     words: "lets us in not at all or not far enough",
            hint: "check user, password and database in `store.url`, and what that user may do" },
-    Face { fault: Fault::NotWritable, words: "cannot be written",
+    FaultText { fault: StoreFault::NotWritable, words: "cannot be written",
            hint: "let hikite's user write the file and its folder, or name another place with `store.url` or `--data`" },
-    Face { fault: Fault::Full,        words: "has no room left or cannot be read from its disk",
+    FaultText { fault: StoreFault::Full,        words: "has no room left or cannot be read from its disk",
            hint: "free some space, and look at the disk" },
-    Face { fault: Fault::Damaged,     words: "is damaged",
+    FaultText { fault: StoreFault::Damaged,     words: "is damaged",
            hint: "stop hikite and put a copy made by `hikite store backup` in its place with `hikite store restore`; \
                   without a copy, move the file away together with its `-wal` and `-shm`: hikite starts anew" },
-    Face { fault: Fault::Foreign,     words: "is another program's database",
+    FaultText { fault: StoreFault::Foreign,     words: "is another program's database",
            hint: "give hikite a file or a database of its own in `store.url`" },
-    Face { fault: Fault::Newer,       words: "was written by a newer hikite",
+    FaultText { fault: StoreFault::Newer,       words: "was written by a newer hikite",
            hint: "start that hikite or a later one, or go back to a copy from before" },
-    Face { fault: Fault::NotEmpty,    words: "is not empty",
+    FaultText { fault: StoreFault::NotEmpty,    words: "is not empty",
            hint: "copy into a store that nobody has used yet" },
-    Face { fault: Fault::InUse,       words: "is in use",
+    FaultText { fault: StoreFault::InUse,       words: "is in use",
            hint: "stop every hikite that runs on it, and whatever else has it open; then try again" },
-    Face { fault: Fault::Exists,      words: "cannot be copied there",
+    FaultText { fault: StoreFault::Exists,      words: "cannot be copied there",
            hint: "name a file that does not exist yet" },
-    Face { fault: Fault::Nul,         words: "cannot keep this name",
+    FaultText { fault: StoreFault::Nul,         words: "cannot keep this name",
            hint: "leave out the NUL character" },
-    Face { fault: Fault::Failed,      words: "failed",
+    FaultText { fault: StoreFault::Failed,      words: "failed",
            hint: "`hikite store check` looks for what is wrong with it" },
 ];
 
-impl Fault {
+impl StoreFault {
     /// Describes the fault, without location or database message.
     pub fn words(self) -> &'static str {
-        self.face().words
+        self.text().words
     }
 
-    fn face(self) -> &'static Face {
+    fn text(self) -> &'static FaultText {
         // The table lists every fault (see the test below).
-        TABLE.iter().find(|face| face.fault == self).unwrap_or(&TABLE[0])
+        TABLE.iter().find(|text| text.fault == self).unwrap_or(&TABLE[0])
     }
 }
 
 impl StoreError {
-    pub(crate) fn new(fault: Fault, place: &StoreUrl, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(fault: StoreFault, place: &StoreUrl, reason: impl Into<String>) -> Self {
         Self { fault, place: place.to_string(), reason: reason.into() }
     }
 
     /// Returns `true` if the error may resolve itself: the database is unreachable, starting, or out of connections.
-    pub fn is_away(&self) -> bool {
-        matches!(self.fault, Fault::Unreachable | Fault::Busy)
+    pub fn is_transient(&self) -> bool {
+        matches!(self.fault, StoreFault::Unreachable | StoreFault::Busy)
     }
 
     pub(crate) fn of(place: &StoreUrl, error: &sqlx::Error) -> Self {
         let fault = match error {
-            sqlx::Error::PoolTimedOut => Fault::Busy,
-            sqlx::Error::Io(_) | sqlx::Error::Tls(_) => Fault::Unreachable,
+            sqlx::Error::PoolTimedOut => StoreFault::Busy,
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) => StoreFault::Unreachable,
             sqlx::Error::Database(answer) => fault_of(answer.code().as_deref().unwrap_or_default()),
-            _ => Fault::Failed,
+            _ => StoreFault::Failed,
         };
         let reason = match error {
             sqlx::Error::PoolTimedOut => "no connection became free in time".to_owned(),
@@ -110,49 +110,50 @@ impl StoreError {
 }
 
 /// Maps an error code. SQLite codes are numbers with the kind in the low byte; PostgreSQL codes have five characters.
-fn fault_of(code: &str) -> Fault {
+fn fault_of(code: &str) -> StoreFault {
     if code.len() == 5 {
         return match code {
-            "55P03" | "57014" | "40P01" | "40001" | "53300" | "57P03" => Fault::Busy,
-            "42501" | "3D000" | "25006" => Fault::Refused,
-            "53100" | "53200" | "58030" => Fault::Full,
-            "XX001" | "XX002" => Fault::Damaged,
-            _ if code.starts_with("28") => Fault::Refused,
-            _ if code.starts_with("08") || code.starts_with("57P") => Fault::Unreachable,
-            _ => Fault::Failed,
+            "55P03" | "57014" | "40P01" | "40001" | "53300" | "57P03" => StoreFault::Busy,
+            "42501" | "3D000" | "25006" => StoreFault::Refused,
+            "53100" | "53200" | "58030" => StoreFault::Full,
+            "XX001" | "XX002" => StoreFault::Damaged,
+            _ if code.starts_with("28") => StoreFault::Refused,
+            _ if code.starts_with("08") || code.starts_with("57P") => StoreFault::Unreachable,
+            _ => StoreFault::Failed,
         };
     }
     match code.parse::<u32>().unwrap_or_default() & 0xff {
-        5 | 6 => Fault::Busy,
-        3 | 8 | 14 | 23 => Fault::NotWritable,
-        10 | 13 => Fault::Full,
-        11 | 26 => Fault::Damaged,
-        _ => Fault::Failed,
+        5 | 6 => StoreFault::Busy,
+        3 | 8 | 14 | 23 => StoreFault::NotWritable,
+        10 | 13 => StoreFault::Full,
+        11 | 26 => StoreFault::Damaged,
+        _ => StoreFault::Failed,
     }
 }
 
 /// Delay before retrying an unreachable store.
-const LATER: Duration = Duration::from_secs(5);
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// Converts a store error into a response: the error is logged here, and the response reveals none of it.
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error.fault {
-            Fault::Nul => Self::new(Kind::Validation, "a name with a NUL character cannot be kept"),
-            Fault::Busy => {
+            StoreFault::Nul => Self::new(ErrorKind::Validation, "a name with a NUL character cannot be kept"),
+            StoreFault::Busy => {
                 tracing::warn!("{error}");
-                let answer = Self::new(Kind::Overloaded, "the store is busy").hint("try again in a moment");
+                let answer =
+                    Self::new(ErrorKind::Overloaded, "the store is busy").hint("try again in a moment");
                 Self { retry_after: Some(Duration::from_secs(1)), ..answer }
             }
             // These may resolve themselves: a full disk, a restarting database.
-            Fault::Unreachable | Fault::NotWritable | Fault::Full => {
+            StoreFault::Unreachable | StoreFault::NotWritable | StoreFault::Full => {
                 tracing::error!("{error}");
-                let answer = Self::new(Kind::Overloaded, "the store cannot be used at the moment");
-                answer.hint("try again later; the log of hikite says why").after(LATER)
+                let answer = Self::new(ErrorKind::Overloaded, "the store cannot be used at the moment");
+                answer.hint("try again later; the log of hikite says why").after(RETRY_DELAY)
             }
             _ => {
                 tracing::error!("{error}");
-                Self::new(Kind::Internal, "the store failed").hint("the log of hikite says why")
+                Self::new(ErrorKind::Internal, "the store failed").hint("the log of hikite says why")
             }
         }
     }
@@ -164,29 +165,29 @@ mod tests {
 
     #[test]
     fn the_table_lists_every_fault_in_order() {
-        for (index, face) in TABLE.iter().enumerate() {
-            assert_eq!(face.fault as usize, index, "{:?}", face.fault);
+        for (index, text) in TABLE.iter().enumerate() {
+            assert_eq!(text.fault as usize, index, "{:?}", text.fault);
         }
-        assert_eq!(Fault::Failed as usize + 1, TABLE.len());
+        assert_eq!(StoreFault::Failed as usize + 1, TABLE.len());
     }
 
     #[test]
     fn codes_of_both_databases_are_understood() {
         for (code, expected) in [
-            ("5", Fault::Busy),
-            ("261", Fault::Busy),
-            ("1032", Fault::NotWritable),
-            ("14", Fault::NotWritable),
-            ("11", Fault::Damaged),
-            ("26", Fault::Damaged),
-            ("13", Fault::Full),
-            ("1", Fault::Failed),
-            ("", Fault::Failed),
-            ("55P03", Fault::Busy),
-            ("28P01", Fault::Refused),
-            ("3D000", Fault::Refused),
-            ("57P01", Fault::Unreachable),
-            ("42P01", Fault::Failed),
+            ("5", StoreFault::Busy),
+            ("261", StoreFault::Busy),
+            ("1032", StoreFault::NotWritable),
+            ("14", StoreFault::NotWritable),
+            ("11", StoreFault::Damaged),
+            ("26", StoreFault::Damaged),
+            ("13", StoreFault::Full),
+            ("1", StoreFault::Failed),
+            ("", StoreFault::Failed),
+            ("55P03", StoreFault::Busy),
+            ("28P01", StoreFault::Refused),
+            ("3D000", StoreFault::Refused),
+            ("57P01", StoreFault::Unreachable),
+            ("42P01", StoreFault::Failed),
         ] {
             assert_eq!(fault_of(code), expected, "{code}");
         }
@@ -195,18 +196,18 @@ mod tests {
     #[test]
     fn a_client_is_told_nothing_of_the_inside() {
         for (fault, kind) in [
-            (Fault::Busy, Kind::Overloaded),
-            (Fault::Unreachable, Kind::Overloaded),
-            (Fault::NotWritable, Kind::Overloaded),
-            (Fault::Full, Kind::Overloaded),
-            (Fault::Damaged, Kind::Internal),
-            (Fault::Failed, Kind::Internal),
-            (Fault::Nul, Kind::Validation),
+            (StoreFault::Busy, ErrorKind::Overloaded),
+            (StoreFault::Unreachable, ErrorKind::Overloaded),
+            (StoreFault::NotWritable, ErrorKind::Overloaded),
+            (StoreFault::Full, ErrorKind::Overloaded),
+            (StoreFault::Damaged, ErrorKind::Internal),
+            (StoreFault::Failed, ErrorKind::Internal),
+            (StoreFault::Nul, ErrorKind::Validation),
         ] {
             let error =
                 Error::from(StoreError::new(fault, &StoreUrl::file("/secret/path"), "near \"SELECT\""));
             assert_eq!(error.kind, kind);
-            assert_eq!(error.retry_after.is_some(), kind == Kind::Overloaded, "{fault:?}");
+            assert_eq!(error.retry_after.is_some(), kind == ErrorKind::Overloaded, "{fault:?}");
             let shown = format!("{error} {error:?} {:?}", error.rpc());
             assert!(!shown.contains("secret") && !shown.contains("SELECT"), "{shown}");
         }

@@ -36,7 +36,7 @@ impl Store {
              holder = excluded.holder, until = excluded.until \
              WHERE lease.holder = excluded.holder OR lease.until <= {now} RETURNING fence, until"
         );
-        let query = sqlx::query(&text).bind(self.keepable_text(name)?).bind(self.keepable_text(holder)?);
+        let query = sqlx::query(&text).bind(self.checked_text(name)?).bind(self.checked_text(holder)?);
         let query = query.bind(i64::try_from(life.as_millis()).unwrap_or(i64::MAX));
         let row = query.fetch_optional(self.writer()).await.map_err(self.failed())?;
         let Some(row) = row else { return Ok(None) };

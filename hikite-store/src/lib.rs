@@ -10,18 +10,18 @@ mod connect;
 mod control;
 mod copy;
 mod damage;
-mod drawer;
+mod document;
 mod error;
+mod first_seen;
 mod lease;
 mod list;
 mod memory;
 mod migrate;
-mod news;
 mod node;
+mod notification;
 mod pools;
 mod project;
 mod restore;
-mod seen;
 mod store;
 mod table;
 mod token;
@@ -35,21 +35,22 @@ mod wal;
 mod tests;
 
 pub use audit::{
-    AuditBatch, AuditFilter, AuditPage, AuditRow, AuditWalk, Retention, TrimTrace, Trimmed, Verified,
+    AuditBatch, AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, Retention, TrimEvidence,
+    TrimOutcome,
 };
-pub use change::{Change, Changes, kind as change_kind};
+pub use change::{ChangeSet, RowChange, kind as change_kind};
 pub use clock::{Boot, ClockJump, MachineClock};
-pub use control::Registered;
-pub use drawer::Entry;
-pub use error::{Fault, StoreError};
+pub use control::RegisteredToolRow;
+pub use document::DocumentRow;
+pub use error::{StoreError, StoreFault};
 pub use lease::Lease;
 pub use list::StoreListCache;
-pub use memory::Remembered;
+pub use memory::SearchMemoryRow;
 pub use migrate::NEWEST;
 pub use node::{NOBODY, NodeRow};
 pub use project::ProjectRow;
 pub use store::Store;
 pub use token::TokenRow;
-pub use url::{BadUrl, StoreUrl};
-pub use user::{Holder, UserRow};
+pub use url::{StoreUrl, StoreUrlError};
+pub use user::{OwnerCheck, UserRow};
 pub use vault::{VaultKeyRow, VaultSecretRow};

@@ -17,28 +17,28 @@ use crate::error::StoreError;
 use crate::store::Store;
 
 /// Maximum cached definitions; those fetched longest ago are dropped first.
-const DEFINITIONS: usize = 256;
+const DEFINITIONS_MAX: usize = 256;
 /// Maximum queued writes.
-const WAITING: usize = 1024;
+const QUEUED_MAX: usize = 1024;
 /// Lists per transaction.
-const AT_ONCE: usize = 64;
+const LISTS_PER_TRANSACTION: usize = 64;
 
 pub struct StoreListCache {
-    kept: Mutex<HashMap<String, Kept>>,
-    jobs: mpsc::Sender<Job>,
+    cached: Mutex<HashMap<String, CachedList>>,
+    jobs: mpsc::Sender<CacheJob>,
 }
 
 #[derive(Clone)]
-struct Kept {
+struct CachedList {
     lists: Raw,
     /// Seconds since 1970.
     fetched_at: u64,
 }
 
-enum Job {
-    Write(String, Kept),
+enum CacheJob {
+    Write(String, CachedList),
     /// Answered when all earlier jobs are done or failed.
-    Tell(oneshot::Sender<()>),
+    Flush(oneshot::Sender<()>),
 }
 
 impl Store {
@@ -46,38 +46,38 @@ impl Store {
     pub async fn list_cache(&self) -> Result<Arc<StoreListCache>, StoreError> {
         let query = sqlx::query("SELECT definition, lists, fetched_at FROM list_cache");
         let rows = query.fetch_all(self.reader()).await.map_err(self.failed())?;
-        let mut kept = HashMap::with_capacity(rows.len());
+        let mut cached = HashMap::with_capacity(rows.len());
         for row in &rows {
             let (definition, lists, fetched_at) = read(row).map_err(self.failed())?;
             // An unreadable list is fetched again and then overwritten.
             match Raw::parse(lists) {
-                Ok(lists) => drop(kept.insert(definition, Kept { lists, fetched_at })),
+                Ok(lists) => drop(cached.insert(definition, CachedList { lists, fetched_at })),
                 Err(_) => {
                     tracing::warn!(definition, "a cached tool list is unreadable and will be fetched again");
                 }
             }
         }
-        let (jobs, waiting) = mpsc::channel(WAITING);
+        let (jobs, waiting) = mpsc::channel(QUEUED_MAX);
         self.spawn(write_all(self.clone(), waiting));
-        Ok(Arc::new(StoreListCache { kept: Mutex::new(kept), jobs }))
+        Ok(Arc::new(StoreListCache { cached: Mutex::new(cached), jobs }))
     }
 
-    async fn write_lists(&self, lists: &[(String, Kept)]) -> Result<(), StoreError> {
+    async fn write_lists(&self, lists: &[(String, CachedList)]) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
-        for (definition, kept) in lists {
+        for (definition, cached) in lists {
             let query = sqlx::query(
                 "INSERT INTO list_cache (definition, lists, fetched_at) VALUES ($1, $2, $3) \
                  ON CONFLICT (definition) DO UPDATE SET lists = excluded.lists, fetched_at = excluded.fetched_at",
             );
-            let text = kept.lists.as_str();
-            let query = query.bind(definition.as_str()).bind(&*text).bind(stored(kept.fetched_at));
+            let text = cached.lists.as_str();
+            let query = query.bind(definition.as_str()).bind(&*text).bind(stored(cached.fetched_at));
             query.execute(&mut *transaction).await.map_err(self.failed())?;
         }
-        let let_go = format!(
+        let delete_oldest = format!(
             "DELETE FROM list_cache WHERE definition NOT IN \
-             (SELECT definition FROM list_cache ORDER BY fetched_at DESC, definition LIMIT {DEFINITIONS})"
+             (SELECT definition FROM list_cache ORDER BY fetched_at DESC, definition LIMIT {DEFINITIONS_MAX})"
         );
-        sqlx::query(&let_go).execute(&mut *transaction).await.map_err(self.failed())?;
+        sqlx::query(&delete_oldest).execute(&mut *transaction).await.map_err(self.failed())?;
         transaction.commit().await.map_err(self.failed())
     }
 }
@@ -85,17 +85,17 @@ impl Store {
 impl StoreListCache {
     /// Waits until everything stored so far is written.
     pub async fn flush(&self) {
-        let (tell, told) = oneshot::channel();
+        let (flushed_tx, flushed_rx) = oneshot::channel();
         // Both fail only if the store is closed, so there is nothing to wait for.
-        if self.jobs.send(Job::Tell(tell)).await.is_ok() {
-            let _ = told.await;
+        if self.jobs.send(CacheJob::Flush(flushed_tx)).await.is_ok() {
+            let _ = flushed_rx.await;
         }
     }
 }
 
 impl ListCache for StoreListCache {
     fn load(&self, definition: &str) -> Option<Listing> {
-        let lists = self.kept.lock().get(definition)?.lists.clone();
+        let lists = self.cached.lock().get(definition)?.lists.clone();
         let listing = Listing::from_raw(&lists);
         if listing.is_none() {
             tracing::warn!(definition, "a cached tool list is of another version and will be fetched again");
@@ -104,32 +104,32 @@ impl ListCache for StoreListCache {
     }
 
     fn store(&self, definition: &str, listing: &Listing) {
-        let row = Kept { lists: listing.raw(), fetched_at: listing.fetched_at };
+        let row = CachedList { lists: listing.raw(), fetched_at: listing.fetched_at };
         {
-            let mut kept = self.kept.lock();
-            kept.insert(definition.to_owned(), row.clone());
-            if kept.len() > DEFINITIONS {
+            let mut cached = self.cached.lock();
+            cached.insert(definition.to_owned(), row.clone());
+            if cached.len() > DEFINITIONS_MAX {
                 let oldest =
-                    kept.iter().min_by_key(|(_, kept)| kept.fetched_at).map(|(name, _)| name.clone());
-                oldest.map(|name| kept.remove(&name));
+                    cached.iter().min_by_key(|(_, cached)| cached.fetched_at).map(|(name, _)| name.clone());
+                oldest.map(|name| cached.remove(&name));
             }
         }
-        if self.jobs.try_send(Job::Write(definition.to_owned(), row)).is_err() {
+        if self.jobs.try_send(CacheJob::Write(definition.to_owned(), row)).is_err() {
             tracing::warn!(definition, "a tool list is not kept: too many wait to be written");
         }
     }
 }
 
 /// Runs the jobs in order, batching queued lists into one transaction.
-async fn write_all(store: Store, mut waiting: mpsc::Receiver<Job>) {
-    let mut jobs = Vec::with_capacity(AT_ONCE);
-    while waiting.recv_many(&mut jobs, AT_ONCE).await > 0 {
+async fn write_all(store: Store, mut waiting: mpsc::Receiver<CacheJob>) {
+    let mut jobs = Vec::with_capacity(LISTS_PER_TRANSACTION);
+    while waiting.recv_many(&mut jobs, LISTS_PER_TRANSACTION).await > 0 {
         let mut lists = Vec::new();
-        let mut tell = Vec::new();
+        let mut flushed_tx = Vec::new();
         for job in jobs.drain(..) {
             match job {
-                Job::Write(definition, kept) => lists.push((definition, kept)),
-                Job::Tell(who) => tell.push(who),
+                CacheJob::Write(definition, cached) => lists.push((definition, cached)),
+                CacheJob::Flush(who) => flushed_tx.push(who),
             }
         }
         if !lists.is_empty()
@@ -137,7 +137,7 @@ async fn write_all(store: Store, mut waiting: mpsc::Receiver<Job>) {
         {
             tracing::warn!("tool lists are not kept: {error}");
         }
-        for who in tell {
+        for who in flushed_tx {
             // The requester may be gone.
             let _ = who.send(());
         }
@@ -150,6 +150,6 @@ fn read(row: &AnyRow) -> Result<(String, String, u64), sqlx::Error> {
 
 impl fmt::Debug for StoreListCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "StoreListCache({})", self.kept.lock().len())
+        write!(f, "StoreListCache({})", self.cached.lock().len())
     }
 }

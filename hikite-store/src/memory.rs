@@ -7,14 +7,14 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 
 use crate::change::kind;
-use crate::control::{is_keepable, shown, stored};
+use crate::control::{is_storable, shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::table::{MEMORY, ROWS_AT_ONCE, Value};
+use crate::table::{MEMORY, ROWS_PER_INSERT, SqlValue};
 
 /// A query and the tool that it led to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Remembered {
+pub struct SearchMemoryRow {
     /// Project; empty outside of projects.
     pub project: String,
     /// Hash of the query.
@@ -37,7 +37,7 @@ const KEY: &str = "project = $1 AND query = $2 AND module = $3 AND tool = $4";
 
 impl Store {
     /// Returns the pairs of one project, or of all.
-    pub async fn remembered(&self, project: Option<&str>) -> Result<Vec<Remembered>, StoreError> {
+    pub async fn remembered(&self, project: Option<&str>) -> Result<Vec<SearchMemoryRow>, StoreError> {
         let text = MEMORY.select();
         let rows = match project {
             Some(project) => {
@@ -53,7 +53,7 @@ impl Store {
     /// Writes new or changed pairs and deletes those in `gone`.
     pub async fn remember(
         &self,
-        pairs: &[Remembered],
+        pairs: &[SearchMemoryRow],
         gone: &[(String, String, ToolKey)],
     ) -> Result<(), StoreError> {
         let mut transaction = self.begin().await?;
@@ -63,11 +63,11 @@ impl Store {
             let query = query.bind(&*key.module).bind(&*key.tool);
             query.execute(&mut *transaction).await.map_err(self.failed())?;
         }
-        let mut pairs: Vec<&Remembered> = pairs.iter().filter(|pair| is_keepable(&pair.key)).collect();
+        let mut pairs: Vec<&SearchMemoryRow> = pairs.iter().filter(|pair| is_storable(&pair.key)).collect();
         // Sorted, so that two processes cannot deadlock.
         pairs.sort_by(|a, b| (&a.project, &a.query, &a.key).cmp(&(&b.project, &b.query, &b.key)));
-        for pairs in pairs.chunks(ROWS_AT_ONCE) {
-            let rows: Vec<Vec<Value>> = pairs.iter().map(|pair| row(pair)).collect();
+        for pairs in pairs.chunks(ROWS_PER_INSERT) {
+            let rows: Vec<Vec<SqlValue>> = pairs.iter().map(|pair| row(pair)).collect();
             let otherwise = "ON CONFLICT (project, query, module, tool) DO UPDATE SET text = excluded.text, \
                  model = excluded.model, vector = excluded.vector, weight = excluded.weight, \
                  used_at = excluded.used_at";
@@ -87,33 +87,33 @@ impl Store {
             None => sqlx::query("DELETE FROM search_memory").execute(&mut *transaction).await,
         };
         let count = done.map_err(self.failed())?.rows_affected();
-        self.conclude(transaction, count > 0, &[(kind::MEMORY, "")]).await.map(|_| count)
+        self.commit_change(transaction, count > 0, &[(kind::MEMORY, "")]).await.map(|_| count)
     }
 }
 
-fn row(pair: &Remembered) -> Vec<Value> {
+fn row(pair: &SearchMemoryRow) -> Vec<SqlValue> {
     let terms: Vec<String> = pair.terms.iter().map(|term| format!("{term:x}")).collect();
     // PostgreSQL rejects NUL.
     let text = pair.text.as_deref().unwrap_or_default().replace('\0', " ");
     vec![
-        Value::Text(pair.project.clone()),
-        Value::Text(pair.query.clone()),
-        Value::Text(pair.key.module.to_string()),
-        Value::Text(pair.key.tool.to_string()),
-        Value::Text(text),
-        Value::Text(terms.join(" ")),
-        Value::Text(pair.model.clone()),
-        Value::Text(pair.vector.as_ref().map(Vector::to_text).unwrap_or_default()),
-        Value::Number(thousandths(pair.weight)),
-        Value::Number(stored(pair.used_at)),
+        SqlValue::Text(pair.project.clone()),
+        SqlValue::Text(pair.query.clone()),
+        SqlValue::Text(pair.key.module.to_string()),
+        SqlValue::Text(pair.key.tool.to_string()),
+        SqlValue::Text(text),
+        SqlValue::Text(terms.join(" ")),
+        SqlValue::Text(pair.model.clone()),
+        SqlValue::Text(pair.vector.as_ref().map(Vector::to_text).unwrap_or_default()),
+        SqlValue::Number(thousandths(pair.weight)),
+        SqlValue::Number(stored(pair.used_at)),
     ]
 }
 
-fn read(row: &AnyRow) -> Result<Remembered, sqlx::Error> {
+fn read(row: &AnyRow) -> Result<SearchMemoryRow, sqlx::Error> {
     let text: String = row.try_get(4)?;
     let terms: String = row.try_get(5)?;
     let vector: String = row.try_get(7)?;
-    Ok(Remembered {
+    Ok(SearchMemoryRow {
         project: row.try_get(0)?,
         query: row.try_get(1)?,
         key: ToolKey::new(row.try_get::<String, _>(2)?, row.try_get::<String, _>(3)?),

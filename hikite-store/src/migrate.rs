@@ -6,8 +6,8 @@ use std::path::Path;
 use sqlx::{AnyConnection, Connection, Executor, Row};
 
 use crate::backup;
-use crate::connect::{Engine, Target};
-use crate::error::{Fault, StoreError};
+use crate::connect::{ConnectTarget, DatabaseEngine};
+use crate::error::{StoreError, StoreFault};
 use crate::url::StoreUrl;
 
 /// The n-th brings the store to version n + 1. Released migrations never change.
@@ -24,7 +24,7 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// Additional SQL of a migration for each database: version, SQLite, PostgreSQL.
-const OWN: &[(i64, &str, &str)] =
+const ENGINE_SPECIFIC: &[(i64, &str, &str)] =
     &[(7, include_str!("../migrations/007.sqlite.sql"), include_str!("../migrations/007.postgres.sql"))];
 
 /// The newest schema version of this program.
@@ -35,31 +35,31 @@ pub const NEWEST: i64 = MIGRATIONS.len() as i64;
 pub(crate) const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7452347523)";
 
 /// The reason for a failed migration.
-pub(crate) enum Refused {
+pub(crate) enum MigrationError {
     Error(sqlx::Error),
-    Told(StoreError),
-    Known(Fault, String),
+    Store(StoreError),
+    Rejected(StoreFault, String),
 }
 
-impl From<sqlx::Error> for Refused {
+impl From<sqlx::Error> for MigrationError {
     fn from(error: sqlx::Error) -> Self {
         Self::Error(error)
     }
 }
 
-impl Refused {
+impl MigrationError {
     pub(crate) fn at(self, place: &StoreUrl) -> StoreError {
         match self {
             Self::Error(error) => StoreError::of(place, &error),
-            Self::Told(error) => error,
-            Self::Known(fault, reason) => StoreError::new(fault, place, reason),
+            Self::Store(error) => error,
+            Self::Rejected(fault, reason) => StoreError::new(fault, place, reason),
         }
     }
 }
 
 /// The backup before a migration.
-pub(crate) struct Before<'a> {
-    pub(crate) target: &'a Target,
+pub(crate) struct MigrationBackup<'a> {
+    pub(crate) target: &'a ConnectTarget,
     pub(crate) url: &'a StoreUrl,
     /// Folder for the backup of a database server; a file is copied beside itself.
     pub(crate) folder: Option<&'a Path>,
@@ -68,49 +68,49 @@ pub(crate) struct Before<'a> {
 /// Migrates a store to a version and returns the previous one. Existing data is backed up first.
 pub(crate) async fn migrate(
     connection: &mut AnyConnection,
-    engine: Engine,
+    engine: DatabaseEngine,
     version: i64,
-    before: Option<Before<'_>>,
-) -> Result<i64, Refused> {
+    before: Option<MigrationBackup<'_>>,
+) -> Result<i64, MigrationError> {
     let all = &MIGRATIONS[..usize::try_from(version).unwrap_or_default().min(MIGRATIONS.len())];
     apply(connection, engine, all, before).await
 }
 
 async fn apply(
     connection: &mut AnyConnection,
-    engine: Engine,
+    engine: DatabaseEngine,
     all: &[&'static str],
-    before: Option<Before<'_>>,
-) -> Result<i64, Refused> {
+    before: Option<MigrationBackup<'_>>,
+) -> Result<i64, MigrationError> {
     let newest = i64::try_from(all.len()).unwrap_or(i64::MAX);
     // Usually there is nothing to do, which needs no lock.
     if let Ok(found) = version(connection).await
         && found >= newest
     {
-        return judge(found, newest);
+        return check_version(found, newest);
     }
     let mut transaction = connection.begin_with(engine.begin_write()).await?;
-    if engine == Engine::Postgres {
+    if engine == DatabaseEngine::Postgres {
         sqlx::query(POSTGRES_LOCK).execute(&mut *transaction).await?;
     }
     let found = if is_new(&mut transaction, engine).await? { 0 } else { version(&mut transaction).await? };
-    judge(found, newest)?;
+    check_version(found, newest)?;
     if let Some(before) = before.filter(|_| found > 0) {
-        if engine == Engine::Postgres {
+        if engine == DatabaseEngine::Postgres {
             // The backup may exceed the idle timeout of a transaction.
             sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0")
                 .execute(&mut *transaction)
                 .await?;
         }
         // Others wait for the lock, so the backup is exactly what is migrated, and is made once.
-        backup::before_migration(&before, found).await.map_err(Refused::Told)?;
+        backup::before_migration(&before, found).await.map_err(MigrationError::Store)?;
     }
     for (migration, version) in all.iter().zip(1_i64..).skip(usize::try_from(found).unwrap_or_default()) {
         transaction.execute(*migration).await?;
         // Lists made by tests have no additional SQL.
         let is_ours = MIGRATIONS.contains(migration);
-        for (_, sqlite, postgres) in OWN.iter().filter(|(of, ..)| is_ours && *of == version) {
-            transaction.execute(if engine == Engine::Sqlite { *sqlite } else { *postgres }).await?;
+        for (_, sqlite, postgres) in ENGINE_SPECIFIC.iter().filter(|(of, ..)| is_ours && *of == version) {
+            transaction.execute(if engine == DatabaseEngine::Sqlite { *sqlite } else { *postgres }).await?;
         }
     }
     let now = sqlx::query("UPDATE hikite SET value = $1 WHERE name = 'version'").bind(newest);
@@ -119,10 +119,10 @@ async fn apply(
     Ok(found)
 }
 
-fn judge(found: i64, newest: i64) -> Result<i64, Refused> {
+fn check_version(found: i64, newest: i64) -> Result<i64, MigrationError> {
     if found > newest {
         let reason = format!("it has version {found}, and this hikite knows version {newest}");
-        return Err(Refused::Known(Fault::Newer, reason));
+        return Err(MigrationError::Rejected(StoreFault::Newer, reason));
     }
     Ok(found)
 }
@@ -133,10 +133,12 @@ pub(crate) async fn version(connection: &mut AnyConnection) -> Result<i64, sqlx:
 }
 
 /// Returns `true` if the store is new. A file with foreign tables is refused; in PostgreSQL other tables may exist.
-async fn is_new(connection: &mut AnyConnection, engine: Engine) -> Result<bool, Refused> {
+async fn is_new(connection: &mut AnyConnection, engine: DatabaseEngine) -> Result<bool, MigrationError> {
     let tables = match engine {
-        Engine::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
-        Engine::Postgres => "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()",
+        DatabaseEngine::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
+        DatabaseEngine::Postgres => {
+            "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()"
+        }
     };
     let mut others = 0;
     for row in sqlx::query(tables).fetch_all(connection).await? {
@@ -145,8 +147,11 @@ async fn is_new(connection: &mut AnyConnection, engine: Engine) -> Result<bool, 
         }
         others += 1;
     }
-    if engine == Engine::Sqlite && others > 0 {
-        return Err(Refused::Known(Fault::Foreign, "it has tables, and none of them is ours".into()));
+    if engine == DatabaseEngine::Sqlite && others > 0 {
+        return Err(MigrationError::Rejected(
+            StoreFault::Foreign,
+            "it has tables, and none of them is ours".into(),
+        ));
     }
     Ok(true)
 }
@@ -156,7 +161,7 @@ mod tests {
     use super::*;
 
     async fn connection(path: &std::path::Path) -> AnyConnection {
-        let target = Target::of(&StoreUrl::file(path)).expect("a file");
+        let target = ConnectTarget::of(&StoreUrl::file(path)).expect("a file");
         target.first().await.expect("opened").expect("not in memory")
     }
 
@@ -167,7 +172,7 @@ mod tests {
         let first = MIGRATIONS[0];
         let more = "CREATE TABLE more (x BIGINT NOT NULL); INSERT INTO more VALUES (1)";
         let apply_all = async |connection: &mut AnyConnection, all: &[&'static str]| {
-            apply(connection, Engine::Sqlite, all, None)
+            apply(connection, DatabaseEngine::Sqlite, all, None)
                 .await
                 .map_err(|refused| refused.at(&StoreUrl::memory()).to_string())
         };
@@ -187,9 +192,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut one = connection(&folder.path().join("a.db")).await;
         one.execute("CREATE TABLE theirs (x)").await.expect("made");
-        let refused = migrate(&mut one, Engine::Sqlite, NEWEST, None)
+        let refused = migrate(&mut one, DatabaseEngine::Sqlite, NEWEST, None)
             .await
             .map_err(|refused| refused.at(&StoreUrl::memory()));
-        assert_eq!(refused.map_err(|error| error.fault), Err(Fault::Foreign));
+        assert_eq!(refused.map_err(|error| error.fault), Err(StoreFault::Foreign));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::Row;
 
-use crate::connect::Engine;
+use crate::connect::DatabaseEngine;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::lease::Lease;
@@ -25,7 +25,7 @@ const SESSION: &str = "session:";
 const IS_NODE: &str = "substr(name, 1, 5) = 'node:'";
 pub(crate) const IS_SESSION: &str = "substr(name, 1, 8) = 'session:'";
 /// Retention of a changed or missing holder of a session.
-const REMEMBERED: Duration = Duration::from_secs(30 * 24 * 3600);
+const MOVED_SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The holder of an ended session.
 pub const NOBODY: &str = "";
 
@@ -36,9 +36,9 @@ impl Store {
             "INSERT INTO lease (name, holder, fence, until) VALUES ($1, $2, 1, {} + $3)",
             self.engine().now_ms()
         );
-        let query = sqlx::query(&text).bind(format!("{NODE}{id}")).bind(self.keepable_text(url)?);
+        let query = sqlx::query(&text).bind(format!("{NODE}{id}")).bind(self.checked_text(url)?);
         query.bind(whole(life)).execute(self.writer()).await.map_err(self.failed())?;
-        self.tell().await
+        self.notify_others().await
     }
 
     /// Extends the registration of a node. Returns `false` if others have declared it gone.
@@ -55,7 +55,7 @@ impl Store {
         let query = sqlx::query("UPDATE lease SET fence = 2, until = 0 WHERE name = $1 AND fence = 1");
         let query = query.bind(format!("{NODE}{id}"));
         query.execute(self.writer()).await.map_err(self.failed())?;
-        self.tell().await
+        self.notify_others().await
     }
 
     /// Returns `true` if a node is gone. An expired node is declared gone and cannot return.
@@ -100,7 +100,7 @@ impl Store {
             self.engine().now_ms()
         );
         let query = sqlx::query(&text).bind(format!("{SESSION}{session}")).bind(holder);
-        let query = query.bind(whole(REMEMBERED)).bind(stored(seen));
+        let query = query.bind(whole(MOVED_SESSION_TTL)).bind(stored(seen));
         let done = query.execute(self.writer()).await.map_err(self.failed())?;
         Ok(done.rows_affected() > 0)
     }
@@ -116,27 +116,27 @@ impl Store {
     }
 
     /// Extends the leases of a node's sessions and deletes expired ones.
-    pub async fn tend_sessions(&self, holder: &str) -> Result<(), StoreError> {
+    pub async fn renew_sessions(&self, holder: &str) -> Result<(), StoreError> {
         let now = self.engine().now_ms();
         let text = format!("UPDATE lease SET until = {now} + $1 WHERE {IS_SESSION} AND holder = $2");
-        let query = sqlx::query(&text).bind(whole(REMEMBERED)).bind(holder);
+        let query = sqlx::query(&text).bind(whole(MOVED_SESSION_TTL)).bind(holder);
         query.execute(self.writer()).await.map_err(self.failed())?;
         let text = format!("DELETE FROM lease WHERE {IS_SESSION} AND until <= {now}");
         sqlx::query(&text).execute(self.writer()).await.map_err(self.failed())?;
         // The fence of an ended node differs from that of a live one.
         let text = format!("DELETE FROM lease WHERE {IS_NODE} AND fence IN (1, 2) AND until <= {now} - $1");
-        let query = sqlx::query(&text).bind(whole(REMEMBERED));
+        let query = sqlx::query(&text).bind(whole(MOVED_SESSION_TTL));
         query.execute(self.writer()).await.map_err(self.failed()).map(drop)
     }
 
-    async fn tell(&self) -> Result<(), StoreError> {
-        let Some(text) = self.engine().tell() else { return Ok(()) };
+    async fn notify_others(&self) -> Result<(), StoreError> {
+        let Some(text) = self.engine().notify_others() else { return Ok(()) };
         sqlx::query(text).execute(self.writer()).await.map_err(self.failed()).map(drop)
     }
 }
 
 /// Returns the query that every node runs once a second.
-pub(crate) fn nodes_query(engine: Engine) -> String {
+pub(crate) fn nodes_query(engine: DatabaseEngine) -> String {
     format!("SELECT name, holder FROM lease WHERE {IS_NODE} AND fence = 1 AND until > {}", engine.now_ms())
 }
 

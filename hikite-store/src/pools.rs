@@ -9,15 +9,15 @@ use futures_util::future::join_all;
 use sqlx::{AnyPool, Row};
 use tokio_util::sync::CancellationToken;
 
-use crate::connect::{Engine, Target, WAIT};
-use crate::error::{Fault, StoreError};
+use crate::connect::{ConnectTarget, DatabaseEngine, WAIT};
+use crate::error::{StoreError, StoreFault};
 use crate::store::Store;
 
 /// Timeout of the revision query. Shorter than all others, so that it fires first.
-const ANSWERS: Duration = Duration::from_secs(4);
+const REVISION_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The pools for reading and writing, and their replacements. Each replacement leaves a few empty structures behind.
-pub(crate) struct Pools {
+pub(crate) struct StorePools {
     pub(crate) reader: AnyPool,
     pub(crate) writer: AnyPool,
     /// Only for polling the revision.
@@ -29,8 +29,8 @@ pub(crate) struct Pools {
     next: OnceLock<Box<Self>>,
 }
 
-impl Pools {
-    pub(crate) fn new(target: &Target, (reader, writer): (AnyPool, AnyPool)) -> Self {
+impl StorePools {
+    pub(crate) fn new(target: &ConnectTarget, (reader, writer): (AnyPool, AnyPool)) -> Self {
         let watch = target.watch(&writer);
         Self {
             reader,
@@ -63,10 +63,10 @@ impl Store {
     /// answer this query in time are replaced.
     pub async fn revision(&self) -> Result<i64, StoreError> {
         let pools = self.pools();
-        if self.engine() == Engine::Sqlite {
-            return ask(&pools.watch).await.map_err(self.failed());
+        if self.engine() == DatabaseEngine::Sqlite {
+            return query_revision(&pools.watch).await.map_err(self.failed());
         }
-        match tokio::time::timeout(ANSWERS, ask(&pools.watch)).await {
+        match tokio::time::timeout(REVISION_TIMEOUT, query_revision(&pools.watch)).await {
             Ok(answer) => {
                 let revision = answer.map_err(self.failed())?;
                 pools.has_answered.store(true, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Store {
             }
             Err(_) => {
                 self.replace(pools);
-                Err(self.refused(Fault::Unreachable, "it does not answer"))
+                Err(self.refused(StoreFault::Unreachable, "it does not answer"))
             }
         }
     }
@@ -85,23 +85,23 @@ impl Store {
     }
 
     /// Runs work until its connections are replaced; on those it would hang forever.
-    pub(crate) async fn unless_given_up<T>(
+    pub(crate) async fn until_replaced<T>(
         &self,
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let given_up = self.pools().replaced.clone();
-        let silent = || Err(self.refused(Fault::Unreachable, "it does not answer"));
-        given_up.run_until_cancelled(work).await.unwrap_or_else(silent)
+        let replaced_token = self.pools().replaced.clone();
+        let silent = || Err(self.refused(StoreFault::Unreachable, "it does not answer"));
+        replaced_token.run_until_cancelled(work).await.unwrap_or_else(silent)
     }
 
     /// Replaces hanging connections.
-    fn replace(&self, pools: &Pools) {
+    fn replace(&self, pools: &StorePools) {
         // Pools without any success hold nothing that hangs: each outage causes one replacement, whatever its length.
         if !pools.has_answered.load(Ordering::Relaxed) {
             return;
         }
-        let Ok(target) = Target::of(self.url()) else { return };
-        if pools.next.set(Box::new(Pools::new(&target, target.pools()))).is_err() {
+        let Ok(target) = ConnectTarget::of(self.url()) else { return };
+        if pools.next.set(Box::new(StorePools::new(&target, target.pools()))).is_err() {
             return;
         }
         pools.replaced.cancel();
@@ -113,7 +113,7 @@ impl Store {
     }
 }
 
-async fn ask(pool: &AnyPool) -> Result<i64, sqlx::Error> {
+async fn query_revision(pool: &AnyPool) -> Result<i64, sqlx::Error> {
     let query = sqlx::query("SELECT value FROM hikite WHERE name = 'revision'");
     query.fetch_one(pool).await?.try_get(0)
 }

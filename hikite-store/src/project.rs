@@ -6,7 +6,7 @@ use sqlx::any::AnyRow;
 
 use crate::change::kind;
 use crate::control::{shown, stored};
-use crate::error::{Fault, StoreError};
+use crate::error::{StoreError, StoreFault};
 use crate::store::Store;
 
 /// A project with its form.
@@ -33,7 +33,7 @@ impl Store {
 
     /// Returns a project, if it exists and is readable.
     pub async fn project(&self, name: &str) -> Result<Option<ProjectRow>, StoreError> {
-        let Ok(name) = self.keepable_text(name) else { return Ok(None) };
+        let Ok(name) = self.checked_text(name) else { return Ok(None) };
         let query = sqlx::query("SELECT name, form, created_at FROM project WHERE name = $1").bind(name);
         let row = query.fetch_optional(self.reader()).await.map_err(self.failed())?;
         Ok(row.as_ref().map(read).transpose().map_err(self.failed())?.flatten())
@@ -41,7 +41,7 @@ impl Store {
 
     /// Creates a project. Returns `false` if the name exists.
     pub async fn put_project(&self, project: &ProjectRow) -> Result<bool, StoreError> {
-        let name = self.keepable_text(&project.name)?;
+        let name = self.checked_text(&project.name)?;
         let form = self.text_of(&project.form)?;
         let text =
             "INSERT INTO project (name, form, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
@@ -54,23 +54,23 @@ impl Store {
             query.execute(&mut *transaction).await.map_err(self.failed())?;
         }
         let touched = [(kind::PROJECT, name), (kind::TOKENS_OF_PROJECT, name)];
-        self.conclude(transaction, done.rows_affected() > 0, &touched).await
+        self.commit_change(transaction, done.rows_affected() > 0, &touched).await
     }
 
     /// Replaces the form `before` of a project. Returns `false` if it has changed or is gone.
     pub async fn change_project(&self, name: &str, before: &Raw, form: &Raw) -> Result<bool, StoreError> {
         let query = sqlx::query("UPDATE project SET form = $1 WHERE name = $2 AND form = $3");
-        let name = self.keepable_text(name)?;
+        let name = self.checked_text(name)?;
         let query = query.bind(self.text_of(form)?).bind(name).bind(self.text_of(before)?);
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0, &[(kind::PROJECT, name)]).await
+        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::PROJECT, name)]).await
     }
 
     /// Removes a project and its tokens, so that a later project of that name does not inherit them. Returns `false` if
     /// there is none.
     pub async fn remove_project(&self, name: &str) -> Result<bool, StoreError> {
-        let Ok(name) = self.keepable_text(name) else { return Ok(false) };
+        let Ok(name) = self.checked_text(name) else { return Ok(false) };
         let mut transaction = self.begin().await?;
         let query = sqlx::query("DELETE FROM project WHERE name = $1").bind(name);
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
@@ -79,12 +79,12 @@ impl Store {
             query.execute(&mut *transaction).await.map_err(self.failed())?;
         }
         let touched = [(kind::PROJECT, name), (kind::TOKENS_OF_PROJECT, name)];
-        self.conclude(transaction, done.rows_affected() > 0, &touched).await
+        self.commit_change(transaction, done.rows_affected() > 0, &touched).await
     }
 
     /// Returns JSON as text, which both databases accept.
     pub(crate) fn text_of<'r>(&self, raw: &'r Raw) -> Result<&'r str, StoreError> {
-        std::str::from_utf8(raw.bytes()).map_err(|error| self.refused(Fault::Failed, error.to_string()))
+        std::str::from_utf8(raw.bytes()).map_err(|error| self.refused(StoreFault::Failed, error.to_string()))
     }
 }
 

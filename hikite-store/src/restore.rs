@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use sqlx::{ConnectOptions, Connection, Row};
 
-use crate::connect::{Engine, Target};
-use crate::damage::{FINDINGS, HEAD, beside, look_at_log};
-use crate::error::{Fault, StoreError};
+use crate::connect::{ConnectTarget, DatabaseEngine};
+use crate::damage::{FINDINGS, HEAD, inspect_wal, sidecar};
+use crate::error::{StoreError, StoreFault};
 use crate::store::Store;
-use crate::url::{Place, StoreUrl};
+use crate::url::{StoreLocation, StoreUrl};
 
 /// Number of checks; a connection that was just closed may still be visible.
-const LOOKS: u32 = 20;
+const CHECKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
@@ -25,29 +25,30 @@ impl Store {
             return Ok(());
         }
         // SQLite would read the intact part of a damaged WAL and delete the file.
-        if let Some(what) = look_at_log(url) {
-            return Err(StoreError::new(Fault::Damaged, url, what));
+        if let Some(what) = inspect_wal(url) {
+            return Err(StoreError::new(StoreFault::Damaged, url, what));
         }
         let mut others = String::new();
-        for _ in 0..LOOKS {
+        for _ in 0..CHECKS {
             match others_of(url).await? {
                 None => return Ok(()),
                 Some(who) => others = who,
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Err(StoreError::new(Fault::InUse, url, others))
+        Err(StoreError::new(StoreFault::InUse, url, others))
     }
 
     /// Replaces the store at `url` by the file `prepared` and keeps the old one at `aside`. Returns `true` if there was
     /// an old one. `prepared` must be closed; it is moved or read.
     pub async fn install(prepared: &Path, url: &StoreUrl, aside: &Path) -> Result<bool, StoreError> {
         match &url.0 {
-            Place::File(path) => {
-                let refused = |error: io::Error| StoreError::new(Fault::NotWritable, url, error.to_string());
+            StoreLocation::File(path) => {
+                let refused =
+                    |error: io::Error| StoreError::new(StoreFault::NotWritable, url, error.to_string());
                 swap(prepared, path, aside).map_err(refused)
             }
-            Place::Memory | Place::Postgres(_) => {
+            StoreLocation::Memory | StoreLocation::Postgres(_) => {
                 let other = Self::open(url).await?;
                 let outcome = replace(prepared, &other, aside).await;
                 other.close().await;
@@ -59,8 +60,8 @@ impl Store {
     /// Checkpoints the journal into the file and closes the store, so that the file alone can be moved.
     pub async fn settle(self) -> Result<(), StoreError> {
         let outcome = match self.engine() {
-            Engine::Sqlite => self.fold_in_journal().await,
-            Engine::Postgres => Ok(()),
+            DatabaseEngine::Sqlite => self.checkpoint_journal().await,
+            DatabaseEngine::Postgres => Ok(()),
         };
         self.close().await;
         outcome
@@ -69,13 +70,13 @@ impl Store {
 
 /// Describes the other users of the store, if there are any.
 async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
-    let target = Target::of(url)?;
+    let target = ConnectTarget::of(url)?;
     let failed = |error: sqlx::Error| StoreError::of(url, &error);
     let mut connection = target.options.clone().connect().await.map_err(failed)?;
     let text = match target.engine {
         // Leaving WAL mode succeeds only without other connections.
-        Engine::Sqlite => "PRAGMA journal_mode = DELETE",
-        Engine::Postgres => {
+        DatabaseEngine::Sqlite => "PRAGMA journal_mode = DELETE",
+        DatabaseEngine::Postgres => {
             "SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity \
              WHERE datname = current_database() AND pid <> pg_backend_pid() \
              AND COALESCE(application_name, 'hikite') = 'hikite'"
@@ -84,14 +85,14 @@ async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
     let said = sqlx::query(text).fetch_one(&mut connection).await;
     let said = said.and_then(|row| row.try_get::<String, _>(0));
     let outcome = match (target.engine, said) {
-        (Engine::Sqlite, Ok(mode)) if mode.eq_ignore_ascii_case("delete") => Ok(None),
-        (Engine::Sqlite, Ok(_)) => Ok(Some("another process has it open".to_owned())),
-        (Engine::Postgres, Ok(count)) if count == "0" => Ok(None),
-        (Engine::Postgres, Ok(count)) => {
+        (DatabaseEngine::Sqlite, Ok(mode)) if mode.eq_ignore_ascii_case("delete") => Ok(None),
+        (DatabaseEngine::Sqlite, Ok(_)) => Ok(Some("another process has it open".to_owned())),
+        (DatabaseEngine::Postgres, Ok(count)) if count == "0" => Ok(None),
+        (DatabaseEngine::Postgres, Ok(count)) => {
             Ok(Some(format!("{count} connections of hikite to the database are open")))
         }
         (_, Err(error)) => match failed(error) {
-            error if error.fault == Fault::Busy => Ok(Some("another process has it open".to_owned())),
+            error if error.fault == StoreFault::Busy => Ok(Some("another process has it open".to_owned())),
             error => Err(error),
         },
     };
@@ -107,17 +108,17 @@ fn swap(prepared: &Path, path: &Path, aside: &Path) -> io::Result<bool> {
     let had = path.exists();
     // The journal of a damaged file belongs to it.
     let ends = ["", "-wal", "-shm", "-journal", HEAD, FINDINGS];
-    for end in ends.iter().filter(|end| beside(path, end).exists()) {
-        fs::rename(beside(path, end), beside(aside, end))?;
+    for end in ends.iter().filter(|end| sidecar(path, end).exists()) {
+        fs::rename(sidecar(path, end), sidecar(aside, end))?;
     }
     if let Err(error) = fs::rename(prepared, path) {
-        for end in ends.iter().filter(|end| beside(aside, end).exists()) {
-            let _ = fs::rename(beside(aside, end), beside(path, end));
+        for end in ends.iter().filter(|end| sidecar(aside, end).exists()) {
+            let _ = fs::rename(sidecar(aside, end), sidecar(path, end));
         }
         return Err(error);
     }
     // The recorded end of the audit chain moves along.
-    let _ = fs::rename(beside(prepared, HEAD), beside(path, HEAD));
+    let _ = fs::rename(sidecar(prepared, HEAD), sidecar(path, HEAD));
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::File::open(folder)?.sync_all()?;
     Ok(had)

@@ -12,33 +12,33 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::connect::{Engine, Target, WAIT};
-use crate::damage::{AuditHead, look_at_log};
-use crate::error::{Fault, StoreError};
-use crate::migrate::{self, Before, NEWEST, Refused};
-use crate::pools::Pools;
+use crate::connect::{ConnectTarget, DatabaseEngine, WAIT};
+use crate::damage::{AuditHead, inspect_wal};
+use crate::error::{StoreError, StoreFault};
+use crate::migrate::{self, MigrationBackup, MigrationError, NEWEST};
+use crate::pools::StorePools;
 use crate::url::StoreUrl;
 
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Arc<StoreInner>);
 
-struct Inner {
+struct StoreInner {
     url: StoreUrl,
-    engine: Engine,
-    pools: Pools,
+    engine: DatabaseEngine,
+    pools: StorePools,
     /// The version before opening, and the current one.
     found: i64,
     version: i64,
     /// The recorded end of the audit chain, beside a file store.
     head: Option<AuditHead>,
     /// Notified when other processes may have written something.
-    news: Notify,
+    change_notify: Notify,
     tasks: TaskTracker,
     closing: CancellationToken,
 }
 
 /// Files of earlier versions cannot shrink.
-const SHRINKS_SINCE: i64 = 7;
+const AUTO_VACUUM_SINCE: i64 = 7;
 
 /// Delay before retrying a file that another process is creating.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -51,12 +51,12 @@ impl Store {
     }
 
     /// Opens the store; a database server is backed up into this folder before a migration.
-    pub async fn open_keeping(url: &StoreUrl, folder: &Path) -> Result<Self, StoreError> {
+    pub async fn open_with_backup(url: &StoreUrl, folder: &Path) -> Result<Self, StoreError> {
         Self::open_newest(url, Some(folder)).await
     }
 
     async fn open_newest(url: &StoreUrl, folder: Option<&Path>) -> Result<Self, StoreError> {
-        let log = look_at_log(url);
+        let log = inspect_wal(url);
         let store = Self::open_at(url, NEWEST, folder).await?;
         store.adopt_users().await?;
         store.report_damage(log).await;
@@ -64,16 +64,16 @@ impl Store {
     }
 
     /// Fails unless the store is reachable now. Changes nothing.
-    pub async fn reach(url: &StoreUrl) -> Result<(), StoreError> {
+    pub async fn check_reachable(url: &StoreUrl) -> Result<(), StoreError> {
         let reached = tokio::time::timeout(WAIT, async {
             if let Some(first) =
-                Target::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))?
+                ConnectTarget::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))?
             {
                 close(first).await;
             }
             Ok(())
         });
-        let silent = |_| Err(StoreError::new(Fault::Unreachable, url, "it does not answer"));
+        let silent = |_| Err(StoreError::new(StoreFault::Unreachable, url, "it does not answer"));
         reached.await.unwrap_or_else(silent)
     }
 
@@ -83,14 +83,14 @@ impl Store {
         version: i64,
         folder: Option<&Path>,
     ) -> Result<Self, StoreError> {
-        let target = Target::of(url)?;
+        let target = ConnectTarget::of(url)?;
         let (reader, writer) = target.pools();
         let begin = Instant::now();
         let found = loop {
-            let before = Before { target: &target, url, folder };
+            let before = MigrationBackup { target: &target, url, folder };
             match prepare(&target, &writer, (version, before)).await.map_err(|refused| refused.at(url)) {
                 // Switching a new file to WAL mode does not honour the busy timeout.
-                Err(error) if error.fault == Fault::Busy && begin.elapsed() < WAIT => {
+                Err(error) if error.fault == StoreFault::Busy && begin.elapsed() < WAIT => {
                     tokio::time::sleep(PAUSE).await;
                 }
                 other => break other?,
@@ -99,22 +99,27 @@ impl Store {
         Ok(Self::of(&target, url, (reader, writer), (found, version)))
     }
 
-    fn of(target: &Target, url: &StoreUrl, pools: (AnyPool, AnyPool), (found, version): (i64, i64)) -> Self {
-        Self(Arc::new(Inner {
+    fn of(
+        target: &ConnectTarget,
+        url: &StoreUrl,
+        pools: (AnyPool, AnyPool),
+        (found, version): (i64, i64),
+    ) -> Self {
+        Self(Arc::new(StoreInner {
             url: url.clone(),
             engine: target.engine,
-            pools: Pools::new(target, pools),
+            pools: StorePools::new(target, pools),
             found,
             version,
-            head: AuditHead::beside(url),
-            news: Notify::new(),
+            head: AuditHead::sidecar(url),
+            change_notify: Notify::new(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         }))
     }
 
     /// Returns the store in its current version, without a migration.
-    pub(crate) fn as_it_is(target: &Target, url: &StoreUrl, version: i64) -> Self {
+    pub(crate) fn without_migration(target: &ConnectTarget, url: &StoreUrl, version: i64) -> Self {
         Self::of(target, url, target.pools(), (version, version))
     }
 
@@ -139,11 +144,11 @@ impl Store {
         self.pools().close().await;
     }
 
-    pub(crate) fn engine(&self) -> Engine {
+    pub(crate) fn engine(&self) -> DatabaseEngine {
         self.0.engine
     }
 
-    pub(crate) fn pools(&self) -> &Pools {
+    pub(crate) fn pools(&self) -> &StorePools {
         self.0.pools.current()
     }
 
@@ -159,8 +164,8 @@ impl Store {
         self.0.head.as_ref()
     }
 
-    pub(crate) fn news(&self) -> &Notify {
-        &self.0.news
+    pub(crate) fn change_notify(&self) -> &Notify {
+        &self.0.change_notify
     }
 
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Any>, StoreError> {
@@ -176,7 +181,7 @@ impl Store {
         |error| StoreError::of(self.url(), &error)
     }
 
-    pub(crate) fn refused(&self, fault: Fault, reason: impl Into<String>) -> StoreError {
+    pub(crate) fn refused(&self, fault: StoreFault, reason: impl Into<String>) -> StoreError {
         StoreError::new(fault, self.url(), reason)
     }
 
@@ -190,16 +195,18 @@ impl Store {
 }
 
 async fn prepare(
-    target: &Target,
+    target: &ConnectTarget,
     writer: &AnyPool,
-    (version, before): (i64, Before<'_>),
-) -> Result<i64, Refused> {
+    (version, before): (i64, MigrationBackup<'_>),
+) -> Result<i64, MigrationError> {
     let Some(mut first) = target.first().await? else {
         return migrate::migrate(&mut *writer.acquire().await?, target.engine, version, None).await;
     };
     let outcome = migrate::migrate(&mut first, target.engine, version, Some(before)).await;
-    if target.engine == Engine::Sqlite && matches!(outcome, Ok(found) if found > 0 && found < SHRINKS_SINCE) {
-        let_shrink(&mut first).await;
+    if target.engine == DatabaseEngine::Sqlite
+        && matches!(outcome, Ok(found) if found > 0 && found < AUTO_VACUUM_SINCE)
+    {
+        vacuum(&mut first).await;
     }
     close(first).await;
     outcome
@@ -207,7 +214,7 @@ async fn prepare(
 
 /// Rewrites a file of an earlier version once, so that free pages can be returned to the file system. Without enough
 /// space, or with a concurrent writer, it stays as it is: free pages are then reused but not returned.
-async fn let_shrink(connection: &mut AnyConnection) {
+async fn vacuum(connection: &mut AnyConnection) {
     match connection.execute("VACUUM").await {
         Ok(_) => tracing::info!(
             "the store was written anew: what is trimmed is given back to the disk from now on"
@@ -235,17 +242,17 @@ mod tests {
     use hikite_core::key::ToolKey;
 
     use super::*;
-    use crate::control::Registered;
+    use crate::control::RegisteredToolRow;
 
     /// The gateway awaits these futures on a multi-threaded runtime.
     #[test]
     fn what_the_store_does_may_move_between_threads() {
         fn movable(_: impl Send) {}
-        fn all(store: &'static Store, tool: &'static Registered) {
+        fn all(store: &'static Store, tool: &'static RegisteredToolRow) {
             movable(Store::open(store.url()));
             movable(store.registered());
-            movable(store.put_registered(tool, true));
-            movable(store.remove_registered(&tool.key));
+            movable(store.put_registered_tool(tool, true));
+            movable(store.remove_registered_tool(&tool.key));
             movable(store.switches());
             movable(store.set_switch(&tool.key, true));
             movable(store.projects());
@@ -256,7 +263,7 @@ mod tests {
             movable(store.change_users(&[]));
             movable(store.adopt_users());
             movable(store.entries("", None, 0));
-            movable(store.take_entry("", "", 0));
+            movable(store.take_document("", "", 0));
             movable(store.vault_secrets());
             movable(store.take_lease("", "", PAUSE));
             movable(store.nodes());
@@ -286,8 +293,9 @@ mod tests {
             Store::open(&StoreUrl::memory()).await.expect("one"),
             Store::open(&StoreUrl::memory()).await.expect("two"),
         );
-        let tool = Registered { key: ToolKey::new("m", "t"), form: Raw::empty_object(), registered_at: 1 };
-        assert!(one.put_registered(&tool, false).await.expect("put"));
+        let tool =
+            RegisteredToolRow { key: ToolKey::new("m", "t"), form: Raw::empty_object(), registered_at: 1 };
+        assert!(one.put_registered_tool(&tool, false).await.expect("put"));
         assert_eq!(one.registered().await.expect("read"), [tool]);
         assert_eq!(other.registered().await.expect("read"), []);
         assert_eq!(one.check().await.expect("checked"), [""; 0]);

@@ -5,103 +5,103 @@ use std::fmt::Write;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
-pub(crate) struct Table {
+pub(crate) struct TableSchema {
     pub(crate) name: &'static str,
-    pub(crate) columns: &'static [(&'static str, Column)],
+    pub(crate) columns: &'static [(&'static str, ColumnType)],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
+pub(crate) enum ColumnType {
     Text,
     /// Text that may be empty.
-    Words,
+    OptionalText,
     /// Text that is one JSON value.
     Json,
     Number,
     /// Zero or one.
-    Switch,
+    Boolean,
 }
 
 #[derive(Debug)]
-pub(crate) enum Value {
+pub(crate) enum SqlValue {
     Text(String),
     Number(i64),
 }
 
 /// All tables but `hikite`, `lease` and `change_log`, which hold state of the individual store.
 #[rustfmt::skip]
-pub(crate) const TABLES: &[Table] = &[
-    Table { name: "registered_tool", columns: &[("module", Column::Text), ("tool", Column::Text), ("form", Column::Json), ("registered_at", Column::Number)] },
-    Table { name: "tool_switch",     columns: &[("module", Column::Text), ("tool", Column::Text), ("enabled", Column::Switch)] },
-    SEEN,
-    Table { name: "list_cache",      columns: &[("definition", Column::Text), ("lists", Column::Json), ("fetched_at", Column::Number)] },
-    Table { name: "project",         columns: &[("name", Column::Text), ("form", Column::Json), ("created_at", Column::Number)] },
-    Table { name: "token",           columns: &[("id", Column::Text), ("project", Column::Words), ("hash", Column::Text), ("form", Column::Json), ("created_at", Column::Number), ("expires_at", Column::Number)] },
-    Table { name: "drawer",          columns: &[("kind", Column::Text), ("id", Column::Text), ("owner", Column::Words), ("form", Column::Json), ("version", Column::Number), ("created_at", Column::Number), ("expires_at", Column::Number)] },
+pub(crate) const TABLES: &[TableSchema] = &[
+    TableSchema { name: "registered_tool", columns: &[("module", ColumnType::Text), ("tool", ColumnType::Text), ("form", ColumnType::Json), ("registered_at", ColumnType::Number)] },
+    TableSchema { name: "tool_switch",     columns: &[("module", ColumnType::Text), ("tool", ColumnType::Text), ("enabled", ColumnType::Boolean)] },
+    TOOL_SEEN,
+    TableSchema { name: "list_cache",      columns: &[("definition", ColumnType::Text), ("lists", ColumnType::Json), ("fetched_at", ColumnType::Number)] },
+    TableSchema { name: "project",         columns: &[("name", ColumnType::Text), ("form", ColumnType::Json), ("created_at", ColumnType::Number)] },
+    TableSchema { name: "token",           columns: &[("id", ColumnType::Text), ("project", ColumnType::OptionalText), ("hash", ColumnType::Text), ("form", ColumnType::Json), ("created_at", ColumnType::Number), ("expires_at", ColumnType::Number)] },
+    TableSchema { name: "drawer",          columns: &[("kind", ColumnType::Text), ("id", ColumnType::Text), ("owner", ColumnType::OptionalText), ("form", ColumnType::Json), ("version", ColumnType::Number), ("created_at", ColumnType::Number), ("expires_at", ColumnType::Number)] },
     USERS,
-    Table { name: "vault_key",       columns: &[("account", Column::Text), ("key_id", Column::Text), ("sealed", Column::Text)] },
-    Table { name: "vault_secret",    columns: &[("account", Column::Text), ("provider", Column::Words), ("field", Column::Text), ("version", Column::Number), ("sealed", Column::Text)] },
+    TableSchema { name: "vault_key",       columns: &[("account", ColumnType::Text), ("key_id", ColumnType::Text), ("sealed", ColumnType::Text)] },
+    TableSchema { name: "vault_secret",    columns: &[("account", ColumnType::Text), ("provider", ColumnType::OptionalText), ("field", ColumnType::Text), ("version", ColumnType::Number), ("sealed", ColumnType::Text)] },
     VECTOR,
     MEMORY,
     AUDIT,
-    Table { name: "audit_end",       columns: &[("name", Column::Text), ("seq", Column::Number), ("hash", Column::Words)] },
-    Table { name: "audit_mark",      columns: &[("seq", Column::Number), ("at", Column::Number)] },
-    Table { name: "clock_seen",      columns: &[("name", Column::Text), ("at", Column::Number), ("boot", Column::Words), ("uptime", Column::Number)] },
+    TableSchema { name: "audit_end",       columns: &[("name", ColumnType::Text), ("seq", ColumnType::Number), ("hash", ColumnType::OptionalText)] },
+    TableSchema { name: "audit_mark",      columns: &[("seq", ColumnType::Number), ("at", ColumnType::Number)] },
+    TableSchema { name: "clock_seen",      columns: &[("name", ColumnType::Text), ("at", ColumnType::Number), ("boot", ColumnType::OptionalText), ("uptime", ColumnType::Number)] },
 ];
 
 #[rustfmt::skip]
-pub(crate) const USERS: Table = Table {
+pub(crate) const USERS: TableSchema = TableSchema {
     name: "users",
     columns: &[
-        ("id", Column::Text), ("name", Column::Text), ("subject", Column::Text), ("role", Column::Text),
-        ("password", Column::Words), ("permissions", Column::Words), ("disabled", Column::Switch),
-        ("project", Column::Words), ("created_at", Column::Number), ("version", Column::Number),
+        ("id", ColumnType::Text), ("name", ColumnType::Text), ("subject", ColumnType::Text), ("role", ColumnType::Text),
+        ("password", ColumnType::OptionalText), ("permissions", ColumnType::OptionalText), ("disabled", ColumnType::Boolean),
+        ("project", ColumnType::OptionalText), ("created_at", ColumnType::Number), ("version", ColumnType::Number),
     ],
 };
 
 #[rustfmt::skip]
-pub(crate) const AUDIT: Table = Table {
+pub(crate) const AUDIT: TableSchema = TableSchema {
     name: "audit",
     columns: &[
-        ("seq", Column::Number), ("at", Column::Number), ("kind", Column::Text), ("decision", Column::Text),
-        ("outcome", Column::Text), ("request_id", Column::Words), ("subject", Column::Words), ("project", Column::Words),
-        ("module", Column::Words), ("tool", Column::Words), ("record", Column::Json), ("hash", Column::Text),
+        ("seq", ColumnType::Number), ("at", ColumnType::Number), ("kind", ColumnType::Text), ("decision", ColumnType::Text),
+        ("outcome", ColumnType::Text), ("request_id", ColumnType::OptionalText), ("subject", ColumnType::OptionalText), ("project", ColumnType::OptionalText),
+        ("module", ColumnType::OptionalText), ("tool", ColumnType::OptionalText), ("record", ColumnType::Json), ("hash", ColumnType::Text),
     ],
 };
 
-pub(crate) const SEEN: Table = Table {
+pub(crate) const TOOL_SEEN: TableSchema = TableSchema {
     name: "tool_seen",
-    columns: &[("module", Column::Text), ("tool", Column::Text), ("seen_at", Column::Number)],
+    columns: &[("module", ColumnType::Text), ("tool", ColumnType::Text), ("seen_at", ColumnType::Number)],
 };
 
-pub(crate) const VECTOR: Table = Table {
+pub(crate) const VECTOR: TableSchema = TableSchema {
     name: "search_vector",
     columns: &[
-        ("model", Column::Text),
-        ("content", Column::Text),
-        ("vector", Column::Text),
-        ("used_at", Column::Number),
+        ("model", ColumnType::Text),
+        ("content", ColumnType::Text),
+        ("vector", ColumnType::Text),
+        ("used_at", ColumnType::Number),
     ],
 };
 
-pub(crate) const MEMORY: Table = Table {
+pub(crate) const MEMORY: TableSchema = TableSchema {
     name: "search_memory",
     columns: &[
-        ("project", Column::Words),
-        ("query", Column::Text),
-        ("module", Column::Text),
-        ("tool", Column::Text),
-        ("text", Column::Words),
-        ("terms", Column::Words),
-        ("model", Column::Words),
-        ("vector", Column::Words),
-        ("weight", Column::Number),
-        ("used_at", Column::Number),
+        ("project", ColumnType::OptionalText),
+        ("query", ColumnType::Text),
+        ("module", ColumnType::Text),
+        ("tool", ColumnType::Text),
+        ("text", ColumnType::OptionalText),
+        ("terms", ColumnType::OptionalText),
+        ("model", ColumnType::OptionalText),
+        ("vector", ColumnType::OptionalText),
+        ("weight", ColumnType::Number),
+        ("used_at", ColumnType::Number),
     ],
 };
 
 /// Returns the tables of a schema version.
-pub(crate) fn tables(version: i64) -> impl Iterator<Item = &'static Table> {
+pub(crate) fn tables(version: i64) -> impl Iterator<Item = &'static TableSchema> {
     TABLES.iter().filter(move |table| {
         let since = SINCE.iter().find(|(name, _)| *name == table.name).map_or(1, |(_, since)| *since);
         version >= since
@@ -112,22 +112,22 @@ pub(crate) fn tables(version: i64) -> impl Iterator<Item = &'static Table> {
 const SINCE: [(&str, i64); 3] = [("users", 6), ("audit_mark", 7), ("clock_seen", 7)];
 
 /// Maximum rows per insert statement.
-pub(crate) const ROWS_AT_ONCE: usize = 64;
+pub(crate) const ROWS_PER_INSERT: usize = 64;
 
 /// Splits rows into chunks of descending powers of two, up to the maximum of a statement: this needs few distinct
 /// statements, which stay prepared.
-pub(crate) fn pieces<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+pub(crate) fn power_of_two_chunks<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
-        let size = rows.len().checked_ilog2().map(|power| (1 << power).min(ROWS_AT_ONCE))?;
+        let size = rows.len().checked_ilog2().map(|power| (1 << power).min(ROWS_PER_INSERT))?;
         let (piece, rest) = rows.split_at(size);
         rows = rest;
         Some(piece)
     })
 }
 
-impl Table {
+impl TableSchema {
     /// Returns `true` if a new store already has rows in this table.
-    pub(crate) fn is_made_full(&self) -> bool {
+    pub(crate) fn has_initial_rows(&self) -> bool {
         self.name == "audit_end"
     }
 
@@ -135,11 +135,13 @@ impl Table {
         format!("SELECT {} FROM {}", self.names(), self.name)
     }
 
-    pub(crate) fn read(&self, row: &AnyRow) -> Result<Vec<Value>, sqlx::Error> {
+    pub(crate) fn read(&self, row: &AnyRow) -> Result<Vec<SqlValue>, sqlx::Error> {
         let values = self.columns.iter().enumerate().map(|(at, (_, column))| {
             Ok(match column {
-                Column::Text | Column::Words | Column::Json => Value::Text(row.try_get(at)?),
-                Column::Number | Column::Switch => Value::Number(row.try_get(at)?),
+                ColumnType::Text | ColumnType::OptionalText | ColumnType::Json => {
+                    SqlValue::Text(row.try_get(at)?)
+                }
+                ColumnType::Number | ColumnType::Boolean => SqlValue::Number(row.try_get(at)?),
             })
         });
         values.collect()
@@ -149,7 +151,7 @@ impl Table {
     pub(crate) async fn insert(
         &self,
         connection: &mut AnyConnection,
-        rows: &[Vec<Value>],
+        rows: &[Vec<SqlValue>],
         otherwise: &str,
     ) -> Result<(), sqlx::Error> {
         if rows.is_empty() {
@@ -175,8 +177,8 @@ impl Table {
         let mut query = sqlx::query(&text);
         for value in rows.iter().flatten() {
             query = match value {
-                Value::Text(text) => query.bind(text.as_str()),
-                Value::Number(number) => query.bind(*number),
+                SqlValue::Text(text) => query.bind(text.as_str()),
+                SqlValue::Number(number) => query.bind(*number),
             };
         }
         query.execute(connection).await.map(drop)
@@ -195,8 +197,8 @@ mod tests {
     fn pieces_are_few_sizes_and_nothing_is_left_out() {
         for (count, sizes) in [(0, vec![]), (1, vec![1]), (7, vec![4, 2, 1]), (150, vec![64, 64, 16, 4, 2])] {
             let rows: Vec<usize> = (0..count).collect();
-            assert_eq!(pieces(&rows).map(<[usize]>::len).collect::<Vec<_>>(), sizes);
-            assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
+            assert_eq!(power_of_two_chunks(&rows).map(<[usize]>::len).collect::<Vec<_>>(), sizes);
+            assert_eq!(power_of_two_chunks(&rows).flatten().copied().collect::<Vec<_>>(), rows);
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Tests that run on both engines: a SQLite file and a real PostgreSQL database.
 
 mod audit;
-mod care;
 mod change;
 mod control;
-mod drawer;
+mod document;
+mod failure;
 mod list;
+mod maintenance;
 mod node;
 mod people;
 mod search;
-mod trouble;
 mod users;
 mod vault;
 
@@ -18,16 +18,16 @@ use hikite_core::key::ToolKey;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{Registered, Store, StoreUrl};
+use crate::{RegisteredToolRow, Store, StoreUrl};
 
 /// A store location that is not opened yet.
-struct Place {
+struct TestStore {
     url: StoreUrl,
     /// Deleted together with the location.
     folder: TempDir,
 }
 
-impl Place {
+impl TestStore {
     fn sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         Self { url: StoreUrl::file(folder.path().join("in here/hikite 日本 ?#%.db")), folder }
@@ -51,6 +51,6 @@ fn key(tool: &str) -> ToolKey {
     ToolKey::new("m", tool)
 }
 
-fn tool(name: &str, registered_at: u64) -> Registered {
-    Registered { key: key(name), form: Raw::of(&json!({ "name": name })), registered_at }
+fn tool(name: &str, registered_at: u64) -> RegisteredToolRow {
+    RegisteredToolRow { key: key(name), form: Raw::of(&json!({ "name": name })), registered_at }
 }

@@ -44,7 +44,7 @@ impl Store {
 
     /// Returns a token, if it exists and is readable.
     pub async fn token(&self, id: &str) -> Result<Option<TokenRow>, StoreError> {
-        let Ok(id) = self.keepable_text(id) else { return Ok(None) };
+        let Ok(id) = self.checked_text(id) else { return Ok(None) };
         let text = "SELECT id, hash, project, form, created_at, expires_at FROM token WHERE id = $1";
         let rows = sqlx::query(text).bind(id).fetch_all(self.reader()).await.map_err(self.failed())?;
         Ok(self.read_tokens(&rows)?.pop())
@@ -52,7 +52,7 @@ impl Store {
 
     /// Returns the tokens of a project.
     pub async fn tokens_of_project(&self, project: &str) -> Result<Vec<TokenRow>, StoreError> {
-        let Ok(project) = self.keepable_text(project) else { return Ok(Vec::new()) };
+        let Ok(project) = self.checked_text(project) else { return Ok(Vec::new()) };
         let text = "SELECT id, hash, project, form, created_at, expires_at FROM token WHERE project = $1";
         let rows = sqlx::query(text).bind(project).fetch_all(self.reader()).await.map_err(self.failed())?;
         self.read_tokens(&rows)
@@ -79,24 +79,24 @@ impl Store {
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING",
         );
         let query = query
-            .bind(self.keepable_text(&token.id)?)
-            .bind(self.keepable_text(&token.hash)?)
-            .bind(self.keepable_text(&token.project)?)
+            .bind(self.checked_text(&token.id)?)
+            .bind(self.checked_text(&token.hash)?)
+            .bind(self.checked_text(&token.project)?)
             .bind(form)
             .bind(stored(token.created_at))
             .bind(stored(token.expires_at));
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0, &[(kind::TOKEN, &token.id)]).await
+        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOKEN, &token.id)]).await
     }
 
     /// Removes a token. Returns `false` if there is none.
     pub async fn remove_token(&self, id: &str) -> Result<bool, StoreError> {
-        let Ok(id) = self.keepable_text(id) else { return Ok(false) };
+        let Ok(id) = self.checked_text(id) else { return Ok(false) };
         let mut transaction = self.begin().await?;
         let query = sqlx::query("DELETE FROM token WHERE id = $1").bind(id);
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0, &[(kind::TOKEN, id)]).await
+        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::TOKEN, id)]).await
     }
 }
 

@@ -8,10 +8,10 @@ use hikite_core::secret::{MASK, Secret};
 use sqlx::postgres::PgConnectOptions;
 
 #[derive(Clone, PartialEq, Eq)]
-pub struct StoreUrl(pub(crate) Place);
+pub struct StoreUrl(pub(crate) StoreLocation);
 
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum StoreLocation {
     File(PathBuf),
     Memory,
     Postgres(Secret),
@@ -20,7 +20,7 @@ pub(crate) enum Place {
 /// The reason why a text is not a store URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}\nhint: {hint}")]
-pub struct BadUrl {
+pub struct StoreUrlError {
     pub message: String,
     pub hint: &'static str,
 }
@@ -29,13 +29,13 @@ const FORMS: &str = "write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATAB
 
 impl StoreUrl {
     /// Parses `sqlite:PATH`, `sqlite::memory:`, `postgres://…` or `postgresql://…`.
-    pub fn parse(text: &str) -> Result<Self, BadUrl> {
+    pub fn parse(text: &str) -> Result<Self, StoreUrlError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return postgres(text);
         }
         let Some(path) = text.strip_prefix("sqlite:") else {
             // The text is not repeated, because it may contain a password.
-            return Err(BadUrl {
+            return Err(StoreUrlError {
                 message: "the address of a store is `sqlite:…` or `postgres://…`".into(),
                 hint: FORMS,
             });
@@ -43,8 +43,8 @@ impl StoreUrl {
         let path = path.strip_prefix("//").unwrap_or(path);
         match path {
             ":memory:" => Ok(Self::memory()),
-            "" => Err(BadUrl { message: "`sqlite:` names no file".into(), hint: FORMS }),
-            _ if path.contains(['?', '#', '\0']) => Err(BadUrl {
+            "" => Err(StoreUrlError { message: "`sqlite:` names no file".into(), hint: FORMS }),
+            _ if path.contains(['?', '#', '\0']) => Err(StoreUrlError {
                 message: format!("`{}` has settings behind the path", text.escape_debug()),
                 hint: "write the path alone: the settings are hikite's to choose",
             }),
@@ -53,35 +53,35 @@ impl StoreUrl {
     }
 
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self(Place::File(path.into()))
+        Self(StoreLocation::File(path.into()))
     }
 
     /// Returns a store in memory, which is lost with the process.
     pub fn memory() -> Self {
-        Self(Place::Memory)
+        Self(StoreLocation::Memory)
     }
 
     /// Returns `true` if the store is lost when closed.
     pub fn is_memory(&self) -> bool {
-        self.0 == Place::Memory
+        self.0 == StoreLocation::Memory
     }
 
     /// Returns the path of a file store.
     pub fn path(&self) -> Option<&Path> {
         match &self.0 {
-            Place::File(path) => Some(path),
-            Place::Memory | Place::Postgres(_) => None,
+            StoreLocation::File(path) => Some(path),
+            StoreLocation::Memory | StoreLocation::Postgres(_) => None,
         }
     }
 }
 
-fn postgres(text: &str) -> Result<StoreUrl, BadUrl> {
+fn postgres(text: &str) -> Result<StoreUrl, StoreUrlError> {
     let shown = shown(text);
-    PgConnectOptions::from_str(text).map_err(|_| BadUrl {
+    PgConnectOptions::from_str(text).map_err(|_| StoreUrlError {
         message: format!("`{shown}` is not the address of a PostgreSQL database"),
         hint: "write `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; `@`, `/` and the like in a password are `%40`, `%2F`",
     })?;
-    Ok(StoreUrl(Place::Postgres(Secret::shown_as(text, shown))))
+    Ok(StoreUrl(StoreLocation::Postgres(Secret::shown_as(text, shown))))
 }
 
 /// Removes the password and the parameters, which may contain one as well.
@@ -98,9 +98,9 @@ fn shown(url: &str) -> String {
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Place::File(path) => write!(f, "sqlite:{}", path.display()),
-            Place::Memory => f.write_str("sqlite::memory:"),
-            Place::Postgres(url) => write!(f, "{url}"),
+            StoreLocation::File(path) => write!(f, "sqlite:{}", path.display()),
+            StoreLocation::Memory => f.write_str("sqlite::memory:"),
+            StoreLocation::Postgres(url) => write!(f, "{url}"),
         }
     }
 }

@@ -4,7 +4,7 @@
 
 mod active;
 mod adopt;
-mod leave;
+mod remove;
 
 use hikite_core::json::{Object, Raw};
 use sqlx::any::AnyRow;
@@ -14,7 +14,7 @@ use crate::change::kind;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
-pub use active::Holder;
+pub use active::OwnerCheck;
 
 /// The kind of the mirrored documents.
 const KIND: &str = "user";
@@ -53,7 +53,7 @@ impl Store {
 
     /// Returns a user by id, or else by name.
     pub async fn user(&self, named: &str) -> Result<Option<UserRow>, StoreError> {
-        let Ok(named) = self.keepable_text(named) else { return Ok(None) };
+        let Ok(named) = self.checked_text(named) else { return Ok(None) };
         let text = format!("SELECT {COLUMNS} FROM users WHERE id = $1 OR name = $1");
         let rows = sqlx::query(&text).bind(named).fetch_all(self.reader()).await.map_err(self.failed())?;
         let mut users = rows.iter().map(read).collect::<Result<Vec<_>, _>>().map_err(self.failed())?;
@@ -63,7 +63,7 @@ impl Store {
 
     /// Returns a user by id only.
     pub async fn user_by_id(&self, id: &str) -> Result<Option<UserRow>, StoreError> {
-        let Ok(id) = self.keepable_text(id) else { return Ok(None) };
+        let Ok(id) = self.checked_text(id) else { return Ok(None) };
         let text = format!("SELECT {COLUMNS} FROM users WHERE id = $1");
         let row = sqlx::query(&text).bind(id).fetch_optional(self.reader()).await.map_err(self.failed())?;
         row.as_ref().map(read).transpose().map_err(self.failed())
@@ -87,7 +87,7 @@ impl Store {
             && self.mirror(&mut transaction, &user).await?;
         let mut touched = vec![(kind::USER, user.id.as_str())];
         touched.extend(taken);
-        self.conclude(transaction, done, &touched).await
+        self.commit_change(transaction, done, &touched).await
     }
 
     /// Changes users in the versions that the rows name, all or none. The text beside each row is its previous name:
@@ -102,7 +102,7 @@ impl Store {
         let mut touched: Vec<(&str, &str)> =
             changes.iter().map(|(user, _)| (kind::USER, user.id.as_str())).collect();
         touched.extend(projects.iter().map(|name| (kind::PROJECT, name.as_str())));
-        self.conclude(transaction, done, &touched).await
+        self.commit_change(transaction, done, &touched).await
     }
 
     async fn change_user(
@@ -120,12 +120,12 @@ impl Store {
              version = version + 1 WHERE id = $7 AND version = $8",
         );
         let query = query
-            .bind(self.keepable_text(&user.name)?)
+            .bind(self.checked_text(&user.name)?)
             .bind(&*user.role)
             .bind(user.password.as_deref().unwrap_or_default())
             .bind(self.text_or_none(user.permissions.as_ref())?)
             .bind(i64::from(user.disabled))
-            .bind(self.keepable_text(user.project.as_deref().unwrap_or_default())?)
+            .bind(self.checked_text(user.project.as_deref().unwrap_or_default())?)
             .bind(&*user.id)
             .bind(stored(user.version));
         let done = query.execute(&mut *connection).await.map_err(self.failed())?.rows_affected() > 0;
@@ -152,14 +152,14 @@ impl Store {
             "INSERT INTO users ({COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING"
         );
         let query = sqlx::query(&text)
-            .bind(self.keepable_text(&user.id)?)
-            .bind(self.keepable_text(&user.name)?)
-            .bind(self.keepable_text(&user.subject)?)
+            .bind(self.checked_text(&user.id)?)
+            .bind(self.checked_text(&user.name)?)
+            .bind(self.checked_text(&user.subject)?)
             .bind(&*user.role)
             .bind(user.password.as_deref().unwrap_or_default())
             .bind(self.text_or_none(user.permissions.as_ref())?)
             .bind(i64::from(user.disabled))
-            .bind(self.keepable_text(user.project.as_deref().unwrap_or_default())?)
+            .bind(self.checked_text(user.project.as_deref().unwrap_or_default())?)
             .bind(stored(user.created_at))
             .bind(stored(user.version));
         let done = query.execute(connection).await.map_err(self.failed())?;

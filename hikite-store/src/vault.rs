@@ -34,7 +34,7 @@ impl Store {
     }
 
     pub async fn vault_key(&self, account: &str) -> Result<Option<VaultKeyRow>, StoreError> {
-        let Ok(account) = self.keepable_text(account) else { return Ok(None) };
+        let Ok(account) = self.checked_text(account) else { return Ok(None) };
         let query = sqlx::query("SELECT account, key_id, sealed FROM vault_key WHERE account = $1");
         let row = query.bind(account).fetch_optional(self.reader()).await.map_err(self.failed())?;
         row.as_ref().map(read_key).transpose().map_err(self.failed())
@@ -45,7 +45,7 @@ impl Store {
         let query = sqlx::query(
             "INSERT INTO vault_key (account, key_id, sealed) VALUES ($1, $2, $3) ON CONFLICT (account) DO NOTHING",
         );
-        let query = query.bind(self.keepable_text(&row.account)?).bind(&*row.key_id).bind(&*row.sealed);
+        let query = query.bind(self.checked_text(&row.account)?).bind(&*row.key_id).bind(&*row.sealed);
         let done = query.execute(self.writer()).await.map_err(self.failed())?;
         Ok(done.rows_affected() > 0)
     }
@@ -55,7 +55,7 @@ impl Store {
         let query =
             sqlx::query("UPDATE vault_key SET key_id = $1, sealed = $2 WHERE account = $3 AND key_id = $4");
         let query = query.bind(&*row.key_id).bind(&*row.sealed);
-        let query = query.bind(self.keepable_text(&row.account)?).bind(from);
+        let query = query.bind(self.checked_text(&row.account)?).bind(from);
         let done = query.execute(self.writer()).await.map_err(self.failed())?;
         Ok(done.rows_affected() > 0)
     }
@@ -70,8 +70,8 @@ impl Store {
             "SELECT account, provider, field, version, sealed FROM vault_secret \
              WHERE account = $1 AND provider = $2 AND field = $3",
         );
-        let query = query.bind(self.keepable_text(account)?).bind(self.keepable_text(provider)?);
-        let query = query.bind(self.keepable_text(field)?);
+        let query = query.bind(self.checked_text(account)?).bind(self.checked_text(provider)?);
+        let query = query.bind(self.checked_text(field)?);
         let row = query.fetch_optional(self.reader()).await.map_err(self.failed())?;
         row.as_ref().map(read_secret).transpose().map_err(self.failed())
     }
@@ -94,11 +94,11 @@ impl Store {
              WHERE account = $3 AND provider = $4 AND field = $5 AND version = $2 - 1"
         };
         let query = sqlx::query(text).bind(&*row.sealed).bind(stored(row.version));
-        let query = query.bind(self.keepable_text(&row.account)?).bind(self.keepable_text(&row.provider)?);
-        let query = query.bind(self.keepable_text(&row.field)?);
+        let query = query.bind(self.checked_text(&row.account)?).bind(self.checked_text(&row.provider)?);
+        let query = query.bind(self.checked_text(&row.field)?);
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0, &[(kind::VAULT, &row.account)]).await
+        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::VAULT, &row.account)]).await
     }
 
     /// Removes the secrets of an account with a provider; without a provider all of them, including the key.
@@ -107,7 +107,7 @@ impl Store {
         account: &str,
         provider: Option<&str>,
     ) -> Result<bool, StoreError> {
-        let Ok(account) = self.keepable_text(account) else { return Ok(false) };
+        let Ok(account) = self.checked_text(account) else { return Ok(false) };
         let mut transaction = self.begin().await?;
         let mut removed = 0;
         let texts: &[&str] = match provider {
@@ -121,7 +121,7 @@ impl Store {
             let query = sqlx::query(text).bind(account).bind(provider.unwrap_or_default());
             removed += query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected();
         }
-        self.conclude(transaction, removed > 0, &[(kind::VAULT, account)]).await
+        self.commit_change(transaction, removed > 0, &[(kind::VAULT, account)]).await
     }
 }
 

@@ -8,7 +8,7 @@ use sqlx::Row;
 use crate::control::stored;
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::table::{ROWS_AT_ONCE, VECTOR, Value};
+use crate::table::{ROWS_PER_INSERT, SqlValue, VECTOR};
 
 /// Maximum cached vectors; the least recently used are dropped first.
 const VECTORS: i64 = 100_000;
@@ -24,7 +24,7 @@ impl Store {
         now_ms: u64,
     ) -> Result<HashMap<String, Vector>, StoreError> {
         let mut found = HashMap::with_capacity(contents.len());
-        for contents in contents.chunks(ROWS_AT_ONCE) {
+        for contents in contents.chunks(ROWS_PER_INSERT) {
             let places: Vec<String> = (2..=contents.len() + 1).map(|at| format!("${at}")).collect();
             let holds = format!("model = $1 AND content IN ({})", places.join(","));
             let text = format!("SELECT content, vector, used_at FROM search_vector WHERE {holds}");
@@ -62,26 +62,26 @@ impl Store {
             return Ok(());
         }
         let mut transaction = self.begin().await?;
-        for vectors in vectors.chunks(ROWS_AT_ONCE) {
+        for vectors in vectors.chunks(ROWS_PER_INSERT) {
             let row = |(content, vector): &(String, Vector)| {
                 vec![
-                    Value::Text(model.to_owned()),
-                    Value::Text(content.clone()),
-                    Value::Text(vector.to_text()),
-                    Value::Number(stored(now_ms)),
+                    SqlValue::Text(model.to_owned()),
+                    SqlValue::Text(content.clone()),
+                    SqlValue::Text(vector.to_text()),
+                    SqlValue::Number(stored(now_ms)),
                 ]
             };
-            let rows: Vec<Vec<Value>> = vectors.iter().map(row).collect();
+            let rows: Vec<Vec<SqlValue>> = vectors.iter().map(row).collect();
             VECTOR.insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING").await.map_err(self.failed())?;
         }
         let count = sqlx::query("SELECT COUNT(*) FROM search_vector");
         let count = count.fetch_one(&mut *transaction).await.map_err(self.failed())?;
         if count.try_get::<i64, _>(0).map_err(self.failed())? > VECTORS {
-            let let_go = format!(
+            let delete_unused = format!(
                 "DELETE FROM search_vector WHERE used_at < \
                  (SELECT used_at FROM search_vector ORDER BY used_at DESC LIMIT 1 OFFSET {VECTORS})"
             );
-            sqlx::query(&let_go).execute(&mut *transaction).await.map_err(self.failed())?;
+            sqlx::query(&delete_unused).execute(&mut *transaction).await.map_err(self.failed())?;
         }
         transaction.commit().await.map_err(self.failed())
     }

@@ -12,18 +12,18 @@ const MAGIC: u32 = 0x377f_0682;
 
 /// A WAL that SQLite will not read to its last commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Damage {
+pub(crate) struct WalDamage {
     /// The first invalid frame, counted from 1; zero for the file header.
     pub(crate) frame: u64,
     /// Committed transactions after it.
     pub(crate) commits: u64,
 }
 
-type Sum = (u32, u32);
+type Checksum = (u32, u32);
 
 /// Inspects a WAL; `None` if SQLite reads all of its commits. `page_bytes` is the page size of the database, used if
 /// the WAL header is invalid.
-pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Option<Damage>> {
+pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Option<WalDamage>> {
     let mut header = [0; HEADER];
     if !fill(&mut log, &mut header)? {
         return Ok(None);
@@ -38,8 +38,8 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
         return Ok(None);
     }
     // The stored checksum of the previous frame, with which a frame can be verified even after a damaged one.
-    let mut before: Option<Sum> = is_header_valid.then(|| (word(24), word(28)));
-    let mut damage = (!is_header_valid).then_some(Damage { frame: 0, commits: 0 });
+    let mut before: Option<Checksum> = is_header_valid.then(|| (word(24), word(28)));
+    let mut damage = (!is_header_valid).then_some(WalDamage { frame: 0, commits: 0 });
     // A transaction interrupted by a power cut may be partially written; its commit was never acknowledged.
     let mut ended_one = true;
     let mut frame = vec![0; FRAME_HEADER + page_bytes];
@@ -55,7 +55,7 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
         match &mut damage {
             None if !is_valid => {
                 ended_one = is_commit && salts == Some(own_salts);
-                damage = Some(Damage { frame: count, commits: 0 });
+                damage = Some(WalDamage { frame: count, commits: 0 });
             }
             Some(damage) if is_valid && is_commit => damage.commits += 1,
             _ => {}
@@ -78,7 +78,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|word| word.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-fn checksum((mut one, mut two): Sum, bytes: &[u8], is_big_endian: bool) -> Sum {
+fn checksum((mut one, mut two): Checksum, bytes: &[u8], is_big_endian: bool) -> Checksum {
     let word = |word: &[u8]| {
         let word = word.try_into().unwrap_or([0; 4]);
         if is_big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
@@ -106,8 +106,9 @@ mod tests {
         let mut log: Vec<u8> =
             [MAGIC, 3_007_000, 512, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
         let mut sum = checksum((0, 0), &log, false);
-        let put =
-            |log: &mut Vec<u8>, sum: Sum| log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes));
+        let put = |log: &mut Vec<u8>, sum: Checksum| {
+            log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes))
+        };
         put(&mut log, sum);
         for (number, ends) in (1..).zip(ends) {
             let head: Vec<u8> = [1, u32::from(*ends)].into_iter().flat_map(u32::to_be_bytes).collect();

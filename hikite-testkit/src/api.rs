@@ -1,7 +1,7 @@
 //! A mock HTTP service for tools that send requests. It counts and records requests and answers as scripted: status,
 //! headers, delay, or a connection cut midway. Without a script it echoes the request as JSON.
 
-mod answer;
+mod response;
 mod serve;
 
 use std::{
@@ -19,18 +19,18 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use answer::Answer;
+pub use response::MockResponse;
 
 /// A running mock service. Dropping it stops it and closes every connection.
 #[derive(Debug)]
-pub struct Api {
+pub struct MockApi {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<MockApiState>,
 }
 
 /// A received request, including its body.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct RecordedRequest {
     pub method: String,
     pub path: String,
     /// Query string; empty if there was none.
@@ -40,9 +40,9 @@ pub struct Seen {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
-    scripts: Mutex<HashMap<String, Script>>,
-    seen: Mutex<Vec<Seen>>,
+pub(crate) struct MockApiState {
+    scripts: Mutex<HashMap<String, ResponseScript>>,
+    seen: Mutex<Vec<RecordedRequest>>,
     connections: AtomicUsize,
     shutdown: CancellationToken,
     tasks: TaskTracker,
@@ -50,12 +50,12 @@ pub(crate) struct Shared {
 
 /// Responses to use once each, and the one to use afterwards.
 #[derive(Debug, Default)]
-struct Script {
-    once: VecDeque<Answer>,
-    always: Option<Answer>,
+struct ResponseScript {
+    once: VecDeque<MockResponse>,
+    always: Option<MockResponse>,
 }
 
-impl Api {
+impl MockApi {
     /// Starts the service on a free loopback port.
     pub async fn start() -> Self {
         Self::at("127.0.0.1").await
@@ -65,7 +65,7 @@ impl Api {
     pub async fn at(host: &str) -> Self {
         let listener = TcpListener::bind((host, 0)).await.expect("a free port");
         let address = listener.local_addr().expect("it is bound");
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(MockApiState::default());
         shared.tasks.spawn(serve::accept(Arc::clone(&shared), listener));
         Self { address, shared }
     }
@@ -79,13 +79,13 @@ impl Api {
     }
 
     /// Sets the response to every later request to this path.
-    pub fn answer(&self, path: &str, answer: Answer) {
-        let script = Script { once: VecDeque::new(), always: Some(answer) };
+    pub fn answer(&self, path: &str, answer: MockResponse) {
+        let script = ResponseScript { once: VecDeque::new(), always: Some(answer) };
         self.shared.scripts.lock().insert(path.to_owned(), script);
     }
 
     /// Queues responses to the next requests to this path; the permanent response applies after them.
-    pub fn script(&self, path: &str, answers: impl IntoIterator<Item = Answer>) {
+    pub fn script(&self, path: &str, answers: impl IntoIterator<Item = MockResponse>) {
         self.shared.scripts.lock().entry(path.to_owned()).or_default().once.extend(answers);
     }
 
@@ -98,16 +98,16 @@ impl Api {
         self.shared.seen.lock().iter().filter(|seen| seen.path == path).count()
     }
 
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<RecordedRequest> {
         self.shared.seen.lock().clone()
     }
 
     /// Returns the last request to a path.
-    pub fn last_of(&self, path: &str) -> Seen {
+    pub fn last_of(&self, path: &str) -> RecordedRequest {
         self.seen().into_iter().rfind(|seen| seen.path == path).expect("a request")
     }
 
-    pub fn last(&self) -> Seen {
+    pub fn last(&self) -> RecordedRequest {
         self.shared.seen.lock().last().cloned().expect("a request")
     }
 
@@ -124,13 +124,13 @@ impl Api {
     }
 }
 
-impl Drop for Api {
+impl Drop for MockApi {
     fn drop(&mut self) {
         self.shared.shutdown.cancel();
     }
 }
 
-impl Seen {
+impl RecordedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -152,15 +152,15 @@ impl Seen {
     }
 }
 
-impl Shared {
+impl MockApiState {
     /// Records the request and chooses the response.
-    fn take(&self, seen: Seen) -> Answer {
-        let told = self
+    fn take(&self, seen: RecordedRequest) -> MockResponse {
+        let scripted = self
             .scripts
             .lock()
             .get_mut(&seen.path)
             .and_then(|script| script.once.pop_front().or_else(|| script.always.clone()));
-        let answer = told.unwrap_or_else(|| Answer::json(&seen.echo()));
+        let answer = scripted.unwrap_or_else(|| MockResponse::json(&seen.echo()));
         self.seen.lock().push(seen);
         answer
     }
@@ -170,26 +170,26 @@ impl Shared {
 mod tests {
     use std::time::Duration;
 
-    use hikite_egress::{Client, Content, SendError, read};
+    use hikite_egress::{EgressClient, RequestBody, SendError, read};
     use http::Request;
 
     use super::*;
 
-    async fn get(client: &Client, url: &str) -> Result<(u16, Bytes), SendError> {
-        let answer = client.send(Request::get(url).body(Content::default()).expect("a request")).await?;
+    async fn get(client: &EgressClient, url: &str) -> Result<(u16, Bytes), SendError> {
+        let answer = client.send(Request::get(url).body(RequestBody::default()).expect("a request")).await?;
         let status = answer.status().as_u16();
         Ok((status, read(answer.into_body(), 1 << 20).await?))
     }
 
     #[tokio::test]
     async fn it_answers_as_told_and_remembers() {
-        let api = Api::start().await;
-        let client = Client::new();
+        let api = MockApi::start().await;
+        let client = EgressClient::new();
         let (status, body) = get(&client, &api.url("/x?a=1")).await.expect("an answer");
         let echo: Value = serde_json::from_slice(&body).expect("JSON");
         assert_eq!((status, &echo["path"], &echo["query"]), (200, &json!("/x"), &json!("a=1")));
-        api.answer("/y", Answer::json(&json!({ "ok": true })));
-        api.script("/y", [Answer::status(503).header("retry-after", "1")]);
+        api.answer("/y", MockResponse::json(&json!({ "ok": true })));
+        api.script("/y", [MockResponse::status(503).header("retry-after", "1")]);
         assert_eq!(get(&client, &api.url("/y")).await.expect("an answer").0, 503);
         assert_eq!(get(&client, &api.url("/y")).await.expect("an answer").1, r#"{"ok":true}"#);
         assert_eq!((api.count(), api.count_of("/y"), api.connections()), (3, 2, 1));
@@ -199,15 +199,15 @@ mod tests {
 
     #[tokio::test]
     async fn it_is_late_and_it_breaks_off() {
-        let api = Api::start().await;
-        let client = Client::new();
-        api.answer("/late", Answer::text("late").delay(Duration::from_millis(80)));
+        let api = MockApi::start().await;
+        let client = EgressClient::new();
+        api.answer("/late", MockResponse::text("late").delay(Duration::from_millis(80)));
         let begin = std::time::Instant::now();
         get(&client, &api.url("/late")).await.expect("an answer");
         assert!(begin.elapsed() >= Duration::from_millis(80));
-        api.answer("/cut", Answer::text("half of it").cut_after(4));
+        api.answer("/cut", MockResponse::text("half of it").cut_after(4));
         assert!(matches!(get(&client, &api.url("/cut")).await, Err(SendError::Transfer(_))));
-        api.answer("/none", Answer::cut());
+        api.answer("/none", MockResponse::cut());
         assert!(matches!(get(&client, &api.url("/none")).await, Err(SendError::Transfer(_))));
         assert_eq!(api.count(), 3);
     }

@@ -26,15 +26,15 @@ use tokio_util::task::TaskTracker;
 
 /// Behavior towards requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    Takes,
-    Refuses(u16),
-    Hangs,
+pub enum CollectorBehavior {
+    Accept,
+    Reject(u16),
+    Hang,
 }
 
 /// A received span. Ids are hexadecimal; a root span has an empty parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct CollectedSpan {
     pub trace: String,
     pub id: String,
     pub parent: String,
@@ -53,7 +53,7 @@ pub type Attributes = BTreeMap<String, String>;
 
 /// One series of a metric: its value, or the count of a histogram.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub struct CollectedSeries {
     pub name: String,
     pub unit: String,
     pub attributes: Attributes,
@@ -62,26 +62,26 @@ pub struct Series {
 
 /// A running receiver on a free loopback port. Dropping it stops it.
 #[derive(Debug)]
-pub struct Collector {
+pub struct OtlpCollector {
     address: SocketAddr,
-    received: Arc<Received>,
+    received: Arc<CollectedTelemetry>,
     shutdown: CancellationToken,
 }
 
 #[derive(Debug)]
-struct Received {
-    mood: Mood,
+struct CollectedTelemetry {
+    behavior: CollectorBehavior,
     requests: Mutex<Vec<(HeaderMap, Bytes)>>,
-    spans: Mutex<Vec<Span>>,
-    series: Mutex<Vec<Series>>,
+    spans: Mutex<Vec<CollectedSpan>>,
+    series: Mutex<Vec<CollectedSeries>>,
 }
 
-impl Collector {
-    pub async fn start(mood: Mood) -> Self {
+impl OtlpCollector {
+    pub async fn start(behavior: CollectorBehavior) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let received = Arc::new(Received {
-            mood,
+        let received = Arc::new(CollectedTelemetry {
+            behavior,
             requests: Mutex::default(),
             spans: Mutex::default(),
             series: Mutex::default(),
@@ -104,12 +104,12 @@ impl Collector {
     }
 
     /// Returns every span so far, in the order they ended.
-    pub fn spans(&self) -> Vec<Span> {
+    pub fn spans(&self) -> Vec<CollectedSpan> {
         self.received.spans.lock().clone()
     }
 
     /// Returns the series of the last message that contained this metric.
-    pub fn series(&self, name: &str) -> Vec<Series> {
+    pub fn series(&self, name: &str) -> Vec<CollectedSeries> {
         self.received.series.lock().iter().filter(|series| series.name == name).cloned().collect()
     }
 
@@ -125,32 +125,38 @@ impl Collector {
     }
 
     /// Returns `true` if any request body contains this text.
-    pub fn saw(&self, text: &str) -> bool {
+    pub fn has_received(&self, text: &str) -> bool {
         let holds = |body: &Bytes| body.windows(text.len()).any(|window| window == text.as_bytes());
         self.received.requests.lock().iter().any(|(_, body)| holds(body))
     }
 }
 
-impl Drop for Collector {
+impl Drop for OtlpCollector {
     fn drop(&mut self) {
         self.shutdown.cancel();
     }
 }
 
-impl Received {
+impl CollectedTelemetry {
     /// Records the request and returns the response, unless it is to succeed.
-    async fn treat(&self, headers: HeaderMap, body: &Bytes) -> Option<Response> {
+    async fn respond(&self, headers: HeaderMap, body: &Bytes) -> Option<Response> {
         self.requests.lock().push((headers, body.clone()));
-        match self.mood {
-            Mood::Takes => None,
-            Mood::Refuses(status) => StatusCode::from_u16(status).ok().map(IntoResponse::into_response),
-            Mood::Hangs => std::future::pending().await,
+        match self.behavior {
+            CollectorBehavior::Accept => None,
+            CollectorBehavior::Reject(status) => {
+                StatusCode::from_u16(status).ok().map(IntoResponse::into_response)
+            }
+            CollectorBehavior::Hang => std::future::pending().await,
         }
     }
 }
 
-async fn traces(State(received): State<Arc<Received>>, headers: HeaderMap, body: Bytes) -> Response {
-    if let Some(refusal) = received.treat(headers, &body).await {
+async fn traces(
+    State(received): State<Arc<CollectedTelemetry>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if let Some(refusal) = received.respond(headers, &body).await {
         return refusal;
     }
     let Ok(message) = ExportTraceServiceRequest::decode(body) else {
@@ -159,7 +165,7 @@ async fn traces(State(received): State<Arc<Received>>, headers: HeaderMap, body:
     for resource in message.resource_spans {
         let of = attributes(resource.resource.unwrap_or_default().attributes);
         for span in resource.scope_spans.into_iter().flat_map(|scope| scope.spans) {
-            received.spans.lock().push(Span {
+            received.spans.lock().push(CollectedSpan {
                 trace: hex(&span.trace_id),
                 id: hex(&span.span_id),
                 parent: hex(&span.parent_span_id),
@@ -175,8 +181,12 @@ async fn traces(State(received): State<Arc<Received>>, headers: HeaderMap, body:
     StatusCode::OK.into_response()
 }
 
-async fn metrics(State(received): State<Arc<Received>>, headers: HeaderMap, body: Bytes) -> Response {
-    if let Some(refusal) = received.treat(headers, &body).await {
+async fn metrics(
+    State(received): State<Arc<CollectedTelemetry>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    if let Some(refusal) = received.respond(headers, &body).await {
         return refusal;
     }
     let Ok(message) = ExportMetricsServiceRequest::decode(body) else {
@@ -185,7 +195,7 @@ async fn metrics(State(received): State<Arc<Received>>, headers: HeaderMap, body
     let mut all = Vec::new();
     let scopes = message.resource_metrics.into_iter().flat_map(|resource| resource.scope_metrics);
     for metric in scopes.flat_map(|scope| scope.metrics) {
-        let series = |value: f64, of: Vec<KeyValue>| Series {
+        let series = |value: f64, of: Vec<KeyValue>| CollectedSeries {
             name: metric.name.clone(),
             unit: metric.unit.clone(),
             attributes: attributes(of),

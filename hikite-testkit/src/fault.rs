@@ -1,7 +1,7 @@
 //! A TCP proxy that breaks connections on command: refuse, delay, stall, or cut after a number of bytes. It does not
 //! inspect what it forwards. Faults can be changed while it runs and also apply to open connections.
 
-mod lane;
+mod direction;
 #[cfg(test)]
 mod tests;
 
@@ -23,20 +23,20 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Faults in effect; none by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fault {
+pub struct ProxyFault {
     /// Makes the operating system refuse new connections; open ones stay.
     pub refuse: bool,
     /// Clears the fault at the first cut, so that later connections work.
     pub once: bool,
     /// Faults from client to server.
-    pub to_server: Lane,
+    pub to_server: DirectionFault,
     /// Faults from server to client.
-    pub to_client: Lane,
+    pub to_client: DirectionFault,
 }
 
 /// Faults of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Lane {
+pub struct DirectionFault {
     /// Delay of every chunk of data.
     pub delay: Duration,
     /// Holds back all data and keeps the connection open.
@@ -45,28 +45,34 @@ pub struct Lane {
     pub cut_after: Option<usize>,
 }
 
-impl Fault {
+impl ProxyFault {
     pub fn refuse() -> Self {
         Self { refuse: true, ..Self::default() }
     }
 
     /// Delays both directions.
     pub fn delay(delay: Duration) -> Self {
-        let lane = Lane { delay, ..Lane::default() };
+        let lane = DirectionFault { delay, ..DirectionFault::default() };
         Self { to_server: lane, to_client: lane, ..Self::default() }
     }
 
     /// Forwards requests and holds back responses.
     pub fn stall() -> Self {
-        Self { to_client: Lane { stall: true, ..Lane::default() }, ..Self::default() }
+        Self { to_client: DirectionFault { stall: true, ..DirectionFault::default() }, ..Self::default() }
     }
 
     pub fn cut_request_after(bytes: usize) -> Self {
-        Self { to_server: Lane { cut_after: Some(bytes), ..Lane::default() }, ..Self::default() }
+        Self {
+            to_server: DirectionFault { cut_after: Some(bytes), ..DirectionFault::default() },
+            ..Self::default()
+        }
     }
 
     pub fn cut_answer_after(bytes: usize) -> Self {
-        Self { to_client: Lane { cut_after: Some(bytes), ..Lane::default() }, ..Self::default() }
+        Self {
+            to_client: DirectionFault { cut_after: Some(bytes), ..DirectionFault::default() },
+            ..Self::default()
+        }
     }
 
     #[must_use]
@@ -79,13 +85,13 @@ impl Fault {
 #[derive(Debug)]
 pub struct FaultProxy {
     address: SocketAddr,
-    fault: watch::Sender<Fault>,
+    fault: watch::Sender<ProxyFault>,
     listening: watch::Receiver<bool>,
-    shared: Arc<Shared>,
+    shared: Arc<FaultProxyState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct FaultProxyState {
     target: parking_lot::Mutex<SocketAddr>,
     accepted: AtomicUsize,
     open: AtomicUsize,
@@ -102,10 +108,10 @@ impl FaultProxy {
     pub async fn start(target: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let fault = watch::Sender::new(Fault::default());
+        let fault = watch::Sender::new(ProxyFault::default());
         let (report, listening) = watch::channel(true);
         let shutdown = CancellationToken::new();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(FaultProxyState {
             target: parking_lot::Mutex::new(target),
             accepted: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
@@ -123,7 +129,7 @@ impl FaultProxy {
     }
 
     /// Sets the faults; returns once new connections are subject to them.
-    pub async fn set(&self, fault: Fault) {
+    pub async fn set(&self, fault: ProxyFault) {
         self.fault.send_replace(fault);
         let mut listening = self.listening.clone();
         // Fails only when the proxy has stopped, and then nothing connects.
@@ -131,12 +137,12 @@ impl FaultProxy {
     }
 
     /// Returns the faults in effect.
-    pub fn fault(&self) -> Fault {
+    pub fn fault(&self) -> ProxyFault {
         *self.fault.borrow()
     }
 
     /// Directs new connections to another target and closes the open ones.
-    pub fn lead_to(&self, target: SocketAddr) {
+    pub fn redirect(&self, target: SocketAddr) {
         *self.shared.target.lock() = target;
         self.cut();
     }
@@ -179,10 +185,10 @@ impl Drop for FaultProxy {
 
 /// Releases the port while connections are to be refused: to a client, accepting and closing is not the same.
 async fn accept(
-    shared: Arc<Shared>,
+    shared: Arc<FaultProxyState>,
     listener: TcpListener,
     address: SocketAddr,
-    faults: watch::Sender<Fault>,
+    faults: watch::Sender<ProxyFault>,
     report: watch::Sender<bool>,
 ) {
     let mut listener = Some(listener);
@@ -213,15 +219,15 @@ async fn next(listener: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAd
     }
 }
 
-async fn connection(shared: Arc<Shared>, client: TcpStream, faults: watch::Sender<Fault>) {
+async fn connection(shared: Arc<FaultProxyState>, client: TcpStream, faults: watch::Sender<ProxyFault>) {
     let cut = shared.cut.lock().clone();
     let frozen = shared.frozen.lock().clone();
     shared.open.fetch_add(1, Ordering::Relaxed);
     let mut forward = std::pin::pin!(forward(&shared, client, faults.subscribe()));
     tokio::select! {
         // Either side may disconnect at any time; the other then sees the end of its connection.
-        end = &mut forward => if end.is_err_and(|error| lane::is_cut(&error)) {
-            faults.send_if_modified(|fault| fault.once && std::mem::take(fault) != Fault::default());
+        end = &mut forward => if end.is_err_and(|error| direction::is_cut(&error)) {
+            faults.send_if_modified(|fault| fault.once && std::mem::take(fault) != ProxyFault::default());
         },
         () = cut.cancelled() => {}
         // The sockets stay open and unread.
@@ -230,7 +236,11 @@ async fn connection(shared: Arc<Shared>, client: TcpStream, faults: watch::Sende
     shared.open.fetch_sub(1, Ordering::Relaxed);
 }
 
-async fn forward(shared: &Shared, client: TcpStream, fault: watch::Receiver<Fault>) -> io::Result<()> {
+async fn forward(
+    shared: &FaultProxyState,
+    client: TcpStream,
+    fault: watch::Receiver<ProxyFault>,
+) -> io::Result<()> {
     let server = {
         let target = *shared.target.lock();
         TcpStream::connect(target).await?
@@ -240,8 +250,8 @@ async fn forward(shared: &Shared, client: TcpStream, fault: watch::Receiver<Faul
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     tokio::try_join!(
-        lane::pump(from_client, to_server, fault.clone(), |fault| fault.to_server),
-        lane::pump(from_server, to_client, fault, |fault| fault.to_client),
+        direction::pump(from_client, to_server, fault.clone(), |fault| fault.to_server),
+        direction::pump(from_server, to_client, fault, |fault| fault.to_client),
     )?;
     Ok(())
 }

@@ -8,9 +8,9 @@ mod catalog;
 mod era;
 mod handle;
 mod handler;
+mod imitation;
 mod options;
 mod outbox;
-mod play;
 mod rpc;
 mod server;
 mod session;
@@ -22,10 +22,10 @@ mod transport;
 
 pub use catalog::ListFileError;
 pub use era::{Era, Revision};
-pub use handle::{Fixture, Transport, run_http, run_sse, run_stdio};
-pub use options::{Answer, Options};
-pub use play::Play;
-pub use server::Received;
+pub use handle::{Fixture, FixtureTransport, run_http, run_sse, run_stdio};
+pub use imitation::ImitatedService;
+pub use options::{FixtureOptions, PostResponseFormat};
+pub use server::ReceivedMessage;
 
 /// Prefix of a stderr line that reports a message which violates the published schema.
 pub const VIOLATION: &str = "fixture-upstream: schema: ";

@@ -2,13 +2,13 @@
 //! folder, and test clients. Dropping it kills it and asserts that no process it started is left.
 
 mod client;
+mod client_options;
 mod command;
-mod hello;
 mod http;
 mod link;
 mod process;
+mod schema_checker;
 mod stateless;
-mod witness;
 
 use std::{
     io::{BufRead, BufReader},
@@ -23,12 +23,15 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub use client::{A_MOMENT, Client, Pending};
-pub use command::{Programs, Run};
-pub use hello::{Answer, Hello, Question};
-pub use http::{Connection, Failed, Reply, Request, Stream};
-pub use process::{Process, hang_up, is_alive, kill, marked};
-pub use stateless::{Envelope, Listening, Outcome, REVISION, Running, Stateless, Through, encode};
+pub use client::{PendingCall, SETTLE_TIME, SessionClient};
+pub use client_options::{ClientOptions, ServerRequest, ServerRequestHandler};
+pub use command::{CommandOutput, TestPrograms};
+pub use http::{HttpReply, HttpRequest, RequestFailure, SseEvents, StreamingReply};
+pub use process::{ProcessEntry, hang_up, is_alive, kill, marked};
+pub use stateless::{
+    AnsweredCall, REVISION, StatelessCall, StatelessClient, StatelessEnvelope, StatelessOutcome,
+    SubscriptionStream, encode,
+};
 
 /// Limit of every wait in a test.
 pub const LIMIT: Duration = Duration::from_secs(10);
@@ -38,7 +41,7 @@ const GONE: Duration = Duration::from_secs(5);
 /// A running gateway.
 #[derive(Debug)]
 pub struct TestGateway {
-    programs: Programs,
+    programs: TestPrograms,
     folder: Arc<TempDir>,
     child: Child,
     address: SocketAddr,
@@ -48,14 +51,14 @@ pub struct TestGateway {
 
 impl TestGateway {
     /// Starts the program and waits until it listens.
-    pub async fn start(programs: &Programs, config: Value) -> Self {
+    pub async fn start(programs: &TestPrograms, config: Value) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         Self::start_in(programs, folder, config).await
     }
 
     /// Starts the program without flags: the config file sets the listen address and the data folder. That folder must
     /// be `data`, and the address reachable at 127.0.0.1.
-    pub async fn start_by_file(programs: &Programs, config: Value) -> Self {
+    pub async fn start_by_file(programs: &TestPrograms, config: Value) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite_by_file(folder.path());
         command.arg("serve");
@@ -63,7 +66,11 @@ impl TestGateway {
     }
 
     /// Starts the program without flags, with additional environment variables.
-    pub async fn start_by_file_with(programs: &Programs, config: Value, variables: &[(&str, &str)]) -> Self {
+    pub async fn start_by_file_with(
+        programs: &TestPrograms,
+        config: Value,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite_by_file(folder.path());
         command.arg("serve").envs(variables.iter().copied());
@@ -71,7 +78,7 @@ impl TestGateway {
     }
 
     /// Starts the program with additional environment variables.
-    pub async fn start_with(programs: &Programs, config: Value, variables: &[(&str, &str)]) -> Self {
+    pub async fn start_with(programs: &TestPrograms, config: Value, variables: &[(&str, &str)]) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite(folder.path());
         command.args(["serve", "--listen", "127.0.0.1:0"]).envs(variables.iter().copied());
@@ -79,7 +86,7 @@ impl TestGateway {
     }
 
     /// Starts the program from a shell after a line such as `ulimit -n 64`.
-    pub async fn start_after(programs: &Programs, config: Value, line: &str) -> Self {
+    pub async fn start_after(programs: &TestPrograms, config: Value, line: &str) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let program = programs.hikite(folder.path());
         let mut command = Command::new("sh");
@@ -90,13 +97,18 @@ impl TestGateway {
         Self::run_in(programs, folder, config, command).await
     }
 
-    async fn start_in(programs: &Programs, folder: Arc<TempDir>, config: Value) -> Self {
+    async fn start_in(programs: &TestPrograms, folder: Arc<TempDir>, config: Value) -> Self {
         let mut command = programs.hikite(folder.path());
         command.args(["serve", "--listen", "127.0.0.1:0"]);
         Self::run_in(programs, folder, config, command).await
     }
 
-    async fn run_in(programs: &Programs, folder: Arc<TempDir>, config: Value, mut command: Command) -> Self {
+    async fn run_in(
+        programs: &TestPrograms,
+        folder: Arc<TempDir>,
+        config: Value,
+        mut command: Command,
+    ) -> Self {
         write(&folder, &without_services(&config).to_string());
         let mut child = command
             .stdin(Stdio::null())
@@ -145,13 +157,13 @@ impl TestGateway {
     }
 
     /// Waits until stderr contains the text.
-    pub async fn says(&self, text: &str) {
+    pub async fn wait_for_stderr(&self, text: &str) {
         let said = eventually(|| self.stderr.lock().contains(text)).await;
         assert!(said, "`{text}` was not said:\n{}", self.stderr());
     }
 
     /// Returns all living descendants, including reparented ones.
-    pub fn descendants(&self) -> Vec<Process> {
+    pub fn descendants(&self) -> Vec<ProcessEntry> {
         process::marked(self.folder.path()).into_iter().filter(|process| process.pid != self.pid()).collect()
     }
 
@@ -161,30 +173,30 @@ impl TestGateway {
     }
 
     /// Returns its unreaped dead children.
-    pub fn zombies(&self) -> Vec<Process> {
+    pub fn zombies(&self) -> Vec<ProcessEntry> {
         process::zombies_of(self.pid())
     }
 
     /// Opens a session client that declares no capabilities.
-    pub async fn client(&self, surface: &str) -> Client {
-        self.client_with(surface, Hello::default()).await
+    pub async fn client(&self, surface: &str) -> SessionClient {
+        self.client_with(surface, ClientOptions::default()).await
     }
 
-    pub async fn client_with(&self, surface: &str, hello: Hello) -> Client {
-        Client::over_http(self.address, &path(surface), Some(&self.token), hello).await
+    pub async fn client_with(&self, surface: &str, hello: ClientOptions) -> SessionClient {
+        SessionClient::over_http(self.address, &path(surface), Some(&self.token), hello).await
     }
 
     /// Creates a client of the stateless revision.
-    pub fn stateless(&self, surface: &str, envelope: Envelope) -> Stateless {
-        Stateless::over_http(self.address, &path(surface), Some(&self.token), envelope)
+    pub fn stateless(&self, surface: &str, envelope: StatelessEnvelope) -> StatelessClient {
+        StatelessClient::over_http(self.address, &path(surface), Some(&self.token), envelope)
     }
 
     /// Creates an HTTP request with the token.
-    pub fn request(&self, method: &str, path: &str) -> Request {
-        Request::new(method, path).header("authorization", &format!("Bearer {}", self.token))
+    pub fn request(&self, method: &str, path: &str) -> HttpRequest {
+        HttpRequest::new(method, path).header("authorization", &format!("Bearer {}", self.token))
     }
 
-    pub async fn send(&self, request: Request) -> Reply {
+    pub async fn send(&self, request: HttpRequest) -> HttpReply {
         request.send(self.address).await
     }
 
@@ -277,7 +289,7 @@ impl TestGateway {
     }
 
     /// Runs another command of the program on this config and data.
-    pub async fn run(&self, arguments: &[&str]) -> Run {
+    pub async fn run(&self, arguments: &[&str]) -> CommandOutput {
         self.programs.run(self.folder.path(), arguments).await
     }
 }

@@ -4,12 +4,12 @@
 //! validated against. The program itself uses nothing from here.
 
 pub mod api;
-pub mod authority;
+pub mod authorization_server;
 pub mod collector;
+pub mod credential_store;
 pub mod fault;
 pub mod fixture;
 pub mod gateway;
-pub mod keep;
 pub mod postgres;
 pub mod provider;
 pub mod schema;

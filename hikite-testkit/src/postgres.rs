@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
+static SERVER: LazyLock<PostgresServer> = LazyLock::new(PostgresServer::start);
 
 /// Guard script of a server: initializes and starts it, reports that it runs, waits for the end of its stdin, and stops
 /// it. Only the test program holds that stdin open, so it also ends when the program is killed.
@@ -36,7 +36,7 @@ cd / && rm -rf "$folder"
 
 /// A running server.
 #[derive(Debug)]
-pub struct Server {
+pub struct PostgresServer {
     folder: PathBuf,
     /// TCP port in addition to the socket.
     port: Option<u16>,
@@ -46,7 +46,7 @@ pub struct Server {
     databases: AtomicU32,
 }
 
-impl Server {
+impl PostgresServer {
     /// Starts a private server that the test may stop or crash. Other tests use [`database`].
     pub fn start() -> Self {
         Self::start_at(None)
@@ -130,7 +130,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
         let _ = self.guard.wait();

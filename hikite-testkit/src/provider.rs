@@ -34,14 +34,14 @@ pub const CLIENT_SECRET: &str = "app-secret-canary";
 
 /// A running provider. Dropping it stops it.
 #[derive(Debug)]
-pub struct Provider {
+pub struct MockProvider {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<MockProviderState>,
     _tasks: TaskTracker,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct MockProviderState {
     requests: AtomicUsize,
     refused: AtomicUsize,
     again: AtomicUsize,
@@ -49,19 +49,19 @@ struct Shared {
     life: AtomicU64,
     delay_ms: AtomicU64,
     forgiving: AtomicBool,
-    denies: AtomicBool,
+    deny_consent: AtomicBool,
     /// Number of token requests still to be answered with 503.
     failing: AtomicUsize,
     /// Status that the API returns for every request, unless zero.
     api_status: AtomicU16,
-    state: Mutex<Books>,
+    state: Mutex<ProviderGrants>,
     stopping: CancellationToken,
 }
 
 #[derive(Debug, Default)]
-struct Books {
-    codes: HashMap<String, Code>,
-    families: Vec<Family>,
+struct ProviderGrants {
+    codes: HashMap<String, ProviderCode>,
+    families: Vec<TokenFamily>,
     /// Grants by access token.
     access: HashMap<String, usize>,
     /// Rate-limited grants, and their `Retry-After` in seconds.
@@ -73,22 +73,23 @@ struct Books {
 }
 
 #[derive(Debug)]
-struct Code {
+struct ProviderCode {
     challenge: Option<String>,
     redirect: String,
 }
 
 #[derive(Debug, Default)]
-struct Family {
+struct TokenFamily {
     newest: String,
     before: Option<String>,
 }
 
-impl Provider {
+impl MockProvider {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(Shared { life: AtomicU64::new(3600), ..Shared::default() });
+        let shared =
+            Arc::new(MockProviderState { life: AtomicU64::new(3600), ..MockProviderState::default() });
         let routes = Router::new()
             .route("/token", post(token))
             .route("/authorize", get(authorize))
@@ -145,7 +146,7 @@ impl Provider {
     }
 
     /// Makes the token endpoint fail for this grant only.
-    pub fn break_tokens_of(&self, family: usize) {
+    pub fn fail_tokens_of(&self, family: usize) {
         self.shared.state.lock().broken.insert(family);
     }
 
@@ -155,32 +156,32 @@ impl Provider {
     }
 
     /// Makes the API answer everyone with this status; zero restores it.
-    pub fn api_answers(&self, status: u16) {
+    pub fn set_api_status(&self, status: u16) {
         self.shared.api_status.store(status, Ordering::Relaxed);
     }
 
     /// Makes users deny consent from now on.
-    pub fn denies(&self) {
-        self.shared.denies.store(true, Ordering::Relaxed);
+    pub fn deny_consent(&self) {
+        self.shared.deny_consent.store(true, Ordering::Relaxed);
     }
 
     /// Revokes every access token.
-    pub fn forget_access(&self) {
+    pub fn revoke_access(&self) {
         self.shared.state.lock().access.clear();
     }
 
     /// Revokes every grant.
-    pub fn forget_grants(&self) {
-        let mut books = self.shared.state.lock();
-        books.access.clear();
-        books.families.iter_mut().for_each(|family| *family = Family::default());
+    pub fn revoke_grants(&self) {
+        let mut grants = self.shared.state.lock();
+        grants.access.clear();
+        grants.families.iter_mut().for_each(|family| *family = TokenFamily::default());
     }
 
     /// Returns all refresh tokens that would be accepted now.
     pub fn good(&self) -> Vec<String> {
-        let books = self.shared.state.lock();
+        let grants = self.shared.state.lock();
         let forgiving = self.shared.forgiving.load(Ordering::Relaxed);
-        let good = books.families.iter().flat_map(|family| {
+        let good = grants.families.iter().flat_map(|family| {
             let before = family.before.clone().filter(|_| forgiving);
             [Some(family.newest.clone()), before].into_iter().flatten()
         });
@@ -196,40 +197,40 @@ impl Provider {
     }
 }
 
-impl Drop for Provider {
+impl Drop for MockProvider {
     fn drop(&mut self) {
         self.shared.stopping.cancel();
     }
 }
 
-impl Shared {
+impl MockProviderState {
     fn consent(&self, query: &HashMap<String, String>) -> Result<String, &'static str> {
         let redirect = query.get("redirect_uri").ok_or("no redirect")?;
         let state = query.get("state").ok_or("no state")?;
         if query.get("client_id").map(String::as_str) != Some(CLIENT_ID) {
             return Err("another app");
         }
-        if self.denies.load(Ordering::Relaxed) {
+        if self.deny_consent.load(Ordering::Relaxed) {
             return Ok(format!("{redirect}?error=access_denied&state={state}"));
         }
         let code = random("code");
         let challenge = query.get("code_challenge").cloned();
-        self.state.lock().codes.insert(code.clone(), Code { challenge, redirect: redirect.clone() });
+        self.state.lock().codes.insert(code.clone(), ProviderCode { challenge, redirect: redirect.clone() });
         Ok(format!("{redirect}?code={code}&state={state}"))
     }
 
     fn is_broken(&self, form: &HashMap<String, String>) -> bool {
-        let books = self.state.lock();
+        let grants = self.state.lock();
         let Some(token) = form.get("refresh_token") else { return false };
-        let at = books.families.iter().position(|family| family.newest == *token);
-        at.is_some_and(|at| books.broken.contains(&at))
+        let at = grants.families.iter().position(|family| family.newest == *token);
+        at.is_some_and(|at| grants.broken.contains(&at))
     }
 
     fn grant(&self, form: &HashMap<String, String>) -> Option<Value> {
-        let mut books = self.state.lock();
+        let mut grants = self.state.lock();
         let family = match form.get("grant_type")?.as_str() {
             "authorization_code" => {
-                let code = books.codes.remove(form.get("code")?)?;
+                let code = grants.codes.remove(form.get("code")?)?;
                 let proven = match (&code.challenge, form.get("code_verifier")) {
                     (None, _) => true,
                     (Some(challenge), Some(verifier)) => {
@@ -240,17 +241,17 @@ impl Shared {
                 if !proven || form.get("redirect_uri") != Some(&code.redirect) {
                     return None;
                 }
-                books.families.push(Family::default());
-                books.families.len() - 1
+                grants.families.push(TokenFamily::default());
+                grants.families.len() - 1
             }
             "refresh_token" => {
                 let token = form.get("refresh_token").filter(|token| !token.is_empty())?;
                 let forgiving = self.forgiving.load(Ordering::Relaxed);
-                let takes = |family: &Family| {
+                let takes = |family: &TokenFamily| {
                     family.newest == *token || forgiving && family.before.as_ref() == Some(token)
                 };
-                let at = books.families.iter().position(takes)?;
-                let family = &mut books.families[at];
+                let at = grants.families.iter().position(takes)?;
+                let family = &mut grants.families[at];
                 if family.newest == *token {
                     family.before = Some(family.newest.clone());
                 } else {
@@ -261,8 +262,8 @@ impl Shared {
             _ => return None,
         };
         let (access, refresh) = (random("access"), random("refresh"));
-        books.families[family].newest.clone_from(&refresh);
-        books.access.insert(access.clone(), family);
+        grants.families[family].newest.clone_from(&refresh);
+        grants.access.insert(access.clone(), family);
         let life = self.life.load(Ordering::Relaxed);
         Some(json!({
             "access_token": access, "refresh_token": refresh, "token_type": "bearer",
@@ -271,7 +272,7 @@ impl Shared {
     }
 }
 
-async fn token(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn token(State(shared): State<Arc<MockProviderState>>, headers: HeaderMap, body: Bytes) -> Response {
     shared.requests.fetch_add(1, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_millis(shared.delay_ms.load(Ordering::Relaxed))).await;
     let text = String::from_utf8_lossy(&body).into_owned();
@@ -304,7 +305,7 @@ fn is_app(headers: &HeaderMap, form: &HashMap<String, String>) -> bool {
     pair.unwrap_or_else(posted) == format!("{CLIENT_ID}:{CLIENT_SECRET}")
 }
 
-async fn authorize(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery) -> Response {
+async fn authorize(State(shared): State<Arc<MockProviderState>>, RawQuery(query): RawQuery) -> Response {
     match shared.consent(&pairs(&query.unwrap_or_default())) {
         Ok(to) => (StatusCode::FOUND, [(header::LOCATION, to)]).into_response(),
         Err(why) => (StatusCode::BAD_REQUEST, why).into_response(),
@@ -312,7 +313,7 @@ async fn authorize(State(shared): State<Arc<Shared>>, RawQuery(query): RawQuery)
 }
 
 /// Serves the protected API, which returns the token's grant.
-async fn api(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+async fn api(State(shared): State<Arc<MockProviderState>>, headers: HeaderMap) -> Response {
     let bearer =
         headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let family = bearer.and_then(|token| shared.state.lock().access.get(token).copied());
@@ -321,9 +322,9 @@ async fn api(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response 
         return answer(status, &json!({ "message": "this app may not come in" }));
     }
     if let Some(family) = family {
-        let mut books = shared.state.lock();
-        *books.calls.entry(family).or_default() += 1;
-        if let Some(seconds) = books.limited.get(&family) {
+        let mut grants = shared.state.lock();
+        *grants.calls.entry(family).or_default() += 1;
+        if let Some(seconds) = grants.limited.get(&family) {
             let headers = [
                 (header::CONTENT_TYPE, "application/json".to_owned()),
                 (header::RETRY_AFTER, seconds.to_string()),

@@ -7,13 +7,13 @@ use std::{
 
 use serde_json::{Value, json};
 
-struct Process {
+struct FixtureProcess {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
-impl Process {
+impl FixtureProcess {
     fn start(flags: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fixture-upstream"));
         command.args(flags).env("FIXTURE_PROBE", "set");
@@ -59,7 +59,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for FixtureProcess {
     fn drop(&mut self) {
         // Both fail only if the process has already been reaped.
         let _ = self.child.kill();
@@ -69,7 +69,7 @@ impl Drop for Process {
 
 #[test]
 fn a_crash_kills_the_process_by_a_signal() {
-    let mut process = Process::initialized(&["--stdio"]);
+    let mut process = FixtureProcess::initialized(&["--stdio"]);
     process.call("crash", &json!({}));
     assert!(process.line().is_empty());
     assert_eq!(process.child.wait().expect("a child").code(), None);
@@ -77,7 +77,7 @@ fn a_crash_kills_the_process_by_a_signal() {
 
 #[test]
 fn the_process_exits_after_its_last_answer() {
-    let mut process = Process::initialized(&["--stdio", "--die-after", "1"]);
+    let mut process = FixtureProcess::initialized(&["--stdio", "--die-after", "1"]);
     process.call("count", &json!({}));
     assert_eq!(process.text(), "1");
     assert_eq!(process.child.wait().expect("a child").code(), Some(3));
@@ -85,7 +85,7 @@ fn the_process_exits_after_its_last_answer() {
 
 #[test]
 fn garbage_comes_before_the_answer() {
-    let mut process = Process::initialized(&["--stdio"]);
+    let mut process = FixtureProcess::initialized(&["--stdio"]);
     process.call("garbage", &json!({}));
     for _ in 0..6 {
         let line: Result<Value, _> = serde_json::from_slice(&process.line());
@@ -96,7 +96,7 @@ fn garbage_comes_before_the_answer() {
 
 #[test]
 fn the_flood_waits_for_a_reader() {
-    let mut process = Process::initialized(&["--stdio"]);
+    let mut process = FixtureProcess::initialized(&["--stdio"]);
     let mut stderr = process.child.stderr.take().expect("piped");
     process.call("flood_stderr", &json!({}));
     let mut flood = vec![0; 5_000_000];
@@ -107,7 +107,7 @@ fn the_flood_waits_for_a_reader() {
 
 #[test]
 fn a_big_line_is_as_big_as_asked() {
-    let mut process = Process::initialized(&["--stdio"]);
+    let mut process = FixtureProcess::initialized(&["--stdio"]);
     process.call("big_line", &json!({}));
     assert_eq!(process.text().len(), 2_000_000);
     process.call("big_line", &json!({"bytes": 10}));
@@ -116,14 +116,14 @@ fn a_big_line_is_as_big_as_asked() {
 
 #[test]
 fn the_environment_can_be_read() {
-    let mut process = Process::initialized(&["--stdio"]);
+    let mut process = FixtureProcess::initialized(&["--stdio"]);
     process.call("env", &json!({"name": "FIXTURE_PROBE"}));
     assert_eq!(process.text(), "set");
 }
 
 #[test]
 fn grandchildren_outlive_the_process_until_killed() {
-    let mut process = Process::initialized(&["--stdio"]);
+    let mut process = FixtureProcess::initialized(&["--stdio"]);
     process.call("spawn_grandchild", &json!({}));
     let pids: Value = serde_json::from_str(&process.text()).expect("JSON");
     drop(process);
@@ -137,7 +137,7 @@ fn grandchildren_outlive_the_process_until_killed() {
 
 #[test]
 fn the_end_of_input_ends_the_process_after_the_last_answer() {
-    let mut process = Process::initialized(&["--stdio"]);
+    let mut process = FixtureProcess::initialized(&["--stdio"]);
     process.call("echo", &json!({"text": "last words"}));
     drop(process.input.take());
     assert_eq!(process.text(), "last words");
@@ -146,7 +146,7 @@ fn the_end_of_input_ends_the_process_after_the_last_answer() {
 
 #[test]
 fn over_http_the_first_line_is_the_url() {
-    let mut process = Process::start(&["--http", "127.0.0.1:0"]);
+    let mut process = FixtureProcess::start(&["--http", "127.0.0.1:0"]);
     let line = String::from_utf8(process.line()).expect("UTF-8");
     assert!(line.starts_with("http://127.0.0.1:") && line.trim_end().ends_with("/mcp"), "{line}");
 }
@@ -161,7 +161,7 @@ fn a_replayed_tool_keeps_its_bytes() {
         r#"{{"serverInfo":{{"version":"1","name":"n"}},"instructions":null,"tools":[{tool}],"prompts":null}}"#
     );
     std::fs::write(&file, text).expect("a file");
-    let mut process = Process::start(&["--stdio", "--replay", file.to_str().expect("UTF-8")]);
+    let mut process = FixtureProcess::start(&["--stdio", "--replay", file.to_str().expect("UTF-8")]);
     process.send(
         "initialize",
         &json!({

@@ -23,9 +23,9 @@ const ANSWER_BYTES: usize = 64 << 20;
 
 /// Client for `/v1`; the caller is in the extensions of the visitor.
 #[derive(Clone)]
-pub struct Api(BoxCloneSyncService<Request, Response, Infallible>);
+pub struct ApiClient(BoxCloneSyncService<Request, Response, Infallible>);
 
-impl fmt::Debug for Api {
+impl fmt::Debug for ApiClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Api").finish_non_exhaustive()
     }
@@ -33,7 +33,7 @@ impl fmt::Debug for Api {
 
 /// An error response of the API.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Refused {
+pub(crate) struct ApiError {
     #[serde(skip)]
     pub(crate) status: StatusCode,
     #[serde(rename = "error", default)]
@@ -41,22 +41,22 @@ pub(crate) struct Refused {
     #[serde(default)]
     pub(crate) hint: Option<String>,
     #[serde(default)]
-    pub(crate) details: Vec<Fault>,
+    pub(crate) details: Vec<FieldError>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(crate) struct Fault {
+pub(crate) struct FieldError {
     pub(crate) pointer: String,
     pub(crate) message: String,
 }
 
-impl Refused {
+impl ApiError {
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), ..Self::default() }
     }
 }
 
-impl Api {
+impl ApiClient {
     pub fn new<S>(service: S) -> Self
     where
         S: Service<Request, Response = Response, Error = Infallible, Future: Send>
@@ -69,11 +69,11 @@ impl Api {
     }
 
     /// Sends a request and returns the whole response.
-    pub(crate) async fn ask(&self, visitor: &Visitor, request: Asked<'_>) -> Response {
+    pub(crate) async fn ask(&self, visitor: &Visitor, request: ApiRequest<'_>) -> Response {
         let mut built =
             Request::new(request.body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
         *built.method_mut() = request.method;
-        *built.extensions_mut() = visitor.pass.clone();
+        *built.extensions_mut() = visitor.extensions.clone();
         if request.body.is_some() {
             built.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
@@ -89,35 +89,39 @@ impl Api {
     }
 
     /// Sends a request and returns its JSON, or the error.
-    pub(crate) async fn value(&self, visitor: &Visitor, request: Asked<'_>) -> Result<Value, Refused> {
+    pub(crate) async fn value(&self, visitor: &Visitor, request: ApiRequest<'_>) -> Result<Value, ApiError> {
         let response = self.ask(visitor, request).await;
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES).collect().await;
         let body =
-            body.map_err(|_| Refused::new(StatusCode::BAD_GATEWAY, "the answer is too long"))?.to_bytes();
+            body.map_err(|_| ApiError::new(StatusCode::BAD_GATEWAY, "the answer is too long"))?.to_bytes();
         if status.is_success() {
             return if body.is_empty() { Ok(Value::Null) } else { read(&body) };
         }
-        let refused: Refused = serde_json::from_slice(&body).unwrap_or_default();
-        Err(Refused { status, ..refused })
+        let refused: ApiError = serde_json::from_slice(&body).unwrap_or_default();
+        Err(ApiError { status, ..refused })
     }
 
-    pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, Refused> {
-        let value = self.value(visitor, Asked::get(path)).await?;
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        visitor: &Visitor,
+        path: &str,
+    ) -> Result<T, ApiError> {
+        let value = self.value(visitor, ApiRequest::get(path)).await?;
         T::deserialize(value).map_err(|error| unreadable(&error))
     }
 }
 
 /// A request to the API.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ApiRequest<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a str,
     pub(crate) body: Option<&'a Value>,
     pub(crate) accept: &'static str,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ApiRequest<'a> {
     pub(crate) fn get(path: &'a str) -> Self {
         Self { method: Method::GET, path, body: None, accept: "application/json" }
     }
@@ -127,12 +131,12 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn read(body: &[u8]) -> Result<Value, Refused> {
+fn read(body: &[u8]) -> Result<Value, ApiError> {
     serde_json::from_slice(body).map_err(|error| unreadable(&error))
 }
 
-fn unreadable(error: &serde_json::Error) -> Refused {
-    Refused::new(StatusCode::BAD_GATEWAY, format!("the answer cannot be read: {error}"))
+fn unreadable(error: &serde_json::Error) -> ApiError {
+    ApiError::new(StatusCode::BAD_GATEWAY, format!("the answer cannot be read: {error}"))
 }
 
 fn refuse(status: StatusCode) -> Response {
@@ -153,12 +157,12 @@ mod tests {
     #[tokio::test]
     async fn who_asks_goes_along_and_refusals_keep_their_words() {
         #[derive(Clone)]
-        struct Who(&'static str);
+        struct TestCaller(&'static str);
         let inside = Router::new()
             .route(
                 "/v1/me",
                 get(|request: Request| async move {
-                    request.extensions().get::<Who>().map_or("", |who| who.0).len().to_string()
+                    request.extensions().get::<TestCaller>().map_or("", |who| who.0).len().to_string()
                 }),
             )
             .route(
@@ -167,10 +171,10 @@ mod tests {
                     (StatusCode::CONFLICT, json!({ "error": "taken", "hint": "another" }).to_string())
                 }),
             );
-        let api = Api::new(inside);
-        let mut pass = Extensions::new();
-        pass.insert(Who("alice"));
-        let visitor = Visitor { pass, ..Visitor::default() };
+        let api = ApiClient::new(inside);
+        let mut extensions = Extensions::new();
+        extensions.insert(TestCaller("alice"));
+        let visitor = Visitor { extensions, ..Visitor::default() };
         assert_eq!(api.get::<usize>(&visitor, "/v1/me").await.expect("an answer"), 5);
         let refused = api.get::<Value>(&visitor, "/v1/no").await.expect_err("refused");
         assert_eq!(

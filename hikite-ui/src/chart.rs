@@ -9,7 +9,7 @@ use hikite_core::html::escape;
 pub(crate) struct Bar {
     pub(crate) label: String,
     pub(crate) amount: u64,
-    pub(crate) told: String,
+    pub(crate) amount_text: String,
 }
 
 const WIDTH: usize = 720;
@@ -33,7 +33,7 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
             out,
             "<g><title>{}: {}</title><rect class=\"bar\" x=\"{}\" y=\"{y}\" width=\"{}\" height=\"{tall}\" rx=\"2\"/></g>",
             escape(&bar.label),
-            escape(&bar.told),
+            escape(&bar.amount_text),
             x + step / 8,
             (step * 3 / 4).max(1),
         );
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn bar(label: &str, amount: u64) -> Bar {
-        Bar { label: label.into(), amount, told: amount.to_string() }
+        Bar { label: label.into(), amount, amount_text: amount.to_string() }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::form::Fields;
+use crate::form::SubmittedFields;
 
 /// Prefix of form fields that are arguments.
 pub(crate) const PREFIX: &str = "p.";
@@ -14,18 +14,18 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) is_required: bool,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FieldKind,
     /// The submitted value, or the default.
     pub(crate) value: String,
     pub(crate) hint: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FieldKind {
     Text,
     Number,
-    Whole,
-    Truth,
+    Integer,
+    Boolean,
     /// One of several values, encoded as JSON.
     Choice(Vec<String>),
     Json,
@@ -34,26 +34,26 @@ pub(crate) enum Kind {
 impl Field {
     pub(crate) fn input(&self) -> &'static str {
         match self.kind {
-            Kind::Text => "text",
-            Kind::Number => "number",
-            Kind::Whole => "whole",
-            Kind::Truth => "truth",
-            Kind::Choice(_) => "choice",
-            Kind::Json => "json",
+            FieldKind::Text => "text",
+            FieldKind::Number => "number",
+            FieldKind::Integer => "whole",
+            FieldKind::Boolean => "truth",
+            FieldKind::Choice(_) => "choice",
+            FieldKind::Json => "json",
         }
     }
 
     pub(crate) fn options(&self) -> Vec<String> {
         match &self.kind {
-            Kind::Truth => vec!["true".into(), "false".into()],
-            Kind::Choice(options) => options.clone(),
+            FieldKind::Boolean => vec!["true".into(), "false".into()],
+            FieldKind::Choice(options) => options.clone(),
             _ => Vec::new(),
         }
     }
 }
 
 /// Returns the inputs of a schema, required ones first, with the values of `filled`.
-pub(crate) fn fields(schema: &Value, filled: &Fields) -> Vec<Field> {
+pub(crate) fn fields(schema: &Value, filled: &SubmittedFields) -> Vec<Field> {
     let required: Vec<&str> = schema
         .get("required")
         .and_then(Value::as_array)
@@ -85,19 +85,19 @@ pub(crate) fn fields(schema: &Value, filled: &Fields) -> Vec<Field> {
 }
 
 /// Reads the arguments; an error names the invalid field.
-pub(crate) fn arguments(schema: &Value, filled: &Fields) -> Result<Value, String> {
+pub(crate) fn arguments(schema: &Value, filled: &SubmittedFields) -> Result<Value, String> {
     let mut arguments = Map::new();
-    for field in fields(schema, &Fields::default()) {
+    for field in fields(schema, &SubmittedFields::default()) {
         let Some(written) = filled.find(&format!("{PREFIX}{}", field.name)) else { continue };
         if written.is_empty() {
             continue;
         }
         let value = match field.kind {
-            Kind::Text => Value::from(written),
-            Kind::Number | Kind::Whole | Kind::Truth | Kind::Choice(_) => {
+            FieldKind::Text => Value::from(written),
+            FieldKind::Number | FieldKind::Integer | FieldKind::Boolean | FieldKind::Choice(_) => {
                 serde_json::from_str(written.trim()).unwrap_or_else(|_| Value::from(written))
             }
-            Kind::Json => {
+            FieldKind::Json => {
                 serde_json::from_str(written).map_err(|error| format!("{}: {error}", field.name))?
             }
         };
@@ -113,9 +113,9 @@ fn resolve<'a>(root: &'a Value, property: &'a Value) -> &'a Value {
     target.and_then(|pointer| root.pointer(pointer)).unwrap_or(property)
 }
 
-fn kind(property: &Value) -> Kind {
+fn kind(property: &Value) -> FieldKind {
     if let Some(options) = property.get("enum").and_then(Value::as_array) {
-        return Kind::Choice(options.iter().map(Value::to_string).collect());
+        return FieldKind::Choice(options.iter().map(Value::to_string).collect());
     }
     let named = match property.get("type") {
         Some(Value::String(one)) => Some(one.as_str()),
@@ -126,28 +126,28 @@ fn kind(property: &Value) -> Kind {
         _ => None,
     };
     match named {
-        Some("string") => Kind::Text,
-        Some("number") => Kind::Number,
-        Some("integer") => Kind::Whole,
-        Some("boolean") => Kind::Truth,
-        _ => Kind::Json,
+        Some("string") => FieldKind::Text,
+        Some("number") => FieldKind::Number,
+        Some("integer") => FieldKind::Integer,
+        Some("boolean") => FieldKind::Boolean,
+        _ => FieldKind::Json,
     }
 }
 
-fn shown(value: &Value, kind: &Kind) -> String {
+fn shown(value: &Value, kind: &FieldKind) -> String {
     match (value, kind) {
-        (Value::String(text), Kind::Text) => text.clone(),
+        (Value::String(text), FieldKind::Text) => text.clone(),
         _ => value.to_string(),
     }
 }
 
-fn hint(property: &Value, kind: &Kind) -> String {
+fn hint(property: &Value, kind: &FieldKind) -> String {
     let named =
         property.get("type").map(|kind| kind.as_str().map_or_else(|| kind.to_string(), str::to_owned));
     let limit = |key| property.get(key).map(|limit| format!("{key} {limit}"));
     let limits =
         ["minimum", "maximum", "minLength", "maxLength", "pattern", "format"].into_iter().filter_map(limit);
-    let json = (*kind == Kind::Json).then(|| "JSON".to_owned());
+    let json = (*kind == FieldKind::Json).then(|| "JSON".to_owned());
     named.into_iter().chain(json).chain(limits).collect::<Vec<_>>().join(" · ")
 }
 
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_argument_gets_the_field_that_fits_it() {
-        let fields = fields(&schema(), &Fields::default());
+        let fields = fields(&schema(), &SubmittedFields::default());
         let told: Vec<_> = fields
             .iter()
             .map(|field| (&*field.name, field.input(), field.is_required, &*field.value))

@@ -8,9 +8,9 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http_body_util::{BodyExt, Limited};
 use subtle::ConstantTimeEq;
 
-use crate::api::{Api, Refused};
+use crate::api::{ApiClient, ApiError};
+use crate::context::PageContext;
 use crate::page;
-use crate::seat::Seat;
 
 /// Maximum length of a form: a batch, or a pasted client config.
 const FORM_BYTES: usize = 2 << 20;
@@ -18,9 +18,9 @@ const FORM_BYTES: usize = 2 << 20;
 const TOKEN: &str = "form_token";
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fields(Vec<(String, String)>);
+pub(crate) struct SubmittedFields(Vec<(String, String)>);
 
-impl Fields {
+impl SubmittedFields {
     /// Returns the trimmed value of a field.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.find(name).unwrap_or_default().trim()
@@ -57,18 +57,19 @@ impl Fields {
 
 /// A form from one of our own pages, with the context of its sender.
 #[derive(Debug)]
-pub(crate) struct Form {
-    pub(crate) seat: Seat,
-    pub(crate) fields: Fields,
+pub(crate) struct SubmittedForm {
+    pub(crate) context: PageContext,
+    pub(crate) fields: SubmittedFields,
 }
 
-impl FromRequest<Api> for Form {
+impl FromRequest<ApiClient> for SubmittedForm {
     type Rejection = Response;
 
-    async fn from_request(request: Request, api: &Api) -> Result<Self, Response> {
+    async fn from_request(request: Request, api: &ApiClient) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
-        let seat =
-            <Seat as axum::extract::FromRequestParts<Api>>::from_request_parts(&mut parts, api).await?;
+        let context =
+            <PageContext as axum::extract::FromRequestParts<ApiClient>>::from_request_parts(&mut parts, api)
+                .await?;
         // Browsers set this header on all forms from other sites.
         let from = parts.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         let is_form = parts
@@ -76,31 +77,31 @@ impl FromRequest<Api> for Form {
             .get(CONTENT_TYPE)
             .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
         if !is_form || from.is_some_and(|from| from != b"same-origin") {
-            return Err(stale(&seat));
+            return Err(stale(&context));
         }
         let Some(fields) = read(body).await else {
-            return Err(page::trouble(
-                &seat,
-                &Refused::new(StatusCode::PAYLOAD_TOO_LARGE, seat.t("This form is too long.")),
+            return Err(page::error_page(
+                &context,
+                &ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, context.t("This form is too long.")),
             ));
         };
         let shown = fields.find(TOKEN).unwrap_or_default().as_bytes();
-        let given = seat.visitor.form_token.as_bytes();
+        let given = context.visitor.form_token.as_bytes();
         if given.is_empty() || !bool::from(shown.ct_eq(given)) {
-            return Err(stale(&seat));
+            return Err(stale(&context));
         }
-        Ok(Self { seat, fields })
+        Ok(Self { context, fields })
     }
 }
 
-async fn read(body: Body) -> Option<Fields> {
+async fn read(body: Body) -> Option<SubmittedFields> {
     let bytes = Limited::new(body, FORM_BYTES).collect().await.ok()?.to_bytes();
-    Some(Fields(form_urlencoded::parse(&bytes).into_owned().collect()))
+    Some(SubmittedFields(form_urlencoded::parse(&bytes).into_owned().collect()))
 }
 
-fn stale(seat: &Seat) -> Response {
-    let why = seat.t("This form is too old, or was made for another browser. Go back, load the page again and try once more.");
-    page::trouble(seat, &Refused::new(StatusCode::FORBIDDEN, why))
+fn stale(context: &PageContext) -> Response {
+    let why = context.t("This form is too old, or was made for another browser. Go back, load the page again and try once more.");
+    page::error_page(context, &ApiError::new(StatusCode::FORBIDDEN, why))
 }
 
 #[cfg(test)]
@@ -108,8 +109,8 @@ pub(crate) mod tests {
     use super::*;
 
     /// Builds submitted fields.
-    pub(crate) fn filled(all: &[(&str, &str)]) -> Fields {
-        Fields(all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    pub(crate) fn filled(all: &[(&str, &str)]) -> SubmittedFields {
+        SubmittedFields(all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
     }
 
     #[test]

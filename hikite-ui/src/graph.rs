@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use hikite_core::html::escape;
 
-const WIDE: usize = 168;
-const TALL: usize = 44;
-const APART: usize = 56;
-const BELOW: usize = 16;
+const NODE_WIDTH: usize = 168;
+const NODE_HEIGHT: usize = 44;
+const COLUMN_GAP: usize = 56;
+const ROW_GAP: usize = 16;
 /// Maximum number of tasks in a readable graph.
 const TASKS_MAX: usize = 200;
 
 /// A task with its dependencies and its status.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Node {
+pub(crate) struct GraphNode {
     pub(crate) id: String,
     pub(crate) tool: String,
     pub(crate) after: Vec<String>,
@@ -34,17 +34,23 @@ pub(crate) fn waves(preview: &Value) -> Vec<Vec<String>> {
 }
 
 /// Renders the graph; empty without tasks or with too many.
-pub(crate) fn draw(title: &str, waves: &[Vec<String>], nodes: &[Node]) -> String {
+pub(crate) fn draw(title: &str, waves: &[Vec<String>], nodes: &[GraphNode]) -> String {
     let count: usize = waves.iter().map(Vec::len).sum();
     if count == 0 || count > TASKS_MAX {
         return String::new();
     }
     let rows = waves.iter().map(Vec::len).max().unwrap_or(1);
-    let (width, height) = (waves.len() * (WIDE + APART) - APART + 4, rows * (TALL + BELOW) - BELOW + 4);
+    let (width, height) = (
+        waves.len() * (NODE_WIDTH + COLUMN_GAP) - COLUMN_GAP + 4,
+        rows * (NODE_HEIGHT + ROW_GAP) - ROW_GAP + 4,
+    );
     let mut places = HashMap::new();
     for (column, wave) in waves.iter().enumerate() {
         for (row, id) in wave.iter().enumerate() {
-            places.insert(id.as_str(), (2 + column * (WIDE + APART), 2 + row * (TALL + BELOW)));
+            places.insert(
+                id.as_str(),
+                (2 + column * (NODE_WIDTH + COLUMN_GAP), 2 + row * (NODE_HEIGHT + ROW_GAP)),
+            );
         }
     }
     let mut out = format!(
@@ -54,14 +60,14 @@ pub(crate) fn draw(title: &str, waves: &[Vec<String>], nodes: &[Node]) -> String
     for node in nodes {
         let Some((x, y)) = places.get(node.id.as_str()).copied() else { continue };
         for (from_x, from_y) in node.after.iter().filter_map(|id| places.get(id.as_str()).copied()) {
-            let (from, to, middle) = (from_x + WIDE, x, usize::midpoint(from_x + WIDE, x));
+            let (from, to, middle) = (from_x + NODE_WIDTH, x, usize::midpoint(from_x + NODE_WIDTH, x));
             let _ = write!(
                 out,
                 "<path class=\"edge\" d=\"M{from} {} C{middle} {} {middle} {} {to} {}\"/>",
-                from_y + TALL / 2,
-                from_y + TALL / 2,
-                y + TALL / 2,
-                y + TALL / 2
+                from_y + NODE_HEIGHT / 2,
+                from_y + NODE_HEIGHT / 2,
+                y + NODE_HEIGHT / 2,
+                y + NODE_HEIGHT / 2
             );
         }
     }
@@ -70,7 +76,7 @@ pub(crate) fn draw(title: &str, waves: &[Vec<String>], nodes: &[Node]) -> String
         let _ = write!(
             out,
             "<g class=\"task\" data-task=\"{id}\" data-status=\"{status}\"><title>{id} · {tool} · {status}</title>\
-             <rect x=\"{x}\" y=\"{y}\" width=\"{WIDE}\" height=\"{TALL}\" rx=\"6\"/>\
+             <rect x=\"{x}\" y=\"{y}\" width=\"{NODE_WIDTH}\" height=\"{NODE_HEIGHT}\" rx=\"6\"/>\
              <text class=\"id\" x=\"{text}\" y=\"{first}\">{shown}</text>\
              <text class=\"tool\" x=\"{text}\" y=\"{second}\">{short}</text></g>",
             id = escape(&node.id),
@@ -104,7 +110,7 @@ mod tests {
     #[test]
     fn every_task_and_every_line_between_tasks_is_drawn() {
         let waves = waves(&json!({ "waves": [["a", "b"], ["c"]] }));
-        let node = |id: &str, after: &[&str]| Node {
+        let node = |id: &str, after: &[&str]| GraphNode {
             id: id.into(),
             tool: "m:t".into(),
             after: after.iter().map(|id| (*id).to_owned()).collect(),
@@ -121,7 +127,8 @@ mod tests {
     #[test]
     fn no_name_becomes_a_mark() {
         let evil = "\"><script>alert(1)</script>";
-        let node = Node { id: evil.into(), tool: evil.into(), after: vec![evil.into()], status: evil.into() };
+        let node =
+            GraphNode { id: evil.into(), tool: evil.into(), after: vec![evil.into()], status: evil.into() };
         assert!(!draw(evil, &[vec![evil.to_owned()]], &[node]).contains("<script"));
     }
 }

@@ -4,24 +4,24 @@
 mod api;
 mod asset;
 mod chart;
+mod context;
 mod field;
 mod form;
 mod graph;
 mod number;
 mod page;
 mod pages;
-mod seat;
 mod snippet;
 mod visitor;
 mod words;
 
-pub use api::Api;
+pub use api::ApiClient;
 pub use visitor::Visitor;
 
 use axum::Router;
 
 /// Returns the routes of all pages. The caller must add a `Visitor` to each request.
-pub fn routes(api: Api) -> Router {
+pub fn routes(api: ApiClient) -> Router {
     pages::routes().with_state(api)
 }
 

@@ -9,43 +9,43 @@ use http::header::{
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 
-use crate::api::Refused;
-use crate::seat::Seat;
+use crate::api::ApiError;
+use crate::context::PageContext;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The result of a handler: a page, or an error page.
-pub(crate) type Answer = Result<Response, Trouble>;
+pub(crate) type PageResult = Result<Response, ErrorPage>;
 
 /// An error page as response.
 #[derive(Debug)]
-pub(crate) struct Trouble(Box<Response>);
+pub(crate) struct ErrorPage(Box<Response>);
 
-impl From<Response> for Trouble {
+impl From<Response> for ErrorPage {
     fn from(response: Response) -> Self {
         Self(Box::new(response))
     }
 }
 
-impl axum::response::IntoResponse for Trouble {
+impl axum::response::IntoResponse for ErrorPage {
     fn into_response(self) -> Response {
         *self.0
     }
 }
 
 /// Converts API errors into error pages.
-pub(crate) trait OrTrouble<T> {
-    fn or_trouble(self, seat: &Seat) -> Result<T, Trouble>;
+pub(crate) trait OrErrorPage<T> {
+    fn or_error_page(self, context: &PageContext) -> Result<T, ErrorPage>;
 }
 
-impl<T> OrTrouble<T> for Result<T, Refused> {
-    fn or_trouble(self, seat: &Seat) -> Result<T, Trouble> {
-        self.map_err(|refused| trouble(seat, &refused).into())
+impl<T> OrErrorPage<T> for Result<T, ApiError> {
+    fn or_error_page(self, context: &PageContext) -> Result<T, ErrorPage> {
+        self.map_err(|refused| error_page(context, &refused).into())
     }
 }
 
-pub(crate) fn show(page: &impl Template) -> Answer {
+pub(crate) fn show(page: &impl Template) -> PageResult {
     let text = page.render().map_err(|_| bare(StatusCode::INTERNAL_SERVER_ERROR))?;
     Ok(html(StatusCode::OK, text))
 }
@@ -58,7 +58,7 @@ pub(crate) fn with_status(status: StatusCode, page: &impl Template) -> Response 
 }
 
 /// Redirects the browser after a form submission, to a page that can be reloaded.
-pub(crate) fn go(place: &str) -> Answer {
+pub(crate) fn redirect(place: &str) -> PageResult {
     let place = HeaderValue::from_str(place).map_err(|_| bare(StatusCode::BAD_REQUEST))?;
     let mut response = bare(StatusCode::SEE_OTHER);
     response.headers_mut().insert(LOCATION, place);
@@ -67,14 +67,14 @@ pub(crate) fn go(place: &str) -> Answer {
 
 #[derive(Template)]
 #[template(path = "trouble.html")]
-struct TroublePage<'a> {
-    seat: &'a Seat,
-    refused: &'a Refused,
+struct ErrorTemplate<'a> {
+    context: &'a PageContext,
+    refused: &'a ApiError,
 }
 
-pub(crate) fn trouble(seat: &Seat, refused: &Refused) -> Response {
+pub(crate) fn error_page(context: &PageContext, refused: &ApiError) -> Response {
     let status = if refused.status.is_success() { StatusCode::INTERNAL_SERVER_ERROR } else { refused.status };
-    with_status(status, &TroublePage { seat, refused })
+    with_status(status, &ErrorTemplate { context, refused })
 }
 
 /// Builds a response without a page.

@@ -20,10 +20,10 @@ mod upstreams;
 use axum::Router;
 use axum::routing::{get, post};
 
-use crate::api::Api;
-use crate::seat::Seat;
+use crate::api::ApiClient;
+use crate::context::PageContext;
 
-pub(crate) fn routes() -> Router<Api> {
+pub(crate) fn routes() -> Router<ApiClient> {
     Router::new()
         .route("/ui", get(home::show))
         .route("/ui/preferences", post(preferences::change))
@@ -69,23 +69,23 @@ pub(crate) fn routes() -> Router<Api> {
 }
 
 /// Returns the display name of a state.
-pub(crate) fn state(seat: &Seat, state: &str) -> String {
+pub(crate) fn state(context: &PageContext, state: &str) -> String {
     match state {
-        "running" => seat.t("running").into(),
-        "idle" => seat.t("idle").into(),
-        "failing" => seat.t("failing").into(),
-        "needs_login" | "needs login" => seat.t("needs login").into(),
-        "disabled" => seat.t("switched off").into(),
-        "starting" => seat.t("starting").into(),
-        "connected" => seat.t("connected").into(),
-        "reconnect" => seat.t("reconnect").into(),
-        "unverified" => seat.t("not verified").into(),
-        "pending" => seat.t("waits for approval").into(),
-        "active" => seat.t("active").into(),
-        "changed" => seat.t("changed").into(),
-        "new" => seat.t("new").into(),
-        "blocked" => seat.t("blocked").into(),
-        "ok" => seat.t("ok").into(),
+        "running" => context.t("running").into(),
+        "idle" => context.t("idle").into(),
+        "failing" => context.t("failing").into(),
+        "needs_login" | "needs login" => context.t("needs login").into(),
+        "disabled" => context.t("switched off").into(),
+        "starting" => context.t("starting").into(),
+        "connected" => context.t("connected").into(),
+        "reconnect" => context.t("reconnect").into(),
+        "unverified" => context.t("not verified").into(),
+        "pending" => context.t("waits for approval").into(),
+        "active" => context.t("active").into(),
+        "changed" => context.t("changed").into(),
+        "new" => context.t("new").into(),
+        "blocked" => context.t("blocked").into(),
+        "ok" => context.t("ok").into(),
         other => other.to_owned(),
     }
 }

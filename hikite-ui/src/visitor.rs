@@ -15,5 +15,5 @@ pub struct Visitor {
     /// Base URL as used by the browser, without a trailing slash.
     pub base: String,
     /// Extensions of API requests, which identify the user.
-    pub pass: Extensions,
+    pub extensions: Extensions,
 }

@@ -53,10 +53,10 @@ mod tests {
 
     #[test]
     fn every_text_has_its_japanese_and_no_japanese_is_left_over() {
-        let (asked, known) =
+        let (parameter, known) =
             (asked_for(), JAPANESE.keys().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>());
-        let missing: Vec<_> = asked.difference(&known).collect();
-        let unused: Vec<_> = known.difference(&asked).collect();
+        let missing: Vec<_> = parameter.difference(&known).collect();
+        let unused: Vec<_> = known.difference(&parameter).collect();
         assert!(missing.is_empty() && unused.is_empty(), "missing: {missing:#?}\nunused: {unused:#?}");
     }
 

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use hikite_core::json::{Object, Raw};
-use hikite_core::listing::{Item, Listing};
-use hikite_wire::header::{self, Mirror};
+use hikite_core::listing::{ListItem, Listing};
+use hikite_wire::header::{self, ParamHeader};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Call annotations by tool name. Tools without any are absent.
 #[derive(Debug, Default)]
 pub(crate) struct Annotations {
-    mirrors: HashMap<Box<str>, Vec<(HeaderName, Mirror)>>,
+    param_headers: HashMap<Box<str>, Vec<(HeaderName, ParamHeader)>>,
     tasks: HashMap<Box<str>, TaskSupport>,
 }
 
@@ -28,9 +28,9 @@ impl Annotations {
         for item in listing.into_iter().flat_map(|listing| &listing.tools) {
             let text = item.raw.as_str();
             if text.contains("x-mcp-header") {
-                let mirrors = mirrors(item).unwrap_or_default();
-                if !mirrors.is_empty() {
-                    annotations.mirrors.insert((*item.name).into(), mirrors);
+                let param_headers = param_headers(item).unwrap_or_default();
+                if !param_headers.is_empty() {
+                    annotations.param_headers.insert((*item.name).into(), param_headers);
                 }
             }
             if text.contains("taskSupport")
@@ -45,14 +45,15 @@ impl Annotations {
     /// Returns the headers that mirror arguments of a call. Null or absent arguments get no header.
     pub(crate) fn headers(&self, params: &Object) -> HeaderMap {
         let mut headers = HeaderMap::new();
-        if self.mirrors.is_empty() {
+        if self.param_headers.is_empty() {
             return headers;
         }
-        let Some(mirrors) = params.text("name").and_then(|name| self.mirrors.get(&*name)) else {
+        let Some(param_headers) = params.text("name").and_then(|name| self.param_headers.get(&*name)) else {
             return headers;
         };
-        for (name, mirror) in mirrors {
-            let value = mirror.argument(params.get("arguments")).and_then(|value| Mirror::value(&value));
+        for (name, param_header) in param_headers {
+            let value =
+                param_header.argument(params.get("arguments")).and_then(|value| ParamHeader::value(&value));
             if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
                 headers.insert(name.clone(), value);
             }
@@ -69,8 +70,8 @@ impl Annotations {
 }
 
 /// Removes tools with invalid header annotations: over HTTP they cannot be called as they require.
-pub(crate) fn retain_callable(module: &str, tools: &mut Vec<Item>) {
-    tools.retain(|tool| match mirrors(tool) {
+pub(crate) fn retain_callable(module: &str, tools: &mut Vec<ListItem>) {
+    tools.retain(|tool| match param_headers(tool) {
         Ok(_) => true,
         Err(reason) => {
             tracing::warn!(module, tool = &*tool.name, reason, "a tool that cannot be called is left out");
@@ -79,17 +80,17 @@ pub(crate) fn retain_callable(module: &str, tools: &mut Vec<Item>) {
     });
 }
 
-fn mirrors(tool: &Item) -> Result<Vec<(HeaderName, Mirror)>, String> {
+fn param_headers(tool: &ListItem) -> Result<Vec<(HeaderName, ParamHeader)>, String> {
     let schema = tool.raw.object().and_then(|tool| tool.get("inputSchema").cloned());
-    let mirrors = schema.map_or_else(|| Ok(Vec::new()), |schema| header::mirrors(&schema))?;
-    let named = mirrors.into_iter().map(|mirror| {
-        let name = format!("mcp-param-{}", mirror.header.to_ascii_lowercase());
-        HeaderName::try_from(name).map(|name| (name, mirror)).map_err(|error| error.to_string())
+    let param_headers = schema.map_or_else(|| Ok(Vec::new()), |schema| header::param_headers(&schema))?;
+    let named = param_headers.into_iter().map(|param_header| {
+        let name = format!("mcp-param-{}", param_header.header.to_ascii_lowercase());
+        HeaderName::try_from(name).map(|name| (name, param_header)).map_err(|error| error.to_string())
     });
     named.collect()
 }
 
-fn task_support(tool: &Item) -> Option<TaskSupport> {
+fn task_support(tool: &ListItem) -> Option<TaskSupport> {
     let execution = tool.raw.object().and_then(|tool| tool.get("execution").and_then(Raw::object))?;
     match execution.text("taskSupport").as_deref() {
         Some("required") => Some(TaskSupport::Required),
@@ -104,9 +105,9 @@ mod tests {
 
     use super::*;
 
-    fn tool(name: &str, rest: &str) -> Item {
+    fn tool(name: &str, rest: &str) -> ListItem {
         let text = format!(r#"{{"name":"{name}",{rest}}}"#);
-        Item::read(ListKind::Tools, Raw::parse(text).expect("valid")).expect("named")
+        ListItem::read(ListKind::Tools, Raw::parse(text).expect("valid")).expect("named")
     }
 
     #[test]

@@ -6,74 +6,78 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hikite_core::about::Promise;
-use hikite_core::caller::Abilities;
+use hikite_core::call_policy::ToolHints;
+use hikite_core::caller::ClientCapabilities;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{CallContext, Invocation, Method};
+use hikite_core::source::{CallContext, Invocation, SourceMethod};
 use hikite_wire::stateless::MISSING_CAPABILITY;
 
-use crate::connection::{Connection, NOT_SENT, Purpose};
-use crate::definition::Share;
-use crate::era::{self, ERA_LOST};
-use crate::greeting::MUTE;
-use crate::http::{DECLINED, MISFIT, NO_ANSWER, REFUSED, SESSION_LOST, UNREACHED};
-use crate::retire::Why;
+use crate::connection::{Connection, ConnectionPurpose, NOT_SENT};
+use crate::definition::ConnectionSharing;
+use crate::handshake::HANDSHAKE_SILENT;
+use crate::http::{
+    HEADERS_REFUSED, NO_RESPONSE, REQUEST_DECLINED, SESSION_LOST, TRANSPORT_REFUSED, UNREACHABLE,
+};
+use crate::retire::RetireReason;
+use crate::revision::{self, REVISION_CHANGED};
 use crate::rounds;
-use crate::stdio::DIED;
-use crate::tasks::place::Place;
-use crate::upstream::Inner;
+use crate::stdio::EXITED_EARLY;
+use crate::tasks::task_address::TaskAddress;
+use crate::upstream::UpstreamInner;
 
 /// Interval between progress notifications to a client that waits for a server start.
-const TOLD: Duration = Duration::from_secs(2);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
-impl Inner {
+impl UpstreamInner {
     pub(crate) async fn call(
         self: &Arc<Self>,
         mut invocation: Invocation,
         context: CallContext,
     ) -> Result<Raw, Error> {
-        if invocation.method == Method::SetLevel {
+        if invocation.method == SourceMethod::SetLevel {
             Box::pin(self.set_level(&invocation.params, &context.session)).await;
             return Ok(Raw::empty_object());
         }
-        let _counted = Counted::new(&self.calls);
-        if is_of_task(invocation.method)
-            && let Some(answer) = Box::pin(self.ask_of_task(&mut invocation, &context)).await
+        let _counted = CountGuard::new(&self.calls);
+        if is_task_request(invocation.method)
+            && let Some(answer) = Box::pin(self.send_to_task_connection(&mut invocation, &context)).await
         {
-            return answer.map_err(plain);
+            return answer.map_err(without_internal_name);
         }
         let connection = self.ready(&invocation, &context).await?;
         let error = match self.send(&connection, invocation.clone(), context.clone()).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        if connection.is_stateless() || error.name == Some(ERA_LOST) {
-            self.doubt(&connection, &error);
+        if connection.is_stateless() || error.name == Some(REVISION_CHANGED) {
+            self.invalidate(&connection, &error);
         }
         // Refused before anything ran, so another connection may take it.
         if ran_nothing(&error) {
             // Retired rather than closed: other calls on it may still succeed.
-            connection.retire(Why::Doubted);
-        } else if !self.may_be_asked(&connection, &context, &error) || !self.may_run_twice(&invocation) {
-            return Err(plain(error));
+            connection.retire(RetireReason::Invalidated);
+        } else if !self.needs_own_connection(&connection, &context, &error)
+            || !self.may_run_twice(&invocation)
+        {
+            return Err(without_internal_name(error));
         }
         let connection = self.ready(&invocation, &context).await?;
-        Box::pin(self.send(&connection, invocation, context)).await.map_err(plain)
+        Box::pin(self.send(&connection, invocation, context)).await.map_err(without_internal_name)
     }
 
     /// Sends a task request over the connection that created the task, under the server's own task id. Returns `None`
     /// if that connection is gone and any other can serve the request.
-    async fn ask_of_task(
+    async fn send_to_task_connection(
         self: &Arc<Self>,
         invocation: &mut Invocation,
         context: &CallContext,
     ) -> Option<Result<Raw, Error>> {
         let id = invocation.params.text("taskId").unwrap_or_default();
-        let Some(place) = Place::read(&id) else { return Some(Err(Error::unknown_task())) };
-        invocation.params.set("taskId", place.own.as_str());
-        let lost = (!place.anywhere).then(|| Err(Error::unknown_task()));
-        let Some(connection) = self.places.of(&place) else { return lost };
+        let Some(task_address) = TaskAddress::read(&id) else { return Some(Err(Error::unknown_task())) };
+        invocation.params.set("taskId", task_address.server_id.as_str());
+        let lost = (!task_address.on_any_connection).then(|| Err(Error::unknown_task()));
+        let Some(connection) = self.task_connections.of(&task_address) else { return lost };
         match self.send(&connection, invocation.clone(), context.clone()).await {
             Err(error) if ran_nothing(&error) => lost,
             answer => Some(answer),
@@ -87,11 +91,11 @@ impl Inner {
         context: &CallContext,
     ) -> Result<Arc<Connection>, Error> {
         let mut connection = self.ready_for(invocation.method, context).await?;
-        if self.leave_if_outgrown(&connection, &context.session) {
+        if self.retire_if_capabilities_exceeded(&connection, &context.session) {
             connection = self.ready_for(invocation.method, context).await?;
         }
         // In revisions with sessions, a task is known only to the connection that created it.
-        if is_of_task(invocation.method) && !connection.is_stateless() {
+        if is_task_request(invocation.method) && !connection.is_stateless() {
             return Err(Error::unknown_task());
         }
         Ok(connection)
@@ -99,16 +103,19 @@ impl Inner {
 
     async fn ready_for(
         self: &Arc<Self>,
-        method: Method,
+        method: SourceMethod,
         context: &CallContext,
     ) -> Result<Arc<Connection>, Error> {
         let mut slot = self.slot_for(method, context);
         if slot.live().is_none() {
-            Box::pin(self.tell_start(context, self.connection(&slot, Some(context)))).await?;
+            Box::pin(self.report_start(context, self.connection(&slot, Some(context)))).await?;
             // The start may have shown that the server needs to ask its clients, or that it is stateless and all
             // sessions share one connection.
             let first = std::mem::replace(&mut slot, self.slot_for(method, context));
-            if matches!((&first.purpose, &slot.purpose), (Purpose::Owned(_), Purpose::Shared)) {
+            if matches!(
+                (&first.purpose, &slot.purpose),
+                (ConnectionPurpose::Owned(_), ConnectionPurpose::Shared)
+            ) {
                 self.drop_owned(context.session.id);
             }
         }
@@ -118,22 +125,22 @@ impl Inner {
     /// Waits for `start` and reports its state to the client as progress. Progress extends the call's deadline, so it
     /// is sent repeatedly only while the start is queued behind others; once the server is starting, the start timeout
     /// applies.
-    async fn tell_start<T>(&self, context: &CallContext, start: impl Future<Output = T>) -> T {
+    async fn report_start<T>(&self, context: &CallContext, start: impl Future<Output = T>) -> T {
         let mut start = pin!(start);
-        let (mut told, mut starts) = (0_u32, false);
+        let (mut reports, mut starts) = (0_u32, false);
         loop {
-            if let Ok(started) = tokio::time::timeout(TOLD, &mut start).await {
+            if let Ok(started) = tokio::time::timeout(PROGRESS_INTERVAL, &mut start).await {
                 return started;
             }
             let queued = self.queued.load(Ordering::Relaxed) > 0;
             if !queued && std::mem::replace(&mut starts, true) {
                 continue;
             }
-            told += 1;
+            reports += 1;
             let how = if queued { "waits for its turn to start" } else { "is starting" };
             let message = format!("`{}` {how}", self.definition.name);
             // Small steps, so that progress from the server itself is always greater.
-            let step = Raw::of(&(f64::from(told) / 1000.0));
+            let step = Raw::of(&(f64::from(reports) / 1000.0));
             context.back.progress(Object::default().with("progress", step).with("message", message.as_str()));
         }
     }
@@ -149,40 +156,42 @@ impl Inner {
         if connection.is_stateless() {
             let could_ask = self.wants_session(&context);
             let answer = Box::pin(self.send_stateless(connection, invocation, context)).await;
-            if could_ask && misses_session(&answer) {
-                self.note_asks_back();
+            if could_ask && lacks_session(&answer) {
+                self.record_server_asks();
             }
             return answer;
         }
         let Invocation { method, mut params } = invocation;
-        if context.takes_rounds && method != Method::UpdateTask {
+        if context.accepts_input_required && method != SourceMethod::UpdateTask {
             rounds::strip(&mut params);
         }
-        let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
+        let unasked = matches!(connection.purpose, ConnectionPurpose::Shared)
+            && context.session.client_capabilities.any();
         let answer = match method {
-            Method::Subscribe => Box::pin(connection.subscribe(params, context)).await,
-            Method::Unsubscribe => Box::pin(connection.unsubscribe(params, context)).await,
-            Method::CallTool if connection.runs_tasks() || params.get("task").is_some() => {
+            SourceMethod::Subscribe => Box::pin(connection.subscribe(params, context)).await,
+            SourceMethod::Unsubscribe => Box::pin(connection.unsubscribe(params, context)).await,
+            SourceMethod::CallTool if connection.runs_tasks() || params.get("task").is_some() => {
                 Box::pin(self.call_with_task(connection, params, context)).await
             }
-            _ if is_of_task(method) => {
+            _ if is_task_request(method) => {
                 Box::pin(self.task_with_sessions(connection, method, params, context)).await
             }
             _ => connection.request(method.name(), Some(params), Some(context)).await,
         };
-        if unasked && answer.as_ref().is_ok_and(misses_ability) {
-            self.note_asks_back();
+        if unasked && answer.as_ref().is_ok_and(lacks_capability) {
+            self.record_server_asks();
         }
         answer
     }
 
     /// Returns `true` if a call was refused because its server may not ask questions on the shared connection and the
     /// client could answer them. The client then gets a connection of its own.
-    fn may_be_asked(&self, connection: &Connection, context: &CallContext, error: &Error) -> bool {
-        let unasked = matches!(connection.purpose, Purpose::Shared) && context.session.abilities.any();
-        if unasked && misses_question(error) && !connection.is_stateless() {
-            self.note_asks_back();
-            return self.definition.share == Share::Auto;
+    fn needs_own_connection(&self, connection: &Connection, context: &CallContext, error: &Error) -> bool {
+        let unasked = matches!(connection.purpose, ConnectionPurpose::Shared)
+            && context.session.client_capabilities.any();
+        if unasked && requires_capability(error) && !connection.is_stateless() {
+            self.record_server_asks();
+            return self.definition.share == ConnectionSharing::Auto;
         }
         false
     }
@@ -190,99 +199,99 @@ impl Inner {
     /// Returns `true` if a request that may have begun to run may be sent again. A tool that fails halfway for a
     /// missing capability returns the same error as one that never began.
     fn may_run_twice(&self, invocation: &Invocation) -> bool {
-        if invocation.method != Method::CallTool {
+        if invocation.method != SourceMethod::CallTool {
             return true;
         }
         let (name, listing) = (invocation.params.text("name"), self.listing.load());
         let tools = listing.as_ref().map_or(&[][..], |listing| &listing.tools);
         let tool = tools.iter().find(|tool| Some(&*tool.name) == name.as_deref());
-        tool.is_some_and(|tool| Promise::read(&tool.raw).is_repeatable())
+        tool.is_some_and(|tool| ToolHints::read(&tool.raw).is_safe_to_repeat())
     }
 
     /// Invalidates the connection if the error shows that the server changed its protocol revision, and returns `true`
     /// if it does. The next connection performs a new handshake.
-    pub(crate) fn doubt(&self, connection: &Arc<Connection>, error: &Error) -> bool {
-        if !era::casts_doubt(error) {
+    pub(crate) fn invalidate(&self, connection: &Arc<Connection>, error: &Error) -> bool {
+        if !revision::is_revision_change(error) {
             return false;
         }
         // The first of several failing calls is enough: the next connection may already be open.
-        if connection.retire(Why::Doubted) {
+        if connection.retire(RetireReason::Invalidated) {
             tracing::info!(
                 module = &*self.definition.name,
                 "it may speak another revision by now: {}",
-                error.guarded()
+                error.log_text()
             );
-            self.forget_era();
+            self.forget_revision();
             self.stale.notify_one();
         }
         true
     }
 
     /// Forgets the cached revision, so that the next handshake probes for it.
-    pub(crate) fn forget_era(&self) {
-        if !self.era.forget() {
+    pub(crate) fn forget_revision(&self) {
+        if !self.revision.forget() {
             return;
         }
         if let Some(listing) = self.listing.load_full() {
-            self.keep((*listing).clone());
+            self.store_listing((*listing).clone());
         }
     }
 }
 
 /// Guard that counts a running operation until it is dropped.
-pub(crate) struct Counted<'a>(&'a AtomicUsize);
+pub(crate) struct CountGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Counted<'a> {
+impl<'a> CountGuard<'a> {
     pub(crate) fn new(calls: &'a AtomicUsize) -> Self {
         calls.fetch_add(1, Ordering::Relaxed);
         Self(calls)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Returns `true` for requests that go to the connection where the task runs.
-fn is_of_task(method: Method) -> bool {
-    matches!(method, Method::GetTask | Method::UpdateTask | Method::CancelTask)
+fn is_task_request(method: SourceMethod) -> bool {
+    matches!(method, SourceMethod::GetTask | SourceMethod::UpdateTask | SourceMethod::CancelTask)
 }
 
 /// Returns `true` if the request was refused before anything ran.
 fn ran_nothing(error: &Error) -> bool {
-    matches!(error.name, Some(SESSION_LOST | NOT_SENT | ERA_LOST))
+    matches!(error.name, Some(SESSION_LOST | NOT_SENT | REVISION_CHANGED))
 }
 
 /// Marks an error of a later step as not safe to retry: earlier steps have already run.
-pub(crate) fn after_it_ran(error: Error) -> Error {
+pub(crate) fn not_retryable(error: Error) -> Error {
     if ran_nothing(&error) { Error { name: None, ..error } } else { error }
 }
 
 /// Returns `true` if the error lists client capabilities that the server needs to ask its question.
-fn misses_question(error: &Error) -> bool {
+fn requires_capability(error: &Error) -> bool {
     let required = || {
         let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
         data.get("requiredCapabilities")?.object()
     };
-    era::upstream_code(error) == Some(MISSING_CAPABILITY)
-        && required().is_some_and(|required| Abilities::read(&required).any())
+    revision::upstream_code(error) == Some(MISSING_CAPABILITY)
+        && required().is_some_and(|required| ClientCapabilities::read(&required).any())
 }
 
 /// Removes error names that are internal to this crate.
-pub(crate) fn plain(error: Error) -> Error {
+pub(crate) fn without_internal_name(error: Error) -> Error {
     match error.name {
         Some(
-            ERA_LOST | SESSION_LOST | NOT_SENT | REFUSED | DECLINED | MISFIT | NO_ANSWER | UNREACHED | DIED
-            | MUTE,
+            REVISION_CHANGED | SESSION_LOST | NOT_SENT | TRANSPORT_REFUSED | REQUEST_DECLINED
+            | HEADERS_REFUSED | NO_RESPONSE | UNREACHABLE | EXITED_EARLY | HANDSHAKE_SILENT,
         ) => Error { name: None, ..error },
         _ => error,
     }
 }
 
 /// Returns `true` if a tool failed for a missing client capability, judged by the error texts of the public SDKs.
-fn misses_ability(result: &Raw) -> bool {
+fn lacks_capability(result: &Raw) -> bool {
     let Some(object) = result.object() else { return false };
     if object.get("isError").is_none_or(|flag| flag.as_str() != "true") {
         return false;
@@ -294,7 +303,7 @@ fn misses_ability(result: &Raw) -> bool {
 
 /// Returns `true` if a tool failed because the server cannot ask without a session, judged by the error texts of the
 /// public SDKs.
-fn misses_session(answer: &Result<Raw, Error>) -> bool {
+fn lacks_session(answer: &Result<Raw, Error>) -> bool {
     let speaks_of_it = |text: &str| {
         text.contains("no back-channel for server-initiated requests")
             || text.contains("Server-to-client requests are not available")
@@ -316,7 +325,7 @@ mod tests {
     fn only_a_refusal_that_names_a_question_gets_another_connection() {
         let misses = |data: &str| {
             let text = format!(r#"{{"code":-32021,"message":"no","data":{data}}}"#);
-            misses_question(&Error::from_upstream(Raw::parse(text).expect("valid")))
+            requires_capability(&Error::from_upstream(Raw::parse(text).expect("valid")))
         };
         assert!(misses(r#"{"requiredCapabilities":{"sampling":{}}}"#));
         assert!(misses(r#"{"requiredCapabilities":{"roots":{},"extensions":{}}}"#));

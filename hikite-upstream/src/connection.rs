@@ -9,13 +9,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hikite_core::caller::{Abilities, Session, SessionId};
-use hikite_core::error::{Error, Kind};
+use hikite_core::caller::{ClientCapabilities, Session, SessionId};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{CallContext, Event, Origin};
+use hikite_core::source::{CallContext, CallOrigin, SourceEvent};
 use hikite_wire::encode;
-use hikite_wire::handshake::Welcome;
-use hikite_wire::message::Id;
+use hikite_wire::handshake::InitializeResult;
+use hikite_wire::message::MessageId;
 use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -24,19 +24,19 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::carry;
-use crate::level::Levels;
-use crate::listen::Listening;
-use crate::offer::Offered;
+use crate::level::SessionLogLevels;
+use crate::list_change::ConnectionListing;
+use crate::listen::ListenState;
 use crate::outbound::Outbound;
-use crate::pending::{Outcome, Pending};
-use crate::retire::Leaving;
-use crate::tasks::desk::Desks;
-use crate::tasks::running::Running;
+use crate::pending::{PendingRequests, RequestOutcome};
+use crate::retire::Retirement;
+use crate::tasks::inbox::TaskInboxes;
+use crate::tasks::running::RunningTasks;
+use crate::trace_context;
 
 /// Purpose of a connection. It decides which client can be asked through it.
 #[derive(Clone, Debug)]
-pub(crate) enum Purpose {
+pub(crate) enum ConnectionPurpose {
     /// Reads lists. Declares all capabilities and refuses questions.
     Lists,
     /// Calls of all sessions. Declares at most the capabilities of the session that started it.
@@ -49,81 +49,81 @@ pub(crate) struct Connection {
     pub(crate) name: Arc<str>,
     /// Unique among the connections of one upstream.
     pub(crate) number: u64,
-    pub(crate) purpose: Purpose,
-    pub(crate) pending: Pending,
+    pub(crate) purpose: ConnectionPurpose,
+    pub(crate) pending: PendingRequests,
     pub(crate) tasks: TaskTracker,
-    pub(crate) notices: Notices,
+    pub(crate) notices: NoticeHandler,
     /// Cancelled when the connection ends. Cancelling it ends the connection.
     pub(crate) closed: CancellationToken,
     /// Set if the server announced a list change while its lists were being read.
     pub(crate) lists_changed: AtomicBool,
     /// Listing state of this connection.
-    pub(crate) offered: Offered,
+    pub(crate) connection_listing: ConnectionListing,
     pub(crate) subscriptions: Mutex<HashMap<String, HashSet<SessionId>>>,
     /// Sessions that have called through this connection.
-    pub(crate) users: Mutex<HashSet<SessionId>>,
+    pub(crate) calling_sessions: Mutex<HashSet<SessionId>>,
     /// Latest call of the owning session, used to route messages that the server sends between calls.
-    pub(crate) latest: Mutex<Option<CallContext>>,
+    pub(crate) latest_call: Mutex<Option<CallContext>>,
     /// Client capabilities of the session that a shared connection was started for.
-    pub(crate) starter: OnceLock<Abilities>,
+    pub(crate) starter_capabilities: OnceLock<ClientCapabilities>,
     /// Set if the connection was opened to list an unknown server.
-    pub(crate) lists_first: AtomicBool,
+    pub(crate) opened_for_lists: AtomicBool,
     /// Unanswered questions of the server, by its request id.
-    pub(crate) questions: Mutex<HashMap<Id, CancellationToken>>,
+    pub(crate) questions: Mutex<HashMap<MessageId, CancellationToken>>,
     /// The `subscriptions/listen` request of a stateless server.
-    pub(crate) listening: Listening,
+    pub(crate) listening: ListenState,
     /// Tasks of a server with sessions, with their suspended questions.
-    pub(crate) desks: Desks,
+    pub(crate) inboxes: TaskInboxes,
     /// Tasks that may still be running on the server.
-    pub(crate) running: Running,
+    pub(crate) running: RunningTasks,
     /// References to the connection, and its retirement.
-    pub(crate) leaving: Leaving,
+    pub(crate) retirement: Retirement,
     /// Cancelled when the server process has exited, where there is one.
-    pub(crate) gone: CancellationToken,
+    pub(crate) process_exited: CancellationToken,
     /// Log levels of all sessions. A stateless request carries the level of its own session.
-    pub(crate) levels: Arc<Levels>,
+    pub(crate) levels: Arc<SessionLogLevels>,
     outbound: OnceLock<Outbound>,
-    greeted: OnceLock<Greeted>,
+    handshake_done: OnceLock<Handshake>,
     /// Reason for the end, where it is known.
-    ending: Mutex<Option<Error>>,
+    close_reason: Mutex<Option<Error>>,
     last_used: Mutex<Instant>,
     opened: Instant,
     /// Lifetime of a connection that broke, until it is taken.
-    lived: Mutex<Option<Duration>>,
+    broken_lifetime: Mutex<Option<Duration>>,
 }
 
 /// Result of the handshake.
 #[derive(Debug)]
-pub(crate) struct Greeted {
-    pub(crate) welcome: Welcome,
+pub(crate) struct Handshake {
+    pub(crate) initialize_result: InitializeResult,
     pub(crate) stateless: bool,
     pub(crate) runs_tasks: bool,
 }
 
 /// A pending request: its id and the receiver of its response.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct PendingRequest {
     pub(crate) id: u64,
     /// Origin of the call that the request belongs to.
-    pub(crate) origin: Origin,
-    answer: oneshot::Receiver<Outcome>,
+    pub(crate) origin: CallOrigin,
+    answer: oneshot::Receiver<RequestOutcome>,
 }
 
 /// Error name: the request was not sent, and another connection may take it.
 pub(crate) const NOT_SENT: &str = "NotSent";
 
 /// Timeout of a request whose response nobody waits for.
-pub(crate) const ASIDE: Duration = Duration::from_secs(10);
+pub(crate) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Callback by which a connection reports to its upstream.
-pub(crate) type Notices = Arc<dyn Fn(Notice) + Send + Sync>;
+pub(crate) type NoticeHandler = Arc<dyn Fn(ConnectionNotice) + Send + Sync>;
 
 #[derive(Debug)]
-pub(crate) enum Notice {
+pub(crate) enum ConnectionNotice {
     /// The server announced a list change on this connection, which may not apply to others.
     ListChanged(Arc<Connection>),
     AskedBack,
-    Event(Event),
+    Event(SourceEvent),
 }
 
 impl std::fmt::Debug for Connection {
@@ -141,11 +141,11 @@ impl Connection {
     pub(crate) fn new(
         name: Arc<str>,
         number: u64,
-        purpose: Purpose,
-        notices: Notices,
+        purpose: ConnectionPurpose,
+        notices: NoticeHandler,
         tasks: TaskTracker,
         closed: CancellationToken,
-        levels: Arc<Levels>,
+        levels: Arc<SessionLogLevels>,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
@@ -153,28 +153,28 @@ impl Connection {
             purpose,
             notices,
             tasks,
-            pending: Pending::default(),
+            pending: PendingRequests::default(),
             closed,
             lists_changed: AtomicBool::new(false),
-            offered: Offered::default(),
+            connection_listing: ConnectionListing::default(),
             subscriptions: Mutex::default(),
-            users: Mutex::default(),
-            latest: Mutex::default(),
-            starter: OnceLock::new(),
-            lists_first: AtomicBool::new(false),
+            calling_sessions: Mutex::default(),
+            latest_call: Mutex::default(),
+            starter_capabilities: OnceLock::new(),
+            opened_for_lists: AtomicBool::new(false),
             questions: Mutex::default(),
-            listening: Listening::default(),
-            desks: Desks::default(),
-            running: Running::default(),
-            leaving: Leaving::default(),
-            gone: CancellationToken::new(),
+            listening: ListenState::default(),
+            inboxes: TaskInboxes::default(),
+            running: RunningTasks::default(),
+            retirement: Retirement::default(),
+            process_exited: CancellationToken::new(),
             levels,
             outbound: OnceLock::new(),
-            greeted: OnceLock::new(),
-            ending: Mutex::default(),
+            handshake_done: OnceLock::new(),
+            close_reason: Mutex::default(),
             last_used: Mutex::new(Instant::now()),
             opened: Instant::now(),
-            lived: Mutex::default(),
+            broken_lifetime: Mutex::default(),
         })
     }
 
@@ -184,41 +184,42 @@ impl Connection {
     }
 
     /// Stores the result of the handshake, which fixes the revision.
-    pub(crate) fn greeted(&self, greeted: Greeted) {
-        let _ = self.greeted.set(greeted);
+    pub(crate) fn handshake_done(&self, handshake_done: Handshake) {
+        let _ = self.handshake_done.set(handshake_done);
     }
 
     pub(crate) fn outbound(&self) -> Option<&Outbound> {
         self.outbound.get()
     }
 
-    pub(crate) fn welcome(&self) -> Option<&Welcome> {
-        self.greeted.get().map(|greeted| &greeted.welcome)
+    pub(crate) fn initialize_result(&self) -> Option<&InitializeResult> {
+        self.handshake_done.get().map(|handshake_done| &handshake_done.initialize_result)
     }
 
-    pub(crate) fn can(&self, capability: &str) -> bool {
-        self.welcome().is_some_and(|welcome| welcome.capabilities.get(capability).is_some())
+    pub(crate) fn has_capability(&self, capability: &str) -> bool {
+        self.initialize_result()
+            .is_some_and(|initialize_result| initialize_result.capabilities.get(capability).is_some())
     }
 
     /// Returns `true` if the server speaks the stateless revision 2026-07-28. Always `false` before the handshake.
     pub(crate) fn is_stateless(&self) -> bool {
-        self.greeted.get().is_some_and(|greeted| greeted.stateless)
+        self.handshake_done.get().is_some_and(|handshake_done| handshake_done.stateless)
     }
 
     /// Returns `true` if the server has a session for this connection and can ask questions in it. Over HTTP some
     /// servers accept `initialize` without creating a session.
     pub(crate) fn has_session(&self) -> bool {
-        let kept = match self.outbound() {
+        let session_exists = match self.outbound() {
             Some(Outbound::Http(sender)) => sender.has_session(),
             Some(_) => true,
             None => false,
         };
-        kept && !self.is_stateless()
+        session_exists && !self.is_stateless()
     }
 
     /// Returns `true` if the server supports tool calls as tasks in its revision.
     pub(crate) fn runs_tasks(&self) -> bool {
-        self.greeted.get().is_some_and(|greeted| greeted.runs_tasks)
+        self.handshake_done.get().is_some_and(|handshake_done| handshake_done.runs_tasks)
     }
 
     /// Sends one request and waits for its response. Dropping the future cancels the request at the server.
@@ -230,75 +231,79 @@ impl Connection {
     ) -> Result<Raw, Error> {
         if self.is_stateless() {
             // Boxed to keep it out of the future of a call to a server with sessions.
-            let claiming = self.claiming(context.as_ref());
+            let request_meta = self.request_meta(context.as_ref());
             let params = params.unwrap_or_default();
-            return Box::pin(self.request_stateless(method, params, context, claiming)).await;
+            return Box::pin(self.request_stateless(method, params, context, request_meta)).await;
         }
         let for_a_call = context.is_some();
-        let ticket = self.ticket(context)?;
-        let params = if for_a_call { Some(with_token(params, &ticket)) } else { params };
-        self.exchange(ticket, method, params, None).await
+        let pending_request = self.pending_request(context)?;
+        let params = if for_a_call { Some(with_progress_token(params, &pending_request)) } else { params };
+        self.exchange(pending_request, method, params, None).await
     }
 
     /// Registers a pending request.
-    pub(crate) fn ticket(&self, context: Option<CallContext>) -> Result<Ticket, Error> {
+    pub(crate) fn pending_request(&self, context: Option<CallContext>) -> Result<PendingRequest, Error> {
         if self.outbound.get().is_none() {
-            return Err(self.ending());
+            return Err(self.close_reason());
         }
         let origin = context.as_ref().map(|context| context.origin.clone()).unwrap_or_default();
         if let Some(context) = &context {
-            self.note_use(context);
+            self.record_use(context);
         }
-        let (id, answer) = self.pending.open(context, true).ok_or_else(|| self.ending().named(NOT_SENT))?;
-        Ok(Ticket { id, origin, answer })
+        let (id, answer) =
+            self.pending.open(context, true).ok_or_else(|| self.close_reason().named(NOT_SENT))?;
+        Ok(PendingRequest { id, origin, answer })
     }
 
     /// Registers a pending request that does not count as activity, so an idle server can still be stopped.
-    pub(crate) fn background_ticket(&self) -> Result<Ticket, Error> {
-        let (id, answer) = self.pending.open(None, false).ok_or_else(|| self.ending().named(NOT_SENT))?;
-        Ok(Ticket { id, origin: Origin::default(), answer })
+    pub(crate) fn background_request(&self) -> Result<PendingRequest, Error> {
+        let (id, answer) =
+            self.pending.open(None, false).ok_or_else(|| self.close_reason().named(NOT_SENT))?;
+        Ok(PendingRequest { id, origin: CallOrigin::default(), answer })
     }
 
     /// Sends a registered request. `routing` holds the headers of a stateless request over HTTP.
     pub(crate) async fn exchange(
         &self,
-        ticket: Ticket,
+        pending_request: PendingRequest,
         method: &str,
         params: Option<Object>,
         routing: Option<HeaderMap>,
     ) -> Result<Raw, Error> {
-        let Ticket { id, origin, answer } = ticket;
+        let PendingRequest { id, origin, answer } = pending_request;
         // A handshake must not be cancelled; a stateless HTTP request is cancelled by closing its exchange.
-        let tell = !matches!(method, "initialize" | "server/discover") && routing.is_none();
-        let _cancel = CancelOnDrop { connection: self, id, tell };
-        if tell {
+        let notify_server = !matches!(method, "initialize" | "server/discover") && routing.is_none();
+        let _cancel = CancelRequestOnDrop { connection: self, id, notify_server };
+        if notify_server {
             self.pending.cancellable(id);
         }
-        let Some(outbound) = self.outbound.get() else { return Err(self.ending()) };
-        let message = encode::request(&Id::number(id), method, params.map(|params| params.raw()).as_ref());
-        let outcome: Outcome = {
+        let Some(outbound) = self.outbound.get() else { return Err(self.close_reason()) };
+        let message =
+            encode::request(&MessageId::number(id), method, params.map(|params| params.raw()).as_ref());
+        let outcome: RequestOutcome = {
             let mut exchange = pin!(async {
                 match outbound.request(id, message, routing, &origin).await? {
                     Some(answer) => Ok(answer),
-                    None => answer.await.map_err(|_| self.ending())?,
+                    None => answer.await.map_err(|_| self.close_reason())?,
                 }
             });
             tokio::select! {
                 biased;
                 outcome = &mut exchange => outcome,
-                () = self.closed.cancelled() => Err(self.ending()),
+                () = self.closed.cancelled() => Err(self.close_reason()),
             }
         };
         self.pending.forget(id);
-        self.rested();
+        self.became_idle();
         outcome?.map_err(Error::from_upstream)
     }
 
     /// Sends a request whose response does not matter. The handle ends on the response or a timeout.
-    pub(crate) fn request_aside(self: &Arc<Self>, method: &'static str, params: Object) -> JoinHandle<()> {
+    pub(crate) fn request_detached(self: &Arc<Self>, method: &'static str, params: Object) -> JoinHandle<()> {
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
-            let _ = tokio::time::timeout(ASIDE, connection.request(method, Some(params), None)).await;
+            let _ = tokio::time::timeout(BACKGROUND_TIMEOUT, connection.request(method, Some(params), None))
+                .await;
         })
     }
 
@@ -326,17 +331,17 @@ impl Connection {
     /// Closes the connection. All pending requests fail with `reason`, and the server gets their cancellations before
     /// the transport closes.
     pub(crate) fn close(&self, reason: Error) {
-        self.ending.lock().get_or_insert(reason);
+        self.close_reason.lock().get_or_insert(reason);
         let unanswered = self.pending.fail_all();
         if self.is_open() {
             for id in unanswered {
-                self.tell_cancelled(id);
+                self.send_cancelled(id);
             }
         }
         self.closed.cancel();
     }
 
-    fn tell_cancelled(&self, id: u64) {
+    fn send_cancelled(&self, id: u64) {
         let params = Object::default()
             .with("requestId", Raw::of(&id))
             .with("reason", "the caller no longer waits")
@@ -345,42 +350,42 @@ impl Connection {
     }
 
     /// Closes the connection after a transport failure and records how long it lived.
-    pub(crate) fn broke(&self, reason: Error) {
+    pub(crate) fn close_broken(&self, reason: Error) {
         if self.is_open() {
-            *self.lived.lock() = Some(self.opened.elapsed());
+            *self.broken_lifetime.lock() = Some(self.opened.elapsed());
         }
-        self.ending.lock().get_or_insert(reason);
+        self.close_reason.lock().get_or_insert(reason);
         // No cancellations are sent: the transport is gone.
         self.closed.cancel();
         self.pending.fail_all();
     }
 
     /// Returns the lifetime of a connection that broke, once.
-    pub(crate) fn broken_after(&self) -> Option<Duration> {
-        self.lived.lock().take()
+    pub(crate) fn take_broken_lifetime(&self) -> Option<Duration> {
+        self.broken_lifetime.lock().take()
     }
 
     /// Returns `true` if the connection has a listing for its session that a new connection would not have.
-    pub(crate) fn keeps_memory(&self) -> bool {
-        matches!(self.purpose, Purpose::Owned(_)) && self.offered.own().is_some()
+    pub(crate) fn has_session_listing(&self) -> bool {
+        matches!(self.purpose, ConnectionPurpose::Owned(_)) && self.connection_listing.own().is_some()
     }
 
     /// Closes the connection if it has not been used since `before` and has no pending requests or subscriptions. A
     /// concurrent request either keeps it open or is not sent.
     pub(crate) fn close_if_idle(&self, before: Instant) -> bool {
         let unused = *self.last_used.lock() < before && self.subscriptions.lock().is_empty();
-        let unused = unused && !self.keeps_memory();
+        let unused = unused && !self.has_session_listing();
         let idle = unused && !self.is_needed() && self.pending.close_if_empty();
         if idle {
             let reason = format!("`{}` was stopped because nobody used it", self.name);
-            self.close(Error::new(Kind::UpstreamUnavailable, reason).named(NOT_SENT));
+            self.close(Error::new(ErrorKind::UpstreamUnavailable, reason).named(NOT_SENT));
         }
         idle
     }
 
-    pub(crate) fn ending(&self) -> Error {
-        self.ending.lock().clone().unwrap_or_else(|| {
-            Error::new(Kind::UpstreamUnavailable, format!("the connection to `{}` is closed", self.name))
+    pub(crate) fn close_reason(&self) -> Error {
+        self.close_reason.lock().clone().unwrap_or_else(|| {
+            Error::new(ErrorKind::UpstreamUnavailable, format!("the connection to `{}` is closed", self.name))
         })
     }
 
@@ -394,17 +399,19 @@ impl Connection {
         *self.last_used.lock() = Instant::now();
     }
 
-    fn note_use(&self, context: &CallContext) {
+    fn record_use(&self, context: &CallContext) {
         self.touch();
         match self.purpose {
             // A stateless server sends nothing outside a request.
             _ if self.is_stateless() => {}
-            Purpose::Owned(_) => *self.latest.lock() = Some(context.clone()),
-            Purpose::Shared | Purpose::Lists => {
+            ConnectionPurpose::Owned(_) => *self.latest_call.lock() = Some(context.clone()),
+            ConnectionPurpose::Shared | ConnectionPurpose::Lists => {
                 let session = context.session.id;
-                let is_first = self.users.lock().insert(session);
-                if is_first && self.offered.own().is_some() {
-                    (self.notices)(Notice::Event(Event::OwnListChanged { sessions: vec![session] }));
+                let is_first = self.calling_sessions.lock().insert(session);
+                if is_first && self.connection_listing.own().is_some() {
+                    (self.notices)(ConnectionNotice::Event(SourceEvent::SessionListChanged {
+                        sessions: vec![session],
+                    }));
                 }
             }
         }
@@ -412,26 +419,32 @@ impl Connection {
 }
 
 /// Cancels the request at the server if the waiting future is dropped before the response.
-struct CancelOnDrop<'a> {
+struct CancelRequestOnDrop<'a> {
     connection: &'a Connection,
     id: u64,
-    tell: bool,
+    notify_server: bool,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for CancelRequestOnDrop<'_> {
     fn drop(&mut self) {
-        if self.connection.pending.abandon(self.id) && self.tell && self.connection.is_open() {
-            self.connection.tell_cancelled(self.id);
+        if self.connection.pending.abandon(self.id) && self.notify_server && self.connection.is_open() {
+            self.connection.send_cancelled(self.id);
         }
-        self.connection.rested();
+        self.connection.became_idle();
     }
 }
 
 /// Adds our progress token and the trace context to the params. Progress extends the deadline even if the client did
 /// not request it.
-fn with_token(params: Option<Object>, ticket: &Ticket) -> Object {
+fn with_progress_token(params: Option<Object>, pending_request: &PendingRequest) -> Object {
     let mut params = params.unwrap_or_default();
     let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
-    params.set("_meta", carry::into_meta(meta.with("progressToken", Raw::of(&ticket.id)), &ticket.origin));
+    params.set(
+        "_meta",
+        trace_context::into_meta(
+            meta.with("progressToken", Raw::of(&pending_request.id)),
+            &pending_request.origin,
+        ),
+    );
     params
 }

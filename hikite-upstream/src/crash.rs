@@ -14,14 +14,14 @@ const STARTS: usize = 5;
 const SPAN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
-pub(crate) struct Crashes {
+pub(crate) struct CrashTracker {
     /// Start times of crashed processes, oldest first.
     starts: Mutex<VecDeque<Instant>>,
 }
 
-impl Crashes {
+impl CrashTracker {
     /// Returns how long no process may be started, or `None` if one may.
-    pub(crate) fn rest(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn cooldown(&self, now: Instant) -> Option<Duration> {
         let mut starts = self.starts.lock();
         while starts.front().is_some_and(|start| now.duration_since(*start) >= SPAN) {
             starts.pop_front();
@@ -50,19 +50,19 @@ mod tests {
 
     #[test]
     fn short_lives_are_counted_and_a_minute_later_forgotten() {
-        let (crashes, begin) = (Crashes::default(), Instant::now());
+        let (crashes, begin) = (CrashTracker::default(), Instant::now());
         let at = |seconds| begin + Duration::from_secs(seconds);
         for start in 0..4 {
             crashes.ended(at(start), at(start));
             crashes.ended(at(start), at(start + 11));
         }
-        assert_eq!(crashes.rest(at(20)), None, "four short lives and four long ones");
+        assert_eq!(crashes.cooldown(at(20)), None, "four short lives and four long ones");
         crashes.ended(at(20), at(21));
-        assert_eq!(crashes.rest(at(21)), Some(Duration::from_secs(39)));
-        assert_eq!(crashes.rest(at(60)), None, "the first is a minute old");
+        assert_eq!(crashes.cooldown(at(21)), Some(Duration::from_secs(39)));
+        assert_eq!(crashes.cooldown(at(60)), None, "the first is a minute old");
         crashes.ended(at(60), at(60));
-        assert_eq!(crashes.rest(at(60)), Some(Duration::from_secs(1)), "and the second is not");
+        assert_eq!(crashes.cooldown(at(60)), Some(Duration::from_secs(1)), "and the second is not");
         crashes.forget();
-        assert_eq!(crashes.rest(at(60)), None);
+        assert_eq!(crashes.cooldown(at(60)), None);
     }
 }

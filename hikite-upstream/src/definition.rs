@@ -7,15 +7,15 @@ use hikite_core::json::Object;
 use hikite_core::secret::Secret;
 use http::{HeaderMap, Uri};
 
-use crate::oauth::Access;
+use crate::oauth::OAuthSettings;
 
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub struct UpstreamDefinition {
     pub name: Arc<str>,
-    pub transport: Transport,
-    pub share: Share,
+    pub transport: UpstreamTransport,
+    pub share: ConnectionSharing,
     /// OAuth settings. `None` for stdio servers and for credentials in `headers`.
-    pub access: Option<Access>,
+    pub access: Option<OAuthSettings>,
     /// Description of the connection target without secrets, for administrators.
     pub place: Object,
     /// Hash of everything that may change the server's lists. Key of the list cache.
@@ -23,7 +23,7 @@ pub struct Definition {
 }
 
 #[derive(Clone, Debug)]
-pub enum Transport {
+pub enum UpstreamTransport {
     Stdio {
         command: String,
         args: Vec<String>,
@@ -43,7 +43,7 @@ pub enum Transport {
     },
 }
 
-impl Transport {
+impl UpstreamTransport {
     pub fn is_stdio(&self) -> bool {
         matches!(self, Self::Stdio { .. })
     }
@@ -51,7 +51,7 @@ impl Transport {
 
 /// Policy for sharing one connection among sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Share {
+pub enum ConnectionSharing {
     /// Shared, except that a session that can answer questions gets its own connection to a server that asks them.
     #[default]
     Auto,

@@ -21,7 +21,7 @@ pub async fn guard(parent: u32, files: Option<u64>, command: OsString, args: Vec
         crate::files::set(files);
     }
     if let Err(error) = watch_parent(parent) {
-        say(&format!("the guard cannot watch its parent: {error}"));
+        write_stderr(&format!("the guard cannot watch its parent: {error}"));
         return 125;
     }
     let (Ok(mut term), Ok(mut interrupt)) =
@@ -32,7 +32,7 @@ pub async fn guard(parent: u32, files: Option<u64>, command: OsString, args: Vec
     let mut child = match Command::new(&command).args(args).stdin(Stdio::inherit()).spawn() {
         Ok(child) => child,
         Err(error) => {
-            say(&format!("cannot start `{}`: {error}", command.to_string_lossy()));
+            write_stderr(&format!("cannot start `{}`: {error}", command.to_string_lossy()));
             return if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
         }
     };
@@ -42,12 +42,12 @@ pub async fn guard(parent: u32, files: Option<u64>, command: OsString, args: Vec
         _ = interrupt.recv() => end(&mut child).await,
         () = parent_gone(parent) => end(&mut child).await,
     };
-    sweep().await;
+    end_orphans().await;
     code(status)
 }
 
 /// Writes to stderr, which hikite reads.
-fn say(text: &str) {
+fn write_stderr(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -95,9 +95,9 @@ fn signal_group(signal: Signal) {
 }
 
 /// Ends all processes that the server left behind. As the subreaper we inherit orphans, even those that left the group.
-async fn sweep() {
+async fn end_orphans() {
     let started = Instant::now();
-    let mut asked = false;
+    let mut term_sent = false;
     loop {
         while let Ok(Some(_)) = rustix::process::waitpid(None, WaitOptions::NOHANG) {}
         let orphans = children();
@@ -106,11 +106,11 @@ async fn sweep() {
         }
         let last = started.elapsed() > GRACE / 2;
         for orphan in orphans {
-            if last || !asked {
+            if last || !term_sent {
                 let _ = rustix::process::kill_process(orphan, if last { Signal::KILL } else { Signal::TERM });
             }
         }
-        asked = true;
+        term_sent = true;
         if started.elapsed() > GRACE * 2 {
             return;
         }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
-use hikite_core::source::Origin;
-use hikite_egress::{Body, SendError, read};
-use hikite_wire::message::{Id, Message, split};
+use hikite_core::source::CallOrigin;
+use hikite_egress::{ResponseBody, SendError, read};
+use hikite_wire::message::{Message, MessageId, split};
 use hikite_wire::stateless::supported_revisions;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode, Uri};
@@ -21,45 +21,45 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::carry;
+use crate::authorized_client::AuthorizedClient;
 use crate::connection::Connection;
-use crate::entry::Entry;
-use crate::era::{self, ERA_LOST};
+use crate::handshake_steps::HandshakeSteps;
 use crate::outbound::Outbound;
-use crate::patience;
-use crate::pending::Answer;
-use crate::settling::Settling;
+use crate::pending::UpstreamResponse;
+use crate::retry_after;
+use crate::revision::{self, REVISION_CHANGED};
+use crate::trace_context;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// Timeout of a message that nobody waits for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of the DELETE request that ends a session.
-const GOODBYE: Duration = Duration::from_secs(2);
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Error name: the server no longer knows the session.
 pub(crate) const SESSION_LOST: &str = "SessionLost";
 /// Error name: the server does not support this transport.
-pub(crate) const REFUSED: &str = "Refused";
+pub(crate) const TRANSPORT_REFUSED: &str = "Refused";
 /// Error name: the server rejects this request, for any reason.
-pub(crate) const DECLINED: &str = "Declined";
+pub(crate) const REQUEST_DECLINED: &str = "Declined";
 /// Error name: the server cannot be reached.
-pub(crate) const UNREACHED: &str = "Unreached";
+pub(crate) const UNREACHABLE: &str = "Unreached";
 /// Error name: the headers do not match the request, which has not run.
-pub(crate) const MISFIT: &str = "Misfit";
+pub(crate) const HEADERS_REFUSED: &str = "Misfit";
 /// Error name: the server accepted the request and returned something other than a response.
-pub(crate) const NO_ANSWER: &str = "NoAnswer";
+pub(crate) const NO_RESPONSE: &str = "NoAnswer";
 
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSender {
-    inner: Arc<Inner>,
+    inner: Arc<HttpInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct HttpInner {
     name: Arc<str>,
-    entry: Entry,
+    authorized_client: AuthorizedClient,
     url: Uri,
     /// Headers of every request: those of the definition, then session and revision once they are known.
     headers: RwLock<HeaderMap>,
@@ -68,29 +68,29 @@ struct Inner {
     tasks: TaskTracker,
     /// Messages in flight that nobody waits for. The session is ended after them.
     sends: TaskTracker,
-    settling: Settling,
+    handshake_steps: HandshakeSteps,
     answer_bytes: usize,
 }
 
 pub(crate) fn connect(
     connection: &Arc<Connection>,
-    entry: Entry,
+    authorized_client: AuthorizedClient,
     url: Uri,
     headers: HeaderMap,
-    settling: Settling,
+    handshake_steps: HandshakeSteps,
     answer_bytes: usize,
 ) {
     let sender = HttpSender {
-        inner: Arc::new(Inner {
+        inner: Arc::new(HttpInner {
             name: Arc::clone(&connection.name),
-            entry,
+            authorized_client,
             url,
             headers: RwLock::new(headers),
             connection: Arc::downgrade(connection),
             closed: connection.closed.clone(),
             tasks: connection.tasks.clone(),
             sends: TaskTracker::new(),
-            settling,
+            handshake_steps,
             answer_bytes,
         }),
     };
@@ -105,8 +105,8 @@ impl HttpSender {
         id: u64,
         message: Bytes,
         routing: Option<HeaderMap>,
-        origin: &Origin,
-    ) -> Result<Answer, Error> {
+        origin: &CallOrigin,
+    ) -> Result<UpstreamResponse, Error> {
         let inner = &self.inner;
         let stateless = routing.is_some();
         let answer = inner.post(message, routing, origin).await?;
@@ -134,14 +134,14 @@ impl HttpSender {
     /// Posts a notification and waits, for a limited time, until the server has received it.
     pub(crate) async fn deliver(&self, message: Bytes) {
         let received = self.post_detached(message);
-        self.inner.settling.receipt.wait(received, &self.inner.tasks).await;
+        self.inner.handshake_steps.receipt.wait(received, &self.inner.tasks).await;
     }
 
     fn post_detached(&self, message: Bytes) -> JoinHandle<()> {
         let inner = Arc::clone(&self.inner);
         let sent = self.inner.sends.track_future(async move {
             let sending = async {
-                match inner.post(message, None, &Origin::default()).await {
+                match inner.post(message, None, &CallOrigin::default()).await {
                     Ok(answer) => {
                         // Read to the end, so that the HTTP connection can be reused.
                         let _ = read(answer.into_body(), inner.answer_bytes).await;
@@ -149,16 +149,16 @@ impl HttpSender {
                     Err(error) => {
                         tracing::debug!(
                             module = &*inner.name,
-                            error = error.guarded(),
+                            error = error.log_text(),
                             "a message was not delivered"
                         );
                     }
                 }
             };
             let patience = async {
-                inner.closed.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
+                inner.closed.run_until_cancelled(tokio::time::sleep(SEND_TIMEOUT)).await;
                 // The last message of a connection is often a cancellation.
-                tokio::time::sleep(GOODBYE).await;
+                tokio::time::sleep(SESSION_END_TIMEOUT).await;
             };
             tokio::select! {
                 () = sending => {}
@@ -179,17 +179,17 @@ impl HttpSender {
             self.inner.headers.write().insert(REVISION, value);
         }
         let inner = Arc::clone(&self.inner);
-        self.inner.tasks.spawn(async move { inner.say_goodbye().await });
+        self.inner.tasks.spawn(async move { inner.end_session().await });
     }
 }
 
-impl Inner {
+impl HttpInner {
     async fn post(
         &self,
         message: Bytes,
         routing: Option<HeaderMap>,
-        origin: &Origin,
-    ) -> Result<Response<Body>, Error> {
+        origin: &CallOrigin,
+    ) -> Result<Response<ResponseBody>, Error> {
         let mut request = self.bare(Method::POST, Full::new(message));
         let headers = request.headers_mut();
         if let Some(routing) = routing {
@@ -198,8 +198,8 @@ impl Inner {
         }
         headers.insert(CONTENT_TYPE, JSON);
         headers.insert(ACCEPT, BOTH);
-        carry::into_headers(headers, origin);
-        self.entry.send(request).await
+        trace_context::into_headers(headers, origin);
+        self.authorized_client.send(request).await
     }
 
     fn bare(&self, method: Method, body: Full<Bytes>) -> Request<Full<Bytes>> {
@@ -210,7 +210,7 @@ impl Inner {
         request
     }
 
-    fn answer(&self, id: u64, body: &Bytes) -> Result<Answer, Error> {
+    fn answer(&self, id: u64, body: &Bytes) -> Result<UpstreamResponse, Error> {
         if let Some(answer) = self.take(Some(id), body) {
             return Ok(answer);
         }
@@ -218,12 +218,12 @@ impl Inner {
             Ok(Message::Response { .. }) => "it answered with the id of another request",
             _ => "its answer is not a JSON-RPC answer",
         };
-        Err(self.broken(what).named(NO_ANSWER))
+        Err(self.broken(what).named(NO_RESPONSE))
     }
 
     /// Returns the response to `id` from a message or batch, and handles all other messages.
-    fn take(&self, id: Option<u64>, data: &Bytes) -> Option<Answer> {
-        let is_own = |answered: &Id| id.is_some() && answered.as_number() == id;
+    fn take(&self, id: Option<u64>, data: &Bytes) -> Option<UpstreamResponse> {
+        let is_own = |answered: &MessageId| id.is_some() && answered.as_number() == id;
         let mut found = None;
         // Servers of 2025-03-26 may send batches.
         for message in split(data).unwrap_or_else(|| vec![data.clone()]) {
@@ -244,11 +244,11 @@ impl Inner {
         &self,
         id: u64,
         status: StatusCode,
-        answer: Response<Body>,
+        answer: Response<ResponseBody>,
         stateless: bool,
-    ) -> Result<Answer, Error> {
+    ) -> Result<UpstreamResponse, Error> {
         let had_session = !stateless && self.headers.read().contains_key(SESSION);
-        let wait = patience::wait(answer.headers());
+        let wait = retry_after::wait(answer.headers());
         let body = read(answer.into_body(), self.answer_bytes).await.unwrap_or_default();
         if status == StatusCode::NOT_FOUND && had_session {
             return Err(self.broken("it no longer knows our session").named(SESSION_LOST));
@@ -257,46 +257,48 @@ impl Inner {
             Ok(Message::Response { id: answered, body: Err(error) }) if may_answer(&answered, id) => {
                 Some(error)
             }
-            _ => nameless_error(&body).filter(|_| stateless),
+            _ => error_without_id(&body).filter(|_| stateless),
         };
         let no_access = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let credentials = || format!("check the credentials in `mcpServers.{}.headers`", self.name);
         if let Some(error) = relayed.map(Error::from_upstream) {
             return Err(match status {
                 _ if no_access => error.hint(credentials()),
-                StatusCode::TOO_MANY_REQUESTS => patience::judged(error, status, wait),
-                _ if status.is_client_error() => era::recognise(error, stateless),
-                _ => patience::judged(error, status, wait),
+                StatusCode::TOO_MANY_REQUESTS => retry_after::classify(error, status, wait),
+                _ if status.is_client_error() => revision::name_revision_error(error, stateless),
+                _ => retry_after::classify(error, status, wait),
             });
         }
-        let error = patience::judged(self.broken(&format!("it answered {status}")), status, wait);
+        let error = retry_after::classify(self.broken(&format!("it answered {status}")), status, wait);
         Err(match status {
             _ if no_access => error.hint(credentials()),
-            StatusCode::BAD_REQUEST if stateless && era::complains(&String::from_utf8_lossy(&body)) => {
-                error.named(ERA_LOST)
+            StatusCode::BAD_REQUEST
+                if stateless && revision::mentions_session(&String::from_utf8_lossy(&body)) =>
+            {
+                error.named(REVISION_CHANGED)
             }
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
-                error.named(REFUSED).hint(format!("check `mcpServers.{}.url`", self.name))
+                error.named(TRANSPORT_REFUSED).hint(format!("check `mcpServers.{}.url`", self.name))
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => error,
-            _ if status.is_client_error() => error.named(DECLINED),
+            _ if status.is_client_error() => error.named(REQUEST_DECLINED),
             _ => error,
         })
     }
 
     /// Ends the session at the server when the connection is closed.
-    async fn say_goodbye(self: Arc<Self>) {
+    async fn end_session(self: Arc<Self>) {
         self.closed.cancelled().await;
         self.sends.close();
-        let _ = tokio::time::timeout(GOODBYE, self.sends.wait()).await;
+        let _ = tokio::time::timeout(SESSION_END_TIMEOUT, self.sends.wait()).await;
         if self.headers.read().contains_key(SESSION) {
-            let goodbye = self.entry.send(self.bare(Method::DELETE, Full::default()));
-            let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+            let session_end = self.authorized_client.send(self.bare(Method::DELETE, Full::default()));
+            let _ = tokio::time::timeout(SESSION_END_TIMEOUT, session_end).await;
         }
     }
 
     fn broken(&self, what: &str) -> Error {
-        Error::new(Kind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
+        Error::new(ErrorKind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
     }
 
     fn failed(&self, error: &SendError) -> Error {
@@ -306,16 +308,16 @@ impl Inner {
 
 /// Returns the error for a response over `limits.answer_bytes`.
 pub(crate) fn too_large(name: &str, limit: usize) -> Error {
-    Error::new(Kind::PayloadTooLarge, format!("`{name}` answered with more than {limit} bytes"))
+    Error::new(ErrorKind::PayloadTooLarge, format!("`{name}` answered with more than {limit} bytes"))
         .hint("ask for less, or raise `limits.answer_bytes`")
 }
 
 /// Converts a transport error. The URL goes only to the log.
 pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
-    let unavailable = |what: &str| Error::new(Kind::UpstreamUnavailable, format!("`{name}` {what}"));
+    let unavailable = |what: &str| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` {what}"));
     match error {
         SendError::Connect(reason) => {
-            unavailable("cannot be reached").because(format!("{}: {reason}", origin(url))).named(UNREACHED)
+            unavailable("cannot be reached").because(format!("{}: {reason}", origin(url))).named(UNREACHABLE)
         }
         SendError::TooLarge(limit) => too_large(name, *limit),
         SendError::Certificates(_) => {
@@ -331,17 +333,17 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
 
 /// Returns `true` if a refusal may be about our request. A server that cannot tell sends some other id: the Python SDK
 /// sends `server-error`.
-fn may_answer(answered: &Id, id: u64) -> bool {
+fn may_answer(answered: &MessageId, id: u64) -> bool {
     answered.as_number().is_none_or(|answered| answered == id)
 }
 
 /// Returns an error about revisions that lacks the id of its request.
-fn nameless_error(body: &Bytes) -> Option<Raw> {
+fn error_without_id(body: &Bytes) -> Option<Raw> {
     let error = Raw::parse(body.clone()).ok()?.object()?.get("error")?.clone();
     supported_revisions(&error.object()?).map(|_| error)
 }
 
-fn is_stream(answer: &Response<Body>) -> bool {
+fn is_stream(answer: &Response<ResponseBody>) -> bool {
     let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
 }

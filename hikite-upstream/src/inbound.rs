@@ -7,16 +7,16 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use hikite_core::caller::SessionId;
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{Event, Question, QuestionKind};
+use hikite_core::source::{InputRequest, InputRequestKind, SourceEvent};
 use hikite_wire::encode;
-use hikite_wire::message::{Id, Message, split};
+use hikite_wire::message::{Message, MessageId, split};
 use hikite_wire::stateless::META_SUBSCRIPTION;
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Connection, Notice, Purpose};
+use crate::connection::{Connection, ConnectionNotice, ConnectionPurpose};
 use crate::outbound::Outbound;
-use crate::pending::Call;
-use crate::tasks::desk::Addressee;
+use crate::pending::ActiveCall;
+use crate::tasks::inbox::QuestionReceiver;
 
 /// JSON-RPC "method not found", the reply of a client without the capability.
 const NOT_SUPPORTED: i32 = -32601;
@@ -38,8 +38,8 @@ impl Connection {
             Ok(Message::Response { id, body }) => {
                 // Over HTTP a response arrives on the stream of its own request; any other is unexpected.
                 let expected = !self.outbound().is_some_and(Outbound::is_http);
-                let settled = id.as_number().is_some_and(|id| expected && self.pending.settle(id, body));
-                if !settled {
+                let resolved = id.as_number().is_some_and(|id| expected && self.pending.resolve(id, body));
+                if !resolved {
                     tracing::debug!(module = &*self.name, "an answer that nobody waits for");
                 }
             }
@@ -62,18 +62,21 @@ impl Connection {
             "notifications/tools/list_changed"
             | "notifications/resources/list_changed"
             | "notifications/prompts/list_changed" => match self.purpose {
-                Purpose::Lists => self.lists_changed.store(true, Ordering::Relaxed),
-                Purpose::Shared | Purpose::Owned(_) => self.announced(method),
+                ConnectionPurpose::Lists => self.lists_changed.store(true, Ordering::Relaxed),
+                ConnectionPurpose::Shared | ConnectionPurpose::Owned(_) => self.on_list_changed(method),
             },
             "notifications/resources/updated" => self.resource_updated(params),
             "notifications/subscriptions/acknowledged" => self.listening.acknowledged(&params, origin),
             "notifications/elicitation/complete" => {
                 if let Some(session) = self.addressee(origin) {
-                    (self.notices)(Notice::Event(Event::ElicitationComplete { session, params }));
+                    (self.notices)(ConnectionNotice::Event(SourceEvent::ElicitationComplete {
+                        session,
+                        params,
+                    }));
                 }
             }
             "notifications/cancelled" => {
-                let id = params.object().and_then(|params| Id::read(params.get("requestId")?.clone()));
+                let id = params.object().and_then(|params| MessageId::read(params.get("requestId")?.clone()));
                 if let Some(id) = id {
                     self.withdrawn(&id);
                 }
@@ -83,19 +86,20 @@ impl Connection {
     }
 
     /// Cancels a question of the server or, on a stateless connection, one of our listen requests.
-    fn withdrawn(&self, id: &Id) {
+    fn withdrawn(&self, id: &MessageId) {
         if let Some(question) = self.questions.lock().remove(id) {
             question.cancel();
         } else if !self.is_stateless() {
-            self.desks.withdraw(id);
+            self.inboxes.withdraw(id);
         } else if let Some(id) = id.as_number().filter(|id| self.pending.is_background(*id)) {
-            self.pending.settle(id, Ok(Raw::empty_object()));
+            self.pending.resolve(id, Ok(Raw::empty_object()));
         }
     }
 
     fn progress(&self, params: &Raw) {
         let Some(mut params) = params.object() else { return };
-        let token = params.remove("progressToken").and_then(Id::read).and_then(|token| token.as_number());
+        let token =
+            params.remove("progressToken").and_then(MessageId::read).and_then(|token| token.as_number());
         if let Some(call) = token.and_then(|token| self.pending.call(token)) {
             call.context.back.progress(params);
         }
@@ -105,7 +109,7 @@ impl Connection {
         if let Some(call) = self.call_of(origin) {
             call.context.back.log(params);
         } else if let Some(session) = self.addressee(origin) {
-            (self.notices)(Notice::Event(Event::Log { session, params }));
+            (self.notices)(ConnectionNotice::Event(SourceEvent::Log { session, params }));
         } else {
             tracing::debug!(module = &*self.name, "a log message that belongs to nobody in particular");
         }
@@ -117,34 +121,34 @@ impl Connection {
         let sessions = self.subscribers(&uri);
         if !sessions.is_empty() {
             let params = if self.is_stateless() { without_subscription(members) } else { params };
-            (self.notices)(Notice::Event(Event::ResourceUpdated { sessions, params }));
+            (self.notices)(ConnectionNotice::Event(SourceEvent::ResourceUpdated { sessions, params }));
         }
     }
 
-    fn question(self: &Arc<Self>, id: Id, method: &str, params: Raw, origin: Option<u64>) {
+    fn question(self: &Arc<Self>, id: MessageId, method: &str, params: Raw, origin: Option<u64>) {
         if self.is_stateless() {
-            return self.refuse_stateless(&id, method);
+            return self.refuse_stateless_request(&id, method);
         }
         if method == "ping" {
             return self.send(encode::result(&id, &Raw::empty_object()));
         }
-        let Some(kind) = QuestionKind::of_method(method) else {
+        let Some(kind) = InputRequestKind::of_method(method) else {
             return self.refuse(&id, &format!("`{method}` is not supported"));
         };
-        (self.notices)(Notice::AskedBack);
-        if matches!(self.purpose, Purpose::Lists) || self.only_lists() {
+        (self.notices)(ConnectionNotice::AskedBack);
+        if matches!(self.purpose, ConnectionPurpose::Lists) || self.is_listing_only() {
             return self.answer_while_listing(&id, kind);
         }
-        let addressee = self.desks.addressee(&params, origin);
+        let addressee = self.inboxes.addressee(&params, origin);
         let key = key_of(&params);
-        if let Some(Addressee::Desk(task)) = &addressee {
-            if !self.desks.park(task, id.clone(), Question { kind, params, key }) {
+        if let Some(QuestionReceiver::TaskInbox(task)) = &addressee {
+            if !self.inboxes.suspend(task, id.clone(), InputRequest { kind, params, key }) {
                 self.refuse(&id, "too many questions wait in this task");
             }
             return;
         }
         let call = match addressee {
-            Some(Addressee::Call(call)) => Some(call),
+            Some(QuestionReceiver::Call(call)) => Some(call),
             _ => self.call_of(origin),
         };
         let Some(call) = call else {
@@ -154,18 +158,18 @@ impl Connection {
             let reason = "the question may belong to another client of this process, so it is put to none";
             return self.refuse(&id, reason);
         }
-        if !kind.can_ask(&call.context.session) {
-            call.context.back.lacks(kind);
+        if !kind.is_supported_by(&call.context.session) {
+            call.context.back.capability_missing(kind);
             // The server was told that there may be roots, and this caller has none.
-            if kind == QuestionKind::Roots && self.lists_first.load(Ordering::Relaxed) {
+            if kind == InputRequestKind::Roots && self.opened_for_lists.load(Ordering::Relaxed) {
                 return self.answer_while_listing(&id, kind);
             }
             return self.refuse(&id, &format!("the client does not support `{method}`"));
         }
-        self.ask(id, Question { kind, params, key }, call);
+        self.ask(id, InputRequest { kind, params, key }, call);
     }
 
-    fn ask(self: &Arc<Self>, id: Id, question: Question, call: Call) {
+    fn ask(self: &Arc<Self>, id: MessageId, question: InputRequest, call: ActiveCall) {
         let withdrawn = CancellationToken::new();
         self.questions.lock().insert(id.clone(), withdrawn.clone());
         let asked = call.context.back.ask(question);
@@ -174,7 +178,7 @@ impl Connection {
             let answer = tokio::select! {
                 answer = asked => Some(answer),
                 () = withdrawn.cancelled() => None,
-                () = call.over.cancelled() => None,
+                () = call.finished.cancelled() => None,
                 () = connection.closed.cancelled() => None,
             };
             connection.questions.lock().remove(&id);
@@ -187,12 +191,12 @@ impl Connection {
     }
 
     /// Returns `true` if the connection was opened to read lists and no session has called through it.
-    fn only_lists(&self) -> bool {
-        self.lists_first.load(Ordering::Relaxed) && self.users.lock().is_empty()
+    fn is_listing_only(&self) -> bool {
+        self.opened_for_lists.load(Ordering::Relaxed) && self.calling_sessions.lock().is_empty()
     }
 
-    fn answer_while_listing(&self, id: &Id, kind: QuestionKind) {
-        if kind == QuestionKind::Roots {
+    fn answer_while_listing(&self, id: &MessageId, kind: InputRequestKind) {
+        if kind == InputRequestKind::Roots {
             let none = Object::default().with("roots", Raw::array([])).raw();
             self.send(encode::result(id, &none));
         } else {
@@ -201,34 +205,35 @@ impl Connection {
     }
 
     /// Refuses a request of a stateless server, which may send none. Over HTTP there is no way to reply.
-    fn refuse_stateless(&self, id: &Id, method: &str) {
+    fn refuse_stateless_request(&self, id: &MessageId, method: &str) {
         tracing::debug!(module = &*self.name, method, "a question of a server that may ask none");
         if !self.outbound().is_some_and(Outbound::is_http) {
             self.refuse(id, &format!("`{method}` is not supported"));
         }
     }
 
-    pub(crate) fn refuse(&self, id: &Id, reason: &str) {
+    pub(crate) fn refuse(&self, id: &MessageId, reason: &str) {
         self.send(encode::error(Some(id), &encode::error_object(NOT_SUPPORTED, reason)));
     }
 
     /// Returns the call that a message belongs to: the one on whose stream it came, else that of the only session with
     /// running calls, else the owner's latest.
-    fn call_of(&self, origin: Option<u64>) -> Option<Call> {
+    fn call_of(&self, origin: Option<u64>) -> Option<ActiveCall> {
         if let Some(origin) = origin {
             return self.pending.call(origin);
         }
         self.pending.sole_caller().or_else(|| {
-            let context = self.latest.lock().clone()?;
-            Some(Call { context, over: CancellationToken::new() })
+            let context = self.latest_call.lock().clone()?;
+            Some(ActiveCall { context, finished: CancellationToken::new() })
         })
     }
 
     /// Returns `true` if a question outside of any request's stream may be meant for another session that used this
     /// process. Where the configuration shares one on purpose, the only running call is taken for its origin.
     fn may_ask_for_another(&self, session: SessionId) -> bool {
-        let shares_until_asked = matches!(self.purpose, Purpose::Shared) && self.starter.get().is_some();
-        shares_until_asked && self.users.lock().iter().any(|user| *user != session)
+        let shares_until_asked =
+            matches!(self.purpose, ConnectionPurpose::Shared) && self.starter_capabilities.get().is_some();
+        shares_until_asked && self.calling_sessions.lock().iter().any(|user| *user != session)
     }
 
     /// The session that a message belongs to, also when none of its calls is running.
@@ -236,9 +241,9 @@ impl Connection {
         if let Some(call) = self.call_of(origin) {
             return Some(call.context.session.id);
         }
-        let users = self.users.lock();
-        let only = (users.len() == 1).then(|| users.iter().next().copied()).flatten();
-        only.filter(|user| !self.pending.works_for_others(*user))
+        let calling_sessions = self.calling_sessions.lock();
+        let only = (calling_sessions.len() == 1).then(|| calling_sessions.iter().next().copied()).flatten();
+        only.filter(|user| !self.pending.has_abandoned_calls_of_others(*user))
     }
 }
 

@@ -4,22 +4,22 @@
 use std::collections::HashMap;
 
 use hikite_core::caller::SessionId;
-use hikite_core::level::Level;
+use hikite_core::log_level::LogLevel;
 use parking_lot::Mutex;
 
 #[derive(Debug, Default)]
-pub(crate) struct Levels(Mutex<HashMap<SessionId, Level>>);
+pub(crate) struct SessionLogLevels(Mutex<HashMap<SessionId, LogLevel>>);
 
-impl Levels {
-    pub(crate) fn set(&self, session: SessionId, level: Level) {
+impl SessionLogLevels {
+    pub(crate) fn set(&self, session: SessionId, level: LogLevel) {
         self.0.lock().insert(session, level);
     }
 
-    pub(crate) fn of(&self, session: SessionId) -> Option<Level> {
+    pub(crate) fn of(&self, session: SessionId) -> Option<LogLevel> {
         self.0.lock().get(&session).copied()
     }
 
-    pub(crate) fn most_talkative(&self) -> Option<Level> {
+    pub(crate) fn most_verbose(&self) -> Option<LogLevel> {
         self.0.lock().values().min().copied()
     }
 

@@ -6,64 +6,64 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{BoxFuture, Origin};
-use hikite_wire::message::Id;
+use hikite_core::source::{BoxFuture, CallOrigin};
+use hikite_wire::message::MessageId;
 use hikite_wire::stateless::META_SUBSCRIPTION;
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::connection::{Connection, Purpose};
-use crate::era;
+use crate::connection::{Connection, ConnectionPurpose};
+use crate::revision;
 
 /// Timeout for the acknowledgement of a listen request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A request that was open this long resets the backoff.
 const LONG_ENOUGH: Duration = Duration::from_secs(30);
 
 /// A listen request in flight.
-type Exchange<'a> = BoxFuture<'a, Result<Raw, Error>>;
+type ListenExchange<'a> = BoxFuture<'a, Result<Raw, Error>>;
 
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct ListenState {
     /// Incremented with every change of the subscriptions.
-    wished: watch::Sender<u64>,
-    agreed: watch::Sender<Agreed>,
+    latest_change: watch::Sender<u64>,
+    acknowledged_listen: watch::Sender<AcknowledgedListen>,
     /// Listen requests that are not acknowledged yet, by id.
-    unheard: Mutex<HashMap<u64, oneshot::Sender<Object>>>,
+    unacknowledged: Mutex<HashMap<u64, oneshot::Sender<Object>>>,
 }
 
 /// State that the server has acknowledged.
 #[derive(Clone, Debug, Default)]
-struct Agreed {
-    wish: u64,
+struct AcknowledgedListen {
+    change: u64,
     uris: HashSet<String>,
     /// Reason why the latest listen request failed.
     refusal: Option<Error>,
 }
 
-impl Default for Listening {
+impl Default for ListenState {
     fn default() -> Self {
         Self {
-            wished: watch::Sender::new(0),
-            agreed: watch::Sender::new(Agreed::default()),
-            unheard: Mutex::default(),
+            latest_change: watch::Sender::new(0),
+            acknowledged_listen: watch::Sender::new(AcknowledgedListen::default()),
+            unacknowledged: Mutex::default(),
         }
     }
 }
 
-impl Listening {
+impl ListenState {
     /// Records a change of the subscriptions and returns its sequence number.
-    pub(crate) fn wish(&self) -> u64 {
-        let mut wish = 0;
-        self.wished.send_modify(|wished| {
-            *wished += 1;
-            wish = *wished;
+    pub(crate) fn change(&self) -> u64 {
+        let mut change = 0;
+        self.latest_change.send_modify(|latest_change| {
+            *latest_change += 1;
+            change = *latest_change;
         });
-        wish
+        change
     }
 
     /// Handles the acknowledgement of a listen request. `origin` is the request on whose stream it came.
@@ -71,9 +71,9 @@ impl Listening {
         let Some(params) = params.object() else { return };
         let named = || {
             let id = params.get("_meta")?.object()?.get(META_SUBSCRIPTION)?.clone();
-            Id::read(id)?.as_number()
+            MessageId::read(id)?.as_number()
         };
-        let waiting = origin.or_else(named).and_then(|id| self.unheard.lock().remove(&id));
+        let waiting = origin.or_else(named).and_then(|id| self.unacknowledged.lock().remove(&id));
         if let Some(waiting) = waiting {
             let _ = waiting.send(params.get("notifications").and_then(Raw::object).unwrap_or_default());
         }
@@ -84,7 +84,9 @@ impl Connection {
     /// Starts listening for the lifetime of the connection, if the server has any notifications to send.
     pub(crate) fn start_listening(self: &Arc<Self>) {
         // A connection for reading lists is closed right after; changes arrive on the shared connection.
-        if matches!(self.purpose, Purpose::Lists) || !(self.lists_may_change() || self.can_subscribe()) {
+        if matches!(self.purpose, ConnectionPurpose::Lists)
+            || !(self.lists_may_change() || self.can_subscribe())
+        {
             return;
         }
         let connection = Arc::clone(self);
@@ -98,19 +100,24 @@ impl Connection {
     pub(crate) async fn listen_to(&self, uri: &str) -> Result<Raw, Error> {
         let unsupported = || {
             let reason = format!("`{}` tells nobody when `{uri}` changes", self.name);
-            Error::new(Kind::MethodNotFound, reason)
+            Error::new(ErrorKind::MethodNotFound, reason)
         };
         if !self.can_subscribe() {
             return Err(unsupported());
         }
-        let mut agreed = self.listening.agreed.subscribe();
-        let wish = self.listening.wish();
-        let answered = self.closed.run_until_cancelled(agreed.wait_for(|agreed| agreed.wish >= wish)).await;
-        let Some(Ok(agreed)) = answered else { return Err(self.ending()) };
-        if agreed.uris.contains(uri) {
+        let mut acknowledged_listen = self.listening.acknowledged_listen.subscribe();
+        let change = self.listening.change();
+        let answered = self
+            .closed
+            .run_until_cancelled(
+                acknowledged_listen.wait_for(|acknowledged_listen| acknowledged_listen.change >= change),
+            )
+            .await;
+        let Some(Ok(acknowledged_listen)) = answered else { return Err(self.close_reason()) };
+        if acknowledged_listen.uris.contains(uri) {
             return Ok(Raw::empty_object());
         }
-        Err(agreed.refusal.clone().unwrap_or_else(unsupported))
+        Err(acknowledged_listen.refusal.clone().unwrap_or_else(unsupported))
     }
 
     fn lists_may_change(&self) -> bool {
@@ -122,8 +129,8 @@ impl Connection {
     }
 
     fn promises(&self, capability: &str, member: &str) -> bool {
-        let Some(welcome) = self.welcome() else { return false };
-        let declared = welcome.capabilities.get(capability).and_then(Raw::object);
+        let Some(initialize_result) = self.initialize_result() else { return false };
+        let declared = initialize_result.capabilities.get(capability).and_then(Raw::object);
         declared.and_then(|declared| declared.get(member)?.decode().ok()).unwrap_or(false)
     }
 
@@ -143,18 +150,21 @@ impl Connection {
     }
 
     /// Sends a listen request. Returns its exchange and the receiver of its acknowledgement.
-    fn begin_listening(&self, wanted: Object) -> Result<(Exchange<'_>, oneshot::Receiver<Object>), Error> {
+    fn begin_listening(
+        &self,
+        wanted: Object,
+    ) -> Result<(ListenExchange<'_>, oneshot::Receiver<Object>), Error> {
         const METHOD: &str = "subscriptions/listen";
-        let ticket = self.background_ticket()?;
+        let pending_request = self.background_request()?;
         let (sender, acknowledged) = oneshot::channel();
-        self.listening.unheard.lock().insert(ticket.id, sender);
-        let unheard = UnheardOnDrop { listening: &self.listening, id: ticket.id };
+        self.listening.unacknowledged.lock().insert(pending_request.id, sender);
+        let unacknowledged = ForgetListenOnDrop { listening: &self.listening, id: pending_request.id };
         let params = Object::default().with("notifications", wanted);
         let (params, routing) =
-            self.dress(METHOD, params, self.claiming(None), None, (None, &Origin::default()));
+            self.prepare(METHOD, params, self.request_meta(None), None, (None, &CallOrigin::default()));
         let exchange = async move {
-            let _unheard = unheard;
-            self.exchange(ticket, METHOD, Some(params), routing).await
+            let _unheard = unacknowledged;
+            self.exchange(pending_request, METHOD, Some(params), routing).await
         };
         Ok((Box::pin(exchange), acknowledged))
     }
@@ -165,52 +175,56 @@ const LISTS: [(&str, &str); 3] =
     [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")];
 
 /// Removes an unacknowledged request when its exchange ends.
-struct UnheardOnDrop<'a> {
-    listening: &'a Listening,
+struct ForgetListenOnDrop<'a> {
+    listening: &'a ListenState,
     id: u64,
 }
 
-impl Drop for UnheardOnDrop<'_> {
+impl Drop for ForgetListenOnDrop<'_> {
     fn drop(&mut self) {
-        self.listening.unheard.lock().remove(&self.id);
+        self.listening.unacknowledged.lock().remove(&self.id);
     }
 }
 
 async fn keep_listening(connection: &Arc<Connection>) {
-    let mut wishes = connection.listening.wished.subscribe();
-    let mut open: Option<Exchange<'_>> = None;
+    let mut change_events = connection.listening.latest_change.subscribe();
+    let mut open: Option<ListenExchange<'_>> = None;
     let mut backoff = Backoff::default();
     let mut missed = false;
     loop {
-        let wish = *wishes.borrow_and_update();
+        let change = *change_events.borrow_and_update();
         // A server that refused is asked again only after the subscriptions changed.
         let mut refused = false;
         match renew(connection, &mut open).await {
             Ok(uris) => {
-                connection.listening.agreed.send_replace(Agreed { wish, uris, refusal: None });
+                connection.listening.acknowledged_listen.send_replace(AcknowledgedListen {
+                    change,
+                    uris,
+                    refusal: None,
+                });
                 if std::mem::take(&mut missed) {
-                    connection.doubt_lists();
+                    connection.reread_lists();
                 }
             }
             Err(error) => {
                 tracing::debug!(
                     module = &*connection.name,
-                    error = error.guarded(),
+                    error = error.log_text(),
                     "no news of this server"
                 );
-                refused = error.relayed.is_some() || era::casts_doubt(&error);
+                refused = error.relayed.is_some() || revision::is_revision_change(&error);
                 missed |= open.is_none();
                 backoff.failed(Instant::now(), String::new());
-                connection.listening.agreed.send_modify(|agreed| {
-                    agreed.wish = wish;
-                    agreed.refusal = Some(error);
+                connection.listening.acknowledged_listen.send_modify(|acknowledged_listen| {
+                    acknowledged_listen.change = change;
+                    acknowledged_listen.refusal = Some(error);
                 });
             }
         }
         let since = Instant::now();
         if open.is_some() {
             tokio::select! {
-                _ = wishes.changed() => continue,
+                _ = change_events.changed() => continue,
                 () = ended(&mut open) => {}
             }
             (open, missed) = (None, true);
@@ -222,7 +236,7 @@ async fn keep_listening(connection: &Arc<Connection>) {
         let pause = backoff.pause(Instant::now()).map_or(Duration::ZERO, |(pause, _)| pause);
         let again = !refused && connection.wanted().is_some();
         tokio::select! {
-            _ = wishes.changed() => {}
+            _ = change_events.changed() => {}
             () = tokio::time::sleep(pause), if again => {}
         }
     }
@@ -232,33 +246,33 @@ async fn keep_listening(connection: &Arc<Connection>) {
 /// agreed to.
 async fn renew<'a>(
     connection: &'a Connection,
-    open: &mut Option<Exchange<'a>>,
+    open: &mut Option<ListenExchange<'a>>,
 ) -> Result<HashSet<String>, Error> {
     let Some(wanted) = connection.wanted() else {
         *open = None;
         return Ok(HashSet::new());
     };
     let (mut exchange, mut acknowledged) = connection.begin_listening(wanted)?;
-    let deadline = Instant::now() + PATIENCE;
-    let silent = || {
+    let deadline = Instant::now() + ACKNOWLEDGE_TIMEOUT;
+    let unacknowledged_error = || {
         let reason = format!("`{}` does not acknowledge a listen request", connection.name);
-        Error::new(Kind::UpstreamUnavailable, reason)
+        Error::new(ErrorKind::UpstreamUnavailable, reason)
     };
-    let heard = loop {
+    let acknowledgement = loop {
         tokio::select! {
-            heard = &mut acknowledged => break heard.map_err(|_| silent())?,
-            answer = &mut exchange => return Err(answer.err().unwrap_or_else(silent)),
+            acknowledgement = &mut acknowledged => break acknowledgement.map_err(|_| unacknowledged_error())?,
+            answer = &mut exchange => return Err(answer.err().unwrap_or_else(unacknowledged_error)),
             () = ended(open), if open.is_some() => *open = None,
-            () = tokio::time::sleep_until(deadline) => return Err(silent()),
+            () = tokio::time::sleep_until(deadline) => return Err(unacknowledged_error()),
         }
     };
     *open = Some(exchange);
-    let uris = heard.get("resourceSubscriptions").and_then(|uris| uris.decode().ok());
+    let uris = acknowledgement.get("resourceSubscriptions").and_then(|uris| uris.decode().ok());
     Ok(uris.unwrap_or_default())
 }
 
 /// Waits until the open request ends for any reason.
-async fn ended(open: &mut Option<Exchange<'_>>) {
+async fn ended(open: &mut Option<ListenExchange<'_>>) {
     if let Some(open) = open {
         let _ = open.await;
     }

@@ -17,43 +17,43 @@ mod tokens;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hikite_core::error::{Error, Kind};
-use hikite_core::keep::{Keep, Signer};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::owner_secrets::{OwnerSecrets, Signer};
 use hikite_core::secret::Secret;
-use hikite_egress::{Allow, Client};
+use hikite_egress::{AllowList, EgressClient};
 use http::header::{AUTHORIZATION, HeaderValue};
 use http::{HeaderMap, Request, StatusCode, Uri};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use self::challenge::Challenge;
-use self::fetch::Fetcher;
-use self::pending::Pending;
-use self::renew::AtHand;
-use self::tokens::Tokens;
+use self::challenge::BearerChallenge;
+use self::fetch::MetadataFetcher;
+use self::pending::PendingLogins;
+use self::renew::CachedTokens;
+use self::tokens::TokenSet;
 
 /// OAuth settings of a remote server.
 #[derive(Clone, Debug)]
-pub struct Access {
-    pub grant: Grant,
+pub struct OAuthSettings {
+    pub grant: GrantType,
     /// Client that an administrator registered.
-    pub client: Option<Fixed>,
+    pub client: Option<ConfiguredClient>,
     /// Requested scopes. If empty, those that the server names.
     pub scopes: Vec<String>,
     /// The only authorization server to use, if configured.
     pub issuer: Option<String>,
     /// Our published client metadata document.
-    pub document: Option<Document>,
+    pub document: Option<ClientMetadataDocument>,
     /// Login instructions for a person.
-    pub advice: String,
+    pub login_hint: String,
     /// Private addresses that may be reached, in addition to the public internet.
-    pub egress: Allow,
-    pub keep: Arc<dyn Keep>,
+    pub egress: AllowList,
+    pub keep: Arc<dyn OwnerSecrets>,
 }
 
 /// A client registered in advance.
 #[derive(Clone, Debug)]
-pub struct Fixed {
+pub struct ConfiguredClient {
     pub id: String,
     pub secret: Option<Secret>,
     /// Signs client assertions, in place of a secret.
@@ -62,14 +62,14 @@ pub struct Fixed {
 
 /// Our client metadata document. Its URL is our client id.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub struct ClientMetadataDocument {
     pub url: String,
     /// The only redirect URI in the document.
     pub redirect: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Grant {
+pub enum GrantType {
     /// A person logs in with a browser.
     #[default]
     AuthorizationCode,
@@ -81,55 +81,55 @@ pub enum Grant {
 #[derive(Debug)]
 pub(crate) struct Authorization {
     name: Arc<str>,
-    access: Access,
-    fetcher: Fetcher,
-    state: Mutex<State>,
+    access: OAuthSettings,
+    fetcher: MetadataFetcher,
+    state: Mutex<AuthorizationState>,
     /// Held while a token is renewed.
-    turn: tokio::sync::Mutex<()>,
+    renewal_lock: tokio::sync::Mutex<()>,
     /// Set once stored tokens have been looked up.
-    looked: AtomicBool,
+    is_loaded: AtomicBool,
     /// Set if a person must log in first.
     needed: AtomicBool,
     /// Notified when `needed` changes.
     pub(crate) changed: Notify,
     /// Notified after a login.
-    pub(crate) news: Notify,
+    pub(crate) logged_in: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    tokens: Option<Arc<Tokens>>,
+struct AuthorizationState {
+    tokens: Option<Arc<TokenSet>>,
     /// Challenge of the latest refusal.
-    challenge: Challenge,
+    challenge: BearerChallenge,
     /// Scopes that a call needed in addition to those of the token.
     more: Vec<String>,
     /// Refusals for missing scopes of tokens that had them all, and the last such token.
-    useless: (u32, Option<Arc<Tokens>>),
-    pending: Pending,
+    refused_repeatedly: (u32, Option<Arc<TokenSet>>),
+    pending: PendingLogins,
 }
 
 /// Tokens that a request was sent with.
-pub(crate) type Shown = Option<Arc<Tokens>>;
+pub(crate) type SentTokens = Option<Arc<TokenSet>>;
 
 impl Authorization {
-    pub(crate) fn new(name: Arc<str>, home: Uri, access: Access) -> Self {
-        let client = Client::guarded(address::allowed(&home, &access.egress));
-        let fetcher = Fetcher { name: Arc::clone(&name), home, client };
+    pub(crate) fn new(name: Arc<str>, home: Uri, access: OAuthSettings) -> Self {
+        let client = EgressClient::guarded(address::allowed(&home, &access.egress));
+        let fetcher = MetadataFetcher { name: Arc::clone(&name), home, client };
         Self {
             name,
             access,
             fetcher,
             state: Mutex::default(),
-            turn: tokio::sync::Mutex::default(),
-            looked: AtomicBool::new(false),
+            renewal_lock: tokio::sync::Mutex::default(),
+            is_loaded: AtomicBool::new(false),
             needed: AtomicBool::new(false),
             changed: Notify::new(),
-            news: Notify::new(),
+            logged_in: Notify::new(),
         }
     }
 
     /// Sets the private addresses that documents may be fetched from, in addition to the public internet.
-    pub(crate) fn allow(&self, egress: &Allow) {
+    pub(crate) fn allow(&self, egress: &AllowList) {
         self.fetcher.client.allow(address::allowed(&self.fetcher.home, egress));
     }
 
@@ -145,14 +145,14 @@ impl Authorization {
     }
 
     /// Adds the access token to a request to the server, if there is one.
-    pub(crate) async fn show<B>(&self, request: &mut Request<B>) -> Result<Shown, Error> {
+    pub(crate) async fn attach_token<B>(&self, request: &mut Request<B>) -> Result<SentTokens, Error> {
         if !address::same_origin(request.uri(), &self.fetcher.home) {
             return Ok(None);
         }
-        let tokens = match self.at_hand() {
-            AtHand::Sure(tokens) => tokens,
+        let tokens = match self.cached_tokens() {
+            CachedTokens::Ready(tokens) => tokens,
             // Boxed to keep it out of the future of a call that has a valid token.
-            AtHand::Unsure => Box::pin(self.current()).await?,
+            CachedTokens::NeedsLoad => Box::pin(self.current()).await?,
         };
         let Some(tokens) = tokens else { return Ok(None) };
         let value = HeaderValue::try_from(format!("Bearer {}", tokens.access.expose()));
@@ -165,7 +165,7 @@ impl Authorization {
     /// Returns `true` if a response demands a login or more scopes.
     pub(crate) fn is_refusal(status: StatusCode, headers: &HeaderMap) -> bool {
         status == StatusCode::UNAUTHORIZED
-            || (status == StatusCode::FORBIDDEN && Challenge::read(headers).wants_more_scopes())
+            || (status == StatusCode::FORBIDDEN && BearerChallenge::read(headers).wants_more_scopes())
     }
 
     /// Handles a refusal. Returns `Ok` if the request can be retried with a newer token.
@@ -173,68 +173,68 @@ impl Authorization {
         &self,
         status: StatusCode,
         headers: &HeaderMap,
-        shown: Shown,
+        sent_tokens: SentTokens,
     ) -> Result<(), Error> {
-        let challenge = Challenge::read(headers);
-        let _turn = self.turn.lock().await;
+        let challenge = BearerChallenge::read(headers);
+        let _turn = self.renewal_lock.lock().await;
         // Another request may have renewed the token.
         let current = self.state.lock().tokens.clone();
-        if current.is_some() && current != shown {
+        if current.is_some() && current != sent_tokens {
             return Ok(());
         }
         let wants_more = status == StatusCode::FORBIDDEN;
         self.state.lock().challenge = challenge.clone();
-        if !wants_more && self.take_kept(shown.as_deref()).await? {
+        if !wants_more && self.load_stored(sent_tokens.as_deref()).await? {
             return Ok(());
         }
-        if self.access.grant == Grant::ClientCredentials {
-            return self.let_ourselves_in(&challenge, shown.as_deref()).await;
+        if self.access.grant == GrantType::ClientCredentials {
+            return self.request_client_credentials(&challenge, sent_tokens.as_deref()).await;
         }
-        match shown {
-            Some(shown) if wants_more => Err(self.step_up(&challenge, &shown)),
-            Some(shown) => self.renew_refused(&shown, &challenge).await,
-            None => Err(self.must_log_in()),
+        match sent_tokens {
+            Some(sent_tokens) if wants_more => Err(self.step_up(&challenge, &sent_tokens)),
+            Some(sent_tokens) => self.renew_refused(&sent_tokens, &challenge).await,
+            None => Err(self.login_required()),
         }
     }
 
     /// Records the scopes that a call lacked, so that the next login requests them too, and returns the error.
-    fn step_up(&self, challenge: &Challenge, shown: &Arc<Tokens>) -> Error {
+    fn step_up(&self, challenge: &BearerChallenge, sent_tokens: &Arc<TokenSet>) -> Error {
         let mut state = self.state.lock();
-        if challenge.scopes.iter().all(|scope| shown.scopes.contains(scope)) {
-            let (count, last) = &mut state.useless;
-            if last.as_ref() != Some(shown) {
-                (*count, *last) = (*count + 1, Some(Arc::clone(shown)));
+        if challenge.scopes.iter().all(|scope| sent_tokens.scopes.contains(scope)) {
+            let (count, last) = &mut state.refused_repeatedly;
+            if last.as_ref() != Some(sent_tokens) {
+                (*count, *last) = (*count + 1, Some(Arc::clone(sent_tokens)));
             }
             if *count > 1 {
                 let message =
                     format!("`{}` refuses for want of rights that the login does not give", self.name);
-                return Error::new(Kind::Authorization, message);
+                return Error::new(ErrorKind::Authorization, message);
             }
         } else {
-            state.useless = (0, None);
+            state.refused_repeatedly = (0, None);
         }
-        state.more = union(&shown.scopes, &challenge.scopes);
+        state.more = union(&sent_tokens.scopes, &challenge.scopes);
         drop(state);
         let scopes = challenge.scopes.join(" ");
         let message = format!("`{}` needs a login with more rights ({scopes})", self.name);
-        Error::new(Kind::AccountRequired, message).hint(self.access.advice.as_str())
+        Error::new(ErrorKind::AccountRequired, message).hint(self.access.login_hint.as_str())
     }
 
     /// Marks the server as needing a login and returns the error.
-    fn must_log_in(&self) -> Error {
+    fn login_required(&self) -> Error {
         if !self.needed.swap(true, Ordering::Relaxed) {
             self.changed.notify_one();
         }
-        Error::new(Kind::AccountRequired, format!("`{}` needs a login", self.name))
-            .hint(self.access.advice.as_str())
+        Error::new(ErrorKind::AccountRequired, format!("`{}` needs a login", self.name))
+            .hint(self.access.login_hint.as_str())
     }
 
     /// Returns the error for a server that refuses every new token.
-    pub(crate) fn useless(&self) -> Error {
+    pub(crate) fn refused_repeatedly(&self) -> Error {
         self.fetcher.failed("it refuses what its authorization server gave us")
     }
 
-    fn set(&self, tokens: Option<Arc<Tokens>>) {
+    fn set(&self, tokens: Option<Arc<TokenSet>>) {
         let has = tokens.is_some();
         self.state.lock().tokens = tokens;
         if has {
@@ -253,6 +253,6 @@ fn union(one: &[String], other: &[String]) -> Vec<String> {
 /// Returns 32 random bytes.
 fn random() -> Result<[u8; 32], Error> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|_| Error::new(Kind::Internal, "there is no randomness"))?;
+    getrandom::fill(&mut bytes).map_err(|_| Error::new(ErrorKind::Internal, "there is no randomness"))?;
     Ok(bytes)
 }

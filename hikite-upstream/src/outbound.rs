@@ -2,12 +2,12 @@
 
 use bytes::Bytes;
 use hikite_core::error::Error;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use http::HeaderMap;
 use tokio::sync::mpsc;
 
 use crate::http::HttpSender;
-use crate::pending::Answer;
+use crate::pending::UpstreamResponse;
 use crate::sse::SseSender;
 
 #[derive(Debug)]
@@ -25,8 +25,8 @@ impl Outbound {
         id: u64,
         message: Bytes,
         routing: Option<HeaderMap>,
-        origin: &Origin,
-    ) -> Result<Option<Answer>, Error> {
+        origin: &CallOrigin,
+    ) -> Result<Option<UpstreamResponse>, Error> {
         match self {
             Self::Stdio(queue) => {
                 // A closed queue means a closed connection, which the caller notices by itself.

@@ -22,7 +22,7 @@ const CLOSE_GRACE: Duration = Duration::from_millis(300);
 const GUARD_GRACE: Duration = Duration::from_secs(7);
 
 /// Variables that programs need to run. All others come from the definition's `env`.
-const PASSED_ON: &[&str] = &[
+const INHERITED_VARIABLES: &[&str] = &[
     "HOME",
     "LANG",
     "LOGNAME",
@@ -45,7 +45,7 @@ const PASSED_ON: &[&str] = &[
     "HIKITE_DUMPABLE",
 ];
 /// Prefixes of such variables: locale, directories, certificates, and package managers that start servers.
-const PASSED_ON_PREFIXES: &[&str] = &[
+const INHERITED_PREFIXES: &[&str] = &[
     "LC_",
     "XDG_",
     "SSL_CERT_",
@@ -61,7 +61,7 @@ const PASSED_ON_PREFIXES: &[&str] = &[
 ];
 
 #[derive(Debug)]
-pub(crate) struct Pipes {
+pub(crate) struct ProcessPipes {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
     pub(crate) stderr: ChildStderr,
@@ -69,47 +69,47 @@ pub(crate) struct Pipes {
 
 /// A running process. Cancelling `stop` ends it; `ended` is cancelled once it is reaped.
 #[derive(Clone, Debug)]
-pub(crate) struct Process {
+pub(crate) struct ServerProcess {
     pub(crate) stop: CancellationToken,
     pub(crate) ended: CancellationToken,
     status: Arc<parking_lot::Mutex<Option<ExitStatus>>>,
 }
 
-pub(crate) struct Launch<'a> {
+pub(crate) struct ProcessLaunch<'a> {
     pub(crate) command: &'a str,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a [(String, Secret)],
     pub(crate) cwd: Option<&'a std::path::Path>,
     pub(crate) inherit_env: bool,
     /// Process slot, held while it runs.
-    pub(crate) place: OwnedSemaphorePermit,
+    pub(crate) process_slot: OwnedSemaphorePermit,
 }
 
-impl Process {
+impl ServerProcess {
     pub(crate) async fn start(
-        launch: Launch<'_>,
+        launch: ProcessLaunch<'_>,
         spawner: &Spawner,
         tasks: &TaskTracker,
-    ) -> io::Result<(Self, Pipes)> {
+    ) -> io::Result<(Self, ProcessPipes)> {
         let mut child = spawner.spawn(command(&launch, spawner)).await?;
         let missing = || io::Error::other("a pipe is missing");
-        let pipes = Pipes {
+        let pipes = ProcessPipes {
             stdin: child.stdin.take().ok_or_else(missing)?,
             stdout: child.stdout.take().ok_or_else(missing)?,
             stderr: child.stderr.take().ok_or_else(missing)?,
         };
         let process =
             Self { stop: CancellationToken::new(), ended: CancellationToken::new(), status: Arc::default() };
-        let (watched, place) = (process.clone(), launch.place);
+        let (watched, process_slot) = (process.clone(), launch.process_slot);
         tasks.spawn(async move {
             watched.watch(child).await;
-            drop(place);
+            drop(process_slot);
         });
         Ok((process, pipes))
     }
 
     /// Describes how the process ended.
-    pub(crate) fn ending(&self) -> String {
+    pub(crate) fn exit_description(&self) -> String {
         match *self.status.lock() {
             Some(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => format!("its process ended with code {code}"),
@@ -159,16 +159,16 @@ async fn end(child: &mut Child, guard: Option<Pid>) -> io::Result<ExitStatus> {
 /// Returns our process id and the limit of open files for the server.
 fn parent() -> String {
     let id = std::process::id();
-    files::before().map_or_else(|| id.to_string(), |files| format!("{id}:{files}"))
+    files::original_soft_limit().map_or_else(|| id.to_string(), |files| format!("{id}:{files}"))
 }
 
-fn command(launch: &Launch<'_>, spawner: &Spawner) -> Command {
+fn command(launch: &ProcessLaunch<'_>, spawner: &Spawner) -> Command {
     let mut command = Command::new(spawner.guard());
     command.arg("__guard").arg(parent()).arg("--").arg(launch.command).args(launch.args);
     if !launch.inherit_env {
         command
             .env_clear()
-            .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(passed_on)));
+            .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)));
     }
     command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
     if let Some(cwd) = launch.cwd {
@@ -179,6 +179,6 @@ fn command(launch: &Launch<'_>, spawner: &Spawner) -> Command {
     command
 }
 
-fn passed_on(name: &str) -> bool {
-    PASSED_ON.contains(&name) || PASSED_ON_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+fn is_inherited(name: &str) -> bool {
+    INHERITED_VARIABLES.contains(&name) || INHERITED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

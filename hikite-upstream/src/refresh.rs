@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::listing::Listing;
-use hikite_core::source::State;
+use hikite_core::source::SourceState;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::connection::{Connection, Purpose};
-use crate::definition::Share;
-use crate::lister::{ListBudget, now, read_lists};
-use crate::offer::pace::Pace;
-use crate::open::failing;
-use crate::retire::Why;
-use crate::slot::Attempt;
-use crate::upstream::Inner;
+use crate::connect::failing_state;
+use crate::connection::{Connection, ConnectionPurpose};
+use crate::definition::ConnectionSharing;
+use crate::list_change::reread_pace::RereadPace;
+use crate::list_reader::{ListBudget, now, read_lists};
+use crate::retire::RetireReason;
+use crate::slot::AttemptKind;
+use crate::upstream::UpstreamInner;
 
 /// Error name: the lists of a running server could not be read.
 const UNREADABLE: &str = "SchemaFetchError";
@@ -26,22 +26,22 @@ const UNREADABLE: &str = "SchemaFetchError";
 const SHORTEST_LIFE: Duration = Duration::from_secs(5);
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 
-impl Inner {
-    pub(crate) async fn keep_lists(self: Arc<Self>) {
+impl UpstreamInner {
+    pub(crate) async fn refresh_lists_loop(self: Arc<Self>) {
         let closed = self.closed.clone();
-        closed.run_until_cancelled(self.keep_lists_until_closed()).await;
+        closed.run_until_cancelled(self.refresh_lists_until_closed()).await;
         // Releases everybody who waits for lists that will not come.
-        self.tried.send_replace(true);
+        self.first_attempt_done.send_replace(true);
     }
 
-    async fn keep_lists_until_closed(self: &Arc<Self>) {
+    async fn refresh_lists_until_closed(self: &Arc<Self>) {
         let mut backoff = Backoff::default();
         let mut stale = self.listing.load().as_ref().is_none_or(|listing| self.is_old(listing));
-        let mut pace = Pace::default();
+        let mut pace = RereadPace::default();
         loop {
             if stale {
                 let changed = self.refresh(&mut backoff).await;
-                self.tried.send_replace(true);
+                self.first_attempt_done.send_replace(true);
                 pace.read(Instant::now(), changed, self.environment.limits.list_ttl);
             }
             let retry = backoff.pause(Instant::now()).map(|(pause, _)| pause);
@@ -54,7 +54,7 @@ impl Inner {
                     true
                 }
                 () = tokio::time::sleep(retry.unwrap_or_default()), if retry.is_some() => true,
-                () = self.let_in() => true,
+                () = self.wait_for_login() => true,
                 () = self.restarted.notified() => {
                     backoff.succeeded();
                     true
@@ -72,17 +72,17 @@ impl Inner {
         match self.fetch().await {
             Ok(listing) => {
                 backoff.succeeded();
-                *self.state.lock() = State::Idle;
+                *self.state.lock() = SourceState::Idle;
                 let (tools, ms) = (listing.tools.len(), started.elapsed().as_millis());
                 tracing::info!(module = name, tools, ms, "lists are known");
-                self.keep(listing)
+                self.store_listing(listing)
             }
             Err(error) => {
-                tracing::warn!(module = name, "{}", error.guarded());
+                tracing::warn!(module = name, "{}", error.log_text());
                 let answers = error.name == Some(UNREADABLE);
-                *self.state.lock() = failing(&error, answers);
+                *self.state.lock() = failing_state(&error, answers);
                 // Backoff does not help with a missing login.
-                if error.kind != Kind::AccountRequired {
+                if error.kind != ErrorKind::AccountRequired {
                     let (now, pause) = (Instant::now(), error.retry_after);
                     backoff.failed(now, error.message.into());
                     if let Some(pause) = pause {
@@ -105,7 +105,7 @@ impl Inner {
         // Otherwise a concurrent call has just fetched them.
         if same {
             let listing = self.fetch().await?;
-            self.keep(listing);
+            self.store_listing(listing);
         }
         Ok(())
     }
@@ -114,46 +114,46 @@ impl Inner {
     /// declares all capabilities, because lists may depend on them. A stateless server receives them per request, so
     /// any connection works.
     async fn fetch(self: &Arc<Self>) -> Result<Listing, Error> {
-        let together = self.definition.share != Share::Never;
-        if together && self.era.is_stateless() {
+        let together = self.definition.share != ConnectionSharing::Never;
+        if together && self.revision.is_stateless() {
             let connection = self.connection(&self.shared, None).await?;
             if connection.is_stateless() {
                 let lists = self.read_lists(&connection).await;
-                if !lists.as_ref().is_err_and(|error| self.doubt(&connection, error)) {
+                if !lists.as_ref().is_err_and(|error| self.invalidate(&connection, error)) {
                     return lists.map_err(|error| error.named(UNREADABLE));
                 }
             }
             return self.fetch_all().await;
         }
-        if self.lists_together() {
+        if self.lists_on_shared() {
             return self.fetch_first().await;
         }
-        let known = self.listing.load_full().filter(|_| !self.asks_back.load(Ordering::Relaxed));
+        let known = self.listing.load_full().filter(|_| !self.sends_requests.load(Ordering::Relaxed));
         let Some(known) = known.filter(|_| together) else {
             return self.fetch_all().await;
         };
         let connection = self.connection(&self.shared, None).await?;
         let shared = self.read_lists(&connection).await?;
         // The lists of a stateless server are complete.
-        if shared.same_offer(&known) || connection.is_stateless() {
+        if shared.has_same_items(&known) || connection.is_stateless() {
             return Ok(shared);
         }
         // Either the server changed, or it offers less to a client without capabilities.
         let all = self.fetch_all().await?;
-        if !all.has_more_than(&shared) {
+        if !all.has_items_missing_in(&shared) {
             return Ok(shared);
         }
-        self.asks_back.store(true, Ordering::Relaxed);
-        self.leave_declared();
-        Ok(Listing { asks_back: true, ..shared.with_more_of(&all) })
+        self.sends_requests.store(true, Ordering::Relaxed);
+        self.retire_declared();
+        Ok(Listing { sends_requests: true, ..shared.with_items_missing_from(&all) })
     }
 
     /// Returns `true` if the first lists are read over the process that later serves calls.
-    fn lists_together(&self) -> bool {
+    fn lists_on_shared(&self) -> bool {
         let may_stay = match self.definition.share {
-            Share::Never => false,
-            Share::Always => true,
-            Share::Auto => !self.asks_back.load(Ordering::Relaxed),
+            ConnectionSharing::Never => false,
+            ConnectionSharing::Always => true,
+            ConnectionSharing::Auto => !self.sends_requests.load(Ordering::Relaxed),
         };
         may_stay && self.definition.transport.is_stdio() && self.listing.load().is_none()
     }
@@ -161,17 +161,17 @@ impl Inner {
     /// Reads the first lists of a stdio server. Its process stays for later calls, unless it asked a question
     /// meanwhile: it was told of more capabilities than callers may have.
     async fn fetch_first(self: &Arc<Self>) -> Result<Listing, Error> {
-        let connection = self.connection_for(Attempt::Lists, &self.shared, None).await?;
+        let connection = self.connection_for(AttemptKind::Lists, &self.shared, None).await?;
         let lists = self.read_lists(&connection).await;
-        let asks_back = self.asks_back.load(Ordering::Relaxed);
-        if asks_back && connection.starter.get().is_some() {
-            connection.retire(Why::Outgrown);
+        let sends_requests = self.sends_requests.load(Ordering::Relaxed);
+        if sends_requests && connection.starter_capabilities.get().is_some() {
+            connection.retire(RetireReason::CapabilitiesExceeded);
         }
         match lists {
-            Ok(listing) => Ok(Listing { asks_back, ..listing }),
+            Ok(listing) => Ok(Listing { sends_requests, ..listing }),
             Err(error) => {
                 // The next attempt starts a new process.
-                connection.retire(Why::Doubted);
+                connection.retire(RetireReason::Invalidated);
                 Err(error.named(UNREADABLE))
             }
         }
@@ -179,33 +179,33 @@ impl Inner {
 
     /// Compares the lists of the first shared process with the cached ones, which were read with all capabilities. If
     /// some are missing, reads them once more with all capabilities, because the cache may be outdated.
-    pub(crate) async fn compare(self: &Arc<Self>, connection: &Connection) {
-        let shared = matches!(connection.purpose, Purpose::Shared)
+    pub(crate) async fn compare_lists(self: &Arc<Self>, connection: &Connection) {
+        let shared = matches!(connection.purpose, ConnectionPurpose::Shared)
             && self.definition.transport.is_stdio()
             && !connection.is_stateless();
         let Some(known) = self.listing.load_full().filter(|_| shared) else { return };
-        if self.compared.swap(true, Ordering::Relaxed) || self.asks_back.load(Ordering::Relaxed) {
+        if self.compared.swap(true, Ordering::Relaxed) || self.sends_requests.load(Ordering::Relaxed) {
             return;
         }
         let Ok(offer) = self.read_lists(connection).await else { return };
-        if !known.has_more_than(&offer) {
+        if !known.has_items_missing_in(&offer) {
             return;
         }
         match Box::pin(self.fetch_all()).await {
-            Ok(all) if !all.has_more_than(&offer) => {
-                self.keep(offer);
+            Ok(all) if !all.has_items_missing_in(&offer) => {
+                self.store_listing(offer);
             }
-            Ok(_) | Err(_) => self.note_asks_back(),
+            Ok(_) | Err(_) => self.record_server_asks(),
         }
     }
 
     /// Reads the lists over a separate connection that declares all capabilities.
     async fn fetch_all(self: &Arc<Self>) -> Result<Listing, Error> {
-        let connection = self.open(Purpose::Lists, None).await?;
+        let connection = self.open(ConnectionPurpose::Lists, None).await?;
         let lists = self.read_lists(&connection).await;
-        connection.close(Error::new(Kind::UpstreamUnavailable, "the lists have been read"));
+        connection.close(Error::new(ErrorKind::UpstreamUnavailable, "the lists have been read"));
         let mut listing = lists.map_err(|error| error.named(UNREADABLE))?;
-        listing.asks_back = self.asks_back.load(Ordering::Relaxed);
+        listing.sends_requests = self.sends_requests.load(Ordering::Relaxed);
         Ok(listing)
     }
 

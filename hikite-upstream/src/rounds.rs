@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{CallContext, Question, QuestionKind};
+use hikite_core::source::{CallContext, InputRequest, InputRequestKind};
 
 /// Maximum number of rounds per call.
 pub(crate) const ROUNDS: usize = 16;
@@ -64,23 +64,25 @@ fn question<'a>(
     key: &'a str,
     request: &Raw,
     context: &CallContext,
-) -> Result<(&'a str, Question), Error> {
+) -> Result<(&'a str, InputRequest), Error> {
     let request = request.object().unwrap_or_default();
     let method = request.text("method").unwrap_or_default();
-    let kind = QuestionKind::of_method(&method)
+    let kind = InputRequestKind::of_method(&method)
         .ok_or_else(|| failed(format!("`{module}` asks `{method}`, which is no question to a client")))?;
-    if !kind.can_ask(&context.session) {
-        context.back.lacks(kind);
+    if !kind.is_supported_by(&context.session) {
+        context.back.capability_missing(kind);
         return Err(failed(format!("`{module}` needs `{method}`, which the client does not support")));
     }
     let params = request.get("params").cloned().unwrap_or_else(Raw::empty_object);
-    let params = if context.takes_rounds { params } else { with_elicitation_id(kind, params) };
-    Ok((key, Question { kind, params, key: Some(key.into()) }))
+    let params = if context.accepts_input_required { params } else { with_elicitation_id(kind, params) };
+    Ok((key, InputRequest { kind, params, key: Some(key.into()) }))
 }
 
 /// Adds the `elicitationId` that revisions with sessions require for URL elicitation.
-fn with_elicitation_id(kind: QuestionKind, params: Raw) -> Raw {
-    let Some(members) = params.object().filter(|_| kind == QuestionKind::Elicitation) else { return params };
+fn with_elicitation_id(kind: InputRequestKind, params: Raw) -> Raw {
+    let Some(members) = params.object().filter(|_| kind == InputRequestKind::Elicitation) else {
+        return params;
+    };
     let by_url = members.text("mode").as_deref() == Some("url");
     if !by_url || members.get("elicitationId").is_some() {
         return params;
@@ -95,45 +97,45 @@ fn refused(error: &Raw) -> Error {
 }
 
 pub(crate) fn failed(message: impl Into<Box<str>>) -> Error {
-    Error::new(Kind::ToolExecution, message)
+    Error::new(ErrorKind::ToolExecution, message)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use hikite_core::caller::{Abilities, Caller, Session, SessionId};
-    use hikite_core::source::{Backchannel, BoxFuture, Origin};
+    use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
+    use hikite_core::source::{Backchannel, BoxFuture, CallOrigin};
     use parking_lot::Mutex;
 
     use super::*;
 
     /// A client that answers every question with its own params.
     #[derive(Debug, Default)]
-    struct Echo {
-        lacking: Mutex<Vec<QuestionKind>>,
+    struct EchoClient {
+        lacking: Mutex<Vec<InputRequestKind>>,
     }
 
-    impl Backchannel for Echo {
+    impl Backchannel for EchoClient {
         fn progress(&self, _: Object) {}
         fn log(&self, _: Raw) {}
-        fn lacks(&self, kind: QuestionKind) {
+        fn capability_missing(&self, kind: InputRequestKind) {
             self.lacking.lock().push(kind);
         }
-        fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+        fn ask(&self, question: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
             Box::pin(async move { Ok(question.params) })
         }
     }
 
-    fn context(abilities: Abilities) -> (CallContext, Arc<Echo>) {
-        let session = Session { id: SessionId(1), caller: Caller::owner(), abilities };
-        let back = Arc::new(Echo::default());
+    fn context(client_capabilities: ClientCapabilities) -> (CallContext, Arc<EchoClient>) {
+        let session = Session { id: SessionId(1), caller: Caller::owner(), client_capabilities };
+        let back = Arc::new(EchoClient::default());
         (
             CallContext {
                 session: Arc::new(session),
                 back: back.clone(),
-                origin: Origin::default(),
-                takes_rounds: false,
+                origin: CallOrigin::default(),
+                accepts_input_required: false,
                 account: None,
             },
             back,
@@ -146,7 +148,7 @@ mod tests {
 
     #[tokio::test]
     async fn answers_and_state_go_with_the_next_request_and_only_then() {
-        let (context, _) = context(Abilities::all());
+        let (context, _) = context(ClientCapabilities::all());
         let first = object(r#"{"name":"t","arguments":{"a":1},"requestState":"stale"}"#);
         let asks = object(
             r#"{"inputRequests":{"who":{"method":"elicitation/create","params":{"message":"?"}}},"requestState":"s"}"#,
@@ -165,19 +167,19 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_client_cannot_answer_fails_the_call_and_is_told() {
-        let (context, back) = context(Abilities { sampling: None, ..Abilities::all() });
+        let (context, back) = context(ClientCapabilities { sampling: None, ..ClientCapabilities::all() });
         let asks = object(r#"{"a":{"method":"roots/list"},"b":{"method":"sampling/createMessage"}}"#);
         assert!(ask_all("m", &asks, &context).await.is_err());
-        assert_eq!(*back.lacking.lock(), [QuestionKind::Sampling]);
+        assert_eq!(*back.lacking.lock(), [InputRequestKind::Sampling]);
         assert!(ask_all("m", &object(r#"{"a":{"method":"tools/call"}}"#), &context).await.is_err());
     }
 
     #[test]
     fn a_url_gets_the_id_that_session_clients_want() {
         let url = Raw::parse(r#"{"mode":"url","url":"https://x"}"#).expect("valid");
-        let with = with_elicitation_id(QuestionKind::Elicitation, url).object().expect("an object");
+        let with = with_elicitation_id(InputRequestKind::Elicitation, url).object().expect("an object");
         assert!(with.text("elicitationId").is_some_and(|id| id.len() > 10));
         let form = Raw::parse(r#"{"message":"?"}"#).expect("valid");
-        assert_eq!(with_elicitation_id(QuestionKind::Elicitation, form.clone()), form);
+        assert_eq!(with_elicitation_id(InputRequestKind::Elicitation, form.clone()), form);
     }
 }

@@ -5,34 +5,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use arc_swap::ArcSwapOption;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backoff::Backoff;
-use crate::connection::{Connection, Purpose};
+use crate::connection::{Connection, ConnectionPurpose};
 use crate::crash::SHORT_LIFE;
-use crate::retire::Why;
-use crate::spawner::Claim;
+use crate::retire::RetireReason;
+use crate::spawner::CapacityReservation;
 
 #[derive(Debug)]
-pub(crate) struct Slot {
-    pub(crate) purpose: Purpose,
+pub(crate) struct UpstreamSlot {
+    pub(crate) purpose: ConnectionPurpose,
     live: ArcSwapOption<Connection>,
     opening: tokio::sync::Mutex<()>,
     backoff: Mutex<Backoff>,
     /// Number of consecutive connections that broke soon after opening.
     short_lives: AtomicU32,
     /// Reserved process slot for the first process.
-    claim: Mutex<Option<Claim>>,
+    reservation: Mutex<Option<CapacityReservation>>,
     /// Cancelled when the slot is no longer needed; nothing is opened afterwards.
     ended: CancellationToken,
 }
 
 /// Purpose of a connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attempt {
+pub(crate) enum AttemptKind {
     /// A call, now or soon.
     Call,
     /// First lists, which have their own backoff: a concurrent call must not be delayed by it.
@@ -42,11 +42,11 @@ pub(crate) enum Attempt {
 /// Short-lived connections that are tolerated before backoff applies.
 const SHORT_LIVES: u32 = 3;
 
-impl Slot {
-    pub(crate) fn new(purpose: Purpose, claim: Option<Claim>) -> Self {
+impl UpstreamSlot {
+    pub(crate) fn new(purpose: ConnectionPurpose, reservation: Option<CapacityReservation>) -> Self {
         Self {
             purpose,
-            claim: Mutex::new(claim),
+            reservation: Mutex::new(reservation),
             live: ArcSwapOption::empty(),
             opening: tokio::sync::Mutex::default(),
             backoff: Mutex::default(),
@@ -56,11 +56,11 @@ impl Slot {
     }
 
     pub(crate) fn live(&self) -> Option<Arc<Connection>> {
-        self.standing().filter(|connection| !connection.is_retired())
+        self.open_connection().filter(|connection| !connection.is_retired())
     }
 
     /// Returns the open connection, even if it is retired.
-    pub(crate) fn standing(&self) -> Option<Arc<Connection>> {
+    pub(crate) fn open_connection(&self) -> Option<Arc<Connection>> {
         self.live.load_full().filter(|connection| connection.is_open())
     }
 
@@ -68,7 +68,7 @@ impl Slot {
     pub(crate) async fn get<F>(
         &self,
         name: &str,
-        attempt: Attempt,
+        attempt: AttemptKind,
         open: impl FnOnce() -> F,
     ) -> Result<Arc<Connection>, Error>
     where
@@ -78,39 +78,40 @@ impl Slot {
         if let Some(connection) = self.live() {
             return Ok(connection);
         }
-        self.judge_the_last();
-        let heeds = attempt == Attempt::Call;
-        if let Some((rest, reason)) = self.backoff.lock().pause(Instant::now()).filter(|_| heeds) {
+        self.record_last_lifetime();
+        let respects_backoff = attempt == AttemptKind::Call;
+        if let Some((rest, reason)) = self.backoff.lock().pause(Instant::now()).filter(|_| respects_backoff) {
             let seconds = rest.as_secs() + 1;
-            let error = Error::new(Kind::UpstreamUnavailable, reason.to_owned())
+            let error = Error::new(ErrorKind::UpstreamUnavailable, reason.to_owned())
                 .hint(format!("`{name}` is tried again in {seconds} s"))
                 .after(rest);
             return Err(Error { unsent: true, ..error });
         }
         let Some(opened) = self.ended.run_until_cancelled(open()).await else {
-            return Err(Error::new(Kind::Cancelled, format!("nobody needs `{name}` any more")));
+            return Err(Error::new(ErrorKind::Cancelled, format!("nobody needs `{name}` any more")));
         };
         // The process has its slot by now, or there is none.
-        *self.claim.lock() = None;
+        *self.reservation.lock() = None;
         match opened {
             Ok(connection) => {
                 if self.short_lives.load(Ordering::Relaxed) <= SHORT_LIVES {
                     self.backoff.lock().succeeded();
                 }
                 if let Some(before) = self.live.swap(Some(Arc::clone(&connection))) {
-                    connection.succeed(&before);
+                    connection.take_over_subscriptions(&before);
                 }
                 if self.ended.is_cancelled() {
-                    connection.close(Error::new(Kind::Cancelled, format!("nobody needs `{name}` any more")));
+                    connection
+                        .close(Error::new(ErrorKind::Cancelled, format!("nobody needs `{name}` any more")));
                 }
                 Ok(connection)
             }
             // Backoff does not help with a missing login, and a full process table is not the server's failure.
-            Err(error) if matches!(error.kind, Kind::AccountRequired | Kind::Overloaded) => {
+            Err(error) if matches!(error.kind, ErrorKind::AccountRequired | ErrorKind::Overloaded) => {
                 Err(Error { unsent: true, ..error })
             }
             Err(error) => {
-                if heeds {
+                if respects_backoff {
                     self.backoff.lock().failed(Instant::now(), error.message.to_string());
                 }
                 Err(Error { unsent: true, ..error })
@@ -119,13 +120,13 @@ impl Slot {
     }
 
     /// Counts the last connection if it broke; a server that keeps crashing gets a growing backoff.
-    fn judge_the_last(&self) {
+    fn record_last_lifetime(&self) {
         let Some(last) = self.live.load_full() else { return };
-        let Some(lived) = last.broken_after() else { return };
-        if lived > SHORT_LIFE {
+        let Some(broken_lifetime) = last.take_broken_lifetime() else { return };
+        if broken_lifetime > SHORT_LIFE {
             self.short_lives.store(0, Ordering::Relaxed);
         } else if self.short_lives.fetch_add(1, Ordering::Relaxed) >= SHORT_LIVES {
-            self.backoff.lock().failed(Instant::now(), last.ending().message.into());
+            self.backoff.lock().failed(Instant::now(), last.close_reason().message.into());
         }
     }
 
@@ -134,7 +135,7 @@ impl Slot {
     }
 
     /// Closes the connection and resets the backoff.
-    pub(crate) fn begin_anew(&self, reason: Error) {
+    pub(crate) fn reset(&self, reason: Error) {
         if let Some(connection) = self.live.load_full() {
             connection.close(reason);
         }
@@ -148,7 +149,7 @@ impl Slot {
         self.ended.cancel();
         let Some(connection) = self.live.load_full() else { return };
         if connection.running.any(Instant::now()) {
-            connection.retire(Why::Unowned);
+            connection.retire(RetireReason::SessionEnded);
         } else {
             connection.close(reason);
         }

@@ -10,20 +10,20 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-mod room;
-mod turn;
+mod capacity;
+mod start_permit;
 
-pub(crate) use room::{Claim, Room};
-pub(crate) use turn::{Turn, Turns};
+pub(crate) use capacity::{CapacityReservation, ProcessCapacity};
+pub(crate) use start_permit::{StartLimiter, StartPermit};
 
-type Job = (Command, oneshot::Sender<io::Result<Child>>);
+type SpawnJob = (Command, oneshot::Sender<io::Result<Child>>);
 
 #[derive(Clone, Debug)]
 pub struct Spawner {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<SpawnJob>,
     guard: Arc<PathBuf>,
-    pub(crate) room: Arc<Room>,
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) capacity: Arc<ProcessCapacity>,
+    pub(crate) start_limiter: Arc<StartLimiter>,
 }
 
 /// Limits on server processes.
@@ -38,7 +38,7 @@ pub struct ProcessLimits {
 impl Spawner {
     /// Starts the spawner thread. `guard` is the hikite binary. Must be called inside a tokio runtime.
     pub fn start(guard: PathBuf, processes: ProcessLimits) -> io::Result<Self> {
-        let (jobs, queue) = mpsc::channel::<Job>();
+        let (jobs, queue) = mpsc::channel::<SpawnJob>();
         let runtime = tokio::runtime::Handle::current();
         std::thread::Builder::new().name("hikite-spawner".into()).spawn(move || {
             let _context = runtime.enter();
@@ -49,8 +49,9 @@ impl Spawner {
                 }
             }
         })?;
-        let (room, turns) = (Room::new(processes.running), Turns::new(processes.starting));
-        Ok(Self { jobs, guard: Arc::new(guard), room, turns })
+        let (capacity, start_limiter) =
+            (ProcessCapacity::new(processes.running), StartLimiter::new(processes.starting));
+        Ok(Self { jobs, guard: Arc::new(guard), capacity, start_limiter })
     }
 
     pub(crate) fn guard(&self) -> &PathBuf {

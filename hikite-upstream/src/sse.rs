@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hikite_core::error::{Error, Kind};
-use hikite_core::source::Origin;
-use hikite_egress::{Body, read, resolve_same_origin};
-use hikite_wire::sse::{Parser, TooLarge};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::source::CallOrigin;
+use hikite_egress::{ResponseBody, read, resolve_same_origin};
+use hikite_wire::sse::{EventTooLarge, SseParser};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
@@ -16,57 +16,58 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::carry;
+use crate::authorized_client::AuthorizedClient;
 use crate::connection::Connection;
-use crate::entry::Entry;
+use crate::handshake_steps::HandshakeSteps;
 use crate::http::too_large;
 use crate::outbound::Outbound;
-use crate::patience;
-use crate::settling::Settling;
+use crate::retry_after;
+use crate::trace_context;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SseSender {
-    inner: Arc<Inner>,
+    inner: Arc<SseInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SseInner {
     name: Arc<str>,
-    entry: Entry,
+    authorized_client: AuthorizedClient,
     endpoint: Uri,
     headers: HeaderMap,
     closed: CancellationToken,
     tasks: TaskTracker,
     /// Messages in flight that nobody waits for. The stream is closed after them.
     sends: TaskTracker,
-    settling: Settling,
+    handshake_steps: HandshakeSteps,
     answer_bytes: usize,
 }
 
 /// Timeout of a message that nobody waits for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of the last messages of a closed connection, mostly cancellations.
-const GOODBYE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) async fn connect(
     connection: &Arc<Connection>,
-    entry: Entry,
+    authorized_client: AuthorizedClient,
     url: Uri,
     headers: HeaderMap,
-    settling: Settling,
+    handshake_steps: HandshakeSteps,
     answer_bytes: usize,
 ) -> Result<(), Error> {
     let name = Arc::clone(&connection.name);
-    let failed = |what: String| Error::new(Kind::UpstreamUnavailable, format!("`{name}` failed: {what}"));
+    let failed =
+        |what: String| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: {what}"));
     let mut request = Request::new(Full::default());
     *request.uri_mut() = url.clone();
     *request.headers_mut() = headers.clone();
     request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let answer = entry.send(request).await?;
+    let answer = authorized_client.send(request).await?;
     if !answer.status().is_success() {
         return Err(refused(&name, &answer));
     }
-    let mut stream = Stream { body: answer.into_body(), parser: Parser::new(answer_bytes) };
+    let mut stream = SseStream { body: answer.into_body(), parser: SseParser::new(answer_bytes) };
     let named = loop {
         match stream.next().await {
             Ok(Some(event)) if event.name.as_deref() == Some("endpoint") => break event.data,
@@ -78,14 +79,24 @@ pub(crate) async fn connect(
         .ok_or_else(|| failed("the endpoint it names is on another host".into()))?;
     let (closed, tasks) = (connection.closed.clone(), connection.tasks.clone());
     let (name, sends) = (Arc::clone(&name), TaskTracker::new());
-    let inner = Inner { name, entry, endpoint, headers, closed, tasks, sends, settling, answer_bytes };
+    let inner = SseInner {
+        name,
+        authorized_client,
+        endpoint,
+        headers,
+        closed,
+        tasks,
+        sends,
+        handshake_steps,
+        answer_bytes,
+    };
     let sender = SseSender { inner: Arc::new(inner) };
     connection.attach(Outbound::Sse(sender.clone()));
-    connection.tasks.spawn(read_on(Arc::clone(connection), sender, stream));
+    connection.tasks.spawn(read_events(Arc::clone(connection), sender, stream));
     Ok(())
 }
 
-async fn read_on(connection: Arc<Connection>, sender: SseSender, mut stream: Stream) {
+async fn read_events(connection: Arc<Connection>, sender: SseSender, mut stream: SseStream) {
     let closed = connection.closed.clone();
     let reading = async {
         loop {
@@ -94,7 +105,7 @@ async fn read_on(connection: Arc<Connection>, sender: SseSender, mut stream: Str
                 Ok(Some(event)) => connection.receive(&event.data, None),
                 Ok(None) => {
                     let reason = format!("`{}` is gone: its event stream ended", connection.name);
-                    return Error::new(Kind::UpstreamUnavailable, reason);
+                    return Error::new(ErrorKind::UpstreamUnavailable, reason);
                 }
                 Err(error) => {
                     return too_large(&connection.name, sender.inner.answer_bytes).because(error.to_string());
@@ -103,25 +114,25 @@ async fn read_on(connection: Arc<Connection>, sender: SseSender, mut stream: Str
         }
     };
     match closed.run_until_cancelled(reading).await {
-        Some(reason) => connection.broke(reason),
+        Some(reason) => connection.close_broken(reason),
         None => {
             // The session ends with its stream, and the last messages belong to it.
             sender.inner.sends.close();
-            let _ = tokio::time::timeout(GOODBYE, sender.inner.sends.wait()).await;
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, sender.inner.sends.wait()).await;
         }
     }
 }
 
 impl SseSender {
-    pub(crate) async fn post(&self, message: Bytes, origin: &Origin) -> Result<(), Error> {
+    pub(crate) async fn post(&self, message: Bytes, origin: &CallOrigin) -> Result<(), Error> {
         let inner = &self.inner;
         let mut request = Request::new(Full::new(message));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = inner.endpoint.clone();
         *request.headers_mut() = inner.headers.clone();
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        carry::into_headers(request.headers_mut(), origin);
-        let answer = inner.entry.send(request).await?;
+        trace_context::into_headers(request.headers_mut(), origin);
+        let answer = inner.authorized_client.send(request).await?;
         let taken = if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer)) };
         let _ = read(answer.into_body(), inner.answer_bytes).await;
         taken
@@ -134,16 +145,16 @@ impl SseSender {
     /// Posts a notification and waits, for a limited time, until the server has received it.
     pub(crate) async fn deliver(&self, message: Bytes) {
         let received = self.post_detached(message);
-        self.inner.settling.receipt.wait(received, &self.inner.tasks).await;
+        self.inner.handshake_steps.receipt.wait(received, &self.inner.tasks).await;
     }
 
     fn post_detached(&self, message: Bytes) -> JoinHandle<()> {
         let sender = self.clone();
         let sent = self.inner.sends.track_future(async move {
-            let (inner, none) = (&sender.inner, Origin::default());
+            let (inner, none) = (&sender.inner, CallOrigin::default());
             let patience = async {
-                inner.closed.run_until_cancelled(tokio::time::sleep(PATIENCE)).await;
-                tokio::time::sleep(GOODBYE).await;
+                inner.closed.run_until_cancelled(tokio::time::sleep(SEND_TIMEOUT)).await;
+                tokio::time::sleep(CLOSE_TIMEOUT).await;
             };
             let posted = tokio::select! {
                 posted = sender.post(message, &none) => posted,
@@ -152,7 +163,7 @@ impl SseSender {
             if let Err(error) = posted {
                 tracing::debug!(
                     module = &*inner.name,
-                    error = error.guarded(),
+                    error = error.log_text(),
                     "a message was not delivered"
                 );
             }
@@ -161,20 +172,20 @@ impl SseSender {
     }
 }
 
-fn refused(name: &str, answer: &Response<Body>) -> Error {
+fn refused(name: &str, answer: &Response<ResponseBody>) -> Error {
     let status = answer.status();
-    let error = Error::new(Kind::UpstreamUnavailable, format!("`{name}` failed: it answered {status}"));
-    patience::judged(error, status, patience::wait(answer.headers()))
+    let error = Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: it answered {status}"));
+    retry_after::classify(error, status, retry_after::wait(answer.headers()))
 }
 
-struct Stream {
-    body: Body,
-    parser: Parser,
+struct SseStream {
+    body: ResponseBody,
+    parser: SseParser,
 }
 
-impl Stream {
+impl SseStream {
     /// Returns the next event, or `None` at the end of the stream.
-    async fn next(&mut self) -> Result<Option<hikite_wire::sse::Event>, TooLarge> {
+    async fn next(&mut self) -> Result<Option<hikite_wire::sse::SseEvent>, EventTooLarge> {
         loop {
             if let Some(event) = self.parser.next_event()? {
                 return Ok(Some(event));

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::SKILLS;
-use hikite_core::source::{CallContext, Invocation, Method};
+use hikite_core::source::{CallContext, Invocation, SourceMethod};
 use hikite_wire::stateless::ResultType;
 
-use crate::call::after_it_ran;
-use crate::claim::Claiming;
+use crate::call::not_retryable;
 use crate::connection::Connection;
-use crate::era::upstream_code;
-use crate::http::MISFIT;
+use crate::http::HEADERS_REFUSED;
+use crate::request_meta::StatelessMeta;
+use crate::revision::upstream_code;
 use crate::rounds::{self, ROUNDS, failed};
 use crate::tasks;
-use crate::upstream::Inner;
+use crate::upstream::UpstreamInner;
 
-impl Inner {
+impl UpstreamInner {
     pub(crate) async fn send_stateless(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
@@ -26,51 +26,54 @@ impl Inner {
     ) -> Result<Raw, Error> {
         let Invocation { method, params } = invocation;
         let name = method.name();
-        let takes_rounds = context.takes_rounds;
+        let accepts_input_required = context.accepts_input_required;
         let answer = match method {
-            Method::Subscribe => return connection.subscribe(params, context).await,
-            Method::Unsubscribe => return connection.unsubscribe(params, context).await,
-            Method::CallTool | Method::ReadResource | Method::GetPrompt => {
+            SourceMethod::Subscribe => return connection.subscribe(params, context).await,
+            SourceMethod::Unsubscribe => return connection.unsubscribe(params, context).await,
+            SourceMethod::CallTool | SourceMethod::ReadResource | SourceMethod::GetPrompt => {
                 return self
-                    .in_rounds(connection, method, params, context)
+                    .send_in_rounds(connection, method, params, context)
                     .await
                     .map_err(|e| not_found(method, e));
             }
-            Method::GetTask | Method::UpdateTask | Method::CancelTask => {
+            SourceMethod::GetTask | SourceMethod::UpdateTask | SourceMethod::CancelTask => {
                 let id = tasks::require(connection, &params)?;
-                let claiming = Claiming::for_call(&context, true);
-                let answer = connection.request_stateless(name, params, Some(context), claiming).await;
-                if answer.as_ref().is_ok_and(|task| method == Method::CancelTask || tasks::is_over(task)) {
+                let request_meta = StatelessMeta::for_call(&context, true);
+                let answer = connection.request_stateless(name, params, Some(context), request_meta).await;
+                if answer
+                    .as_ref()
+                    .is_ok_and(|task| method == SourceMethod::CancelTask || tasks::has_ended(task))
+                {
                     connection.running.end(&id);
                 }
                 answer
             }
-            Method::GetSkill | Method::ReadDirectory => {
-                let claiming = Claiming::for_call(&context, false).knowing(SKILLS);
-                connection.request_stateless(name, params, Some(context), claiming).await
+            SourceMethod::GetSkill | SourceMethod::ReadDirectory => {
+                let request_meta = StatelessMeta::for_call(&context, false).with_extension(SKILLS);
+                connection.request_stateless(name, params, Some(context), request_meta).await
             }
-            Method::Complete | Method::SetLevel => {
+            SourceMethod::Complete | SourceMethod::SetLevel => {
                 connection.request(name, Some(params), Some(context)).await
             }
         };
         let answer = answer.map_err(|error| not_found(method, error))?;
         let result = answer.object().unwrap_or_default();
         match ResultType::of(&result) {
-            ResultType::Complete => Ok(complete(answer, result, takes_rounds)),
-            _ => Err(odd(connection)),
+            ResultType::Complete => Ok(complete(answer, result, accepts_input_required)),
+            _ => Err(unknown_result(connection)),
         }
     }
 
     /// Sends a request repeatedly until it has a final result.
-    async fn in_rounds(
+    async fn send_in_rounds(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
-        method: Method,
+        method: SourceMethod,
         mut params: Object,
         context: CallContext,
     ) -> Result<Raw, Error> {
-        let takes_tasks = method == Method::CallTool && tasks::takes(&mut params, &context);
-        if !context.takes_rounds {
+        let takes_tasks = method == SourceMethod::CallTool && tasks::accepts_tasks(&mut params, &context);
+        if !context.accepts_input_required {
             rounds::strip(&mut params);
         }
         let mut declares = takes_tasks && connection.runs_tasks();
@@ -84,24 +87,24 @@ impl Inner {
                     declares = true;
                     continue;
                 }
-                sent => sent.map_err(|error| if begun { after_it_ran(error) } else { error })?,
+                sent => sent.map_err(|error| if begun { not_retryable(error) } else { error })?,
             };
             begun = true;
-            let result = answer.object().ok_or_else(|| odd(connection))?;
+            let result = answer.object().ok_or_else(|| unknown_result(connection))?;
             match ResultType::of(&result) {
-                ResultType::Complete => return Ok(complete(answer, result, context.takes_rounds)),
-                ResultType::InputRequired if context.takes_rounds => return Ok(answer),
+                ResultType::Complete => return Ok(complete(answer, result, context.accepts_input_required)),
+                ResultType::InputRequired if context.accepts_input_required => return Ok(answer),
                 ResultType::InputRequired => {
                     next = rounds::next(&connection.name, &params, &result, &context).await?;
                 }
-                ResultType::Task if method == Method::CallTool => {
+                ResultType::Task if method == SourceMethod::CallTool => {
                     if takes_tasks {
-                        return Ok(self.places.put(result, connection).raw());
+                        return Ok(self.task_connections.put(result, connection).raw());
                     }
                     let done = tasks::wait::until_done(connection, result, &context).await;
-                    return done.map_err(after_it_ran);
+                    return done.map_err(not_retryable);
                 }
-                ResultType::Task | ResultType::Unknown => return Err(odd(connection)),
+                ResultType::Task | ResultType::Unknown => return Err(unknown_result(connection)),
             }
         }
         Err(failed(format!("`{}` still needs something after {ROUNDS} rounds", connection.name)))
@@ -111,20 +114,20 @@ impl Inner {
     async fn send_once(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
-        method: Method,
+        method: SourceMethod,
         params: Object,
         context: &CallContext,
         tasks: bool,
     ) -> Result<Raw, Error> {
         let send = async |params: Object| {
-            let mut claiming = Claiming::for_call(context, tasks);
-            if method == Method::CallTool {
-                claiming.mirrored = self.annotations.load().headers(&params);
+            let mut request_meta = StatelessMeta::for_call(context, tasks);
+            if method == SourceMethod::CallTool {
+                request_meta.mirrored_headers = self.annotations.load().headers(&params);
             }
-            connection.request_stateless(method.name(), params, Some(context.clone()), claiming).await
+            connection.request_stateless(method.name(), params, Some(context.clone()), request_meta).await
         };
         match send(params.clone()).await {
-            Err(error) if method == Method::CallTool && error.name == Some(MISFIT) => {
+            Err(error) if method == SourceMethod::CallTool && error.name == Some(HEADERS_REFUSED) => {
                 self.renew_lists().await?;
                 send(params).await
             }
@@ -134,14 +137,14 @@ impl Inner {
 }
 
 /// Removes `resultType` for clients of revisions with sessions.
-fn complete(answer: Raw, mut result: Object, takes_rounds: bool) -> Raw {
-    if !takes_rounds && result.remove("resultType").is_some() { result.raw() } else { answer }
+fn complete(answer: Raw, mut result: Object, accepts_input_required: bool) -> Raw {
+    if !accepts_input_required && result.remove("resultType").is_some() { result.raw() } else { answer }
 }
 
 /// Maps a "resource not found" error to the error kind used inside hikite.
-fn not_found(method: Method, error: Error) -> Error {
+fn not_found(method: SourceMethod, error: Error) -> Error {
     const NOT_FOUND: i32 = -32002;
-    let reads = matches!(method, Method::ReadResource | Method::GetSkill);
+    let reads = matches!(method, SourceMethod::ReadResource | SourceMethod::GetSkill);
     let Some(mut relayed) = error.relayed.as_ref().filter(|_| reads).and_then(Raw::object) else {
         return error;
     };
@@ -150,10 +153,10 @@ fn not_found(method: Method, error: Error) -> Error {
         return error;
     }
     relayed.set("code", Raw::of(&NOT_FOUND));
-    Error { kind: Kind::NotFound, relayed: Some(relayed.raw()), ..error }
+    Error { kind: ErrorKind::NotFound, relayed: Some(relayed.raw()), ..error }
 }
 
-fn odd(connection: &Connection) -> Error {
+fn unknown_result(connection: &Connection) -> Error {
     failed(format!("`{}` answered with a result of an unknown type", connection.name))
 }
 
@@ -164,8 +167,8 @@ mod tests {
     #[test]
     fn only_the_type_is_taken_out_of_a_result_and_only_for_sessions() {
         let answer = Raw::parse(r#"{"resultType":"complete", "content": [ ],"ttlMs":1}"#).expect("valid");
-        let completed = |answer: &Raw, takes_rounds| {
-            complete(answer.clone(), answer.object().expect("an object"), takes_rounds)
+        let completed = |answer: &Raw, accepts_input_required| {
+            complete(answer.clone(), answer.object().expect("an object"), accepts_input_required)
         };
         assert_eq!(completed(&answer, true), answer);
         assert_eq!(completed(&answer, false).as_str(), r#"{"content":[ ],"ttlMs":1}"#);
@@ -179,9 +182,9 @@ mod tests {
             let text = format!(r#"{{"code":-32602,"message":"no","data":{data}}}"#);
             Error::from_upstream(Raw::parse(text).expect("valid"))
         };
-        let missing = not_found(Method::ReadResource, error(r#"{"uri":"a:b"}"#));
-        assert_eq!((missing.kind, upstream_code(&missing)), (Kind::NotFound, Some(-32002)));
-        assert_eq!(not_found(Method::ReadResource, error("{}")).kind, Kind::Validation);
-        assert_eq!(not_found(Method::CallTool, error(r#"{"uri":"a:b"}"#)).kind, Kind::Validation);
+        let missing = not_found(SourceMethod::ReadResource, error(r#"{"uri":"a:b"}"#));
+        assert_eq!((missing.kind, upstream_code(&missing)), (ErrorKind::NotFound, Some(-32002)));
+        assert_eq!(not_found(SourceMethod::ReadResource, error("{}")).kind, ErrorKind::Validation);
+        assert_eq!(not_found(SourceMethod::CallTool, error(r#"{"uri":"a:b"}"#)).kind, ErrorKind::Validation);
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::limits::LineLimit;
-use hikite_wire::line::{Line, Lines, push};
-use hikite_wire::message::Head;
+use hikite_wire::line::{FramedLine, LineDecoder, push};
+use hikite_wire::message::MessageHead;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
@@ -15,34 +15,35 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::connection::Connection;
-use crate::crash::Crashes;
+use crate::crash::CrashTracker;
 use crate::outbound::Outbound;
-use crate::process::{Launch, Process};
+use crate::process::{ProcessLaunch, ServerProcess};
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 
 const QUEUE: usize = 1024;
 /// Error name: the process exited before the handshake.
-pub(crate) const DIED: &str = "Died";
+pub(crate) const EXITED_EARLY: &str = "Died";
 /// Time to read the remaining output of an exited process.
-const LAST_WORDS: Duration = Duration::from_millis(50);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 /// Time for a process to read the last messages of a closed connection.
-const FAREWELL: Duration = Duration::from_millis(250);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(250);
 
 pub(crate) async fn connect(
     connection: &Arc<Connection>,
-    launch: Launch<'_>,
+    launch: ProcessLaunch<'_>,
     spawner: &Spawner,
-    (stderr, crashes): (&Arc<StderrRing>, &Arc<Crashes>),
+    (stderr, crashes): (&Arc<StderrRing>, &Arc<CrashTracker>),
     longest: LineLimit,
 ) -> Result<(), Error> {
     let name = Arc::clone(&connection.name);
     let command = launch.command.to_owned();
-    let (process, pipes) = Process::start(launch, spawner, &connection.tasks).await.map_err(|error| {
-        Error::new(Kind::UpstreamUnavailable, format!("`{name}` cannot be started"))
-            .because(format!("`{command}`: {error}"))
-            .hint(format!("check `mcpServers.{name}.command`"))
-    })?;
+    let (process, pipes) =
+        ServerProcess::start(launch, spawner, &connection.tasks).await.map_err(|error| {
+            Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` cannot be started"))
+                .because(format!("`{command}`: {error}"))
+                .hint(format!("check `mcpServers.{name}.command`"))
+        })?;
     let (queue, messages) = mpsc::channel(QUEUE);
     connection.attach(Outbound::Stdio(queue));
     let tasks = connection.tasks.clone();
@@ -51,12 +52,12 @@ pub(crate) async fn connect(
     let writer = tasks.spawn(write(Arc::clone(connection), pipes.stdin, messages));
     let reader = tasks.spawn(read(Arc::clone(connection), pipes.stdout, longest));
     let records = (Arc::clone(stderr), Arc::clone(crashes));
-    tasks.spawn(watch(Arc::clone(connection), process, Pumps { writer, reader, drain }, records));
+    tasks.spawn(watch(Arc::clone(connection), process, PipeTasks { writer, reader, drain }, records));
     Ok(())
 }
 
 /// Tasks on the three pipes of a process.
-struct Pumps {
+struct PipeTasks {
     writer: JoinHandle<()>,
     reader: JoinHandle<()>,
     drain: JoinHandle<()>,
@@ -65,58 +66,58 @@ struct Pumps {
 /// Closes the connection when its process exits, and ends the process when the connection closes.
 async fn watch(
     connection: Arc<Connection>,
-    process: Process,
-    pumps: Pumps,
-    (stderr, crashes): (Arc<StderrRing>, Arc<Crashes>),
+    process: ServerProcess,
+    pumps: PipeTasks,
+    (stderr, crashes): (Arc<StderrRing>, Arc<CrashTracker>),
 ) {
     let start = Instant::now();
-    let Pumps { writer, mut reader, drain } = pumps;
+    let PipeTasks { writer, mut reader, drain } = pumps;
     tokio::select! {
-        () = process.ended.cancelled() => { let _ = tokio::time::timeout(LAST_WORDS, &mut reader).await; }
+        () = process.ended.cancelled() => { let _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut reader).await; }
         _ = &mut reader => {
             // A closed stdout ends the connection; the exit code may follow at once.
-            let _ = tokio::time::timeout(LAST_WORDS, process.ended.cancelled()).await;
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, process.ended.cancelled()).await;
         }
         () = connection.closed.cancelled() => {}
     }
     if connection.is_open() {
         crashes.ended(start, Instant::now());
         // The last stderr line often states the reason.
-        settle(&drain).await;
+        await_task(&drain).await;
     }
     let reason = reason(&connection, &process, stderr.last());
-    connection.broke(reason);
+    connection.close_broken(reason);
     // Cancellations are written before the process is stopped; the writer gives up soon if nobody reads.
     let _ = writer.await;
     process.stop.cancel();
     reader.abort();
     process.ended.cancelled().await;
-    connection.gone.cancel();
+    connection.process_exited.cancel();
     // A surviving descendant may hold stderr open; it is not waited for.
-    settle(&drain).await;
+    await_task(&drain).await;
     drain.abort();
 }
 
 /// Waits briefly for a task that is about to end.
-async fn settle(task: &JoinHandle<()>) {
+async fn await_task(task: &JoinHandle<()>) {
     let ended = async {
         while !task.is_finished() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    let _ = tokio::time::timeout(LAST_WORDS, ended).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, ended).await;
 }
 
-fn reason(connection: &Connection, process: &Process, last_words: Option<String>) -> Error {
-    let greeted = connection.welcome().is_some();
-    let what = if greeted { "is gone" } else { "did not start" };
-    let reason = format!("`{}` {what}: {}", connection.name, process.ending());
-    let error = Error::new(Kind::UpstreamUnavailable, reason);
-    let error = match last_words {
+fn reason(connection: &Connection, process: &ServerProcess, last_line: Option<String>) -> Error {
+    let handshake_done = connection.initialize_result().is_some();
+    let what = if handshake_done { "is gone" } else { "did not start" };
+    let reason = format!("`{}` {what}: {}", connection.name, process.exit_description());
+    let error = Error::new(ErrorKind::UpstreamUnavailable, reason);
+    let error = match last_line {
         Some(line) => error.because(format!("on stderr: {line}")),
         None => error,
     };
-    let error = if greeted || process.never_ran() { error } else { error.named(DIED) };
+    let error = if handshake_done || process.never_ran() { error } else { error.named(EXITED_EARLY) };
     error.hint(format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name))
 }
 
@@ -124,7 +125,7 @@ fn reason(connection: &Connection, process: &Process, last_words: Option<String>
 async fn write(connection: Arc<Connection>, stdin: ChildStdin, messages: mpsc::Receiver<Bytes>) {
     let overdue = async {
         connection.closed.cancelled().await;
-        tokio::time::sleep(FAREWELL).await;
+        tokio::time::sleep(FLUSH_TIMEOUT).await;
     };
     tokio::select! {
         () = write_all(&connection, stdin, messages) => {}
@@ -157,12 +158,14 @@ async fn write_all(connection: &Connection, mut stdin: ChildStdin, mut messages:
 }
 
 async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, longest: LineLimit) {
-    let mut lines = Lines::new(longest.bytes);
+    let mut lines = LineDecoder::new(longest.bytes);
     while let Ok(1..) = stdout.read_buf(lines.buffer()).await {
         while let Some(line) = lines.next_line() {
             match line {
-                Line::Text(bytes) => connection.receive(&bytes, None),
-                Line::TooLong => too_long(&connection, longest, Head::read(lines.head_of_too_long())),
+                FramedLine::Text(bytes) => connection.receive(&bytes, None),
+                FramedLine::TooLong => {
+                    too_long(&connection, longest, MessageHead::read(lines.overlong_head()))
+                }
             }
         }
     }
@@ -170,17 +173,17 @@ async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, longest: Lin
 
 /// Handles a dropped line over the limit. Fails its request if the beginning of the line identifies it, or if only one
 /// is pending.
-fn too_long(connection: &Connection, longest: LineLimit, head: Head) {
+fn too_long(connection: &Connection, longest: LineLimit, head: MessageHead) {
     let LineLimit { bytes, name } = longest;
     tracing::warn!(module = &*connection.name, limit = name, bytes, "a line over the limit was dropped");
     let answered = match head {
-        Head::Answer(id) => Some(id),
-        Head::Unasked => None,
-        Head::Unknown => connection.pending.sole_request(),
+        MessageHead::Answer(id) => Some(id),
+        MessageHead::NotResponse => None,
+        MessageHead::Unknown => connection.pending.sole_request(),
     };
     if let Some(id) = answered {
         let message = format!("`{}` answered with more than {bytes} bytes", connection.name);
         let hint = format!("ask for less, or raise `limits.{name}`");
-        connection.pending.fail(id, Error::new(Kind::PayloadTooLarge, message).hint(hint));
+        connection.pending.fail(id, Error::new(ErrorKind::PayloadTooLarge, message).hint(hint));
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hikite_core::caller::SessionId;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 
@@ -19,21 +19,21 @@ fn too_many() -> Error {
     let message = format!(
         "a session hears of at most {SUBSCRIPTIONS} resources, with addresses of at most {URI_BYTES} bytes"
     );
-    Error::new(Kind::RateLimit, message).hint("unsubscribe from some of them first")
+    Error::new(ErrorKind::RateLimit, message).hint("unsubscribe from some of them first")
 }
 
 impl Connection {
     /// Takes over the subscriptions of the previous connection.
-    pub(crate) fn succeed(self: &Arc<Self>, before: &Self) {
+    pub(crate) fn take_over_subscriptions(self: &Arc<Self>, before: &Self) {
         let subscriptions = std::mem::take(&mut *before.subscriptions.lock());
         let uris: Vec<String> = subscriptions.keys().cloned().collect();
         *self.subscriptions.lock() = subscriptions;
         if self.is_stateless() {
-            self.listening.wish();
+            self.listening.change();
             return;
         }
         for uri in uris {
-            self.request_aside("resources/subscribe", Object::default().with("uri", uri.as_str()));
+            self.request_detached("resources/subscribe", Object::default().with("uri", uri.as_str()));
         }
     }
 
@@ -57,13 +57,13 @@ impl Connection {
         if !first {
             return Ok(Raw::empty_object());
         }
-        let unsure = ForgetOnDrop { connection: self, uri: &uri, session, armed: true };
+        let unsure = UnsubscribeOnDrop { connection: self, uri: &uri, session, armed: true };
         let answer = if self.is_stateless() {
             self.listen_to(&uri).await
         } else {
             self.request("resources/subscribe", Some(params), Some(context)).await
         };
-        unsure.settle(answer.is_ok());
+        unsure.confirm(answer.is_ok());
         answer
     }
 
@@ -74,7 +74,7 @@ impl Connection {
             return Ok(Raw::empty_object());
         }
         if self.is_stateless() {
-            self.listening.wish();
+            self.listening.change();
             return Ok(Raw::empty_object());
         }
         self.request("resources/unsubscribe", Some(params), Some(context)).await
@@ -82,16 +82,16 @@ impl Connection {
 
     /// Removes all subscriptions of a session that is over.
     pub(crate) fn release(self: &Arc<Self>, session: SessionId) {
-        self.users.lock().remove(&session);
+        self.calling_sessions.lock().remove(&session);
         let uris: Vec<String> = self.subscriptions.lock().keys().cloned().collect();
         for uri in uris {
             if !self.forget_subscription(&uri, session) {
                 continue;
             }
             if self.is_stateless() {
-                self.listening.wish();
+                self.listening.change();
             } else {
-                self.request_aside("resources/unsubscribe", Object::default().with("uri", uri.as_str()));
+                self.request_detached("resources/unsubscribe", Object::default().with("uri", uri.as_str()));
             }
         }
     }
@@ -129,26 +129,26 @@ fn is_part(uri: &str, rest: &str) -> bool {
 }
 
 /// Removes a subscription on drop unless the server has confirmed it.
-struct ForgetOnDrop<'a> {
+struct UnsubscribeOnDrop<'a> {
     connection: &'a Connection,
     uri: &'a str,
     session: SessionId,
     armed: bool,
 }
 
-impl ForgetOnDrop<'_> {
-    fn settle(mut self, confirmed: bool) {
+impl UnsubscribeOnDrop<'_> {
+    fn confirm(mut self, confirmed: bool) {
         self.armed = !confirmed;
     }
 }
 
-impl Drop for ForgetOnDrop<'_> {
+impl Drop for UnsubscribeOnDrop<'_> {
     fn drop(&mut self) {
         if !self.armed {
             return;
         }
         if self.connection.forget_subscription(self.uri, self.session) && self.connection.is_stateless() {
-            self.connection.listening.wish();
+            self.connection.listening.change();
         }
     }
 }

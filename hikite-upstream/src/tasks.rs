@@ -1,28 +1,28 @@
 //! Tool calls that run as tasks. Inside hikite they have the form of the stateless revision's extension, whatever the
 //! server speaks; tasks of 2025-11-25 are translated here.
 
-pub(crate) mod desk;
-mod form;
-pub(crate) mod place;
+mod conversion;
+pub(crate) mod inbox;
 pub(crate) mod running;
+pub(crate) mod task_address;
 pub(crate) mod wait;
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{CallContext, Method};
+use hikite_core::source::{CallContext, SourceMethod};
 use hikite_wire::stateless::{MISSING_CAPABILITY, TASKS};
 
 use crate::annotation::TaskSupport;
-use crate::call::after_it_ran;
+use crate::call::not_retryable;
 use crate::connection::Connection;
-use crate::era::upstream_code;
-use crate::upstream::Inner;
+use crate::revision::upstream_code;
+use crate::upstream::UpstreamInner;
 
 /// Returns `true` if the client accepts a task as a result. Removes the `task` member of 2025-11-25 from the params.
-pub(crate) fn takes(params: &mut Object, context: &CallContext) -> bool {
-    params.remove("task").is_some() || context.session.abilities.knows(TASKS)
+pub(crate) fn accepts_tasks(params: &mut Object, context: &CallContext) -> bool {
+    params.remove("task").is_some() || context.session.client_capabilities.has_extension(TASKS)
 }
 
 /// Returns `true` if a call was refused because the tool requires a task.
@@ -35,7 +35,7 @@ pub(crate) fn is_required(error: &Error) -> bool {
 }
 
 /// Returns `true` if a task has ended.
-pub(crate) fn is_over(task: &Raw) -> bool {
+pub(crate) fn has_ended(task: &Raw) -> bool {
     let status = task.object().and_then(|task| task.text("status"));
     matches!(status.as_deref(), Some("completed" | "failed" | "cancelled"))
 }
@@ -46,10 +46,10 @@ pub(crate) fn require(connection: &Connection, params: &Object) -> Result<String
     if connection.runs_tasks() && !id.is_empty() {
         return Ok(id);
     }
-    Err(Error::new(Kind::Validation, format!("`{}` has no task `{id}`", connection.name)))
+    Err(Error::new(ErrorKind::Validation, format!("`{}` has no task `{id}`", connection.name)))
 }
 
-impl Inner {
+impl UpstreamInner {
     /// Calls a tool of a server with sessions: as a task if the tool requires it, or if both sides support it.
     pub(crate) async fn call_with_task(
         self: &Arc<Self>,
@@ -58,45 +58,45 @@ impl Inner {
         context: CallContext,
     ) -> Result<Raw, Error> {
         let wish = params.get("task").filter(|wish| wish.is_object()).cloned();
-        let takes = takes(&mut params, &context);
+        let accepts_tasks = accepts_tasks(&mut params, &context);
         let support = self.annotations.load().task_support(&params).filter(|_| connection.runs_tasks());
         let as_task = match support {
             Some(TaskSupport::Required) => true,
-            Some(TaskSupport::Optional) => takes,
+            Some(TaskSupport::Optional) => accepts_tasks,
             None => false,
         };
-        let name = Method::CallTool.name();
+        let name = SourceMethod::CallTool.name();
         if !as_task {
             return connection.request(name, Some(params), Some(context)).await;
         }
         params.set("task", wish.unwrap_or_else(Raw::empty_object));
         let answer = connection.request(name, Some(params), Some(context.clone())).await?;
         // A server may still return the result at once.
-        let Some(task) = form::created(&answer) else { return Ok(answer) };
-        if takes {
-            connection.open_desk(&task.text("taskId").unwrap_or_default());
-            return Ok(self.places.put(task, connection).raw());
+        let Some(task) = conversion::created(&answer) else { return Ok(answer) };
+        if accepts_tasks {
+            connection.open_inbox(&task.text("taskId").unwrap_or_default());
+            return Ok(self.task_connections.put(task, connection).raw());
         }
-        wait::for_result(connection, &task, context).await.map_err(after_it_ran)
+        wait::for_result(connection, &task, context).await.map_err(not_retryable)
     }
 
     /// Handles a task request for a server with sessions.
     pub(crate) async fn task_with_sessions(
         &self,
         connection: &Arc<Connection>,
-        method: Method,
+        method: SourceMethod,
         params: Object,
         context: CallContext,
     ) -> Result<Raw, Error> {
         let id = require(connection, &params)?;
         match method {
-            Method::UpdateTask => {
+            SourceMethod::UpdateTask => {
                 let answers = params.get("inputResponses").and_then(Raw::object).unwrap_or_default();
                 connection.answer_task(&id, &answers);
                 Ok(Raw::empty_object())
             }
-            Method::CancelTask => {
-                connection.desks.close(&id);
+            SourceMethod::CancelTask => {
+                connection.inboxes.close(&id);
                 let answer = cancel(connection, &id, context).await?;
                 connection.task_is_over(&id);
                 Ok(answer)
@@ -108,12 +108,13 @@ impl Inner {
 
 /// Cancels a task. Cancelling an ended task is an error in 2025-11-25, but not in the stateless revision.
 async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Result<Raw, Error> {
-    let ask =
-        async |method: &str| connection.request(method, Some(form::named(id)), Some(context.clone())).await;
+    let ask = async |method: &str| {
+        connection.request(method, Some(conversion::named(id)), Some(context.clone())).await
+    };
     let Err(error) = ask("tasks/cancel").await else { return Ok(Raw::empty_object()) };
-    if context.takes_rounds && error.kind == Kind::Validation {
+    if context.accepts_input_required && error.kind == ErrorKind::Validation {
         let task = ask("tasks/get").await?.object().unwrap_or_default();
-        if is_over(&task.raw()) {
+        if has_ended(&task.raw()) {
             return Ok(Raw::empty_object());
         }
     }
@@ -122,21 +123,21 @@ async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Resu
 
 /// Returns the current task, including its result or its questions.
 async fn get(connection: &Arc<Connection>, id: &str, context: CallContext) -> Result<Raw, Error> {
-    let answer = connection.request("tasks/get", Some(form::named(id)), Some(context.clone())).await?;
-    let mut task = form::flat(&answer.object().unwrap_or_default());
+    let answer = connection.request("tasks/get", Some(conversion::named(id)), Some(context.clone())).await?;
+    let mut task = conversion::flat(&answer.object().unwrap_or_default());
     match task.text("status").as_deref() {
         Some("completed" | "failed") => {
-            let outcome = match connection.desks.outcome(id) {
+            let outcome = match connection.inboxes.outcome(id) {
                 Some(outcome) => outcome,
-                None => connection.request("tasks/result", Some(form::named(id)), Some(context)).await,
+                None => connection.request("tasks/result", Some(conversion::named(id)), Some(context)).await,
             };
-            form::finish(&mut task, outcome)?;
+            conversion::finish(&mut task, outcome)?;
             connection.task_is_over(id);
         }
         Some("cancelled") => connection.task_is_over(id),
         status => {
             let waits = status == Some("input_required");
-            let questions = connection.questions_of(id, waits, &context).await;
+            let questions = connection.open_questions(id, waits, &context).await;
             if waits || !questions.is_empty() {
                 task.set("status", "input_required");
                 task.set("inputRequests", questions);

@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use hikite_core::caller::{Session, SessionId};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::level::Level;
 use hikite_core::limits::Limits;
-use hikite_core::listing::{Cleaned, ListCache, Listing};
-use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Listener, Method, Source, State};
-use hikite_egress::Client;
+use hikite_core::listing::{ListCache, Listing, SanitizedItem};
+use hikite_core::log_level::LogLevel;
+use hikite_core::source::{
+    BoxFuture, CallContext, Invocation, Source, SourceEvent, SourceListener, SourceMethod, SourceState,
+};
+use hikite_egress::EgressClient;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -22,28 +24,28 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::annotation::Annotations;
-use crate::call::Counted;
-use crate::connection::{Connection, Notice, Purpose};
-use crate::crash::Crashes;
-use crate::definition::{Definition, Share, Transport};
-use crate::era::Memory;
-use crate::level::Levels;
+use crate::call::CountGuard;
+use crate::connection::{Connection, ConnectionNotice, ConnectionPurpose};
+use crate::crash::CrashTracker;
+use crate::definition::{ConnectionSharing, UpstreamDefinition, UpstreamTransport};
+use crate::handshake_steps::HandshakeSteps;
+use crate::level::SessionLogLevels;
+use crate::list_change::SessionListings;
 use crate::oauth::Authorization;
-use crate::offer::OwnLists;
-use crate::settling::Settling;
-use crate::slot::{Attempt, Slot};
+use crate::revision::RevisionCache;
+use crate::slot::{AttemptKind, UpstreamSlot};
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
-use crate::tasks::place::Places;
+use crate::tasks::task_address::TaskConnections;
 
 /// Time for a server to accept a log level before the next request.
-const LEVEL_TOLD: Duration = Duration::from_secs(1);
+const LOG_LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Dependencies shared by all upstreams.
 #[derive(Clone)]
 pub struct Environment {
     pub spawner: Spawner,
-    pub client: Client,
+    pub client: EgressClient,
     pub cache: Arc<dyn ListCache>,
     pub limits: Arc<Limits>,
 }
@@ -56,42 +58,42 @@ impl std::fmt::Debug for Environment {
 
 #[derive(Clone, Debug)]
 pub struct Upstream {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<UpstreamInner>,
 }
 
-pub(crate) struct Inner {
-    pub(crate) definition: Definition,
+pub(crate) struct UpstreamInner {
+    pub(crate) definition: UpstreamDefinition,
     pub(crate) environment: Environment,
-    pub(crate) listener: Listener,
+    pub(crate) listener: SourceListener,
     /// OAuth state of a remote server with a login.
     pub(crate) authorization: Option<Arc<Authorization>>,
     pub(crate) listing: ArcSwapOption<Listing>,
-    pub(crate) asks_back: AtomicBool,
+    pub(crate) sends_requests: AtomicBool,
     /// Set once the first attempt to fetch the lists is over.
-    pub(crate) tried: watch::Sender<bool>,
+    pub(crate) first_attempt_done: watch::Sender<bool>,
     pub(crate) stale: Notify,
     /// Requests the lists at once, regardless of the backoff.
     pub(crate) restarted: Notify,
-    pub(crate) shared: Arc<Slot>,
-    pub(crate) owned: Mutex<HashMap<SessionId, Arc<Slot>>>,
-    pub(crate) state: Mutex<State>,
+    pub(crate) shared: Arc<UpstreamSlot>,
+    pub(crate) owned: Mutex<HashMap<SessionId, Arc<UpstreamSlot>>>,
+    pub(crate) state: Mutex<SourceState>,
     pub(crate) stderr: Arc<StderrRing>,
-    pub(crate) crashes: Arc<Crashes>,
+    pub(crate) crashes: Arc<CrashTracker>,
     pub(crate) tasks: TaskTracker,
     pub(crate) closed: CancellationToken,
-    pub(crate) levels: Arc<Levels>,
+    pub(crate) levels: Arc<SessionLogLevels>,
     /// Kind of revision last spoken.
-    pub(crate) era: Memory,
+    pub(crate) revision: RevisionCache,
     /// Handshake steps that were late.
-    pub(crate) settling: Settling,
+    pub(crate) handshake_steps: HandshakeSteps,
     /// Call annotations of its tools.
     pub(crate) annotations: ArcSwap<Annotations>,
     /// Held while lists are fetched for a call that needs fresh ones.
     pub(crate) renewing: tokio::sync::Mutex<()>,
     /// Connections where its tasks run.
-    pub(crate) places: Places,
+    pub(crate) task_connections: TaskConnections,
     /// Requests that wait for its start or its lists. The queue of starts prefers servers with more of them.
-    pub(crate) wanted: Arc<AtomicUsize>,
+    pub(crate) waiting_requests: Arc<AtomicUsize>,
     /// Starts waiting in the queue.
     pub(crate) queued: AtomicUsize,
     /// Running calls, including those that wait for a start.
@@ -101,18 +103,18 @@ pub(crate) struct Inner {
     /// Connections that may still be open, even outside their slots. Their calls are cancelled on close.
     pub(crate) alive: Mutex<Vec<Weak<Connection>>>,
     /// Set once a shared connection declared more capabilities than all callers have: later ones declare none.
-    pub(crate) outgrown: AtomicBool,
+    pub(crate) capabilities_exceeded: AtomicBool,
     /// Set once the lists of the shared connection have been compared with the full ones.
     pub(crate) compared: AtomicBool,
     /// Listings of single sessions.
-    pub(crate) own_lists: OwnLists,
+    pub(crate) session_listings: SessionListings,
     /// Set if the common listing changed while the server ran, so a fresh process may offer something else.
     pub(crate) changed_while_running: AtomicBool,
     /// Held while the listing is replaced.
-    keeping: Mutex<()>,
+    listing_lock: Mutex<()>,
 }
 
-impl std::fmt::Debug for Inner {
+impl std::fmt::Debug for UpstreamInner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Upstream").field("definition", &self.definition).finish_non_exhaustive()
     }
@@ -121,43 +123,43 @@ impl std::fmt::Debug for Inner {
 impl Upstream {
     /// Starts an upstream. Serves the cached lists at once, and fetches them in the background if they are missing or
     /// expired.
-    pub fn start(definition: Definition, environment: Environment, listener: Listener) -> Self {
+    pub fn start(definition: UpstreamDefinition, environment: Environment, listener: SourceListener) -> Self {
         let cached = environment.cache.load(&definition.hash).map(Arc::new);
-        let inner = Arc::new(Inner {
-            era: Memory::of(cached.as_deref()),
+        let inner = Arc::new(UpstreamInner {
+            revision: RevisionCache::of(cached.as_deref()),
             annotations: ArcSwap::from_pointee(Annotations::of(cached.as_deref())),
             renewing: tokio::sync::Mutex::default(),
-            settling: Settling::default(),
-            places: Places::default(),
-            asks_back: AtomicBool::new(cached.as_ref().is_some_and(|listing| listing.asks_back)),
-            tried: watch::Sender::new(cached.is_some()),
+            handshake_steps: HandshakeSteps::default(),
+            task_connections: TaskConnections::default(),
+            sends_requests: AtomicBool::new(cached.as_ref().is_some_and(|listing| listing.sends_requests)),
+            first_attempt_done: watch::Sender::new(cached.is_some()),
             listing: ArcSwapOption::new(cached),
             stale: Notify::new(),
             restarted: Notify::new(),
-            shared: Arc::new(Slot::new(Purpose::Shared, None)),
+            shared: Arc::new(UpstreamSlot::new(ConnectionPurpose::Shared, None)),
             owned: Mutex::default(),
-            state: Mutex::new(State::Idle),
+            state: Mutex::new(SourceState::Idle),
             stderr: Arc::new(StderrRing::new(environment.limits.stderr_lines)),
             crashes: Arc::default(),
             tasks: TaskTracker::new(),
             closed: CancellationToken::new(),
             levels: Arc::default(),
-            wanted: Arc::default(),
+            waiting_requests: Arc::default(),
             queued: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
             connections: AtomicU64::new(0),
             alive: Mutex::default(),
-            outgrown: AtomicBool::new(false),
+            capabilities_exceeded: AtomicBool::new(false),
             compared: AtomicBool::new(false),
-            own_lists: OwnLists::default(),
+            session_listings: SessionListings::default(),
             changed_while_running: AtomicBool::new(false),
-            keeping: Mutex::default(),
+            listing_lock: Mutex::default(),
             authorization: authorization(&definition),
             definition,
             environment,
             listener,
         });
-        inner.tasks.spawn(Arc::clone(&inner).keep_lists());
+        inner.tasks.spawn(Arc::clone(&inner).refresh_lists_loop());
         inner.tasks.spawn(Arc::clone(&inner).stop_idle_processes());
         Self { inner }
     }
@@ -169,25 +171,25 @@ impl Source for Upstream {
     }
 
     fn listing_of(&self, session: SessionId) -> Option<Arc<Listing>> {
-        self.inner.own_listing(session)
+        self.inner.session_listing(session)
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> SourceState {
         if self.inner.needs_login() {
-            State::NeedsLogin { provider: Arc::clone(&self.inner.definition.name) }
+            SourceState::NeedsLogin { provider: Arc::clone(&self.inner.definition.name) }
         } else {
             let state = self.inner.state.lock().clone();
             // A running server whose lists cannot be read reports why.
-            let is_refused = matches!(state, State::Failing { answers: true, .. });
-            if self.inner.is_running() && !is_refused { State::Running } else { state }
+            let is_refused = matches!(state, SourceState::Failing { answers: true, .. });
+            if self.inner.is_running() && !is_refused { SourceState::Running } else { state }
         }
     }
 
     fn kind(&self) -> &'static str {
         match self.inner.definition.transport {
-            Transport::Stdio { .. } => "stdio",
-            Transport::Http { .. } => "http",
-            Transport::Sse { .. } => "sse",
+            UpstreamTransport::Stdio { .. } => "stdio",
+            UpstreamTransport::Http { .. } => "http",
+            UpstreamTransport::Sse { .. } => "sse",
         }
     }
 
@@ -205,12 +207,12 @@ impl Source for Upstream {
 
     fn restart(&self) {
         self.inner.stop("restarted");
-        *self.inner.state.lock() = State::Idle;
+        *self.inner.state.lock() = SourceState::Idle;
         self.inner.restarted.notify_one();
     }
 
-    fn advice(&self) -> Option<String> {
-        self.inner.definition.access.as_ref().map(|access| access.advice.clone())
+    fn login_hint(&self) -> Option<String> {
+        self.inner.definition.access.as_ref().map(|access| access.login_hint.clone())
     }
 
     fn is_queued(&self) -> bool {
@@ -218,10 +220,10 @@ impl Source for Upstream {
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {
-        let mut tried = self.inner.tried.subscribe();
+        let mut first_attempt_done = self.inner.first_attempt_done.subscribe();
         Box::pin(async move {
-            let _wanted = Counted::new(&self.inner.wanted);
-            let _ = tried.wait_for(|tried| *tried).await;
+            let _wanted = CountGuard::new(&self.inner.waiting_requests);
+            let _ = first_attempt_done.wait_for(|first_attempt_done| *first_attempt_done).await;
         })
     }
 
@@ -241,9 +243,9 @@ impl Source for Upstream {
         let owned = self.inner.owned.lock().remove(&session);
         if let Some(slot) = owned {
             let name = &self.inner.definition.name;
-            slot.end(Error::new(Kind::Cancelled, format!("the session that `{name}` served is over")));
+            slot.end(Error::new(ErrorKind::Cancelled, format!("the session that `{name}` served is over")));
         }
-        if let Some(connection) = self.inner.shared.standing() {
+        if let Some(connection) = self.inner.shared.open_connection() {
             connection.release(session);
         }
     }
@@ -253,19 +255,29 @@ impl Source for Upstream {
     }
 }
 
-impl Inner {
+impl UpstreamInner {
     /// Returns the slot for the session's calls.
-    pub(crate) fn slot_for(self: &Arc<Self>, method: Method, context: &CallContext) -> Arc<Slot> {
+    pub(crate) fn slot_for(
+        self: &Arc<Self>,
+        method: SourceMethod,
+        context: &CallContext,
+    ) -> Arc<UpstreamSlot> {
         let session = &context.session;
-        let cheap = !self.definition.transport.is_stdio();
+        let is_remote = !self.definition.transport.is_stdio();
         let own = match self.definition.share {
-            Share::Always => false,
-            Share::Never => true,
+            ConnectionSharing::Always => false,
+            ConnectionSharing::Never => true,
             // A stateless connection carries no server requests, so one serves all sessions.
-            Share::Auto if self.era.is_stateless() && !(may_ask(method) && self.wants_session(context)) => {
+            ConnectionSharing::Auto
+                if self.revision.is_stateless()
+                    && !(may_request_input(method) && self.wants_session(context)) =>
+            {
                 false
             }
-            Share::Auto => session.abilities.any() && (cheap || self.asks_back.load(Ordering::Relaxed)),
+            ConnectionSharing::Auto => {
+                session.client_capabilities.any()
+                    && (is_remote || self.sends_requests.load(Ordering::Relaxed))
+            }
         };
         if !own {
             return Arc::clone(&self.shared);
@@ -275,12 +287,12 @@ impl Inner {
             return Arc::clone(slot);
         }
         // A process per session is optional here, so it must not displace others.
-        let favour = self.definition.share == Share::Auto && !cheap;
-        let claim = favour.then(|| self.environment.spawner.room.claim_own()).flatten();
-        if favour && claim.is_none() {
+        let optional = self.definition.share == ConnectionSharing::Auto && !is_remote;
+        let reservation = optional.then(|| self.environment.spawner.capacity.reserve()).flatten();
+        if optional && reservation.is_none() {
             return Arc::clone(&self.shared);
         }
-        let slot = Arc::new(Slot::new(Purpose::Owned(Arc::clone(session)), claim));
+        let slot = Arc::new(UpstreamSlot::new(ConnectionPurpose::Owned(Arc::clone(session)), reservation));
         owned.insert(session.id, Arc::clone(&slot));
         slot
     }
@@ -288,13 +300,15 @@ impl Inner {
     /// Returns `true` if this client should get a session with a server that supports both revisions: tools written for
     /// sessions ask questions while they run, which only works in a session. Change notifications do not need one.
     pub(crate) fn wants_session(&self, context: &CallContext) -> bool {
-        self.era.may_speak_both() && !context.takes_rounds && context.session.abilities.any()
+        self.revision.may_support_sessions()
+            && !context.accepts_input_required
+            && context.session.client_capabilities.any()
     }
 
     /// Removes a slot that was created for a session before it was known to be unnecessary.
     pub(crate) fn drop_owned(&self, session: SessionId) {
         if let Some(slot) = self.owned.lock().remove(&session) {
-            slot.end(Error::new(Kind::Cancelled, "all sessions share one connection"));
+            slot.end(Error::new(ErrorKind::Cancelled, "all sessions share one connection"));
         }
     }
 
@@ -306,98 +320,98 @@ impl Inner {
     /// start for others.
     pub(crate) async fn connection(
         self: &Arc<Self>,
-        slot: &Arc<Slot>,
-        asker: Option<&CallContext>,
+        slot: &Arc<UpstreamSlot>,
+        caller: Option<&CallContext>,
     ) -> Result<Arc<Connection>, Error> {
-        self.connection_for(Attempt::Call, slot, asker).await
+        self.connection_for(AttemptKind::Call, slot, caller).await
     }
 
     pub(crate) async fn connection_for(
         self: &Arc<Self>,
-        attempt: Attempt,
-        slot: &Arc<Slot>,
-        asker: Option<&CallContext>,
+        attempt: AttemptKind,
+        slot: &Arc<UpstreamSlot>,
+        caller: Option<&CallContext>,
     ) -> Result<Arc<Connection>, Error> {
         if let Some(connection) = slot.live() {
             return Ok(connection);
         }
-        let _wanted = asker.map(|_| Counted::new(&self.wanted));
-        let (inner, slot, asker) = (Arc::clone(self), Arc::clone(slot), asker.cloned());
+        let _wanted = caller.map(|_| CountGuard::new(&self.waiting_requests));
+        let (inner, slot, caller) = (Arc::clone(self), Arc::clone(slot), caller.cloned());
         let opening = self.tasks.spawn(async move {
-            let open = || inner.open(slot.purpose.clone(), asker);
+            let open = || inner.open(slot.purpose.clone(), caller);
             let opened = slot.get(&inner.definition.name, attempt, open).await;
             if let Ok(connection) = &opened {
-                inner.tell_own(connection);
+                inner.announce_session_listing(connection);
             }
             opened
         });
-        opening.await.unwrap_or_else(|_| Err(Error::new(Kind::Internal, "the start was interrupted")))
+        opening.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the start was interrupted")))
     }
 
     pub(crate) async fn set_level(&self, params: &Object, session: &Session) {
-        let Some(level) = params.text("level").and_then(|name| Level::parse(&name)) else { return };
+        let Some(level) = params.text("level").and_then(|name| LogLevel::parse(&name)) else { return };
         self.levels.set(session.id, level);
         let owned = self.owned.lock().get(&session.id).and_then(|slot| slot.live());
         for connection in owned.into_iter().chain(self.shared.live()) {
-            self.tell_level(&connection).await;
+            self.send_log_level(&connection).await;
         }
     }
 
     /// Sends the log level of a connection's sessions to the server, and waits for a limited time, so that it applies
     /// to the next request.
-    pub(crate) async fn tell_level(&self, connection: &Arc<Connection>) {
+    pub(crate) async fn send_log_level(&self, connection: &Arc<Connection>) {
         let level = match &connection.purpose {
-            Purpose::Owned(session) => self.levels.of(session.id),
-            Purpose::Shared => self.levels.most_talkative(),
-            Purpose::Lists => None,
+            ConnectionPurpose::Owned(session) => self.levels.of(session.id),
+            ConnectionPurpose::Shared => self.levels.most_verbose(),
+            ConnectionPurpose::Lists => None,
         };
-        let tells = connection.can("logging") && !connection.is_stateless();
+        let tells = connection.has_capability("logging") && !connection.is_stateless();
         let Some(level) = level.filter(|_| tells) else { return };
-        let told =
-            connection.request_aside("logging/setLevel", Object::default().with("level", level.name()));
-        let _ = tokio::time::timeout(LEVEL_TOLD, told).await;
+        let sent =
+            connection.request_detached("logging/setLevel", Object::default().with("level", level.name()));
+        let _ = tokio::time::timeout(LOG_LEVEL_TIMEOUT, sent).await;
     }
 
-    pub(crate) fn notice(self: &Arc<Self>, notice: Notice) {
+    pub(crate) fn notice(self: &Arc<Self>, notice: ConnectionNotice) {
         match notice {
-            Notice::ListChanged(connection) => {
-                self.tasks.spawn(Arc::clone(self).follow_lists(connection));
+            ConnectionNotice::ListChanged(connection) => {
+                self.tasks.spawn(Arc::clone(self).reread_announced_lists(connection));
             }
-            Notice::AskedBack => self.note_asks_back(),
-            Notice::Event(event) => (self.listener)(event),
+            ConnectionNotice::AskedBack => self.record_server_asks(),
+            ConnectionNotice::Event(event) => (self.listener)(event),
         }
     }
 
     /// Records that the server asks questions: sessions that can answer get their own connections from now on, also
     /// after a restart.
-    pub(crate) fn note_asks_back(&self) {
-        if self.asks_back.swap(true, Ordering::Relaxed) {
+    pub(crate) fn record_server_asks(&self) {
+        if self.sends_requests.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.leave_declared();
+        self.retire_declared();
         if let Some(listing) = self.listing.load_full() {
-            self.keep(Listing { asks_back: true, ..(*listing).clone() });
+            self.store_listing(Listing { sends_requests: true, ..(*listing).clone() });
         }
     }
 
     /// Replaces the current listing, here and in the cache. Returns `true` if its content changed.
-    pub(crate) fn keep(&self, mut listing: Listing) -> bool {
-        let keeping = self.keeping.lock();
-        listing.asks_back |= self.asks_back.load(Ordering::Relaxed);
-        if !self.era.is_known() {
+    pub(crate) fn store_listing(&self, mut listing: Listing) -> bool {
+        let listing_lock = self.listing_lock.lock();
+        listing.sends_requests |= self.sends_requests.load(Ordering::Relaxed);
+        if !self.revision.is_known() {
             listing.revision = None;
         }
         let before = self.listing.load_full();
-        let changed = before.as_ref().is_none_or(|before| !before.same_offer(&listing));
+        let changed = before.as_ref().is_none_or(|before| !before.has_same_items(&listing));
         let news = |before: &Listing| {
             self.is_old(before)
-                || before.asks_back != listing.asks_back
+                || before.sends_requests != listing.sends_requests
                 || before.revision != listing.revision
                 || before.ttl_ms != listing.ttl_ms
-                || before.cleaned != listing.cleaned
+                || before.sanitized != listing.sanitized
         };
-        if before.as_ref().is_none_or(|before| before.cleaned != listing.cleaned) {
-            self.tell_cleaned(&listing.cleaned);
+        if before.as_ref().is_none_or(|before| before.sanitized != listing.sanitized) {
+            self.warn_sanitized(&listing.sanitized);
         }
         if changed || before.is_some_and(|before| news(&before)) {
             self.environment.cache.store(&self.definition.hash, &listing);
@@ -407,16 +421,16 @@ impl Inner {
         }
         let listing = Arc::new(listing);
         self.listing.store(Some(Arc::clone(&listing)));
-        drop(keeping);
+        drop(listing_lock);
         if changed {
-            self.forget_common(&listing);
-            (self.listener)(Event::ListChanged);
+            self.drop_redundant_listings(&listing);
+            (self.listener)(SourceEvent::ListChanged);
         }
         changed
     }
 
-    fn tell_cleaned(&self, cleaned: &[Cleaned]) {
-        for Cleaned { kind, name, removed, left_out } in cleaned {
+    fn warn_sanitized(&self, sanitized: &[SanitizedItem]) {
+        for SanitizedItem { kind, name, removed, left_out } in sanitized {
             let module = &*self.definition.name;
             if *left_out {
                 tracing::warn!(
@@ -436,13 +450,13 @@ impl Inner {
     fn stop(&self, how: &str) {
         let reason = || {
             let message = format!("`{}` was {how} by an admin", self.definition.name);
-            Error::new(Kind::UpstreamUnavailable, message)
+            Error::new(ErrorKind::UpstreamUnavailable, message)
         };
         for (_, slot) in self.owned.lock().drain() {
             slot.end(reason());
         }
         self.crashes.forget();
-        self.shared.begin_anew(reason());
+        self.shared.reset(reason());
     }
 
     async fn stop_idle_processes(self: Arc<Self>) {
@@ -473,7 +487,7 @@ impl Inner {
         }
         let reason = || {
             let name = &self.definition.name;
-            Error::new(Kind::UpstreamUnavailable, format!("`{name}` is being shut down"))
+            Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` is being shut down"))
         };
         for slot in &slots {
             slot.end(reason());
@@ -491,8 +505,9 @@ impl Inner {
 }
 
 /// Returns the OAuth state of a remote server with a login.
-fn authorization(definition: &Definition) -> Option<Arc<Authorization>> {
-    let (Transport::Http { url, .. } | Transport::Sse { url, .. }) = &definition.transport else {
+fn authorization(definition: &UpstreamDefinition) -> Option<Arc<Authorization>> {
+    let (UpstreamTransport::Http { url, .. } | UpstreamTransport::Sse { url, .. }) = &definition.transport
+    else {
         return None;
     };
     let access = definition.access.clone()?;
@@ -500,6 +515,6 @@ fn authorization(definition: &Definition) -> Option<Arc<Authorization>> {
 }
 
 /// Returns `true` for methods whose server may ask questions.
-fn may_ask(method: Method) -> bool {
-    matches!(method, Method::CallTool | Method::GetPrompt | Method::ReadResource)
+fn may_request_input(method: SourceMethod) -> bool {
+    matches!(method, SourceMethod::CallTool | SourceMethod::GetPrompt | SourceMethod::ReadResource)
 }

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::password::Password;
 use crate::random::random_bytes;
-use crate::seal::{Cipher, Place, Refused, Sealed, secret};
+use crate::seal::{Cipher, SealedText, SecretContext, VaultError, secret};
 
 /// Prefix of every backup.
 const FORM: &str = "hikite-backup-1";
@@ -19,7 +19,7 @@ const COSTS_MAX: [u32; 3] = [1_048_576, 16, 16];
 const SALT_BYTES: usize = 16;
 
 /// Encrypts a backup. Slow on purpose, like `open_backup`.
-pub fn seal_backup(plain: &Secret, passphrase: &Password) -> Result<String, Refused> {
+pub fn seal_backup(plain: &Secret, passphrase: &Password) -> Result<String, VaultError> {
     let salt: [u8; SALT_BYTES] = random_bytes()?;
     let head = head(COSTS, &salt);
     let key = Zeroizing::new(passphrase.derive(&salt, COSTS)?);
@@ -27,11 +27,11 @@ pub fn seal_backup(plain: &Secret, passphrase: &Password) -> Result<String, Refu
     Ok(format!("{head}:{}", sealed.text()))
 }
 
-pub fn open_backup(text: &str, passphrase: &Password) -> Result<Secret, Refused> {
-    let (head, sealed) = text.trim().rsplit_once(':').ok_or(Refused::Sealed)?;
-    let (costs, salt) = read_head(head).ok_or(Refused::Sealed)?;
+pub fn open_backup(text: &str, passphrase: &Password) -> Result<Secret, VaultError> {
+    let (head, sealed) = text.trim().rsplit_once(':').ok_or(VaultError::Sealed)?;
+    let (costs, salt) = read_head(head).ok_or(VaultError::Sealed)?;
     let key = Zeroizing::new(passphrase.derive(&salt, costs)?);
-    secret(&Cipher::new(&key).open(place(head), &Sealed::from_text(sealed))?)
+    secret(&Cipher::new(&key).open(place(head), &SealedText::from_text(sealed))?)
 }
 
 fn head([memory, passes, lanes]: [u32; 3], salt: &[u8]) -> String {
@@ -42,13 +42,13 @@ fn read_head(head: &str) -> Option<([u32; 3], Vec<u8>)> {
     let parts: Vec<&str> = head.split(':').collect();
     let [FORM, memory, passes, lanes, salt] = parts[..] else { return None };
     let costs = [memory.parse().ok()?, passes.parse().ok()?, lanes.parse().ok()?];
-    let bearable = costs.iter().zip(COSTS_MAX).all(|(cost, most)| *cost <= most);
+    let acceptable = costs.iter().zip(COSTS_MAX).all(|(cost, most)| *cost <= most);
     let salt = URL_SAFE_NO_PAD.decode(salt).ok()?;
-    (bearable && salt.len() >= SALT_BYTES).then_some((costs, salt))
+    (acceptable && salt.len() >= SALT_BYTES).then_some((costs, salt))
 }
 
-fn place(head: &str) -> Place<'_> {
-    Place { account: "", provider: "", field: head, version: 0 }
+fn place(head: &str) -> SecretContext<'_> {
+    SecretContext { account: "", provider: "", field: head, version: 0 }
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
         let copy = seal_backup(&Secret::hidden("canary"), &passphrase).expect("sealed");
         assert!(!copy.contains("canary"));
         assert_eq!(open_backup(&format!("{copy}\n"), &passphrase).expect("opened").expose(), "canary");
-        assert_eq!(open_backup(&copy, &Password::new("correct horsf")), Err(Refused::Sealed));
+        assert_eq!(open_backup(&copy, &Password::new("correct horsf")), Err(VaultError::Sealed));
     }
 
     #[test]
@@ -71,10 +71,10 @@ mod tests {
         for (from, to) in [(":65536:", ":8192:"), (":3:", ":1:"), (":65536:", ":4194304:"), (FORM, "hikite")]
         {
             let changed = copy.replacen(from, to, 1);
-            assert_eq!(open_backup(&changed, &passphrase), Err(Refused::Sealed), "{to}");
+            assert_eq!(open_backup(&changed, &passphrase), Err(VaultError::Sealed), "{to}");
         }
         for cut in ["", "hikite-backup-1", &copy[..copy.len() - 1]] {
-            assert_eq!(open_backup(cut, &passphrase), Err(Refused::Sealed));
+            assert_eq!(open_backup(cut, &passphrase), Err(VaultError::Sealed));
         }
     }
 }

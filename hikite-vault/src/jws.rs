@@ -17,16 +17,16 @@ use hikite_core::secret::Secret;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::seal::Refused;
+use crate::seal::VaultError;
 
 mod low_s;
 
 /// Longest token, in bytes.
-const TOKEN_BYTES: usize = 16 * 1024;
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
 /// Most keys read from a key set.
-const KEYS: usize = 100;
+const KEYS_MAX: usize = 100;
 /// Shortest RSA modulus: 2048 bits.
-const RSA_BYTES: usize = 256;
+const RSA_BYTES_MIN: usize = 256;
 
 /// A private signing key with its key id.
 pub struct SigningKey {
@@ -36,29 +36,29 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
-    pub fn random() -> Result<Self, Refused> {
+    pub fn random() -> Result<Self, VaultError> {
         let random = SystemRandom::new();
         let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
-        let made = made.map_err(|_| Refused::NoRandomness)?;
+        let made = made.map_err(|_| VaultError::NoRandomness)?;
         Self::parse(&Secret::hidden(URL_SAFE_NO_PAD.encode(made.as_ref())))
     }
 
     /// Parses a key as returned by `secret`.
-    pub fn parse(kept: &Secret) -> Result<Self, Refused> {
-        let bytes = URL_SAFE_NO_PAD.decode(kept.expose()).map_err(|_| Refused::NoKey)?;
+    pub fn parse(stored: &Secret) -> Result<Self, VaultError> {
+        let bytes = URL_SAFE_NO_PAD.decode(stored.expose()).map_err(|_| VaultError::NoKey)?;
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &bytes);
-        let pair = pair.map_err(|_| Refused::NoKey)?;
+        let pair = pair.map_err(|_| VaultError::NoKey)?;
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, pair.public_key().as_ref());
         let kid = URL_SAFE_NO_PAD.encode(&digest.as_ref()[..12]);
-        Ok(Self { pair, kid, pkcs8: kept.clone() })
+        Ok(Self { pair, kid, pkcs8: stored.clone() })
     }
 
     /// Parses a PKCS #8 key in PEM, as other programs write it.
-    pub fn from_pem(pem: &Secret) -> Result<Self, Refused> {
+    pub fn from_pem(pem: &Secret) -> Result<Self, VaultError> {
         let inner = pem.expose().trim().strip_prefix("-----BEGIN PRIVATE KEY-----");
         let inner = inner.and_then(|rest| rest.strip_suffix("-----END PRIVATE KEY-----"));
-        let text: String = inner.ok_or(Refused::NoKey)?.split_ascii_whitespace().collect();
-        let bytes = STANDARD.decode(text).map_err(|_| Refused::NoKey)?;
+        let text: String = inner.ok_or(VaultError::NoKey)?.split_ascii_whitespace().collect();
+        let bytes = STANDARD.decode(text).map_err(|_| VaultError::NoKey)?;
         Self::parse(&Secret::hidden(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
@@ -72,12 +72,12 @@ impl SigningKey {
     }
 
     /// Signs a token. `typ` states its purpose, such as `at+jwt` for access tokens.
-    pub fn sign(&self, typ: &str, claims: &Value) -> Result<String, Refused> {
+    pub fn sign(&self, typ: &str, claims: &Value) -> Result<String, VaultError> {
         let header = json!({ "alg": "ES256", "typ": typ, "kid": self.kid });
         let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let input = format!("{}.{}", encode(&header), encode(claims));
         let signed = self.pair.sign(&SystemRandom::new(), input.as_bytes());
-        let mut signed = signed.map_err(|_| Refused::Signature)?.as_ref().to_vec();
+        let mut signed = signed.map_err(|_| VaultError::Signature)?.as_ref().to_vec();
         if !low_s::is_low(&signed) {
             low_s::flip(&mut signed);
         }
@@ -110,18 +110,18 @@ pub struct Jwks {
 pub struct Jwk {
     kid: Option<String>,
     alg: Option<String>,
-    kind: Kind,
+    kind: JwkMaterial,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum JwkMaterial {
     P256(Vec<u8>),
     Ed25519(Vec<u8>),
     Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct JwkDocument {
     kty: String,
     #[serde(default)]
     crv: String,
@@ -139,7 +139,7 @@ impl Jwks {
     /// Reads `{"keys": […]}`. Skips keys that are not for signatures or of an unsupported type.
     pub fn read(document: &Value) -> Self {
         let keys = document["keys"].as_array().map(Vec::as_slice).unwrap_or_default();
-        Self { keys: keys.iter().take(KEYS).filter_map(Jwk::read).collect() }
+        Self { keys: keys.iter().take(KEYS_MAX).filter_map(Jwk::read).collect() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -152,26 +152,26 @@ impl Jwks {
     }
 
     /// Returns the claims if one of the keys signed the token. Audience and expiry are not checked.
-    pub fn verify(&self, token: &Unverified<'_>) -> Result<Value, Refused> {
+    pub fn verify(&self, token: &UnverifiedToken<'_>) -> Result<Value, VaultError> {
         let fits = |key: &&Jwk| match (&token.kid, &key.kid) {
             (Some(wanted), Some(kid)) => wanted == kid,
             (Some(_), None) | (None, _) => true,
         };
         let signed = self.keys.iter().filter(fits).any(|key| key.signed(token));
-        if signed { Ok(token.claims.clone()) } else { Err(Refused::Signature) }
+        if signed { Ok(token.claims.clone()) } else { Err(VaultError::Signature) }
     }
 }
 
 impl Jwks {
     /// Verifies a token that hikite issued itself: only the signature with the lower `s` is accepted.
-    pub fn verify_own(&self, token: &Unverified<'_>) -> Result<Value, Refused> {
-        if low_s::is_low(&token.signature) { self.verify(token) } else { Err(Refused::Signature) }
+    pub fn verify_own(&self, token: &UnverifiedToken<'_>) -> Result<Value, VaultError> {
+        if low_s::is_low(&token.signature) { self.verify(token) } else { Err(VaultError::Signature) }
     }
 }
 
 impl Jwk {
     fn read(value: &Value) -> Option<Self> {
-        let Written { kty, crv, kid, alg, usage, x, y, n, e } = Written::deserialize(value).ok()?;
+        let JwkDocument { kty, crv, kid, alg, usage, x, y, n, e } = JwkDocument::deserialize(value).ok()?;
         if usage.is_some_and(|usage| usage != "sig") {
             return None;
         }
@@ -179,19 +179,20 @@ impl Jwk {
         let kind = match (kty.as_str(), crv.as_str()) {
             ("EC", "P-256") => {
                 let (x, y) = (decode(x)?, decode(y)?);
-                (x.len() == 32 && y.len() == 32).then(|| Kind::P256([&[4], &x[..], &y[..]].concat()))?
+                (x.len() == 32 && y.len() == 32)
+                    .then(|| JwkMaterial::P256([&[4], &x[..], &y[..]].concat()))?
             }
-            ("OKP", "Ed25519") => Kind::Ed25519(decode(x)?),
+            ("OKP", "Ed25519") => JwkMaterial::Ed25519(decode(x)?),
             ("RSA", _) => {
                 let (modulus, exponent) = (decode(n)?, decode(e)?);
-                (modulus.len() >= RSA_BYTES).then_some(Kind::Rsa { modulus, exponent })?
+                (modulus.len() >= RSA_BYTES_MIN).then_some(JwkMaterial::Rsa { modulus, exponent })?
             }
             _ => return None,
         };
         Some(Self { kid, alg, kind })
     }
 
-    fn signed(&self, token: &Unverified<'_>) -> bool {
+    fn signed(&self, token: &UnverifiedToken<'_>) -> bool {
         if self.alg.as_ref().is_some_and(|alg| *alg != token.alg) {
             return false;
         }
@@ -200,9 +201,9 @@ impl Jwk {
             UnparsedPublicKey::new(algorithm, key).verify(message, signature).is_ok()
         };
         match (&self.kind, token.alg.as_str()) {
-            (Kind::P256(key), "ES256") => plain(&ECDSA_P256_SHA256_FIXED, key),
-            (Kind::Ed25519(key), "EdDSA") => plain(&ED25519, key),
-            (Kind::Rsa { modulus, exponent }, alg) => {
+            (JwkMaterial::P256(key), "ES256") => plain(&ECDSA_P256_SHA256_FIXED, key),
+            (JwkMaterial::Ed25519(key), "EdDSA") => plain(&ED25519, key),
+            (JwkMaterial::Rsa { modulus, exponent }, alg) => {
                 let algorithm = match alg {
                     "RS256" => &signature::RSA_PKCS1_2048_8192_SHA256,
                     "RS384" => &signature::RSA_PKCS1_2048_8192_SHA384,
@@ -223,7 +224,7 @@ impl Jwk {
 
 /// A parsed token whose signature has not been verified.
 #[derive(Clone)]
-pub struct Unverified<'a> {
+pub struct UnverifiedToken<'a> {
     pub alg: String,
     pub kid: Option<String>,
     /// Lower case, without `application/`.
@@ -234,16 +235,16 @@ pub struct Unverified<'a> {
     signature: Vec<u8>,
 }
 
-impl fmt::Debug for Unverified<'_> {
+impl fmt::Debug for UnverifiedToken<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Unverified").field("alg", &self.alg).field("kid", &self.kid).finish_non_exhaustive()
     }
 }
 
-impl<'a> Unverified<'a> {
+impl<'a> UnverifiedToken<'a> {
     /// Parses a token; `None` if it is no JWS or has a `crit` or `b64` header parameter.
     pub fn read(token: &'a str) -> Option<Self> {
-        if token.len() > TOKEN_BYTES {
+        if token.len() > TOKEN_BYTES_MAX {
             return None;
         }
         let (signed, signature) = token.rsplit_once('.')?;
@@ -276,8 +277,8 @@ mod tests {
 
     #[track_caller]
     fn refused(keys: &Jwks, token: &str) {
-        let read = Unverified::read(token);
-        assert!(read.is_none_or(|token| keys.verify(&token) == Err(Refused::Signature)), "{token}");
+        let read = UnverifiedToken::read(token);
+        assert!(read.is_none_or(|token| keys.verify(&token) == Err(VaultError::Signature)), "{token}");
     }
 
     #[test]
@@ -285,7 +286,7 @@ mod tests {
         let key = SigningKey::random().expect("random");
         let claims = json!({ "iss": "https://h.example", "sub": "owner" });
         let token = key.sign("at+jwt", &claims).expect("signed");
-        let read = Unverified::read(&token).expect("a token");
+        let read = UnverifiedToken::read(&token).expect("a token");
         assert_eq!((read.issuer(), read.typ.as_deref()), (Some("https://h.example"), Some("at+jwt")));
         let again = SigningKey::parse(key.secret()).expect("a key");
         assert_eq!(keys(&again).verify(&read), Ok(claims));
@@ -321,11 +322,11 @@ mod tests {
             let mut twin = URL_SAFE_NO_PAD.decode(signature).expect("base64");
             low_s::flip(&mut twin);
             let twin = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(twin));
-            let (token, twin) = (Unverified::read(&token), Unverified::read(&twin));
+            let (token, twin) = (UnverifiedToken::read(&token), UnverifiedToken::read(&twin));
             let (token, twin) = (token.expect("a token"), twin.expect("a token"));
             assert!(keys.verify(&token).is_ok() && keys.verify(&twin).is_ok(), "both hold");
             assert!(keys.verify_own(&token).is_ok());
-            assert_eq!(keys.verify_own(&twin), Err(Refused::Signature));
+            assert_eq!(keys.verify_own(&twin), Err(VaultError::Signature));
         }
     }
 
@@ -336,7 +337,7 @@ mod tests {
         let signed = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
         let signature =
             "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg";
-        let token = Unverified {
+        let token = UnverifiedToken {
             alg: "EdDSA".into(),
             kid: None,
             typ: None,

@@ -12,7 +12,7 @@ use hikite_core::secret::Secret;
 use zeroize::Zeroizing;
 
 use crate::random::random_bytes;
-use crate::seal::{Cipher, Place, Refused, Sealed, secret};
+use crate::seal::{Cipher, SealedText, SecretContext, VaultError, secret};
 
 /// Field name in the context of wrapped data keys.
 const DATA_KEY: &str = "data-key";
@@ -25,16 +25,16 @@ pub struct MasterKey {
 }
 
 impl MasterKey {
-    pub fn random() -> Result<Self, Refused> {
+    pub fn random() -> Result<Self, VaultError> {
         Ok(Self::of(random_bytes()?))
     }
 
     /// Parses 64 hexadecimal digits, or 32 bytes in base64.
-    pub fn parse(text: &str) -> Result<Self, Refused> {
+    pub fn parse(text: &str) -> Result<Self, VaultError> {
         let text = text.trim();
-        let bytes = if text.len() == 64 { unhex(text) } else { BASE64_STANDARD.decode(text).ok() };
-        let bytes = Zeroizing::new(bytes.ok_or(Refused::NoKey)?);
-        let bytes: [u8; 32] = bytes.as_slice().try_into().map_err(|_| Refused::NoKey)?;
+        let bytes = if text.len() == 64 { decode_hex(text) } else { BASE64_STANDARD.decode(text).ok() };
+        let bytes = Zeroizing::new(bytes.ok_or(VaultError::NoKey)?);
+        let bytes: [u8; 32] = bytes.as_slice().try_into().map_err(|_| VaultError::NoKey)?;
         Ok(Self::of(bytes))
     }
 
@@ -59,7 +59,7 @@ impl MasterKey {
         let salt = Salt::new(HKDF_SHA256, b"hikite");
         let mut key = [0_u8; 32];
         let made =
-            salt.extract(&*self.bytes).expand(&[purpose.as_bytes()], Length).map(|out| out.fill(&mut key));
+            salt.extract(&*self.bytes).expand(&[purpose.as_bytes()], KeyLength).map(|out| out.fill(&mut key));
         match made {
             Ok(Ok(())) => key,
             _ => unreachable!("32 bytes are not too many"),
@@ -78,9 +78,9 @@ impl fmt::Debug for MasterKey {
 }
 
 #[derive(Clone, Copy)]
-struct Length;
+struct KeyLength;
 
-impl KeyType for Length {
+impl KeyType for KeyLength {
     fn len(&self) -> usize {
         32
     }
@@ -88,24 +88,24 @@ impl KeyType for Length {
 
 /// Master keys in use: the first encrypts, the others only decrypt until they are rotated out.
 #[derive(Debug)]
-pub struct Ring {
+pub struct KeyRing {
     keys: Vec<MasterKey>,
 }
 
 /// A wrapped data key, and the id of its master key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrapped {
+pub struct WrappedKey {
     pub key_id: String,
-    pub sealed: Sealed,
+    pub sealed: SealedText,
 }
 
-impl Ring {
+impl KeyRing {
     pub fn new(current: MasterKey, older: Vec<MasterKey>) -> Self {
         Self { keys: std::iter::once(current).chain(older).collect() }
     }
 
     /// Parses one or several keys separated by whitespace; the first encrypts.
-    pub fn parse(text: &str) -> Result<Self, Refused> {
+    pub fn parse(text: &str) -> Result<Self, VaultError> {
         let mut keys: Vec<MasterKey> = Vec::new();
         for word in text.split_whitespace() {
             let key = MasterKey::parse(word)?;
@@ -113,7 +113,7 @@ impl Ring {
                 keys.push(key);
             }
         }
-        if keys.is_empty() { Err(Refused::NoKey) } else { Ok(Self { keys }) }
+        if keys.is_empty() { Err(VaultError::NoKey) } else { Ok(Self { keys }) }
     }
 
     /// Appends the keys of another key ring.
@@ -147,21 +147,21 @@ impl Ring {
     }
 
     /// Wraps the data key of an account with the current master key.
-    pub fn wrap(&self, account: &str, key: &DataKey) -> Result<Wrapped, Refused> {
+    pub fn wrap(&self, account: &str, key: &DataKey) -> Result<WrappedKey, VaultError> {
         let sealed = self.current().cipher().seal(wrapping(account), &*key.bytes)?;
-        Ok(Wrapped { key_id: self.current().id.clone(), sealed })
+        Ok(WrappedKey { key_id: self.current().id.clone(), sealed })
     }
 
-    pub fn unwrap(&self, account: &str, wrapped: &Wrapped) -> Result<DataKey, Refused> {
-        let key = self.keys.iter().find(|key| key.id == wrapped.key_id).ok_or(Refused::UnknownKey)?;
+    pub fn unwrap(&self, account: &str, wrapped: &WrappedKey) -> Result<DataKey, VaultError> {
+        let key = self.keys.iter().find(|key| key.id == wrapped.key_id).ok_or(VaultError::UnknownKey)?;
         let opened = key.cipher().open(wrapping(account), &wrapped.sealed)?;
-        let bytes: [u8; 32] = opened.as_slice().try_into().map_err(|_| Refused::Sealed)?;
+        let bytes: [u8; 32] = opened.as_slice().try_into().map_err(|_| VaultError::Sealed)?;
         Ok(DataKey::of(bytes))
     }
 }
 
-fn wrapping(account: &str) -> Place<'_> {
-    Place { account, provider: "", field: DATA_KEY, version: 0 }
+fn wrapping(account: &str) -> SecretContext<'_> {
+    SecretContext { account, provider: "", field: DATA_KEY, version: 0 }
 }
 
 /// Data key that encrypts the secrets of one account.
@@ -171,7 +171,7 @@ pub struct DataKey {
 }
 
 impl DataKey {
-    pub fn random() -> Result<Self, Refused> {
+    pub fn random() -> Result<Self, VaultError> {
         Ok(Self::of(random_bytes()?))
     }
 
@@ -180,15 +180,15 @@ impl DataKey {
     }
 
     /// Compares two keys in constant time.
-    pub fn is(&self, other: &Self) -> bool {
+    pub fn equals(&self, other: &Self) -> bool {
         verify_slices_are_equal(&*self.bytes, &*other.bytes).is_ok()
     }
 
-    pub fn seal(&self, place: Place<'_>, plain: &Secret) -> Result<Sealed, Refused> {
+    pub fn seal(&self, place: SecretContext<'_>, plain: &Secret) -> Result<SealedText, VaultError> {
         self.cipher.seal(place, plain.expose().as_bytes())
     }
 
-    pub fn open(&self, place: Place<'_>, sealed: &Sealed) -> Result<Secret, Refused> {
+    pub fn open(&self, place: SecretContext<'_>, sealed: &SealedText) -> Result<Secret, VaultError> {
         secret(&self.cipher.open(place, sealed)?)
     }
 }
@@ -199,7 +199,7 @@ impl fmt::Debug for DataKey {
     }
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
     if !text.is_ascii() {
         return None;
     }
@@ -210,7 +210,8 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'_> = Place { account: "work", provider: "notion", field: "token", version: 1 };
+    const PLACE: SecretContext<'_> =
+        SecretContext { account: "work", provider: "notion", field: "token", version: 1 };
 
     #[test]
     fn a_master_key_is_read_as_it_was_written() {
@@ -224,7 +225,7 @@ mod tests {
             "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
         );
         for wrong in ["", "00", &"zz".repeat(32), &"é".repeat(32), "AAEC"] {
-            assert_eq!(MasterKey::parse(wrong).map(|_| ()), Err(Refused::NoKey), "{wrong}");
+            assert_eq!(MasterKey::parse(wrong).map(|_| ()), Err(VaultError::NoKey), "{wrong}");
         }
     }
 
@@ -232,14 +233,14 @@ mod tests {
     fn a_ring_opens_what_its_keys_wrapped_and_nothing_else() {
         let [old, new] = [1, 2].map(|_| MasterKey::random().expect("random"));
         let kept = old.text();
-        let before = Ring::new(old, Vec::new());
+        let before = KeyRing::new(old, Vec::new());
         let data = DataKey::random().expect("random");
         let wrapped = before.wrap("work", &data).expect("wrapped");
         let sealed = data.seal(PLACE, &Secret::hidden("canary")).expect("sealed");
-        let stranger = Ring::new(MasterKey::random().expect("random"), Vec::new());
-        assert_eq!(stranger.unwrap("work", &wrapped).map(|_| ()), Err(Refused::UnknownKey));
-        assert_eq!(before.unwrap("home", &wrapped).map(|_| ()), Err(Refused::Sealed), "another account");
-        let both = Ring::new(new, vec![MasterKey::parse(kept.expose()).expect("a key")]);
+        let stranger = KeyRing::new(MasterKey::random().expect("random"), Vec::new());
+        assert_eq!(stranger.unwrap("work", &wrapped).map(|_| ()), Err(VaultError::UnknownKey));
+        assert_eq!(before.unwrap("home", &wrapped).map(|_| ()), Err(VaultError::Sealed), "another account");
+        let both = KeyRing::new(new, vec![MasterKey::parse(kept.expose()).expect("a key")]);
         let opened = both.unwrap("work", &wrapped).expect("opened");
         let again = both.wrap("work", &opened).expect("wrapped again");
         assert_eq!(again.key_id, both.current().id());
@@ -252,12 +253,12 @@ mod tests {
         let [new, old, older] = [1, 2, 3].map(|_| MasterKey::random().expect("random"));
         let ids = [&new, &old, &older].map(|key| key.id().to_owned());
         let text = format!("{}\n{}\n", new.text().expose(), old.text().expose());
-        let ring = Ring::parse(&text).expect("two keys");
+        let ring = KeyRing::parse(&text).expect("two keys");
         assert_eq!(ring.text().expose(), text.trim());
-        let ring = ring.and(Ring::new(old, vec![older]));
+        let ring = ring.and(KeyRing::new(old, vec![older]));
         assert_eq!(ring.ids().collect::<Vec<_>>(), ids);
         for wrong in ["", " \n", "key", &format!("{text} key")] {
-            assert_eq!(Ring::parse(wrong).map(|_| ()), Err(Refused::NoKey));
+            assert_eq!(KeyRing::parse(wrong).map(|_| ()), Err(VaultError::NoKey));
         }
     }
 

@@ -10,11 +10,12 @@ mod random;
 mod seal;
 
 pub use backup::{open_backup, seal_backup};
-pub use jws::{Jwk, Jwks, SigningKey, Unverified};
-pub use key::{DataKey, MasterKey, Ring, Wrapped};
+pub use jws::{Jwk, Jwks, SigningKey, UnverifiedToken};
+pub use key::{DataKey, KeyRing, MasterKey, WrappedKey};
 pub use passkey::{
-    Assertion, Challenge, Octets, Passkey, PasskeyFault, Registration, RelyingParty, Verification,
+    Base64UrlBytes, Passkey, PasskeyAssertion, PasskeyChallenge, PasskeyError, PasskeyRegistration,
+    RelyingParty, UserVerification,
 };
 pub use password::{Password, PasswordHash};
 pub use random::random_bytes;
-pub use seal::{Place, Refused, Sealed};
+pub use seal::{SealedText, SecretContext, VaultError};

@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::random::random_bytes;
-use crate::seal::Refused;
-use cose::PublicKey;
+use crate::seal::VaultError;
+use cose::CosePublicKey;
 use data::{AuthenticatorData, check_client};
 
 /// Time that a browser may take, in milliseconds.
@@ -24,7 +24,7 @@ const PART_BYTES: usize = 64 * 1024;
 
 /// Reason why a response was rejected. Reveals nothing more to an attacker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PasskeyFault {
+pub enum PasskeyError {
     #[error("the answer of the browser is malformed")]
     Malformed,
     #[error("the answer is for another question")]
@@ -49,11 +49,11 @@ pub enum PasskeyFault {
 
 /// Bytes that are serialised as base64url without padding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Octets(pub Vec<u8>);
+pub struct Base64UrlBytes(pub Vec<u8>);
 
 /// A random challenge, valid for one response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Challenge(Octets);
+pub struct PasskeyChallenge(Base64UrlBytes);
 
 /// The `WebAuthn` relying party: the site that passkeys belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,16 +67,16 @@ pub struct RelyingParty {
 /// A stored passkey of one user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passkey {
-    pub id: Octets,
+    pub id: Base64UrlBytes,
     /// COSE public key, as sent by the authenticator.
-    pub public_key: Octets,
+    pub public_key: Base64UrlBytes,
     /// Signature counter; always zero if the authenticator does not count.
     pub counter: u32,
 }
 
 /// User verification policy: mandatory, or user presence is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verification {
+pub enum UserVerification {
     Required,
     Preferred,
 }
@@ -84,39 +84,39 @@ pub enum Verification {
 /// A browser's response to `creation_options`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Registration {
-    raw_id: Octets,
+pub struct PasskeyRegistration {
+    raw_id: Base64UrlBytes,
     #[serde(rename = "type")]
     kind: String,
-    response: Attestation,
+    response: AttestationResponse,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Attestation {
+struct AttestationResponse {
     #[serde(rename = "clientDataJSON")]
-    client_data: Octets,
+    client_data: Base64UrlBytes,
     #[serde(rename = "attestationObject")]
-    object: Octets,
+    object: Base64UrlBytes,
 }
 
 /// A browser's response to `request_options`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Assertion {
-    raw_id: Octets,
+pub struct PasskeyAssertion {
+    raw_id: Base64UrlBytes,
     #[serde(rename = "type")]
     kind: String,
-    response: Signed,
+    response: AssertionResponse,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Signed {
+struct AssertionResponse {
     #[serde(rename = "clientDataJSON")]
-    client_data: Octets,
-    authenticator_data: Octets,
-    signature: Octets,
-    user_handle: Option<Octets>,
+    client_data: Base64UrlBytes,
+    authenticator_data: Base64UrlBytes,
+    signature: Base64UrlBytes,
+    user_handle: Option<Base64UrlBytes>,
 }
 
 impl RelyingParty {
@@ -144,12 +144,12 @@ impl RelyingParty {
     /// Returns the options for `navigator.credentials.create`. `handle` identifies the user and must reveal nothing.
     pub fn creation_options(
         &self,
-        challenge: &Challenge,
+        challenge: &PasskeyChallenge,
         (handle, name): (&[u8], &str),
-        known: &[Octets],
+        known: &[Base64UrlBytes],
     ) -> Value {
         let kinds: Vec<Value> =
-            cose::KINDS.iter().map(|alg| json!({ "type": "public-key", "alg": alg })).collect();
+            cose::ALGORITHMS.iter().map(|alg| json!({ "type": "public-key", "alg": alg })).collect();
         json!({
             "rp": { "id": self.id, "name": "hikite" },
             "user": { "id": URL_SAFE_NO_PAD.encode(handle), "name": name, "displayName": name },
@@ -163,7 +163,7 @@ impl RelyingParty {
     }
 
     /// Returns the options for `navigator.credentials.get`. Without `allowed`, the user may choose any passkey.
-    pub fn request_options(&self, challenge: &Challenge, allowed: &[Octets]) -> Value {
+    pub fn request_options(&self, challenge: &PasskeyChallenge, allowed: &[Base64UrlBytes]) -> Value {
         json!({
             "rpId": self.id,
             "challenge": challenge.text(),
@@ -176,27 +176,27 @@ impl RelyingParty {
     /// Verifies the response to a challenge and returns the new passkey.
     pub fn verify_registration(
         &self,
-        challenge: &Challenge,
-        answer: &Registration,
-        verification: Verification,
-    ) -> Result<Passkey, PasskeyFault> {
+        challenge: &PasskeyChallenge,
+        answer: &PasskeyRegistration,
+        verification: UserVerification,
+    ) -> Result<Passkey, PasskeyError> {
         if answer.kind != "public-key" {
-            return Err(PasskeyFault::Malformed);
+            return Err(PasskeyError::Malformed);
         }
         check_client(&answer.response.client_data.0, "webauthn.create", challenge, &self.origin)?;
-        let object = cbor::read_all(&answer.response.object.0).ok_or(PasskeyFault::Malformed)?;
+        let object = cbor::read_all(&answer.response.object.0).ok_or(PasskeyError::Malformed)?;
         // The attestation statement (`fmt`, `attStmt`) was not requested and is not trusted.
-        let data = object.get("authData").and_then(cbor::Value::bytes).ok_or(PasskeyFault::Malformed)?;
-        let data = AuthenticatorData::read(data).ok_or(PasskeyFault::Malformed)?;
+        let data = object.get("authData").and_then(cbor::CborValue::bytes).ok_or(PasskeyError::Malformed)?;
+        let data = AuthenticatorData::read(data).ok_or(PasskeyError::Malformed)?;
         data.check(&self.id, verification)?;
-        let made = data.made.ok_or(PasskeyFault::Malformed)?;
-        if made.id != answer.raw_id.0 {
-            return Err(PasskeyFault::Credential);
+        let credential = data.credential.ok_or(PasskeyError::Malformed)?;
+        if credential.id != answer.raw_id.0 {
+            return Err(PasskeyError::Credential);
         }
-        PublicKey::read(made.public_key).ok_or(PasskeyFault::Kind)?;
+        CosePublicKey::read(credential.public_key).ok_or(PasskeyError::Kind)?;
         Ok(Passkey {
             id: answer.raw_id.clone(),
-            public_key: Octets(made.public_key.to_vec()),
+            public_key: Base64UrlBytes(credential.public_key.to_vec()),
             counter: data.counter,
         })
     }
@@ -204,41 +204,41 @@ impl RelyingParty {
     /// Verifies the signed response to a challenge and returns the new signature counter.
     pub fn verify_assertion(
         &self,
-        challenge: &Challenge,
+        challenge: &PasskeyChallenge,
         passkey: &Passkey,
-        answer: &Assertion,
-        verification: Verification,
-    ) -> Result<u32, PasskeyFault> {
+        answer: &PasskeyAssertion,
+        verification: UserVerification,
+    ) -> Result<u32, PasskeyError> {
         if answer.kind != "public-key" {
-            return Err(PasskeyFault::Malformed);
+            return Err(PasskeyError::Malformed);
         }
         if answer.raw_id != passkey.id {
-            return Err(PasskeyFault::Credential);
+            return Err(PasskeyError::Credential);
         }
-        let Signed { client_data, authenticator_data, signature, .. } = &answer.response;
+        let AssertionResponse { client_data, authenticator_data, signature, .. } = &answer.response;
         check_client(&client_data.0, "webauthn.get", challenge, &self.origin)?;
-        let data = AuthenticatorData::read(&authenticator_data.0).ok_or(PasskeyFault::Malformed)?;
+        let data = AuthenticatorData::read(&authenticator_data.0).ok_or(PasskeyError::Malformed)?;
         data.check(&self.id, verification)?;
-        let key = PublicKey::read(&passkey.public_key.0).ok_or(PasskeyFault::Kind)?;
+        let key = CosePublicKey::read(&passkey.public_key.0).ok_or(PasskeyError::Kind)?;
         let message = [&authenticator_data.0[..], &data::sha256(&client_data.0)].concat();
         if !key.signed(&message, &signature.0) {
-            return Err(PasskeyFault::Signature);
+            return Err(PasskeyError::Signature);
         }
         let counts = data.counter > 0 || passkey.counter > 0;
         if counts && data.counter <= passkey.counter {
-            return Err(PasskeyFault::Counter);
+            return Err(PasskeyError::Counter);
         }
         Ok(data.counter)
     }
 }
 
-impl Challenge {
-    pub fn random() -> Result<Self, Refused> {
-        Ok(Self(Octets(random_bytes::<32>()?.to_vec())))
+impl PasskeyChallenge {
+    pub fn random() -> Result<Self, VaultError> {
+        Ok(Self(Base64UrlBytes(random_bytes::<32>()?.to_vec())))
     }
 
     pub fn of(bytes: Vec<u8>) -> Self {
-        Self(Octets(bytes))
+        Self(Base64UrlBytes(bytes))
     }
 
     /// Returns the base64url form, for transport and storage.
@@ -247,7 +247,7 @@ impl Challenge {
     }
 }
 
-impl Octets {
+impl Base64UrlBytes {
     pub fn text(&self) -> String {
         URL_SAFE_NO_PAD.encode(&self.0)
     }
@@ -258,28 +258,28 @@ impl Octets {
     }
 }
 
-impl Registration {
-    pub fn read(answer: &Value) -> Result<Self, PasskeyFault> {
-        Self::deserialize(answer).map_err(|_| PasskeyFault::Malformed)
+impl PasskeyRegistration {
+    pub fn read(answer: &Value) -> Result<Self, PasskeyError> {
+        Self::deserialize(answer).map_err(|_| PasskeyError::Malformed)
     }
 
     /// Returns the claimed challenge; nothing is verified yet.
-    pub fn challenge(&self) -> Option<Challenge> {
+    pub fn challenge(&self) -> Option<PasskeyChallenge> {
         data::challenge(&self.response.client_data.0)
     }
 }
 
-impl Assertion {
-    pub fn read(answer: &Value) -> Result<Self, PasskeyFault> {
-        Self::deserialize(answer).map_err(|_| PasskeyFault::Malformed)
+impl PasskeyAssertion {
+    pub fn read(answer: &Value) -> Result<Self, PasskeyError> {
+        Self::deserialize(answer).map_err(|_| PasskeyError::Malformed)
     }
 
-    pub fn challenge(&self) -> Option<Challenge> {
+    pub fn challenge(&self) -> Option<PasskeyChallenge> {
         data::challenge(&self.response.client_data.0)
     }
 
     /// Returns the claimed credential id.
-    pub fn id(&self) -> &Octets {
+    pub fn id(&self) -> &Base64UrlBytes {
         &self.raw_id
     }
 
@@ -289,17 +289,17 @@ impl Assertion {
     }
 }
 
-fn descriptors(ids: &[Octets]) -> Vec<Value> {
+fn descriptors(ids: &[Base64UrlBytes]) -> Vec<Value> {
     ids.iter().map(|id| json!({ "type": "public-key", "id": id.text() })).collect()
 }
 
-impl Serialize for Octets {
+impl Serialize for Base64UrlBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text())
     }
 }
 
-impl<'de> Deserialize<'de> for Octets {
+impl<'de> Deserialize<'de> for Base64UrlBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| serde::de::Error::custom("no base64url"))

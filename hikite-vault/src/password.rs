@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use hikite_core::secret::Secret;
 
 use crate::random::random_bytes;
-use crate::seal::Refused;
+use crate::seal::VaultError;
 
 /// Argon2 memory in KiB, passes and lanes: OWASP's first recommendation for argon2id.
 const MEMORY: u32 = 19_456;
@@ -32,7 +32,7 @@ impl Password {
         self.0.expose().chars().count()
     }
 
-    pub fn hash(&self) -> Result<PasswordHash, Refused> {
+    pub fn hash(&self) -> Result<PasswordHash, VaultError> {
         let salt: [u8; SALT_BYTES] = random_bytes()?;
         let hash = self.derive(&salt, [MEMORY, PASSES, LANES])?;
         let encode = |bytes: &[u8]| STANDARD_NO_PAD.encode(bytes);
@@ -41,7 +41,7 @@ impl Password {
     }
 
     /// Returns `true` if the password matches the hash. Takes the same time either way.
-    pub fn is(&self, kept: &PasswordHash) -> bool {
+    pub fn matches(&self, kept: &PasswordHash) -> bool {
         let Some((costs, salt, hash)) = kept.parts() else { return false };
         let made = self.derive(&salt, costs);
         made.is_ok_and(|made| verify_slices_are_equal(&made, &hash).is_ok())
@@ -51,11 +51,13 @@ impl Password {
         &self,
         salt: &[u8],
         [memory, passes, lanes]: [u32; 3],
-    ) -> Result<[u8; HASH_BYTES], Refused> {
-        let costs = Params::new(memory, passes, lanes, Some(HASH_BYTES)).map_err(|_| Refused::Hash)?;
+    ) -> Result<[u8; HASH_BYTES], VaultError> {
+        let costs = Params::new(memory, passes, lanes, Some(HASH_BYTES)).map_err(|_| VaultError::Hash)?;
         let mut hash = [0_u8; HASH_BYTES];
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, costs);
-        argon.hash_password_into(self.0.expose().as_bytes(), salt, &mut hash).map_err(|_| Refused::Hash)?;
+        argon
+            .hash_password_into(self.0.expose().as_bytes(), salt, &mut hash)
+            .map_err(|_| VaultError::Hash)?;
         Ok(hash)
     }
 }
@@ -74,7 +76,7 @@ impl PasswordHash {
     }
 
     /// Returns a hash that no password matches. Checking it for unknown users keeps the response time the same.
-    pub fn of_nobody() -> Self {
+    pub fn unmatchable() -> Self {
         let (salt, hash) = ("A".repeat(22), "A".repeat(43));
         Self(format!("$argon2id$v=19$m={MEMORY},t={PASSES},p={LANES}${salt}${hash}"))
     }
@@ -105,13 +107,13 @@ mod tests {
     fn the_right_password_alone_is_right() {
         let right = Password::new("正しい馬 battery");
         let kept = right.hash().expect("hashed");
-        assert!(right.is(&kept) && right.is(&PasswordHash::from_text(kept.text())));
+        assert!(right.matches(&kept) && right.matches(&PasswordHash::from_text(kept.text())));
         assert_ne!(kept, right.hash().expect("hashed"), "salted");
         for wrong in ["", "正しい馬 batterY", "正しい馬 battery "] {
-            assert!(!Password::new(wrong).is(&kept), "{wrong}");
-            assert!(!Password::new(wrong).is(&PasswordHash::of_nobody()));
+            assert!(!Password::new(wrong).matches(&kept), "{wrong}");
+            assert!(!Password::new(wrong).matches(&PasswordHash::unmatchable()));
         }
-        assert!(!right.is(&PasswordHash::from_text("$argon2id$v=19$m=1$x$y")));
+        assert!(!right.matches(&PasswordHash::from_text("$argon2id$v=19$m=1$x$y")));
         assert_eq!(format!("{right:?} {kept:?}"), "Password(\"***\") PasswordHash(…)");
     }
 
@@ -121,6 +123,6 @@ mod tests {
         let kept = PasswordHash::from_text(
             "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc",
         );
-        assert!(Password::new("password").is(&kept));
+        assert!(Password::new("password").matches(&kept));
     }
 }

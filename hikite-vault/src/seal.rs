@@ -16,7 +16,7 @@ const FORM: &str = "v1.";
 
 /// Context that a secret is bound to: its account, provider, field and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct SecretContext<'a> {
     pub account: &'a str,
     pub provider: &'a str,
     pub field: &'a str,
@@ -25,9 +25,9 @@ pub struct Place<'a> {
 
 /// An encrypted secret, safe to store anywhere.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Sealed(String);
+pub struct SealedText(String);
 
-impl Sealed {
+impl SealedText {
     /// Wraps a stored ciphertext.
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -38,7 +38,7 @@ impl Sealed {
     }
 }
 
-impl fmt::Debug for Sealed {
+impl fmt::Debug for SealedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sealed(…)")
     }
@@ -46,7 +46,7 @@ impl fmt::Debug for Sealed {
 
 /// Reason why a secret, token or password operation failed. Reveals nothing about the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum VaultError {
     #[error(
         "what is in the vault does not open: it was changed, moved, is older than it should be, or the key is another"
     )]
@@ -72,44 +72,51 @@ impl Cipher {
         Self(LessSafeKey::new(key.unwrap_or_else(|_| unreachable!("32 bytes are a key"))))
     }
 
-    pub(crate) fn seal(&self, place: Place<'_>, plain: &[u8]) -> Result<Sealed, Refused> {
+    pub(crate) fn seal(&self, place: SecretContext<'_>, plain: &[u8]) -> Result<SealedText, VaultError> {
         let nonce: [u8; NONCE_LEN] = random_bytes()?;
         let mut bytes = Zeroizing::new(plain.to_vec());
-        let sealed =
-            self.0.seal_in_place_append_tag(Nonce::from(&nonce), Aad::from(place.bound()), &mut *bytes);
-        sealed.map_err(|_| Refused::Sealed)?;
+        let sealed = self.0.seal_in_place_append_tag(
+            Nonce::from(&nonce),
+            Aad::from(place.associated_data()),
+            &mut *bytes,
+        );
+        sealed.map_err(|_| VaultError::Sealed)?;
         let whole = [&nonce[..], &bytes[..]].concat();
-        Ok(Sealed(format!("{FORM}{}", URL_SAFE_NO_PAD.encode(whole))))
+        Ok(SealedText(format!("{FORM}{}", URL_SAFE_NO_PAD.encode(whole))))
     }
 
-    pub(crate) fn open(&self, place: Place<'_>, sealed: &Sealed) -> Result<Zeroizing<Vec<u8>>, Refused> {
-        let text = sealed.0.strip_prefix(FORM).ok_or(Refused::Sealed)?;
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| Refused::Sealed)?;
-        let (nonce, rest) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(Refused::Sealed)?;
+    pub(crate) fn open(
+        &self,
+        place: SecretContext<'_>,
+        sealed: &SealedText,
+    ) -> Result<Zeroizing<Vec<u8>>, VaultError> {
+        let text = sealed.0.strip_prefix(FORM).ok_or(VaultError::Sealed)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| VaultError::Sealed)?;
+        let (nonce, rest) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(VaultError::Sealed)?;
         let mut rest = Zeroizing::new(rest.to_vec());
-        let opened = self.0.open_in_place(Nonce::from(nonce), Aad::from(place.bound()), &mut rest);
-        let length = opened.map_err(|_| Refused::Sealed)?.len();
+        let opened = self.0.open_in_place(Nonce::from(nonce), Aad::from(place.associated_data()), &mut rest);
+        let length = opened.map_err(|_| VaultError::Sealed)?.len();
         rest.truncate(length);
         Ok(rest)
     }
 }
 
-impl Place<'_> {
+impl SecretContext<'_> {
     /// Encodes the context as associated data; length prefixes keep different contexts from encoding alike.
-    fn bound(&self) -> Vec<u8> {
-        let mut bound = Vec::new();
+    fn associated_data(&self) -> Vec<u8> {
+        let mut associated_data = Vec::new();
         for part in [self.account.as_bytes(), self.provider.as_bytes(), self.field.as_bytes()] {
-            bound.extend((part.len() as u64).to_be_bytes());
-            bound.extend(part);
+            associated_data.extend((part.len() as u64).to_be_bytes());
+            associated_data.extend(part);
         }
-        bound.extend(self.version.to_be_bytes());
-        bound
+        associated_data.extend(self.version.to_be_bytes());
+        associated_data
     }
 }
 
 /// Converts a decrypted value to a `Secret`; every encrypted value is UTF-8.
-pub(crate) fn secret(bytes: &[u8]) -> Result<Secret, Refused> {
-    std::str::from_utf8(bytes).map(Secret::hidden).map_err(|_| Refused::Sealed)
+pub(crate) fn secret(bytes: &[u8]) -> Result<Secret, VaultError> {
+    std::str::from_utf8(bytes).map(Secret::hidden).map_err(|_| VaultError::Sealed)
 }
 
 #[cfg(test)]
@@ -118,7 +125,8 @@ mod tests {
 
     use super::*;
 
-    const PLACE: Place<'_> = Place { account: "work", provider: "notion", field: "refresh", version: 3 };
+    const PLACE: SecretContext<'_> =
+        SecretContext { account: "work", provider: "notion", field: "refresh", version: 3 };
 
     fn cipher(byte: u8) -> Cipher {
         Cipher::new(&[byte; 32])
@@ -127,7 +135,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_sealed_opens_as_it_was(plain: Vec<u8>, account: String, version: u64) {
-            let place = Place { account: &account, version, ..PLACE };
+            let place = SecretContext { account: &account, version, ..PLACE };
             let sealed = cipher(1).seal(place, &plain).expect("sealed");
             prop_assert_eq!(&*cipher(1).open(place, &sealed).expect("opened"), &plain);
             prop_assert!(cipher(2).open(place, &sealed).is_err(), "another key");
@@ -141,12 +149,12 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut changed = bytes.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            let changed = Sealed(format!("{FORM}{}", URL_SAFE_NO_PAD.encode(changed)));
-            assert_eq!(cipher(1).open(PLACE, &changed), Err(Refused::Sealed), "bit {bit}");
+            let changed = SealedText(format!("{FORM}{}", URL_SAFE_NO_PAD.encode(changed)));
+            assert_eq!(cipher(1).open(PLACE, &changed), Err(VaultError::Sealed), "bit {bit}");
         }
         for at in 0..sealed.0.len() {
-            let cut = Sealed::from_text(&sealed.0[..at]);
-            assert_eq!(cipher(1).open(PLACE, &cut), Err(Refused::Sealed), "cut at {at}");
+            let cut = SealedText::from_text(&sealed.0[..at]);
+            assert_eq!(cipher(1).open(PLACE, &cut), Err(VaultError::Sealed), "cut at {at}");
         }
     }
 
@@ -154,14 +162,14 @@ mod tests {
     fn it_is_good_for_its_place_alone() {
         let sealed = cipher(1).seal(PLACE, b"x").expect("sealed");
         for other in [
-            Place { account: "home", ..PLACE },
-            Place { provider: "github", ..PLACE },
-            Place { field: "access", ..PLACE },
-            Place { version: 2, ..PLACE },
-            Place { version: 4, ..PLACE },
-            Place { account: "workn", provider: "otion", ..PLACE },
+            SecretContext { account: "home", ..PLACE },
+            SecretContext { provider: "github", ..PLACE },
+            SecretContext { field: "access", ..PLACE },
+            SecretContext { version: 2, ..PLACE },
+            SecretContext { version: 4, ..PLACE },
+            SecretContext { account: "workn", provider: "otion", ..PLACE },
         ] {
-            assert_eq!(cipher(1).open(other, &sealed), Err(Refused::Sealed), "{other:?}");
+            assert_eq!(cipher(1).open(other, &sealed), Err(VaultError::Sealed), "{other:?}");
         }
         assert!(cipher(1).open(PLACE, &sealed).is_ok());
     }

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw, write_string};
 
-use crate::message::Id;
+use crate::message::MessageId;
 
-pub fn request(id: &Id, method: &str, params: Option<&Raw>) -> Bytes {
+pub fn request(id: &MessageId, method: &str, params: Option<&Raw>) -> Bytes {
     let mut out = start(64 + method.len() + params.map_or(0, |params| params.bytes().len()));
     member_id(id, &mut out);
     member_method(method, params, &mut out);
@@ -18,7 +18,7 @@ pub fn notification(method: &str, params: Option<&Raw>) -> Bytes {
     out.into()
 }
 
-pub fn result(id: &Id, result: &Raw) -> Bytes {
+pub fn result(id: &MessageId, result: &Raw) -> Bytes {
     let mut out = start(48 + result.bytes().len());
     member_id(id, &mut out);
     out.extend_from_slice(b",\"result\":");
@@ -28,7 +28,7 @@ pub fn result(id: &Id, result: &Raw) -> Bytes {
 }
 
 /// Encodes an error response; without an id if the request's id could not be read, as the MCP schema allows.
-pub fn error(id: Option<&Id>, error: &Raw) -> Bytes {
+pub fn error(id: Option<&MessageId>, error: &Raw) -> Bytes {
     let mut out = start(64 + error.bytes().len());
     if let Some(id) = id {
         member_id(id, &mut out);
@@ -63,7 +63,7 @@ fn start(capacity: usize) -> Vec<u8> {
     out
 }
 
-fn member_id(id: &Id, out: &mut Vec<u8>) {
+fn member_id(id: &MessageId, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"id\":");
     out.extend_from_slice(id.raw().bytes());
 }
@@ -86,9 +86,9 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         let params = Raw::parse(r#"{"a" :1}"#).expect("valid");
-        let bytes = request(&Id::number(7), "tools/call", Some(&params));
+        let bytes = request(&MessageId::number(7), "tools/call", Some(&params));
         let expected =
-            Message::Request { id: Id::number(7), method: "tools/call".into(), params: Some(params) };
+            Message::Request { id: MessageId::number(7), method: "tools/call".into(), params: Some(params) };
         assert_eq!(Message::decode(&bytes).expect("valid"), expected);
         let refusal = error(None, &error_object(-32700, "no"));
         assert_eq!(&refusal[..], br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#);

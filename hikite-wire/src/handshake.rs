@@ -1,15 +1,15 @@
 //! Request and result of `initialize`, for the revisions with sessions.
 
-use hikite_core::caller::Abilities;
+use hikite_core::caller::ClientCapabilities;
 use hikite_core::json::{Object, Raw};
 
 use crate::revision::Revision;
 
 /// Parameters of `initialize`: the client's revision, capabilities and `clientInfo`.
 #[derive(Debug)]
-pub struct Hello {
+pub struct InitializeRequest {
     pub revision: Revision,
-    pub abilities: Abilities,
+    pub client_capabilities: ClientCapabilities,
     pub client: Object,
 }
 
@@ -17,14 +17,14 @@ pub struct Hello {
 /// many sessions.
 pub const CLIENT_BYTES: usize = 8 * 1024;
 
-impl Hello {
+impl InitializeRequest {
     /// Checks that the parameters are present and not too large.
-    pub fn checked(hello: Option<Self>) -> Result<Self, &'static str> {
-        let hello = hello.ok_or("`initialize` needs `protocolVersion` and `capabilities`")?;
-        if hello.abilities.bytes() + hello.client.raw().bytes().len() > CLIENT_BYTES {
+    pub fn checked(request: Option<Self>) -> Result<Self, &'static str> {
+        let request = request.ok_or("`initialize` needs `protocolVersion` and `capabilities`")?;
+        if request.client_capabilities.bytes() + request.client.raw().bytes().len() > CLIENT_BYTES {
             return Err("`clientInfo` and `capabilities` are larger than 8 KiB together");
         }
-        Ok(hello)
+        Ok(request)
     }
 
     pub fn read(params: Option<&Raw>) -> Option<Self> {
@@ -32,7 +32,7 @@ impl Hello {
         let capabilities = params.get("capabilities").and_then(Raw::object).unwrap_or_default();
         Some(Self {
             revision: Revision::negotiate(&params.text("protocolVersion")?),
-            abilities: Abilities::read(&capabilities),
+            client_capabilities: ClientCapabilities::read(&capabilities),
             client: params.get("clientInfo").and_then(Raw::object).unwrap_or_default(),
         })
     }
@@ -41,21 +41,21 @@ impl Hello {
     pub fn params(&self) -> Object {
         Object::default()
             .with("protocolVersion", self.revision.name())
-            .with("capabilities", self.abilities.capabilities())
+            .with("capabilities", self.client_capabilities.capabilities())
             .with("clientInfo", self.client.clone())
     }
 }
 
 /// Result of `initialize`.
 #[derive(Debug, Default)]
-pub struct Welcome {
+pub struct InitializeResult {
     pub protocol_version: String,
     pub capabilities: Object,
     pub info: Object,
     pub instructions: Option<String>,
 }
 
-impl Welcome {
+impl InitializeResult {
     pub fn read(result: &Raw) -> Option<Self> {
         let result = result.object()?;
         Some(Self {
@@ -83,7 +83,7 @@ const ICON: &str = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My
 
 /// Returns hikite's `serverInfo` with the icon. Sent in `initialize` only, because the icon is longer than most
 /// responses.
-pub fn own_info_with_icon() -> Object {
+pub fn server_info() -> Object {
     let icon = Object::default().with("src", ICON).with("mimeType", "image/svg+xml");
     own_info().with("icons", Raw::array(&[icon.raw()]))
 }

@@ -47,12 +47,12 @@ fn unwrap(value: &str) -> Option<&str> {
 
 /// An argument repeated in a header: the header name after `Mcp-Param-`, and the path to the argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mirror {
+pub struct ParamHeader {
     pub header: Box<str>,
     pub path: Box<[Box<str>]>,
 }
 
-impl Mirror {
+impl ParamHeader {
     /// Returns the argument, if it is present and not null.
     pub fn argument(&self, arguments: Option<&Raw>) -> Option<Raw> {
         let mut value = arguments?.clone();
@@ -95,22 +95,22 @@ fn whole(number: f64) -> Option<i64> {
 }
 
 /// Collects the `x-mcp-header` annotations of an input schema; an error if one is invalid.
-pub fn mirrors(input_schema: &Raw) -> Result<Vec<Mirror>, String> {
-    let mut found = Found::default();
+pub fn param_headers(input_schema: &Raw) -> Result<Vec<ParamHeader>, String> {
+    let mut found = ParamHeaderCollector::default();
     if memmem::find(input_schema.bytes(), ANNOTATION.as_bytes()).is_some() {
         found.walk(input_schema, true)?;
     }
-    Ok(found.mirrors)
+    Ok(found.param_headers)
 }
 
 #[derive(Default)]
-struct Found {
-    mirrors: Vec<Mirror>,
+struct ParamHeaderCollector {
+    param_headers: Vec<ParamHeader>,
     names: HashSet<String>,
     path: Vec<Box<str>>,
 }
 
-impl Found {
+impl ParamHeaderCollector {
     /// Visits a schema. `reachable` is `true` while only `properties` lie between here and the root.
     fn walk(&mut self, schema: &Raw, reachable: bool) -> Result<(), String> {
         if let Some(items) = schema.items() {
@@ -120,7 +120,7 @@ impl Found {
         if let Some(annotation) = members.get(ANNOTATION) {
             self.take(&members, annotation, reachable)?;
         }
-        for (name, value) in members.iter().filter(|(name, _)| !DATA.contains(name)) {
+        for (name, value) in members.iter().filter(|(name, _)| !VALUE_MEMBERS.contains(name)) {
             if name == "properties" {
                 for (property, schema) in value.object().unwrap_or_default().iter() {
                     self.path.push(property.into());
@@ -148,13 +148,13 @@ impl Found {
         if !self.names.insert(header.to_ascii_lowercase()) {
             return Err(format!("`{ANNOTATION}` \"{header}\" is there twice"));
         }
-        self.mirrors.push(Mirror { header: header.into(), path: self.path.clone().into() });
+        self.param_headers.push(ParamHeader { header: header.into(), path: self.path.clone().into() });
         Ok(())
     }
 }
 
 /// Schema members that hold values, not schemas.
-const DATA: [&str; 5] = [ANNOTATION, "default", "const", "enum", "examples"];
+const VALUE_MEMBERS: [&str; 5] = [ANNOTATION, "default", "const", "enum", "examples"];
 
 /// Returns `true` for a token of RFC 9110.
 fn is_token(name: &str) -> bool {
@@ -193,15 +193,15 @@ mod tests {
     #[test]
     fn annotations_are_found_on_plain_properties() {
         let nested = r#"{"properties":{"b":{"type":"integer","x-mcp-header":"B"}}}"#;
-        let found = mirrors(&schema(nested)).expect("valid");
-        assert_eq!(found, [Mirror { header: "B".into(), path: ["a".into(), "b".into()].into() }]);
+        let found = param_headers(&schema(nested)).expect("valid");
+        assert_eq!(found, [ParamHeader { header: "B".into(), path: ["a".into(), "b".into()].into() }]);
         let arguments = Raw::parse(r#"{"a":{"b":42.0}}"#).expect("valid");
         let argument = found[0].argument(Some(&arguments)).expect("there");
-        assert_eq!(Mirror::value(&argument).as_deref(), Some("42"));
-        assert!(Mirror::says(&argument, "42"));
-        assert!(!Mirror::says(&argument, "43"));
-        assert!(Mirror::says(&Raw::from("日本"), "=?base64?5pel5pys?="));
-        assert!(Mirror::says(&Raw::of(&true), "true"));
+        assert_eq!(ParamHeader::value(&argument).as_deref(), Some("42"));
+        assert!(ParamHeader::says(&argument, "42"));
+        assert!(!ParamHeader::says(&argument, "43"));
+        assert!(ParamHeader::says(&Raw::from("日本"), "=?base64?5pel5pys?="));
+        assert!(ParamHeader::says(&Raw::of(&true), "true"));
     }
 
     #[test]
@@ -217,9 +217,9 @@ mod tests {
             r#"{"anyOf":[{"type":"string","x-mcp-header":"A"}]}"#,
             r#"{"properties":{"b":{"type":"string","x-mcp-header":"A"},"c":{"type":"string","x-mcp-header":"a"}}}"#,
         ] {
-            assert!(mirrors(&schema(bad)).is_err(), "{bad}");
+            assert!(param_headers(&schema(bad)).is_err(), "{bad}");
         }
         let data = r#"{"type":"string","default":{"x-mcp-header":7}}"#;
-        assert_eq!(mirrors(&schema(data)), Ok(Vec::new()));
+        assert_eq!(param_headers(&schema(data)), Ok(Vec::new()));
     }
 }

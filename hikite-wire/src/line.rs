@@ -3,14 +3,14 @@
 use bytes::{Bytes, BytesMut};
 
 /// Bytes read at once, at most.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 /// Bytes kept of a line over the limit.
-const HEAD: usize = 256;
+const HEAD_BYTES: usize = 256;
 /// Length of a line whose buffer is freed afterwards.
-const LONG: usize = 1024 * 1024;
+const LONG_LINE_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineDecoder {
     buffer: BytesMut,
     /// Offset up to which the buffer contains no line end.
     searched: usize,
@@ -21,19 +21,19 @@ pub struct Lines {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum FramedLine {
     Text(Bytes),
     /// A line over the limit; its bytes were discarded.
     TooLong,
 }
 
-impl Lines {
+impl LineDecoder {
     pub fn new(longest: usize) -> Self {
         Self { buffer: BytesMut::new(), searched: 0, longest, skipping: false, head: Bytes::new() }
     }
 
     /// Returns the first bytes of the last line over the limit.
-    pub fn head_of_too_long(&self) -> &[u8] {
+    pub fn overlong_head(&self) -> &[u8] {
         &self.head
     }
 
@@ -42,7 +42,7 @@ impl Lines {
     pub fn buffer(&mut self) -> &mut BytesMut {
         let length = self.buffer.len();
         if length == self.buffer.capacity() && length > self.longest / 4 {
-            let mut larger = BytesMut::with_capacity(self.longest.max(length) + CHUNK);
+            let mut larger = BytesMut::with_capacity(self.longest.max(length) + CHUNK_BYTES);
             larger.extend_from_slice(&self.buffer);
             self.buffer = larger;
         }
@@ -50,14 +50,14 @@ impl Lines {
     }
 
     /// Returns the next complete line without its end; empty lines are skipped.
-    pub fn next_line(&mut self) -> Option<Line> {
+    pub fn next_line(&mut self) -> Option<FramedLine> {
         loop {
             let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
-                return self.no_end_yet();
+                return self.check_incomplete();
             };
             let mut line = self.buffer.split_to(self.searched + at + 1);
             self.searched = 0;
-            if line.len() > LONG {
+            if line.len() > LONG_LINE_BYTES {
                 // The remaining capacity would keep the whole allocation alive until the next read.
                 self.buffer = BytesMut::from(&self.buffer[..]);
             }
@@ -69,16 +69,16 @@ impl Lines {
                 line.truncate(line.len() - 1);
             }
             if line.len() > self.longest {
-                self.head = Bytes::copy_from_slice(&line[..line.len().min(HEAD)]);
-                return Some(Line::TooLong);
+                self.head = Bytes::copy_from_slice(&line[..line.len().min(HEAD_BYTES)]);
+                return Some(FramedLine::TooLong);
             }
             if !line.is_empty() {
-                return Some(Line::Text(line.freeze()));
+                return Some(FramedLine::Text(line.freeze()));
             }
         }
     }
 
-    fn no_end_yet(&mut self) -> Option<Line> {
+    fn check_incomplete(&mut self) -> Option<FramedLine> {
         self.searched = self.buffer.len();
         // A trailing carriage return may be half of the line end.
         let length = self.buffer.len() - usize::from(self.buffer.last() == Some(&b'\r'));
@@ -90,8 +90,8 @@ impl Lines {
         if std::mem::replace(&mut self.skipping, true) {
             return None;
         }
-        self.head = Bytes::copy_from_slice(&line[..line.len().min(HEAD)]);
-        Some(Line::TooLong)
+        self.head = Bytes::copy_from_slice(&line[..line.len().min(HEAD_BYTES)]);
+        Some(FramedLine::TooLong)
     }
 }
 
@@ -113,8 +113,8 @@ mod tests {
 
     use super::*;
 
-    fn feed(chunks: &[&[u8]], longest: usize) -> Vec<Line> {
-        let mut lines = Lines::new(longest);
+    fn feed(chunks: &[&[u8]], longest: usize) -> Vec<FramedLine> {
+        let mut lines = LineDecoder::new(longest);
         let mut out = Vec::new();
         for chunk in chunks {
             lines.buffer().extend_from_slice(chunk);
@@ -123,8 +123,8 @@ mod tests {
         out
     }
 
-    fn text(line: &str) -> Line {
-        Line::Text(Bytes::from(line.to_owned()))
+    fn text(line: &str) -> FramedLine {
+        FramedLine::Text(Bytes::from(line.to_owned()))
     }
 
     #[test]
@@ -134,21 +134,21 @@ mod tests {
 
     #[test]
     fn a_line_over_the_limit_is_reported_once_and_the_next_is_read() {
-        assert_eq!(feed(&[b"12345", b"67890", b"1\nok\n"], 4), [Line::TooLong, text("ok")]);
-        assert_eq!(feed(&[b"123456\nok\n"], 4), [Line::TooLong, text("ok")]);
+        assert_eq!(feed(&[b"12345", b"67890", b"1\nok\n"], 4), [FramedLine::TooLong, text("ok")]);
+        assert_eq!(feed(&[b"123456\nok\n"], 4), [FramedLine::TooLong, text("ok")]);
         assert_eq!(feed(&[b"1234\r", b"\n"], 4), [text("1234")]);
     }
 
     #[test]
     fn how_a_line_over_the_limit_began_is_known() {
-        let mut lines = Lines::new(4);
+        let mut lines = LineDecoder::new(4);
         for chunk in [&b"12345"[..], b"678\nok\nabcdefgh\n"] {
             lines.buffer().extend_from_slice(chunk);
             while lines.next_line().is_some() {
-                assert!([&b"12345"[..], b"abcdefgh"].contains(&lines.head_of_too_long()));
+                assert!([&b"12345"[..], b"abcdefgh"].contains(&lines.overlong_head()));
             }
         }
-        assert_eq!(lines.head_of_too_long(), b"abcdefgh");
+        assert_eq!(lines.overlong_head(), b"abcdefgh");
     }
 
     proptest! {
@@ -156,8 +156,8 @@ mod tests {
         fn chunking_never_changes_the_lines(data in proptest::collection::vec(any::<u8>(), 0..400), cut in 1usize..20) {
             let whole = feed(&[&data], 32);
             let chunks: Vec<&[u8]> = data.chunks(cut).collect();
-            let texts = |lines: Vec<Line>| -> Vec<Line> {
-                lines.into_iter().filter(|line| *line != Line::TooLong).collect()
+            let texts = |lines: Vec<FramedLine>| -> Vec<FramedLine> {
+                lines.into_iter().filter(|line| *line != FramedLine::TooLong).collect()
             };
             prop_assert_eq!(texts(whole), texts(feed(&chunks, 32)));
         }

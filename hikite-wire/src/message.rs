@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 
 /// A JSON-RPC id as its sender wrote it: a string or a number. Compared byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Id(Raw);
+pub struct MessageId(Raw);
 
-impl Id {
+impl MessageId {
     pub fn number(number: u64) -> Self {
         Self(Raw::of(&number))
     }
@@ -31,7 +31,7 @@ impl Id {
     }
 }
 
-impl std::hash::Hash for Id {
+impl std::hash::Hash for MessageId {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.0.bytes().hash(state);
     }
@@ -40,7 +40,7 @@ impl std::hash::Hash for Id {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     Request {
-        id: Id,
+        id: MessageId,
         method: Box<str>,
         params: Option<Raw>,
     },
@@ -50,20 +50,20 @@ pub enum Message {
     },
     /// A response: the result, or the JSON-RPC error object.
     Response {
-        id: Id,
+        id: MessageId,
         body: Result<Raw, Raw>,
     },
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum BadMessage {
+pub enum InvalidMessage {
     #[error("not valid JSON: {0}")]
     Json(serde_json::Error),
     #[error("not a JSON-RPC 2.0 message: {reason}")]
-    Shape { reason: &'static str, id: Option<Id> },
+    Shape { reason: &'static str, id: Option<MessageId> },
 }
 
-impl BadMessage {
+impl InvalidMessage {
     /// Returns the JSON-RPC error code.
     pub fn code(&self) -> i32 {
         match self {
@@ -73,7 +73,7 @@ impl BadMessage {
     }
 
     /// Returns the id of the message, if it could be read.
-    pub fn id(&self) -> Option<&Id> {
+    pub fn id(&self) -> Option<&MessageId> {
         match self {
             Self::Json(_) => None,
             Self::Shape { id, .. } => id.as_ref(),
@@ -82,13 +82,13 @@ impl BadMessage {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct MessageEnvelope<'a> {
     #[serde(borrow)]
-    jsonrpc: Option<Word<'a>>,
+    jsonrpc: Option<EnvelopeText<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
-    method: Option<Word<'a>>,
+    method: Option<EnvelopeText<'a>>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -99,7 +99,7 @@ struct Envelope<'a> {
 
 /// A string that is copied only if it contains escapes; an `Option<Cow<str>>` would always be copied.
 #[derive(Deserialize)]
-struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
+struct EnvelopeText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Distinguishes `null` from an absent member.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
@@ -107,18 +107,18 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&
 }
 
 impl Message {
-    pub fn decode(bytes: &Bytes) -> Result<Self, BadMessage> {
-        let envelope: Envelope<'_> =
+    pub fn decode(bytes: &Bytes) -> Result<Self, InvalidMessage> {
+        let envelope: MessageEnvelope<'_> =
             serde_json::from_slice(bytes).map_err(|error| match error.classify() {
                 // Valid JSON of the wrong form (an array, a number, `"method": 1`) is an invalid request, not a parse
                 // error.
                 serde_json::error::Category::Data if Raw::parse(bytes.clone()).is_ok() => {
-                    BadMessage::Shape { reason: "members of the wrong type", id: None }
+                    InvalidMessage::Shape { reason: "members of the wrong type", id: None }
                 }
-                _ => BadMessage::Json(error),
+                _ => InvalidMessage::Json(error),
             })?;
-        let id = envelope.id.and_then(|id| Id::read(Raw::part(bytes, id)));
-        let bad = |reason| Err(BadMessage::Shape { reason, id: id.clone() });
+        let id = envelope.id.and_then(|id| MessageId::read(Raw::part(bytes, id)));
+        let bad = |reason| Err(InvalidMessage::Shape { reason, id: id.clone() });
         if envelope.jsonrpc.is_none_or(|version| version.0 != "2.0") {
             return bad("`jsonrpc` must be \"2.0\"");
         }
@@ -149,16 +149,16 @@ impl Message {
 
 /// Kind of a message, judged by its first bytes when the rest was discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Head {
+pub enum MessageHead {
     /// A response to the request with this id.
     Answer(u64),
     /// A request or a notification.
-    Unasked,
+    NotResponse,
     /// The id comes later, or it is no message.
     Unknown,
 }
 
-impl Head {
+impl MessageHead {
     pub fn read(bytes: &[u8]) -> Self {
         Self::find(bytes).unwrap_or(Self::Unknown)
     }
@@ -171,7 +171,7 @@ impl Head {
             let (name, after) = word(rest.trim_ascii_start())?;
             rest = after.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
             match name {
-                br#""method""# => return Some(Self::Unasked),
+                br#""method""# => return Some(Self::NotResponse),
                 br#""result""# | br#""error""# => return id.map(Self::Answer),
                 _ => {}
             }
@@ -209,7 +209,7 @@ pub fn split(bytes: &Bytes) -> Option<Vec<Bytes>> {
 mod tests {
     use super::*;
 
-    fn decode(text: &str) -> Result<Message, BadMessage> {
+    fn decode(text: &str) -> Result<Message, InvalidMessage> {
         Message::decode(&Bytes::from(text.to_owned()))
     }
 
@@ -226,22 +226,22 @@ mod tests {
 
     #[test]
     fn the_beginning_of_a_message_may_say_what_it_is() {
-        let head = |text: &str| Head::read(text.as_bytes());
-        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"ty"#), Head::Answer(7));
-        assert_eq!(head(r#" { "id" : "7" , "jsonrpc" : "2.0", "result": "#), Head::Answer(7));
-        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"error":{"#), Head::Answer(7));
-        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"method":"x","#), Head::Unasked);
-        assert_eq!(head(r#"{"jsonrpc":"2.0","method":"notifications/message","#), Head::Unasked);
+        let head = |text: &str| MessageHead::read(text.as_bytes());
+        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"ty"#), MessageHead::Answer(7));
+        assert_eq!(head(r#" { "id" : "7" , "jsonrpc" : "2.0", "result": "#), MessageHead::Answer(7));
+        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"error":{"#), MessageHead::Answer(7));
+        assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"method":"x","#), MessageHead::NotResponse);
+        assert_eq!(head(r#"{"jsonrpc":"2.0","method":"notifications/message","#), MessageHead::NotResponse);
         for unknown in [r#"{"result":{"id":7}"#, r#"{"jsonrpc":"2.0","id":7"#, "[{", "", "log", r#"{"id":{}"#]
         {
-            assert_eq!(head(unknown), Head::Unknown, "{unknown}");
+            assert_eq!(head(unknown), MessageHead::Unknown, "{unknown}");
         }
     }
 
     #[test]
     fn a_null_result_is_an_answer() {
         let message = decode(r#"{"jsonrpc":"2.0","id":1,"result":null}"#).expect("valid");
-        assert_eq!(message, Message::Response { id: Id::number(1), body: Ok(Raw::null()) });
+        assert_eq!(message, Message::Response { id: MessageId::number(1), body: Ok(Raw::null()) });
     }
 
     #[track_caller]

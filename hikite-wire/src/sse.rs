@@ -4,7 +4,7 @@
 use bytes::{Bytes, BytesMut};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// Event name; `message` if absent.
     pub name: Option<String>,
     pub id: Option<String>,
@@ -13,11 +13,11 @@ pub struct Event {
 }
 
 #[derive(Debug)]
-pub struct Parser {
+pub struct SseParser {
     buffer: BytesMut,
     searched: usize,
-    event: Event,
-    data: Data,
+    event: SseEvent,
+    data: SseData,
     longest: usize,
     started: bool,
     /// `true` if the last byte was a carriage return; a line feed after it belongs to the same line end.
@@ -26,15 +26,15 @@ pub struct Parser {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event is larger than {0} bytes")]
-pub struct TooLarge(pub usize);
+pub struct EventTooLarge(pub usize);
 
-impl Parser {
+impl SseParser {
     pub fn new(longest: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
             searched: 0,
-            event: Event::default(),
-            data: Data::None,
+            event: SseEvent::default(),
+            data: SseData::None,
             longest,
             started: false,
             after_return: false,
@@ -42,13 +42,13 @@ impl Parser {
     }
 
     /// Appends bytes. A line that would exceed the limit fails before its memory is allocated.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
         let is_one_line = self.searched == self.buffer.len();
         if is_one_line
             && self.buffer.len() + bytes.len() > self.longest
             && memchr::memchr2(b'\n', b'\r', bytes).is_none()
         {
-            return Err(TooLarge(self.longest));
+            return Err(EventTooLarge(self.longest));
         }
         self.make_room(bytes.len());
         self.buffer.extend_from_slice(bytes);
@@ -66,12 +66,12 @@ impl Parser {
     }
 
     /// Returns the next complete event: one with data, an id or a retry time.
-    pub fn next_event(&mut self) -> Result<Option<Event>, TooLarge> {
+    pub fn next_event(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
         while let Some(line) = self.next_line() {
             if !line.is_empty() {
                 self.field(&line);
                 if self.data.len() > self.longest {
-                    return Err(TooLarge(self.longest));
+                    return Err(EventTooLarge(self.longest));
                 }
                 continue;
             }
@@ -82,18 +82,18 @@ impl Parser {
                 return Ok(Some(event));
             }
         }
-        if self.buffer.len() > self.longest { Err(TooLarge(self.longest)) } else { Ok(None) }
+        if self.buffer.len() > self.longest { Err(EventTooLarge(self.longest)) } else { Ok(None) }
     }
 
     fn next_line(&mut self) -> Option<Bytes> {
         if !self.started && !self.buffer.is_empty() {
-            const MARK: &[u8] = b"\xef\xbb\xbf";
-            if self.buffer.len() < MARK.len() && MARK.starts_with(&self.buffer) {
+            const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+            if self.buffer.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(&self.buffer) {
                 return None;
             }
             self.started = true;
-            if self.buffer.starts_with(MARK) {
-                let _ = self.buffer.split_to(MARK.len());
+            if self.buffer.starts_with(BYTE_ORDER_MARK) {
+                let _ = self.buffer.split_to(BYTE_ORDER_MARK.len());
             }
         }
         if self.after_return && !self.buffer.is_empty() {
@@ -135,14 +135,14 @@ impl Parser {
 
 /// Data lines of one event. A single line, the usual case, is not copied; several are joined.
 #[derive(Debug, Default)]
-enum Data {
+enum SseData {
     #[default]
     None,
     Line(Bytes),
     Lines(BytesMut),
 }
 
-impl Data {
+impl SseData {
     fn add(&mut self, line: Bytes) {
         *self = match std::mem::take(self) {
             Self::None => Self::Line(line),
@@ -214,8 +214,8 @@ mod tests {
 
     use super::*;
 
-    fn parse(chunks: &[&[u8]]) -> Vec<Event> {
-        let mut parser = Parser::new(1000);
+    fn parse(chunks: &[&[u8]]) -> Vec<SseEvent> {
+        let mut parser = SseParser::new(1000);
         let mut events = Vec::new();
         for chunk in chunks {
             parser.feed(chunk).expect("small");
@@ -238,25 +238,25 @@ mod tests {
 
     #[test]
     fn an_event_over_the_limit_is_refused() {
-        let mut parser = Parser::new(10);
+        let mut parser = SseParser::new(10);
         parser.feed(b"data: 123456789012345\n").expect("it ends");
-        assert_eq!(parser.next_event(), Err(TooLarge(10)));
+        assert_eq!(parser.next_event(), Err(EventTooLarge(10)));
     }
 
     #[test]
     fn a_line_without_end_is_not_kept_beyond_the_limit() {
-        let mut parser = Parser::new(10);
-        assert_eq!(parser.feed(b"data: 12345"), Err(TooLarge(10)));
+        let mut parser = SseParser::new(10);
+        assert_eq!(parser.feed(b"data: 12345"), Err(EventTooLarge(10)));
         parser.feed(b"data: 1234").expect("small");
         assert_eq!(parser.next_event(), Ok(None));
-        assert_eq!(parser.feed(b"5"), Err(TooLarge(10)));
+        assert_eq!(parser.feed(b"5"), Err(EventTooLarge(10)));
         assert_eq!(parser.buffer.len(), 10);
     }
 
     #[test]
     fn a_long_line_takes_no_more_room_than_the_longest() {
         const LONGEST: usize = 1 << 20;
-        let mut parser = Parser::new(LONGEST);
+        let mut parser = SseParser::new(LONGEST);
         // Doubled, this first piece would come to just under the limit, and then to nearly twice that.
         let piece = [b'x'; 1023];
         while parser.feed(&piece).is_ok() {
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_line_that_ends_in_time_is_read() {
-        let mut parser = Parser::new(10);
+        let mut parser = SseParser::new(10);
         parser.feed(b"data: 1234").expect("small");
         assert_eq!(parser.next_event(), Ok(None));
         parser.feed(b"56789\n\n").expect("it ends");

@@ -3,12 +3,12 @@
 
 use std::sync::LazyLock;
 
-use hikite_core::caller::Abilities;
+use hikite_core::caller::ClientCapabilities;
 use hikite_core::json::{Object, Raw};
-use hikite_core::level::Level;
+use hikite_core::log_level::LogLevel;
 use memchr::memmem::Finder;
 
-use crate::handshake::{CLIENT_BYTES, Welcome, own_info};
+use crate::handshake::{CLIENT_BYTES, InitializeResult, own_info};
 
 pub const REVISION: &str = "2026-07-28";
 
@@ -27,18 +27,18 @@ pub const UNSUPPORTED_REVISION: i32 = -32022;
 
 /// Client metadata in the `_meta` of a request.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub struct RequestClaim {
     pub revision: String,
-    pub abilities: Abilities,
+    pub client_capabilities: ClientCapabilities,
     /// Lowest level of log messages to send; none if absent.
-    pub level: Option<Level>,
+    pub level: Option<LogLevel>,
     pub progress_token: Option<Raw>,
     /// `clientInfo`.
     pub client: Option<Raw>,
 }
 
 /// Returns `true` if a message may be of this revision: a fast search that spares other messages the parsing.
-pub fn may_claim(body: &[u8]) -> bool {
+pub fn may_be_stateless(body: &[u8]) -> bool {
     static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(META_REVISION));
     NAME.find(body).is_some()
 }
@@ -48,7 +48,7 @@ pub fn claims(params: &Object) -> bool {
     params.get("_meta").and_then(Raw::object).is_some_and(|meta| meta.get(META_REVISION).is_some())
 }
 
-impl Claim {
+impl RequestClaim {
     /// Reads `_meta`. The error says why it is not valid in this revision.
     pub fn read(params: &Object) -> Result<Self, String> {
         let meta = params.get("_meta").and_then(Raw::object).ok_or("`params._meta` is missing")?;
@@ -57,17 +57,17 @@ impl Claim {
         let capabilities =
             meta.get(META_CAPABILITIES).and_then(Raw::object).ok_or_else(|| missing(META_CAPABILITIES))?;
         let level = match meta.get(META_LEVEL).map(|level| level.text().unwrap_or_default()) {
-            Some(name) => Some(Level::parse(&name).ok_or_else(|| format!("`{name}` is not a log level"))?),
+            Some(name) => Some(LogLevel::parse(&name).ok_or_else(|| format!("`{name}` is not a log level"))?),
             None => None,
         };
-        let abilities = Abilities::read(&capabilities);
+        let client_capabilities = ClientCapabilities::read(&capabilities);
         let client = meta.get(META_CLIENT).map_or(0, |client| client.bytes().len());
-        if abilities.bytes() + client > CLIENT_BYTES {
+        if client_capabilities.bytes() + client > CLIENT_BYTES {
             return Err("what `params._meta` says of the client is larger than 8 KiB".into());
         }
         Ok(Self {
             revision,
-            abilities,
+            client_capabilities,
             level,
             progress_token: meta.get("progressToken").cloned(),
             client: meta.get(META_CLIENT).cloned(),
@@ -76,11 +76,11 @@ impl Claim {
 }
 
 /// Writes our own client metadata into `_meta`, replacing that of another client.
-pub fn claim(meta: Object, abilities: &Abilities, level: Option<Level>) -> Object {
+pub fn claim(meta: Object, client_capabilities: &ClientCapabilities, level: Option<LogLevel>) -> Object {
     let mut meta = meta
         .with(META_REVISION, REVISION)
         .with(META_CLIENT, own_info())
-        .with(META_CAPABILITIES, capabilities(abilities));
+        .with(META_CAPABILITIES, capabilities(client_capabilities));
     match level {
         Some(level) => meta.set(META_LEVEL, level.name()),
         None => drop(meta.remove(META_LEVEL)),
@@ -89,9 +89,9 @@ pub fn claim(meta: Object, abilities: &Abilities, level: Option<Level>) -> Objec
 }
 
 /// Returns the capabilities in the form of this revision, which has no `roots.listChanged`.
-fn capabilities(abilities: &Abilities) -> Object {
-    let mut capabilities = abilities.capabilities();
-    if let Some(roots) = abilities.roots.as_ref().and_then(Raw::object) {
+fn capabilities(client_capabilities: &ClientCapabilities) -> Object {
+    let mut capabilities = client_capabilities.capabilities();
+    if let Some(roots) = client_capabilities.roots.as_ref().and_then(Raw::object) {
         let mut roots = roots;
         roots.remove("listChanged");
         capabilities.set("roots", roots);
@@ -100,19 +100,19 @@ fn capabilities(abilities: &Abilities) -> Object {
 }
 
 /// Reads the result of `server/discover`: the supported revisions, and the server's capabilities and info.
-pub fn read_discovery(result: &Raw) -> Option<(Vec<String>, Welcome)> {
+pub fn read_discovery(result: &Raw) -> Option<(Vec<String>, InitializeResult)> {
     let body = result.object()?;
     let revisions = body.get("supportedVersions")?.decode().ok()?;
     let meta = body.get("_meta").and_then(Raw::object).unwrap_or_default();
     // Early servers of this revision put `serverInfo` beside the capabilities.
     let info = meta.get(META_SERVER).or_else(|| body.get("serverInfo"));
-    let welcome = Welcome {
+    let initialize_result = InitializeResult {
         protocol_version: REVISION.into(),
         capabilities: body.get("capabilities").and_then(Raw::object).unwrap_or_default(),
         info: info.and_then(Raw::object).unwrap_or_default(),
         instructions: body.text("instructions"),
     };
-    Some((revisions, welcome))
+    Some((revisions, initialize_result))
 }
 
 /// Result type, for revisions that state it.
@@ -155,22 +155,26 @@ mod tests {
 
     #[test]
     fn our_own_claim_reads_back() {
-        let abilities = Abilities { extensions: Some(Raw::empty_object()), ..Abilities::all() };
-        let meta = claim(Object::default().with("x", "y"), &abilities, Level::parse("warning"));
-        let claim = Claim::read(&Object::default().with("_meta", meta)).expect("a claim");
+        let client_capabilities =
+            ClientCapabilities { extensions: Some(Raw::empty_object()), ..ClientCapabilities::all() };
+        let meta = claim(Object::default().with("x", "y"), &client_capabilities, LogLevel::parse("warning"));
+        let claim = RequestClaim::read(&Object::default().with("_meta", meta)).expect("a claim");
         assert_eq!(claim.revision, REVISION);
-        assert_eq!(claim.level, Level::parse("warning"));
-        assert_eq!(claim.abilities.roots.map(|roots| roots.as_str().into_owned()).as_deref(), Some("{}"));
-        assert_eq!(claim.abilities.sampling, abilities.sampling);
+        assert_eq!(claim.level, LogLevel::parse("warning"));
+        assert_eq!(
+            claim.client_capabilities.roots.map(|roots| roots.as_str().into_owned()).as_deref(),
+            Some("{}")
+        );
+        assert_eq!(claim.client_capabilities.sampling, client_capabilities.sampling);
     }
 
     #[test]
     fn a_claim_needs_revision_and_capabilities() {
-        assert!(Claim::read(&Object::default()).is_err());
-        assert!(Claim::read(&params("{}")).is_err());
-        assert!(Claim::read(&params(&format!(r#"{{"{META_REVISION}":"{REVISION}"}}"#))).is_err());
+        assert!(RequestClaim::read(&Object::default()).is_err());
+        assert!(RequestClaim::read(&params("{}")).is_err());
+        assert!(RequestClaim::read(&params(&format!(r#"{{"{META_REVISION}":"{REVISION}"}}"#))).is_err());
         let level = format!(r#"{{"{META_REVISION}":"x","{META_CAPABILITIES}":{{}},"{META_LEVEL}":"loud"}}"#);
-        assert!(Claim::read(&params(&level)).is_err());
+        assert!(RequestClaim::read(&params(&level)).is_err());
         assert!(claims(&params(&format!(r#"{{"{META_REVISION}":7}}"#))));
         assert!(!claims(&params("{}")));
     }

@@ -7,18 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite::config::{Config, Outside};
+use hikite::config::{Config, ConfigEnvironment};
 use hikite::{Builder, function};
 use hikite_core::caller::SessionId;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
-use hikite_core::listing::{Item, ListKind, Listing};
-use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, State};
+use hikite_core::listing::{ListItem, ListKind, Listing};
+use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, SourceState};
 use serde_json::json;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let outside = Outside { env: &|_| None, read: &|path| std::fs::read_to_string(path) };
+    let outside = ConfigEnvironment { env: &|_| None, read: &|path| std::fs::read_to_string(path) };
     // Nothing is stored between runs.
     let config =
         Config::parse(r#"{ "store": { "url": "sqlite::memory:" } }"#, Path::new("embed.json"), outside)?;
@@ -71,7 +71,7 @@ impl Default for Clock {
             "inputSchema": { "type": "object" },
             "annotations": { "readOnlyHint": true },
         });
-        let tools = Item::read(ListKind::Tools, Raw::of(&uptime)).into_iter().collect();
+        let tools = ListItem::read(ListKind::Tools, Raw::of(&uptime)).into_iter().collect();
         let listing = Arc::new(Listing { tools, ..Listing::default() });
         Self { started: std::time::Instant::now(), listing }
     }
@@ -82,8 +82,8 @@ impl Source for Clock {
         Some(Arc::clone(&self.listing))
     }
 
-    fn state(&self) -> State {
-        State::Running
+    fn state(&self) -> SourceState {
+        SourceState::Running
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {

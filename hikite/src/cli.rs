@@ -14,7 +14,6 @@ mod health;
 pub(crate) mod jq;
 mod measure;
 mod module;
-mod people;
 mod pin;
 mod project;
 mod provider;
@@ -24,6 +23,7 @@ mod serve;
 mod server_login;
 mod stdio;
 mod store;
+mod store_session;
 mod token;
 mod tools;
 mod user;
@@ -39,7 +39,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use hikite_core::json::Raw;
 
 use crate::config::{Config, Problems};
-use crate::dump;
+use crate::core_dump;
 use crate::log::{self, LogFormat};
 
 /// One door between an LLM client and every tool you own.
@@ -47,15 +47,15 @@ use crate::log::{self, LogFormat};
 #[command(name = "hikite", version, about, max_term_width = 100)]
 pub struct Cli {
     #[command(flatten)]
-    common: Common,
+    common: GlobalArgs,
     #[command(flatten)]
     serve: serve::Serve,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Common {
+pub(crate) struct GlobalArgs {
     /// The config file [default: ./hikite.json, else hikite/hikite.json in the user's config folder]
     #[arg(long, global = true, value_name = "FILE", env = "HIKITE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
@@ -74,18 +74,18 @@ pub(crate) struct Common {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Serve MCP over HTTP (the default)
     Serve(serve::Serve),
     /// Serve MCP on stdin and stdout, for clients that start hikite themselves
     Stdio(stdio::Stdio),
     /// List, search, describe, call, register and switch tools from the terminal
     #[command(subcommand)]
-    Tools(tools::Tools),
+    Tools(tools::ToolsCommand),
     /// Call a tool and print its result
-    Call(call::Call),
+    Call(call::CallArgs),
     /// Run many tools, some of which wait for others, and print what they gave
-    Batch(batch::Batch),
+    Batch(batch::BatchArgs),
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -132,19 +132,19 @@ enum Command {
     /// Count what the tools and their answers cost a model, in tokens
     Measure(measure::Measure),
     /// Ask a running hikite whether it is up
-    Health(health::Health),
+    Health(health::HealthArgs),
     /// Print a completion script for a shell
     Completions(completions::Completions),
 }
 
 /// Exit code for an invalid config or invalid flags.
-const WRONG_SETUP: u8 = 2;
+const INVALID_SETUP: u8 = 2;
 
 pub fn run() -> ExitCode {
-    dump::forbid();
-    let outcome = if let Some(guard) = guard::Guard::asked_for(std::env::args_os()) {
+    core_dump::disable();
+    let outcome = if let Some(guard) = guard::GuardArgs::from_args(std::env::args_os()) {
         guard.run()
-    } else if let Some(jq) = jq::Jq::asked_for(std::env::args_os()) {
+    } else if let Some(jq) = jq::JqArgs::from_args(std::env::args_os()) {
         jq.run()
     } else {
         execute(Cli::parse())
@@ -152,9 +152,9 @@ pub fn run() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            complain(&error);
-            let setup = error.is::<Problems>() || error.is::<WrongSetup>();
-            ExitCode::from(if setup { WRONG_SETUP } else { 1 })
+            print_error(&error);
+            let setup = error.is::<Problems>() || error.is::<InvalidSetup>();
+            ExitCode::from(if setup { INVALID_SETUP } else { 1 })
         }
     }
 }
@@ -162,44 +162,44 @@ pub fn run() -> ExitCode {
 fn execute(cli: Cli) -> Result<ExitCode> {
     let Cli { common, serve, command } = cli;
     let command = match command {
-        None => Command::Serve(serve),
-        Some(Command::Serve(after)) => Command::Serve(after.or(serve)),
+        None => CliCommand::Serve(serve),
+        Some(CliCommand::Serve(after)) => CliCommand::Serve(after.or(serve)),
         Some(other) => other,
     };
-    let serves = matches!(command, Command::Serve(_) | Command::Stdio(_));
-    let common = Common { serves, ..common };
+    let serves = matches!(command, CliCommand::Serve(_) | CliCommand::Stdio(_));
+    let common = GlobalArgs { serves, ..common };
     log::start(common.log.as_deref(), common.log_format, if serves { "info" } else { "error" })?;
     if serves {
         hikite_upstream::raise_file_limit();
     }
     match command {
-        Command::Serve(serve) => block_on_threads(serve.threads(), serve.run(&common)),
-        Command::Stdio(stdio) => block_on(stdio.run(&common)),
-        Command::Tools(tools) => block_on(tools.run(&common)),
-        Command::Call(call) => block_on(call.run(&common)),
-        Command::Batch(batch) => block_on(batch.run(&common)),
-        Command::Config(config) => config.run(&common),
-        Command::Module(module) => module.run(&common),
-        Command::Project(project) => block_on(project.run(&common)),
-        Command::Token(token) => block_on(token.run(&common)),
-        Command::User(user) => block_on(user.run(&common)),
-        Command::Client(client) => block_on(client.run(&common)),
-        Command::Pin(pin) => block_on(pin.run(&common)),
-        Command::Search(search) => block_on(search.run(&common)),
-        Command::Store(store) => block_on(store.run(&common)),
-        Command::Account(account) => block_on(account.run(&common)),
-        Command::Provider(provider) => block_on(provider.run(&common)),
-        Command::Vault(vault) => block_on(vault.run(&common)),
-        Command::Audit(audit) => block_on(audit.run(&common)),
-        Command::Doctor(doctor) => block_on(doctor.run(&common)),
-        Command::Eval(eval) => block_on(eval.run(&common)),
-        Command::Measure(measure) => block_on(measure.run(&common)),
-        Command::Health(health) => block_on(health.run(&common)),
-        Command::Completions(completions) => Ok(completions.run(&mut Cli::command())),
+        CliCommand::Serve(serve) => block_on_threads(serve.threads(), serve.run(&common)),
+        CliCommand::Stdio(stdio) => block_on(stdio.run(&common)),
+        CliCommand::Tools(tools) => block_on(tools.run(&common)),
+        CliCommand::Call(call) => block_on(call.run(&common)),
+        CliCommand::Batch(batch) => block_on(batch.run(&common)),
+        CliCommand::Config(config) => config.run(&common),
+        CliCommand::Module(module) => module.run(&common),
+        CliCommand::Project(project) => block_on(project.run(&common)),
+        CliCommand::Token(token) => block_on(token.run(&common)),
+        CliCommand::User(user) => block_on(user.run(&common)),
+        CliCommand::Client(client) => block_on(client.run(&common)),
+        CliCommand::Pin(pin) => block_on(pin.run(&common)),
+        CliCommand::Search(search) => block_on(search.run(&common)),
+        CliCommand::Store(store) => block_on(store.run(&common)),
+        CliCommand::Account(account) => block_on(account.run(&common)),
+        CliCommand::Provider(provider) => block_on(provider.run(&common)),
+        CliCommand::Vault(vault) => block_on(vault.run(&common)),
+        CliCommand::Audit(audit) => block_on(audit.run(&common)),
+        CliCommand::Doctor(doctor) => block_on(doctor.run(&common)),
+        CliCommand::Eval(eval) => block_on(eval.run(&common)),
+        CliCommand::Measure(measure) => block_on(measure.run(&common)),
+        CliCommand::Health(health) => block_on(health.run(&common)),
+        CliCommand::Completions(completions) => Ok(completions.run(&mut Cli::command())),
     }
 }
 
-impl Common {
+impl GlobalArgs {
     /// Loads the config with the flags applied, and logs its warnings.
     pub(crate) fn load(&self) -> Result<Config> {
         let mut config = Config::load(self.config.as_deref(), &|name| std::env::var(name).ok())?;
@@ -219,10 +219,10 @@ impl Common {
 /// A config or flag combination that must not start.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct WrongSetup(pub(crate) String);
+pub(crate) struct InvalidSetup(pub(crate) String);
 
 fn block_on(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
-    block_on_threads(serve::usual_threads(), command)
+    block_on_threads(serve::default_threads(), command)
 }
 
 fn block_on_threads(threads: usize, command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
@@ -240,16 +240,16 @@ pub(crate) fn program() -> Result<PathBuf> {
     std::env::current_exe().context("cannot tell where the hikite program is")
 }
 
-fn complain(error: &anyhow::Error) {
+fn print_error(error: &anyhow::Error) {
     let text = match error.downcast_ref::<hikite_core::error::Error>() {
-        Some(error) => explained(error),
+        Some(error) => format_error(error),
         None => format!("{error:#}"),
     };
     note(&if text.starts_with("error:") { text } else { format!("error: {text}") });
 }
 
 /// Formats the message, or one line per fault where the message only joins them, and the hint.
-fn explained(error: &hikite_core::error::Error) -> String {
+fn format_error(error: &hikite_core::error::Error) -> String {
     let details = error.details.as_ref().and_then(Raw::items).unwrap_or_default();
     let faults = details.iter().filter_map(Raw::object);
     let faults: Vec<(String, String)> =

@@ -1,5 +1,5 @@
 //! The configuration: one JSONC file, parsed, validated against its schema and checked as a whole. Loading depends
-//! only on the text and `Outside`, so that a reload is the same call again. All problems are reported at once, each
+//! only on the text and `ConfigEnvironment`, so that a reload is the same call again. All problems are reported at once, each
 //! with its line, path and fix; an invalid file is never partly accepted.
 
 mod access;
@@ -20,16 +20,16 @@ mod merge;
 mod modules;
 mod otel;
 mod pins;
-mod place;
 mod policy;
+mod position;
 mod problem;
 mod project;
 mod provider;
 mod rate;
+mod schema_check;
 mod search;
 mod secret;
 mod server;
-mod shape;
 mod show;
 mod store;
 mod telemetry;
@@ -59,30 +59,30 @@ use hikite_store::StoreUrl;
 
 pub use access::{AccessConfig, GrantWord};
 pub use audit::AuditSection;
-pub use auth::{Auth, OauthSection};
-pub use check::Outside;
+pub use auth::{AuthSection, OauthSection};
+pub use check::ConfigEnvironment;
 pub use cors::Cors;
 pub use egress::EgressSection;
 pub use file::schema;
 pub use location::known_locations;
-pub use merge::{Merged, merge};
+pub use merge::{MergedConfig, merge};
 pub use modules::ModulesSection;
-pub use place::Place;
+pub use position::TextPosition;
 pub use problem::{Problem, Problems};
-pub use provider::{OauthConfig, ProviderConfig, TokenPlace};
+pub use provider::{OauthConfig, ProviderConfig, TokenLocation};
 pub(crate) use secret::masked_url;
 
 pub(crate) use search::TOP;
-pub use search::{Model, Place as SearchPlace, SearchSection};
+pub use search::{SearchModel, SearchSection, SearchServiceConfig};
 pub use server::{DEFAULT_PORT, ServerSection, parse_listen};
 pub(crate) use server::{listen_hint, node_fault, url_fault};
 pub use show::show;
-pub use telemetry::{Log, Otlp, Telemetry};
+pub use telemetry::{LogSection, OtlpSection, TelemetrySection};
 pub use tls::TlsSection;
 pub use tool::ToolConfig;
-pub use transport::Transport;
-pub use upstream::{ServerConfig, Share};
-pub use vault::{KeyPlace, VaultSection};
+pub use transport::TransportConfig;
+pub use upstream::{ServerConfig, ShareMode};
+pub use vault::{KeyLocation, VaultSection};
 
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -105,7 +105,7 @@ pub struct Config {
     pub egress: EgressSection,
     /// Default handling of unapproved tools, where their server sets none.
     pub pins: Pinning,
-    pub auth: Auth,
+    pub auth: AuthSection,
     /// OAuth settings; `None` where OAuth is disabled.
     pub oauth: Option<OauthSection>,
     /// Identity providers whose tokens are accepted.
@@ -121,7 +121,7 @@ pub struct Config {
     pub vault: VaultSection,
     pub search: SearchSection,
     pub limits: Limits,
-    pub telemetry: Telemetry,
+    pub telemetry: TelemetrySection,
     /// Data folder; it may not exist yet.
     pub data: PathBuf,
     /// Warnings as `file:line:column: path: message`.
@@ -132,32 +132,34 @@ impl Config {
     /// Reads the file that `find` returns, or the defaults if there is none.
     pub fn load(path: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result<Self, Problems> {
         let read = |path: &Path| std::fs::read_to_string(path);
-        let outside = Outside { env, read: &read };
-        let Some(path) = find(path, env) else { return Self::parse("{}", Path::new("defaults"), outside) };
+        let environment = ConfigEnvironment { env, read: &read };
+        let Some(path) = find(path, env) else {
+            return Self::parse("{}", Path::new("defaults"), environment);
+        };
         let text = read(&path).map_err(|error| {
             let hint = "check `--config` and `HIKITE_CONFIG`";
             Problems::whole(&path.display().to_string(), format!("cannot be read: {error}"), Some(hint))
         })?;
-        let config = Self::parse(&text, &path, outside)?;
+        let config = Self::parse(&text, &path, environment)?;
         Ok(Self { file: Some(path), ..config })
     }
 
     /// Parses a config. `path` names the file in messages; relative paths start at its folder.
-    pub fn parse(text: &str, path: &Path, outside: Outside<'_>) -> Result<Self, Problems> {
+    pub fn parse(text: &str, path: &Path, environment: ConfigEnvironment<'_>) -> Result<Self, Problems> {
         let name = path.display().to_string();
         let tree = jsonc::parse(text).map_err(|error| Problems::syntax(&name, text, &error))?;
-        let mut report = problem::Report::new(&name, text, &tree);
-        let shaped = shape::check(&mut report, &schema()).unwrap_or_default();
-        let file: file::File = if shaped.is_null() {
-            file::File::default()
+        let mut report = problem::ProblemCollector::new(&name, text, &tree);
+        let shaped = schema_check::check(&mut report, &schema()).unwrap_or_default();
+        let file: file::ConfigFile = if shaped.is_null() {
+            file::ConfigFile::default()
         } else {
             serde_json::from_value(shaped).unwrap_or_else(|error| {
-                report.error(&place::Path::ROOT, error.to_string(), None);
-                file::File::default()
+                report.error(&position::ConfigPath::ROOT, error.to_string(), None);
+                file::ConfigFile::default()
             })
         };
         let folder = path.parent().unwrap_or(Path::new(""));
-        let mut check = check::Check { report: &mut report, outside, folder };
+        let mut check = check::ConfigChecker { report: &mut report, environment, folder };
         let config = check.file(&file);
         Ok(Self { warnings: report.finish()?, ..config })
     }
@@ -170,8 +172,8 @@ impl Config {
 
 /// Returns the config file: the given one, `HIKITE_CONFIG`, or `hikite.json` in the working directory or the user's
 /// config folder.
-pub fn find(given: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let named = given
+pub fn find(explicit: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let named = explicit
         .map(Path::to_owned)
         .or_else(|| env("HIKITE_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from));
     named.or_else(|| {

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use hikite_core::answer::Answer;
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
 use hikite_core::catalog::ModuleRule;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::keeper::Keeper;
-use hikite_core::register::Registration;
-use hikite_core::source::{BoxFuture, CallContext, Implementation, Nobody, Origin, Source};
+use hikite_core::origin::ConfigOrigin;
+use hikite_core::registration::ToolRegistration;
+use hikite_core::source::{BoxFuture, CallContext, CallOrigin, NoClient, Source, ToolHandler};
+use hikite_core::tool_output::ToolOutput;
 use hikite_gateway::{CallOptions, Gateway, ToolFilter};
 use hikite_server::App;
 use serde_json::Value;
@@ -20,8 +20,8 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::house::House;
-use crate::running::settings;
+use crate::instance::settings;
+use crate::runtime::Runtime;
 
 /// Builds an embedded gateway.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Builder {
     config: Config,
     program: Option<PathBuf>,
     modules: Vec<ModuleRule>,
-    tools: Vec<(Registration, Arc<dyn Implementation>)>,
+    tools: Vec<(ToolRegistration, Arc<dyn ToolHandler>)>,
 }
 
 impl Builder {
@@ -51,14 +51,14 @@ impl Builder {
     pub fn module(mut self, name: &str, description: &str, source: Arc<dyn Source>) -> Self {
         self.modules.push(ModuleRule {
             description: description.into(),
-            keeper: Keeper::Program,
+            origin: ConfigOrigin::Program,
             ..ModuleRule::new(name, source)
         });
         self
     }
 
     /// Adds one tool: its description and its implementation.
-    pub fn tool(mut self, form: &Value, implementation: Arc<dyn Implementation>) -> Result<Self, Error> {
+    pub fn tool(mut self, form: &Value, implementation: Arc<dyn ToolHandler>) -> Result<Self, Error> {
         self.tools.push((read(form)?, implementation));
         Ok(self)
     }
@@ -68,14 +68,14 @@ impl Builder {
             Some(program) => program.clone(),
             None => std::env::current_exe().context("cannot tell where this program is")?,
         };
-        let house = House::start_with(&self.config, program, self.modules).await?;
+        let runtime = Runtime::start_with_modules(&self.config, program, self.modules).await?;
         if let Some(program) = self.program {
-            house.sift_with(program);
+            runtime.set_jq_program(program);
         }
         for (registration, implementation) in self.tools {
-            house.gateway.register_own(registration, implementation).await?;
+            runtime.gateway.register_embedded(registration, implementation).await?;
         }
-        Ok(Hikite { config: self.config, house, stopping: CancellationToken::new() })
+        Ok(Hikite { config: self.config, runtime, stopping: CancellationToken::new() })
     }
 }
 
@@ -83,14 +83,14 @@ impl Builder {
 #[derive(Debug)]
 pub struct Hikite {
     config: Config,
-    house: Arc<House>,
+    runtime: Arc<Runtime>,
     stopping: CancellationToken,
 }
 
 impl Hikite {
     /// Registers a tool: its description and its implementation.
-    pub async fn register(&self, form: &Value, implementation: Arc<dyn Implementation>) -> Result<(), Error> {
-        self.gateway().register_own(read(form)?, implementation).await
+    pub async fn register(&self, form: &Value, implementation: Arc<dyn ToolHandler>) -> Result<(), Error> {
+        self.gateway().register_embedded(read(form)?, implementation).await
     }
 
     /// Registers a tool that sends HTTP requests. The registration is stored and survives a restart.
@@ -127,7 +127,7 @@ impl Hikite {
 
     pub async fn search(&self, query: &str, limit: usize) -> Vec<Value> {
         let everything = ToolFilter::default();
-        let who = (&Caller::owner(), &Origin::default());
+        let who = (&Caller::owner(), &CallOrigin::default());
         let found = self.gateway().find_tools(who, query, &everything, limit).await;
         // The owner is never refused.
         found.unwrap_or_default().items.iter().map(Raw::value).collect()
@@ -139,17 +139,17 @@ impl Hikite {
         name: &str,
         parameters: &Value,
         options: CallOptions,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ToolOutput, Error> {
         let session = Session {
             id: SessionId(0),
             caller: self.gateway().people().owner(),
-            abilities: Abilities::default(),
+            client_capabilities: ClientCapabilities::default(),
         };
         let context = CallContext {
             session: Arc::new(session),
-            back: Arc::new(Nobody),
-            origin: Origin::default(),
-            takes_rounds: false,
+            back: Arc::new(NoClient),
+            origin: CallOrigin::default(),
+            accepts_input_required: false,
             account: None,
         };
         self.gateway().run_tool(name, Some(Raw::of(parameters)), options, context).await
@@ -157,8 +157,8 @@ impl Hikite {
 
     /// Serves MCP and REST until `stop` is called.
     pub async fn serve(&self, listener: TcpListener) -> Result<()> {
-        let house = &self.house;
-        let (gateway, limits) = (Arc::clone(&house.gateway), Arc::clone(&house.limits));
+        let runtime = &self.runtime;
+        let (gateway, limits) = (Arc::clone(&runtime.gateway), Arc::clone(&runtime.limits));
         let app = App::new(gateway, limits, settings(&self.config)?, self.stopping.child_token());
         hikite_server::serve(listener, app).await;
         Ok(())
@@ -167,24 +167,24 @@ impl Hikite {
     /// Stops the server and everything that was started for it.
     pub async fn stop(&self) {
         self.stopping.cancel();
-        self.house.stop().await;
+        self.runtime.stop().await;
     }
 
     fn gateway(&self) -> &Gateway {
-        &self.house.gateway
+        &self.runtime.gateway
     }
 }
 
-fn read(form: &Value) -> Result<Registration, Error> {
-    Registration::read(&Raw::of(form).object().ok_or_else(no_object)?)
+fn read(form: &Value) -> Result<ToolRegistration, Error> {
+    ToolRegistration::read(&Raw::of(form).object().ok_or_else(no_object)?)
 }
 
 fn no_object() -> Error {
-    Error::new(Kind::Validation, "the form of a tool must be an object")
+    Error::new(ErrorKind::Validation, "the form of a tool must be an object")
 }
 
 /// Creates a tool from a function of arguments to a value. Its error message is shown to the caller.
-pub fn function<Run, Running>(run: Run) -> Arc<dyn Implementation>
+pub fn function<Run, Running>(run: Run) -> Arc<dyn ToolHandler>
 where
     Run: Fn(Value) -> Running + Send + Sync + 'static,
     Running: Future<Output = Result<Value, String>> + Send + 'static,
@@ -200,7 +200,7 @@ impl<Run> fmt::Debug for Function<Run> {
     }
 }
 
-impl<Run, Running> Implementation for Function<Run>
+impl<Run, Running> ToolHandler for Function<Run>
 where
     Run: Fn(Value) -> Running + Send + Sync + 'static,
     Running: Future<Output = Result<Value, String>> + Send + 'static,
@@ -208,7 +208,7 @@ where
     fn run(&self, arguments: Object, _: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
         let running = (self.0)(arguments.raw().value());
         Box::pin(async move {
-            let value = running.await.map_err(|why| Error::new(Kind::ToolExecution, why))?;
+            let value = running.await.map_err(|why| Error::new(ErrorKind::ToolExecution, why))?;
             Ok(Raw::of(&value))
         })
     }

@@ -6,21 +6,21 @@ pub(crate) mod set;
 
 use std::time::{Duration, Instant};
 
-use hikite_core::mask::Mask;
 use hikite_core::search::encoder::{Encoder, Vector};
-use hikite_core::search::measure::{DEPTHS, Quality};
-use hikite_core::search::{Index, Question, Trace};
+use hikite_core::search::quality::{DEPTHS, RankingQuality};
+use hikite_core::search::{SearchIndex, SearchQuery, UsageTrace};
+use hikite_core::tool_set::ToolSet;
 
-use crate::progress::Steps;
-use set::{LabelledSet, Wanted};
+use crate::progress::StepProgress;
+use set::{LabelledQuery, LabelledSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Provider {
+pub(crate) enum EvaluationProvider {
     Bm25,
     Hybrid,
 }
 
-impl Provider {
+impl EvaluationProvider {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Bm25 => "bm25",
@@ -31,32 +31,32 @@ impl Provider {
 
 /// Results of one set with one provider.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct EvaluationRow {
     pub(crate) set: String,
     pub(crate) tools: usize,
     pub(crate) questions: usize,
-    pub(crate) provider: Provider,
+    pub(crate) provider: EvaluationProvider,
     /// Number of remembered queries per tool.
     pub(crate) memory: Option<usize>,
-    pub(crate) quality: Quality,
+    pub(crate) quality: RankingQuality,
     pub(crate) median: Duration,
     /// 99th percentile of the latency.
-    pub(crate) slowest: Duration,
+    pub(crate) p99: Duration,
 }
 
 /// A labelled set, its index, and vectors if the provider is hybrid.
 #[derive(Debug)]
-pub(crate) struct Bench<'a> {
+pub(crate) struct SearchEvaluation<'a> {
     set: &'a LabelledSet,
-    index: Index,
+    index: SearchIndex,
     encoder: Option<&'a dyn Encoder>,
-    provider: Provider,
+    provider: EvaluationProvider,
 }
 
-impl<'a> Bench<'a> {
-    pub(crate) fn new(set: &'a LabelledSet, provider: Provider, encoder: &'a dyn Encoder) -> Self {
-        let mut index = Index::build(set.documents.clone(), None);
-        let encoder = (provider == Provider::Hybrid).then_some(encoder);
+impl<'a> SearchEvaluation<'a> {
+    pub(crate) fn new(set: &'a LabelledSet, provider: EvaluationProvider, encoder: &'a dyn Encoder) -> Self {
+        let mut index = SearchIndex::build(set.documents.clone(), None);
+        let encoder = (provider == EvaluationProvider::Hybrid).then_some(encoder);
         if let Some(encoder) = encoder {
             index = index.with_vectors(encoder.model(), vectors(set, encoder));
         }
@@ -64,71 +64,77 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs every query of the set.
-    pub(crate) fn all(&self) -> Row {
-        let asked: Vec<&Wanted> = self.set.questions.iter().collect();
-        self.row(&asked, &[], None)
+    pub(crate) fn all(&self) -> EvaluationRow {
+        let evaluated: Vec<&LabelledQuery> = self.set.questions.iter().collect();
+        self.row(&evaluated, &[], None)
     }
 
     /// Runs one half of the queries, without memory and with up to `count` remembered queries of the other half per
     /// tool.
-    pub(crate) fn halves(&self, count: usize) -> [Row; 2] {
-        let (remembered, asked) = self.set.halves(count);
-        let memory: Vec<Trace> = remembered
+    pub(crate) fn halves(&self, count: usize) -> [EvaluationRow; 2] {
+        let (remembered, evaluated) = self.set.halves(count);
+        let memory: Vec<UsageTrace> = remembered
             .iter()
-            .flat_map(|wanted| {
-                let question = self.question(wanted);
-                let trace = move |document| Trace {
+            .flat_map(|labelled| {
+                let question = self.question(labelled);
+                let trace = move |document| UsageTrace {
                     document,
                     terms: question.terms(),
                     vector: question.vector().cloned(),
                     weight: 1.0,
                 };
-                wanted.right.iter().map(|(document, _)| *document).map(trace)
+                labelled.right.iter().map(|(document, _)| *document).map(trace)
             })
             .collect();
-        [self.row(&asked, &[], Some(0)), self.row(&asked, &memory, Some(count))]
+        [self.row(&evaluated, &[], Some(0)), self.row(&evaluated, &memory, Some(count))]
     }
 
-    fn row(&self, asked: &[&Wanted], memory: &[Trace], remembered: Option<usize>) -> Row {
-        let mask = Mask::all(self.index.len());
-        let mut steps = Steps::new(&format!("{}: asking", self.set.name), asked.len());
-        let mut times = Vec::with_capacity(asked.len());
-        let mut qualities = Vec::with_capacity(asked.len());
-        for wanted in asked {
+    fn row(
+        &self,
+        evaluated: &[&LabelledQuery],
+        memory: &[UsageTrace],
+        remembered: Option<usize>,
+    ) -> EvaluationRow {
+        let mask = ToolSet::all(self.index.len());
+        let mut steps = StepProgress::new(&format!("{}: asking", self.set.name), evaluated.len());
+        let mut times = Vec::with_capacity(evaluated.len());
+        let mut qualities = Vec::with_capacity(evaluated.len());
+        for labelled in evaluated {
             let started = Instant::now();
-            let question = self.question(wanted);
+            let question = self.question(labelled);
             let hits = self.index.search(&question, &mask, memory, DEPTHS[2]);
             times.push(started.elapsed());
             let ranking: Vec<usize> = hits.iter().map(|hit| hit.at).collect();
-            qualities.push(Quality::of(&ranking, &wanted.right));
+            qualities.push(RankingQuality::of(&ranking, &labelled.right));
             steps.step();
         }
         times.sort_unstable();
         let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or_default();
-        Row {
+        EvaluationRow {
             set: self.set.name.clone(),
             tools: self.index.len(),
-            questions: asked.len(),
+            questions: evaluated.len(),
             provider: self.provider,
             memory: remembered,
-            quality: Quality::average(&qualities),
+            quality: RankingQuality::average(&qualities),
             median: at(50),
-            slowest: at(99),
+            p99: at(99),
         }
     }
 
-    fn question(&self, wanted: &Wanted) -> Question {
-        let queries = std::slice::from_ref(&wanted.query);
+    fn question(&self, labelled: &LabelledQuery) -> SearchQuery {
+        let queries = std::slice::from_ref(&labelled.query);
         match self.encoder {
-            Some(encoder) => Question::hybrid(queries, None, encoder),
-            None => Question::lexical(queries, None),
+            Some(encoder) => SearchQuery::hybrid(queries, None, encoder),
+            None => SearchQuery::lexical(queries, None),
         }
     }
 }
 
 /// Encodes all tools, with one thread per core.
 fn vectors(set: &LabelledSet, encoder: &dyn Encoder) -> Vec<(usize, Vector)> {
-    let steps = parking_lot::Mutex::new(Steps::new(&format!("{}: reading", set.name), set.documents.len()));
+    let steps =
+        parking_lot::Mutex::new(StepProgress::new(&format!("{}: reading", set.name), set.documents.len()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let encode = |first: usize| -> Vec<(usize, Vector)> {
         let own = set.documents.iter().enumerate().skip(first).step_by(threads);

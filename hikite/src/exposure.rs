@@ -1,13 +1,13 @@
 //! Checks who can reach the server. An address that others can reach requires a token and TLS, our own or a proxy's.
 //! CORS for every origin requires a token.
 
-use crate::cli::WrongSetup;
-use crate::config::{Auth, Config, Cors};
+use crate::cli::InvalidSetup;
+use crate::config::{AuthSection, Config, Cors};
 
 /// Refuses a config that anybody on the network, or any web page, could use.
-pub(crate) fn check(config: &Config) -> Result<(), WrongSetup> {
-    if config.server.cors == Cors::Any && matches!(config.auth, Auth::None) {
-        return Err(WrongSetup(
+pub(crate) fn check(config: &Config) -> Result<(), InvalidSetup> {
+    if config.server.cors == Cors::Any && matches!(config.auth, AuthSection::None) {
+        return Err(InvalidSetup(
             "`auth.mode` is \"none\" and `server.cors` lets every web page in: any page could use your tools\n\
              hint: remove `auth.mode`, or name the pages in `server.cors.origin`"
                 .into(),
@@ -17,14 +17,14 @@ pub(crate) fn check(config: &Config) -> Result<(), WrongSetup> {
     if listen.ip().is_loopback() {
         return Ok(());
     }
-    if matches!(config.auth, Auth::None) {
-        return Err(WrongSetup(format!(
+    if matches!(config.auth, AuthSection::None) {
+        return Err(InvalidSetup(format!(
             "`auth.mode` is \"none\" and {listen} can be reached by others\n\
              hint: remove `auth.mode`, or listen on 127.0.0.1"
         )));
     }
     if config.server.public_url.is_none() && config.server.tls.is_none() {
-        return Err(WrongSetup(format!(
+        return Err(InvalidSetup(format!(
             "{listen} can be reached by others, and tokens would travel in plain HTTP\n\
              hint: name a certificate in `server.tls`, or put a proxy that speaks TLS in front and name its \
              address in `server.public_url` (https://…), or listen on 127.0.0.1"

@@ -7,33 +7,33 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use hikite_core::error::{Error, Kind};
-use hikite_core::fetch::{Fetch, Form, Reply, Word};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::fetch::{AddressTrust, DocumentFetcher, FetchResponse, FormBody};
 use hikite_core::source::BoxFuture;
-use hikite_egress::{Client, Content, read};
+use hikite_egress::{EgressClient, RequestBody, read};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request};
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_BYTES: usize = 512 * 1024;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Fetcher {
-    pub(crate) client: Client,
-    pub(crate) guarded: Client,
+pub(crate) struct IssuerFetcher {
+    pub(crate) client: EgressClient,
+    pub(crate) guarded: EgressClient,
 }
 
-impl Fetcher {
-    async fn send(&self, word: Word, request: Request<Content>) -> Result<Reply, Error> {
+impl IssuerFetcher {
+    async fn send(&self, trust: AddressTrust, request: Request<RequestBody>) -> Result<FetchResponse, Error> {
         let url = request.uri().clone();
         let failed = |cause: String| {
             let host = url.host().unwrap_or_default();
-            Error::new(Kind::UpstreamUnavailable, format!("`{host}` cannot be reached")).because(cause)
+            Error::new(ErrorKind::UpstreamUnavailable, format!("`{host}` cannot be reached")).because(cause)
         };
-        let client = match word {
-            Word::Owner => &self.client,
-            Word::Stranger => &self.guarded,
+        let client = match trust {
+            AddressTrust::Configured => &self.client,
+            AddressTrust::Untrusted => &self.guarded,
         };
         let exchange = async {
             let answer = client.send(request).await?;
@@ -41,27 +41,32 @@ impl Fetcher {
             Ok((status, read(answer.into_body(), ANSWER_BYTES).await?))
         };
         let answer: Result<_, hikite_egress::SendError> =
-            tokio::time::timeout(PATIENCE, exchange).await.map_err(|_| failed("no answer in time".into()))?;
+            tokio::time::timeout(TIMEOUT, exchange).await.map_err(|_| failed("no answer in time".into()))?;
         let (status, body) = answer.map_err(|error| failed(error.to_string()))?;
         let body =
             serde_json::from_slice(&body).map_err(|_| failed(format!("it answers {status} and no JSON")))?;
-        Ok(Reply { status, body })
+        Ok(FetchResponse { status, body })
     }
 }
 
-impl Fetch for Fetcher {
-    fn get<'a>(&'a self, url: &'a str, word: Word) -> BoxFuture<'a, Result<Value, Error>> {
+impl DocumentFetcher for IssuerFetcher {
+    fn get<'a>(&'a self, url: &'a str, trust: AddressTrust) -> BoxFuture<'a, Result<Value, Error>> {
         Box::pin(async move {
-            let reply = self.send(word, request(Method::GET, url, Bytes::new())?).await?;
+            let reply = self.send(trust, request(Method::GET, url, Bytes::new())?).await?;
             if reply.status != 200 {
                 let message = format!("{} answers {}", shown(url), reply.status);
-                return Err(Error::new(Kind::UpstreamUnavailable, message));
+                return Err(Error::new(ErrorKind::UpstreamUnavailable, message));
             }
             Ok(reply.body)
         })
     }
 
-    fn post<'a>(&'a self, url: &'a str, word: Word, form: Form) -> BoxFuture<'a, Result<Reply, Error>> {
+    fn post<'a>(
+        &'a self,
+        url: &'a str,
+        trust: AddressTrust,
+        form: FormBody,
+    ) -> BoxFuture<'a, Result<FetchResponse, Error>> {
         Box::pin(async move {
             let pairs = form.fields.iter().map(|(name, value)| format!("{name}={}", encoded(value.expose())));
             let body = pairs.collect::<Vec<_>>().join("&");
@@ -72,19 +77,19 @@ impl Fetch for Fetcher {
                 // RFC 6749 section 2.3.1 wants both form-encoded.
                 let pair = format!("{}:{}", encoded(id), encoded(secret.expose()));
                 let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
-                let mut value = value.map_err(|_| Error::new(Kind::Internal, "base64 is text"))?;
+                let mut value = value.map_err(|_| Error::new(ErrorKind::Internal, "base64 is text"))?;
                 value.set_sensitive(true);
                 headers.insert(AUTHORIZATION, value);
             }
-            self.send(word, request).await
+            self.send(trust, request).await
         })
     }
 }
 
-fn request(method: Method, url: &str, body: Bytes) -> Result<Request<Content>, Error> {
+fn request(method: Method, url: &str, body: Bytes) -> Result<Request<RequestBody>, Error> {
     let request = Request::builder().method(method).uri(url).header(ACCEPT, "application/json");
-    let wrong = |_| Error::new(Kind::UpstreamUnavailable, format!("{} is no address", shown(url)));
-    request.body(Content::new(body)).map_err(wrong)
+    let wrong = |_| Error::new(ErrorKind::UpstreamUnavailable, format!("{} is no address", shown(url)));
+    request.body(RequestBody::new(body)).map_err(wrong)
 }
 
 fn shown(url: &str) -> &str {

@@ -1,35 +1,35 @@
 //! hikite: a self-hosted gateway between MCP clients and all tools of a person or team. This crate assembles the
 //! parts: command line, config, start, reload and stop.
 
-mod access;
 pub mod cli;
 pub mod config;
-mod dump;
+mod config_credential;
+mod core_dump;
 mod embed;
-mod endpoint;
 mod evaluation;
-mod exchange;
 mod exposure;
 mod fetch;
-mod house;
+mod instance;
+mod jq_process;
+mod local_client;
 mod log;
-mod logins;
-mod master;
+mod master_key;
 mod measure;
-mod nearby;
 mod progress;
 mod providers;
 mod reload;
 mod report;
-mod running;
+mod runtime;
 mod search;
 mod services;
-mod sieve;
 mod telemetry;
 mod token;
+mod token_endpoint;
+mod upstream_login;
+mod upstream_oauth;
 mod verify;
 
 pub use embed::{Builder, Hikite, function};
-pub use endpoint::Endpoint;
 pub use hikite_gateway::{CallOptions, ToolFilter};
-pub use house::House;
+pub use runtime::Runtime;
+pub use token_endpoint::HttpTokenEndpoint;

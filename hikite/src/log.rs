@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
-use crate::config::Log;
+use crate::config::LogSection;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
@@ -35,31 +35,35 @@ impl LogFormat {
 pub(crate) const HINT: &str = "use error, warn, info, debug or trace";
 
 /// Logging state fixed at start-up.
-struct Started {
+struct LogState {
     filter: reload::Handle<EnvFilter, Registry>,
-    usual: &'static str,
+    default_level: &'static str,
     fixed_level: bool,
     fixed_format: bool,
 }
 
-static STARTED: OnceLock<Started> = OnceLock::new();
+static STATE: OnceLock<LogState> = OnceLock::new();
 
-/// Starts logging. `level` and `format` come from flags and environment variables; `usual` is the default level.
+/// Starts logging. `level` and `format` come from flags and environment variables; `default_level` is the default level.
 pub(crate) fn start(
     level: Option<&str>,
     format: Option<LogFormat>,
-    usual: &'static str,
+    default_level: &'static str,
 ) -> anyhow::Result<()> {
-    let text = level.unwrap_or(usual);
+    let text = level.unwrap_or(default_level);
     let first = filter(text)
         .map_err(|error| anyhow::anyhow!("`{text}` is not a log filter: {error}\nhint: {HINT}"))?;
     let (filter, handle) = reload::Layer::new(first);
-    line::write_as(format.unwrap_or_default());
-    let started =
-        Started { filter: handle, usual, fixed_level: level.is_some(), fixed_format: format.is_some() };
-    let _ = STARTED.set(started);
+    line::set_format(format.unwrap_or_default());
+    let started = LogState {
+        filter: handle,
+        default_level,
+        fixed_level: level.is_some(),
+        fixed_format: format.is_some(),
+    };
+    let _ = STATE.set(started);
     let lines = tracing_subscriber::fmt::layer()
-        .event_format(line::Line)
+        .event_format(line::LogLineFormat)
         .with_writer(std::io::stderr)
         // A closed stderr must not stop the program.
         .log_internal_errors(false)
@@ -69,15 +73,15 @@ pub(crate) fn start(
 }
 
 /// Applies the log settings of the config that no flag overrides.
-pub(crate) fn follow(log: &Log) {
-    let Some(started) = STARTED.get() else { return };
+pub(crate) fn follow(log: &LogSection) {
+    let Some(started) = STATE.get() else { return };
     if !started.fixed_format {
-        line::write_as(log.format.unwrap_or_default());
+        line::set_format(log.format.unwrap_or_default());
     }
     if started.fixed_level {
         return;
     }
-    if let Ok(filter) = filter(log.level.as_deref().unwrap_or(started.usual)) {
+    if let Ok(filter) = filter(log.level.as_deref().unwrap_or(started.default_level)) {
         let _ = started.filter.reload(filter);
     }
 }
@@ -93,7 +97,7 @@ pub(crate) fn filter(text: &str) -> Result<EnvFilter, tracing_subscriber::filter
 }
 
 /// Maps `LOG_LEVEL`, including level names of other programs, to a level; unknown words are ignored.
-pub(crate) fn usual_level(word: &str) -> Option<String> {
+pub(crate) fn parse_level(word: &str) -> Option<String> {
     let level = match word.trim().to_ascii_lowercase().as_str() {
         "fatal" | "error" => "error",
         "warn" | "warning" => "warn",
@@ -115,7 +119,7 @@ mod tests {
         for (word, level) in
             [("fatal", Some("error")), ("WARN", Some("warn")), ("silent", Some("off")), ("7", None)]
         {
-            assert_eq!(usual_level(word).as_deref(), level, "{word}");
+            assert_eq!(parse_level(word).as_deref(), level, "{word}");
         }
     }
 

@@ -3,60 +3,60 @@
 
 mod answer;
 mod attempt;
+mod break_even;
 mod chart;
 mod count;
 #[cfg(test)]
 mod document;
-mod even;
 mod menu;
 mod number;
 mod object;
 mod page;
 mod recorded;
+mod recorded_runtime;
 mod section;
 mod shape;
-mod subject;
 mod table;
 
 use anyhow::Result;
 use hikite_gateway::{Gateway, Surface, Surfaces};
 
-pub(crate) use answer::{Sample, Weighed, read as read_answers};
+pub(crate) use answer::{RecordedResult, ResultSize, read as read_answers};
 pub(crate) use attempt::attempt;
 pub(crate) use chart::chart;
 pub(crate) use count::{VOCABULARY, tokens};
 pub(crate) use object::object;
 pub(crate) use page::write as write_page;
+pub(crate) use recorded_runtime::start_recorded;
 pub(crate) use section::text;
-pub(crate) use subject::of_lists;
 
-use even::Even;
-use menu::{Menu, Offer, Weight};
+use break_even::BreakEven;
+use menu::{MenuSize, ModuleSize, ToolSize};
 
 /// Default surfaces of a config without categories.
-pub(crate) const DEFAULT: [Surface; 2] = [Surface::Modules, Surface::Search];
+pub(crate) const DEFAULT_SURFACES: [Surface; 2] = [Surface::Modules, Surface::Search];
 
 /// All measurements.
 #[derive(Clone, Debug)]
-pub(crate) struct Report {
+pub(crate) struct MeasureReport {
     /// Modules in config order.
-    pub(crate) modules: Vec<Offer>,
+    pub(crate) modules: Vec<ModuleSize>,
     /// Names of modules whose list is unknown.
     pub(crate) silent: Vec<String>,
     /// Menus by surface; the first is the flat list.
-    pub(crate) menus: Vec<Menu>,
-    pub(crate) even: Even,
-    pub(crate) answers: Vec<Weighed>,
+    pub(crate) menus: Vec<MenuSize>,
+    pub(crate) even: BreakEven,
+    pub(crate) answers: Vec<ResultSize>,
     /// Tools with the largest definitions.
-    pub(crate) largest: Vec<Weight>,
+    pub(crate) largest: Vec<ToolSize>,
 }
 
-impl Report {
+impl MeasureReport {
     /// Measures the current catalog. `shown` are the configured surfaces, `top` the number of tools to list.
     pub(crate) async fn new(
         gateway: &Gateway,
         shown: Surfaces,
-        samples: &[Sample],
+        samples: &[RecordedResult],
         top: usize,
     ) -> Result<Self> {
         let modules = menu::offers(gateway).await?;
@@ -66,10 +66,10 @@ impl Report {
         let flat = weight(Surfaces::of([Surface::Direct]));
         let opened: Vec<usize> = modules.iter().map(|module| module.signatures.tokens).collect();
         Ok(Self {
-            even: Even::new(flat, weight(Surfaces::of(DEFAULT)), &opened),
+            even: BreakEven::new(flat, weight(Surfaces::of(DEFAULT_SURFACES)), &opened),
             silent: menu::silent(gateway),
             largest: menu::largest(gateway, top),
-            answers: samples.iter().map(Sample::weigh).collect(),
+            answers: samples.iter().map(RecordedResult::measure_tokens).collect(),
             modules,
             menus,
         })

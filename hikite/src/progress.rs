@@ -25,19 +25,19 @@ pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
 }
 
 /// Duration after which progress is shown.
-const LONG: Duration = Duration::from_secs(1);
+const SHOW_AFTER: Duration = Duration::from_secs(1);
 
 /// Runs the work, and shows a spinner if it takes long.
-pub(crate) async fn tell_if_long<T>(what: &'static str, work: impl Future<Output = T>) -> T {
+pub(crate) async fn with_spinner<T>(what: &'static str, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
-    if let Ok(done) = tokio::time::timeout(LONG, &mut work).await {
+    if let Ok(done) = tokio::time::timeout(SHOW_AFTER, &mut work).await {
         return done;
     }
     if !std::io::stderr().is_terminal() {
         note(&format!("{what} …"));
         return work.await;
     }
-    let bar = ProgressBar::new_spinner().with_elapsed(LONG);
+    let bar = ProgressBar::new_spinner().with_elapsed(SHOW_AFTER);
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
         bar.set_style(style);
     }
@@ -49,26 +49,26 @@ pub(crate) async fn tell_if_long<T>(what: &'static str, work: impl Future<Output
 }
 
 /// Interval between progress lines where there is no terminal.
-const TELL: Duration = Duration::from_secs(5);
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Runs the work, and shows its progress if it takes long. `how_far` returns the completed and the total count.
-pub(crate) async fn count_if_long<T>(
+pub(crate) async fn with_progress<T>(
     what: &'static str,
     how_far: impl Fn() -> (u64, u64),
     work: impl Future<Output = T>,
 ) -> T {
     let mut work = std::pin::pin!(work);
-    if let Ok(done) = tokio::time::timeout(LONG, &mut work).await {
+    if let Ok(done) = tokio::time::timeout(SHOW_AFTER, &mut work).await {
         return done;
     }
     let bar = std::io::stderr().is_terminal().then(|| {
-        let bar = ProgressBar::new(0).with_elapsed(LONG).with_message(what);
+        let bar = ProgressBar::new(0).with_elapsed(SHOW_AFTER).with_message(what);
         if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} ({eta})") {
             bar.set_style(style);
         }
         bar
     });
-    let pause = if bar.is_some() { LONG / 10 } else { TELL };
+    let pause = if bar.is_some() { SHOW_AFTER / 10 } else { LINE_INTERVAL };
     loop {
         let (done, total) = how_far();
         match &bar {
@@ -87,33 +87,33 @@ pub(crate) async fn count_if_long<T>(
 
 /// Progress of many equal steps.
 #[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct StepProgress {
     what: String,
     total: usize,
     done: usize,
     started: Instant,
     bar: Option<ProgressBar>,
-    told: bool,
+    is_shown: bool,
 }
 
-impl Steps {
+impl StepProgress {
     pub(crate) fn new(what: &str, total: usize) -> Self {
-        Self { what: what.to_owned(), total, done: 0, started: Instant::now(), bar: None, told: false }
+        Self { what: what.to_owned(), total, done: 0, started: Instant::now(), bar: None, is_shown: false }
     }
 
     /// Counts one step. Nothing is shown during the first second.
     pub(crate) fn step(&mut self) {
         self.done += 1;
-        if !self.told && self.started.elapsed() >= LONG {
-            self.told = true;
-            self.tell();
+        if !self.is_shown && self.started.elapsed() >= SHOW_AFTER {
+            self.is_shown = true;
+            self.show();
         }
         if let Some(bar) = &self.bar {
             bar.set_position(self.done as u64);
         }
     }
 
-    fn tell(&mut self) {
+    fn show(&mut self) {
         if !std::io::stderr().is_terminal() {
             return note(&format!("{} {} …", self.what, self.total));
         }
@@ -126,7 +126,7 @@ impl Steps {
     }
 }
 
-impl Drop for Steps {
+impl Drop for StepProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -135,14 +135,14 @@ impl Drop for Steps {
 }
 
 /// Interval between checks of whether a server has started.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Waits for the first listing. The time limit is paused while the server is queued for starting.
 async fn wait_for_list(module: &Module, limit: Duration) {
     let mut listing = module.source.first_listing();
     let mut left = limit;
     while !left.is_zero() {
-        let step = left.min(LOOK);
+        let step = left.min(POLL_INTERVAL);
         if tokio::time::timeout(step, &mut listing).await.is_ok() {
             return;
         }

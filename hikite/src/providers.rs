@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hikite_core::uri::encode;
-use hikite_gateway::{App, Provider, TokenAuth};
+use hikite_gateway::{AccountProvider, OAuthApp, TokenAuth};
 use serde::Deserialize;
 
 use crate::config::{OauthConfig, ProviderConfig};
@@ -12,7 +12,7 @@ const BUILTIN: &str = include_str!("../providers.json");
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Definition {
+struct ProviderDefinition {
     title: String,
     authorize_url: String,
     token_url: String,
@@ -47,16 +47,16 @@ enum BodyWord {
 }
 
 /// Returns all providers by name; the config overrides the built-in ones.
-pub(crate) fn providers(config: &[ProviderConfig]) -> Vec<Provider> {
-    let mut all: BTreeMap<String, Provider> = builtin();
-    for given in config {
-        let known = all.remove(&given.name);
-        let provider = match &given.oauth {
-            Some(oauth) => laid_over(known, &given.name, oauth),
+pub(crate) fn providers(config: &[ProviderConfig]) -> Vec<AccountProvider> {
+    let mut all: BTreeMap<String, AccountProvider> = builtin();
+    for configured in config {
+        let known = all.remove(&configured.name);
+        let provider = match &configured.oauth {
+            Some(oauth) => with_overrides(known, &configured.name, oauth),
             None => known,
         };
         if let Some(provider) = provider {
-            all.insert(given.name.clone(), Provider { api: given.api.clone(), ..provider });
+            all.insert(configured.name.clone(), AccountProvider { api: configured.api.clone(), ..provider });
         }
     }
     all.into_values().collect()
@@ -67,13 +67,13 @@ pub(crate) fn is_builtin(name: &str) -> bool {
     builtin().contains_key(name)
 }
 
-fn builtin() -> BTreeMap<String, Provider> {
-    let definitions: BTreeMap<String, Definition> = serde_json::from_str(BUILTIN).unwrap_or_default();
+fn builtin() -> BTreeMap<String, AccountProvider> {
+    let definitions: BTreeMap<String, ProviderDefinition> = serde_json::from_str(BUILTIN).unwrap_or_default();
     definitions.into_iter().map(|(name, definition)| (name.clone(), of(name, definition))).collect()
 }
 
-fn of(name: String, definition: Definition) -> Provider {
-    Provider {
+fn of(name: String, definition: ProviderDefinition) -> AccountProvider {
+    AccountProvider {
         name,
         title: definition.title,
         authorize_url: definition.authorize_url,
@@ -94,10 +94,14 @@ fn of(name: String, definition: Definition) -> Provider {
     }
 }
 
-fn laid_over(known: Option<Provider>, name: &str, oauth: &OauthConfig) -> Option<Provider> {
+fn with_overrides(
+    known: Option<AccountProvider>,
+    name: &str,
+    oauth: &OauthConfig,
+) -> Option<AccountProvider> {
     let base = match known {
         Some(known) => known,
-        None => Provider {
+        None => AccountProvider {
             name: name.to_owned(),
             title: name.to_owned(),
             authorize_url: oauth.authorize_url.clone()?,
@@ -114,8 +118,8 @@ fn laid_over(known: Option<Provider>, name: &str, oauth: &OauthConfig) -> Option
             app: None,
         },
     };
-    let or = |said: &Option<String>, base: String| said.clone().unwrap_or(base);
-    Some(Provider {
+    let or = |override_value: &Option<String>, base: String| override_value.clone().unwrap_or(base);
+    Some(AccountProvider {
         authorize_url: or(&oauth.authorize_url, base.authorize_url),
         token_url: or(&oauth.token_url, base.token_url),
         authorize_params: oauth.authorize_params.clone().unwrap_or(base.authorize_params),
@@ -127,7 +131,7 @@ fn laid_over(known: Option<Provider>, name: &str, oauth: &OauthConfig) -> Option
         app: oauth
             .client_id
             .clone()
-            .map(|client_id| App { client_id, client_secret: oauth.client_secret.clone() }),
+            .map(|client_id| OAuthApp { client_id, client_secret: oauth.client_secret.clone() }),
         ..base
     })
 }

@@ -10,74 +10,74 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
-use crate::house::House;
-use crate::running::{Overrides, settings};
+use crate::instance::{ConfigOverrides, settings};
+use crate::runtime::Runtime;
 use crate::{exposure, log, report, services};
 
 const KEPT: &str = "the changed config is wrong, the old one stays in force:";
 /// Interval between checks of the file.
-const LOOK: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// State of the config file when it was read. It is taken before start-up, so that later changes are detected.
-pub(crate) struct Seen(Stamp);
+pub(crate) struct ConfigFileState(FileStamp);
 
-impl Seen {
+impl ConfigFileState {
     pub(crate) fn of(config: &Config) -> Self {
         Self(config.file.as_deref().and_then(stamp))
     }
 }
 
 pub(crate) async fn follow(
-    (mut config, Seen(mut seen), asked): (Config, Seen, Arc<Notify>),
-    overrides: Overrides,
-    house: Arc<House>,
+    (mut config, ConfigFileState(mut last_stamp), reload_requested): (Config, ConfigFileState, Arc<Notify>),
+    overrides: ConfigOverrides,
+    runtime: Arc<Runtime>,
     app: Arc<App>,
     stopping: CancellationToken,
 ) {
     let Some(file) = config.file.clone() else {
-        return follow_signals(&config, &asked, (&house, &app), &stopping).await;
+        return follow_signals(&config, &reload_requested, (&runtime, &app), &stopping).await;
     };
     let mut modules = files(&config);
     let mut certificate = certificate_files(&config);
-    while let Some(is_asked) = stopping.run_until_cancelled(look(&asked)).await {
+    while let Some(is_requested) = stopping.run_until_cancelled(wait_for_check(&reload_requested)).await {
         let now = stamp(&file);
         let module_files = files(&config);
         if module_files != modules {
             // A half-written file is invalid; the previous version stays until it is complete.
             modules = module_files;
-            if apply(&config, &house, &app) {
-                report::when_known(&house, &stopping);
+            if apply(&config, &runtime, &app) {
+                report::log_when_listed(&runtime, &stopping);
             }
         }
         let certificate_now = certificate_files(&config);
         if certificate_now != certificate {
             // Certificate and key are rarely written at once; the second write triggers another reload.
             certificate = certificate_now;
-            renew(&config, &app);
+            reload_certificate(&config, &app);
         }
-        if is_asked {
+        if is_requested {
             tracing::info!("SIGHUP: the config is read again");
-        } else if now == seen {
+        } else if now == last_stamp {
             continue;
         } else {
             // An editor may still be writing; the file is read once it stops changing.
-            tokio::time::sleep(LOOK / 3).await;
+            tokio::time::sleep(POLL_INTERVAL / 3).await;
             if stamp(&file) != now || stopping.is_cancelled() {
                 continue;
             }
         }
-        seen = now;
+        last_stamp = now;
         match read(&file, &overrides, &config) {
             Ok(next) => {
-                if apply(&next, &house, &app) {
-                    report::when_known(&house, &stopping);
+                if apply(&next, &runtime, &app) {
+                    report::log_when_listed(&runtime, &stopping);
                     config = next;
                     modules = files(&config);
                     certificate = certificate_files(&config);
                 }
             }
             Err(error) => {
-                house.gateway.note_config(Some(format!("{error:#}")));
+                runtime.gateway.set_config_error(Some(format!("{error:#}")));
                 tracing::error!("{KEPT}\n{error:#}");
             }
         }
@@ -85,32 +85,32 @@ pub(crate) async fn follow(
 }
 
 /// Waits for the next check; returns `true` if SIGHUP requested a reload.
-async fn look(asked: &Notify) -> bool {
+async fn wait_for_check(reload_requested: &Notify) -> bool {
     tokio::select! {
         biased;
-        () = asked.notified() => true,
-        () = tokio::time::sleep(LOOK) => false,
+        () = reload_requested.notified() => true,
+        () = tokio::time::sleep(POLL_INTERVAL) => false,
     }
 }
 
 /// Reloads module files and certificates on SIGHUP where there is no config file.
 async fn follow_signals(
     config: &Config,
-    asked: &Notify,
-    (house, app): (&Arc<House>, &App),
+    reload_requested: &Notify,
+    (runtime, app): (&Arc<Runtime>, &App),
     stopping: &CancellationToken,
 ) {
-    while stopping.run_until_cancelled(asked.notified()).await.is_some() {
+    while stopping.run_until_cancelled(reload_requested.notified()).await.is_some() {
         tracing::info!("SIGHUP: there is no config file to read again");
-        if apply(config, house, app) {
-            report::when_known(house, stopping);
+        if apply(config, runtime, app) {
+            report::log_when_listed(runtime, stopping);
         }
     }
 }
 
 /// Reads the changed config, with settings that need a restart left unchanged. The exposure check applies to the
 /// result.
-fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<Config> {
+fn read(file: &Path, overrides: &ConfigOverrides, before: &Config) -> anyhow::Result<Config> {
     let mut config = overrides.apply(Config::load(Some(file), &|name| std::env::var(name).ok())?);
     let wanted = (config.server.listen, &config.limits, &config.data);
     if overrides.listen.is_none() && wanted.0 != before.server.listen
@@ -142,20 +142,20 @@ fn read(file: &Path, overrides: &Overrides, before: &Config) -> anyhow::Result<C
 }
 
 /// Applies the config, and returns `true` if it is in force.
-fn apply(next: &Config, house: &House, app: &App) -> bool {
+fn apply(next: &Config, runtime: &Runtime, app: &App) -> bool {
     for warning in &next.warnings {
         tracing::warn!("{warning}");
     }
-    match settings(next).and_then(|settings| house.apply(next).map(|()| settings)) {
+    match settings(next).and_then(|settings| runtime.apply(next).map(|()| settings)) {
         Ok(settings) => {
             app.configure(settings);
-            house.gateway.note_config(None);
+            runtime.gateway.set_config_error(None);
             tracing::info!(file = %shown(next), "the changed config is in force");
             log::follow(&next.telemetry.log);
             true
         }
         Err(error) => {
-            house.gateway.note_config(Some(format!("{error:#}")));
+            runtime.gateway.set_config_error(Some(format!("{error:#}")));
             tracing::error!("{KEPT}\n{error:#}");
             false
         }
@@ -163,7 +163,7 @@ fn apply(next: &Config, house: &House, app: &App) -> bool {
 }
 
 /// Loads the changed certificate for new connections.
-fn renew(config: &Config, app: &App) {
+fn reload_certificate(config: &Config, app: &App) {
     match settings(config) {
         Ok(settings) => {
             app.configure(settings);
@@ -176,7 +176,7 @@ fn renew(config: &Config, app: &App) {
 }
 
 /// Returns the state of the certificate and key files, for change detection.
-fn certificate_files(config: &Config) -> Option<[Stamp; 2]> {
+fn certificate_files(config: &Config) -> Option<[FileStamp; 2]> {
     let tls = config.server.tls.as_ref()?;
     Some([stamp(&tls.cert_file), stamp(&tls.key_file)])
 }
@@ -190,10 +190,10 @@ fn shown(config: &Config) -> String {
     config.file.as_deref().map(|file| file.display().to_string()).unwrap_or_default()
 }
 
-type Stamp = Option<(SystemTime, u64, PathBuf)>;
+type FileStamp = Option<(SystemTime, u64, PathBuf)>;
 
 /// Returns the modification time, size and real path, so that a retargeted symlink counts as a change.
-fn stamp(file: &Path) -> Stamp {
+fn stamp(file: &Path) -> FileStamp {
     let metadata = std::fs::metadata(file).ok()?;
     Some((metadata.modified().ok()?, metadata.len(), std::fs::canonicalize(file).ok()?))
 }

@@ -7,15 +7,15 @@ use hikite_core::view::View;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::house::House;
+use crate::runtime::Runtime;
 
 /// Logs the counts once every server has answered or failed.
-pub(crate) fn when_known(house: &Arc<House>, stopping: &CancellationToken) {
-    let (told, stopping) = (Arc::clone(house), stopping.clone());
-    house.tasks.spawn(async move {
-        let limit = told.limits.start_timeout;
-        if stopping.run_until_cancelled(told.gateway.wait_for_lists(limit, |_| true)).await.is_some() {
-            catalog(&told.gateway.owner_view());
+pub(crate) fn log_when_listed(runtime: &Arc<Runtime>, stopping: &CancellationToken) {
+    let (shared, stopping) = (Arc::clone(runtime), stopping.clone());
+    runtime.tasks.spawn(async move {
+        let limit = shared.limits.start_timeout;
+        if stopping.run_until_cancelled(shared.gateway.wait_for_lists(limit, |_| true)).await.is_some() {
+            catalog(&shared.gateway.owner_view());
         }
     });
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use anyhow::Result;
 use hikite_core::search::encoder::Encoder;
 use hikite_core::search::provider::{Embedder, Reranker, SearchProvider};
-use hikite_egress::Client;
+use hikite_egress::EgressClient;
 use hikite_gateway::SearchSettings;
-use hikite_search::{BadPlace, Cloud, Embedding, Place, Rerank};
+use hikite_search::{CloudSearchClient, EmbeddingClient, InvalidEndpoint, RerankClient, SearchEndpoint};
 
-use crate::config::{Config, SearchPlace, TOP};
+use crate::config::{Config, SearchServiceConfig, TOP};
 
 /// Returns the built-in encoder; the program needs only one.
 pub(crate) fn encoder() -> Arc<dyn Encoder> {
@@ -18,21 +18,24 @@ pub(crate) fn encoder() -> Arc<dyn Encoder> {
 
 pub(crate) fn settings(
     config: &Config,
-    client: &Client,
+    client: &EgressClient,
     encoder: &Arc<dyn Encoder>,
 ) -> Result<SearchSettings> {
     let search = &config.search;
-    let named = |key: &'static str| move |BadPlace(what): BadPlace| anyhow::anyhow!("`search.{key}`: {what}");
-    let cloud = search.cloud.as_ref().map(|at| Cloud::new(client.clone(), &place(at))).transpose();
+    let named = |key: &'static str| {
+        move |InvalidEndpoint(what): InvalidEndpoint| anyhow::anyhow!("`search.{key}`: {what}")
+    };
+    let cloud =
+        search.cloud.as_ref().map(|at| CloudSearchClient::new(client.clone(), &place(at))).transpose();
     let cloud = cloud.map_err(named("cloud"))?;
     let embedding = search
         .embedding
         .as_ref()
-        .map(|(at, model)| Embedding::new(client.clone(), &place(at), &model.name, model.count));
+        .map(|(at, model)| EmbeddingClient::new(client.clone(), &place(at), &model.name, model.count));
     let embedding = embedding.transpose().map_err(named("embedding"))?;
     let rerank = search.rerank.as_ref().map(|(at, model)| {
         let top = model.count.unwrap_or(TOP);
-        Rerank::new(client.clone(), &place(at), &model.name).map(|rerank| (rerank, top))
+        RerankClient::new(client.clone(), &place(at), &model.name).map(|rerank| (rerank, top))
     });
     let rerank = rerank.transpose().map_err(named("rerank"))?;
     Ok(SearchSettings {
@@ -45,6 +48,6 @@ pub(crate) fn settings(
     })
 }
 
-fn place(at: &SearchPlace) -> Place {
-    Place { url: at.url.clone(), token: at.token.clone(), timeout: at.timeout }
+fn place(at: &SearchServiceConfig) -> SearchEndpoint {
+    SearchEndpoint { url: at.url.clone(), token: at.token.clone(), timeout: at.timeout }
 }

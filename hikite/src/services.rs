@@ -6,32 +6,32 @@ use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 use std::time::SystemTime;
 
-use hikite_core::fault::Fault;
-use hikite_egress::Client;
-use hikite_modules::{BUILTIN, Language, Service, Settings};
+use hikite_core::violation::Violation;
+use hikite_egress::EgressClient;
+use hikite_modules::{BUILTIN, Service, ServiceSettings, TextLanguage};
 
 use crate::config::Config;
-use crate::exchange::Configured;
+use crate::config_credential::ConfigCredentials;
 
 /// Maximum size of a module file.
 const FILE_BYTES: u64 = 1024 * 1024;
 
 /// Loaded services by name.
 #[derive(Debug, Default)]
-pub(crate) struct Services(HashMap<Arc<str>, Made>);
+pub(crate) struct Services(HashMap<Arc<str>, LoadedService>);
 
 #[derive(Clone, Debug)]
-struct Made {
+struct LoadedService {
     /// Path of the file, or name of the built-in module.
     from: String,
     text: Arc<str>,
-    language: Language,
+    language: TextLanguage,
     service: Arc<Service>,
 }
 
 /// A module file and its text.
 #[derive(Debug)]
-struct Found {
+struct ModuleFileText {
     path: PathBuf,
     text: Result<String, String>,
 }
@@ -39,7 +39,7 @@ struct Found {
 impl Services {
     /// Returns the services that the config names, in order. An unchanged text keeps its service; an invalid file
     /// keeps its previous version and is logged. An upstream server hides a service of the same name.
-    pub(crate) fn follow(&mut self, config: &Config, settings: &Settings) -> Vec<Arc<Service>> {
+    pub(crate) fn follow(&mut self, config: &Config, settings: &ServiceSettings) -> Vec<Arc<Service>> {
         let before = std::mem::take(&mut self.0);
         let mut services: Vec<Arc<Service>> = Vec::new();
         for (from, made) in make(texts(config), &before, settings) {
@@ -71,16 +71,20 @@ impl Services {
 /// Builds a service from each text. New texts are parsed in parallel, because start-up waits for all of them.
 fn make(
     texts: Vec<(String, Result<Arc<str>, String>)>,
-    before: &HashMap<Arc<str>, Made>,
-    settings: &Settings,
-) -> Vec<(String, Result<Made, String>)> {
+    before: &HashMap<Arc<str>, LoadedService>,
+    settings: &ServiceSettings,
+) -> Vec<(String, Result<LoadedService, String>)> {
     let one = |from: &str, text: Arc<str>| match read(&text, settings) {
-        Ok(service) => {
-            Ok(Made { from: from.to_owned(), text, language: settings.language, service: Arc::new(service) })
-        }
+        Ok(service) => Ok(LoadedService {
+            from: from.to_owned(),
+            text,
+            language: settings.language,
+            service: Arc::new(service),
+        }),
         Err(faults) => Err(shown(from, &faults)),
     };
-    let is_known = |made: &&Made, text: &Arc<str>| made.text == *text && made.language == settings.language;
+    let is_known =
+        |made: &&LoadedService, text: &Arc<str>| made.text == *text && made.language == settings.language;
     std::thread::scope(|scope| {
         let making: Vec<_> = texts
             .into_iter()
@@ -88,11 +92,11 @@ fn make(
                 let known =
                     text.as_ref().ok().and_then(|text| before.values().find(|made| is_known(made, text)));
                 let made = match (known, text) {
-                    (Some(known), _) => Making::Done(Ok(known.clone())),
-                    (None, Err(error)) => Making::Done(Err(format!("{from}: {error}"))),
+                    (Some(known), _) => ServiceLoad::Done(Ok(known.clone())),
+                    (None, Err(error)) => ServiceLoad::Done(Err(format!("{from}: {error}"))),
                     (None, Ok(text)) => {
                         let from = from.clone();
-                        Making::Reading(scope.spawn(move || one(&from, text)))
+                        ServiceLoad::Reading(scope.spawn(move || one(&from, text)))
                     }
                 };
                 (from, made)
@@ -102,13 +106,13 @@ fn make(
     })
 }
 
-enum Making<'scope> {
-    Done(Result<Made, String>),
-    Reading(ScopedJoinHandle<'scope, Result<Made, String>>),
+enum ServiceLoad<'scope> {
+    Done(Result<LoadedService, String>),
+    Reading(ScopedJoinHandle<'scope, Result<LoadedService, String>>),
 }
 
-impl Making<'_> {
-    fn finish(self) -> Result<Made, String> {
+impl ServiceLoad<'_> {
+    fn finish(self) -> Result<LoadedService, String> {
         match self {
             Self::Done(made) => made,
             Self::Reading(reader) => reader.join().unwrap_or_else(|_| Err("it could not be read".into())),
@@ -126,25 +130,29 @@ fn texts(config: &Config) -> Vec<(String, Result<Arc<str>, String>)> {
 
 /// A module that the config names, valid or not.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct ConfiguredModule {
     /// Path of the file; `None` for a built-in module.
     pub(crate) file: Option<String>,
-    pub(crate) read: Result<Service, Vec<Fault>>,
+    pub(crate) read: Result<Service, Vec<Violation>>,
     /// The file or server that replaces this module.
     pub(crate) hidden_by: Option<String>,
 }
 
 /// Returns all modules that the config names, in order, including invalid and replaced ones.
-pub(crate) fn given(config: &Config, settings: &Settings) -> Vec<Given> {
-    let mut all: Vec<Given> = Vec::new();
+pub(crate) fn configured(config: &Config, settings: &ServiceSettings) -> Vec<ConfiguredModule> {
+    let mut all: Vec<ConfiguredModule> = Vec::new();
     for (from, text) in texts(config) {
         let file = (!BUILTIN.iter().any(|(name, _)| *name == from)).then(|| from.clone());
-        let read = text.map_err(|wrong| vec![Fault::new("", wrong)]).and_then(|text| read(&text, settings));
+        let read =
+            text.map_err(|wrong| vec![Violation::new("", wrong)]).and_then(|text| read(&text, settings));
         let mut hidden_by = None;
         if let Ok(service) = &read {
-            let is_same =
-                |given: &&mut Given| given.read.as_ref().is_ok_and(|other| other.name == service.name);
-            if let Some(before) = all.iter_mut().filter(|given| given.hidden_by.is_none()).find(is_same) {
+            let is_same = |configured: &&mut ConfiguredModule| {
+                configured.read.as_ref().is_ok_and(|other| other.name == service.name)
+            };
+            if let Some(before) =
+                all.iter_mut().filter(|configured| configured.hidden_by.is_none()).find(is_same)
+            {
                 let name = Path::new(&from).file_name();
                 before.hidden_by = name.map(|name| name.to_string_lossy().into_owned());
             }
@@ -153,38 +161,38 @@ pub(crate) fn given(config: &Config, settings: &Settings) -> Vec<Given> {
                 hidden_by = Some(format!("mcpServers.{}", service.name));
             }
         }
-        all.push(Given { file, read, hidden_by });
+        all.push(ConfiguredModule { file, read, hidden_by });
     }
     all
 }
 
 /// Returns settings for inspecting modules without calling them.
-pub(crate) fn settings(config: Option<&Config>) -> Settings {
-    let accounts = Configured::default();
+pub(crate) fn settings(config: Option<&Config>) -> ServiceSettings {
+    let accounts = ConfigCredentials::default();
     accounts.follow(config.map(|config| config.providers.as_slice()).unwrap_or_default());
-    Settings {
-        client: Client::new(),
-        exchanger: Arc::new(accounts),
+    ServiceSettings {
+        client: EgressClient::new(),
+        credential_provider: Arc::new(accounts),
         limits: Arc::new(config.map(|config| config.limits.clone()).unwrap_or_default()),
         language: config.map(|config| config.modules.language).unwrap_or_default(),
     }
 }
 
 /// Parses a module. Built-in modules are covered by our tests; others are also checked for problems.
-fn read(text: &str, settings: &Settings) -> Result<Service, Vec<Fault>> {
+fn read(text: &str, settings: &ServiceSettings) -> Result<Service, Vec<Violation>> {
     let service = Service::read(text, settings)?;
     let is_ours = BUILTIN.iter().any(|(_, own)| *own == text);
-    let problems = if is_ours { Vec::new() } else { service.problems() };
-    if problems.is_empty() { Ok(service) } else { Err(problems) }
+    let compile_errors = if is_ours { Vec::new() } else { service.compile_errors() };
+    if compile_errors.is_empty() { Ok(service) } else { Err(compile_errors) }
 }
 
 /// Formats the faults, one per line.
-pub(crate) fn shown(from: &str, faults: &[Fault]) -> String {
+pub(crate) fn shown(from: &str, faults: &[Violation]) -> String {
     faults.iter().map(|fault| line(from, fault)).collect::<Vec<_>>().join("\n")
 }
 
 /// Formats a fault as `FILE: tools.search.request: …`.
-pub(crate) fn line(from: &str, fault: &Fault) -> String {
+pub(crate) fn line(from: &str, fault: &Violation) -> String {
     match place(fault).as_str() {
         "" => format!("{from}: {}", fault.message),
         place => format!("{from}: {place}: {}", fault.message),
@@ -192,19 +200,22 @@ pub(crate) fn line(from: &str, fault: &Fault) -> String {
 }
 
 /// Converts the JSON pointer of a fault to a dotted path.
-pub(crate) fn place(fault: &Fault) -> String {
+pub(crate) fn place(fault: &Violation) -> String {
     fault.pointer.trim_start_matches('/').replace('/', ".").replace("~1", "/").replace("~0", "~")
 }
 
 /// Returns the module files of a folder, sorted by name.
-fn files(folder: &Path) -> Vec<Found> {
+fn files(folder: &Path) -> Vec<ModuleFileText> {
     let paths = match paths(folder) {
         Ok(paths) => paths,
         Err(error) => {
-            return vec![Found { path: folder.to_owned(), text: Err(format!("cannot be read: {error}")) }];
+            return vec![ModuleFileText {
+                path: folder.to_owned(),
+                text: Err(format!("cannot be read: {error}")),
+            }];
         }
     };
-    paths.into_iter().map(|path| Found { text: text_of(&path), path }).collect()
+    paths.into_iter().map(|path| ModuleFileText { text: text_of(&path), path }).collect()
 }
 
 /// Reads the text of a module file.

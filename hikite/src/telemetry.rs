@@ -3,56 +3,56 @@
 
 mod message;
 mod metric;
-mod post;
+mod sender;
 mod span;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use hikite_egress::Client;
-use hikite_gateway::trace::{Record, Tracer};
+use hikite_egress::EgressClient;
+use hikite_gateway::trace::{SpanRecord, Tracer};
 use hikite_server::App;
 use prost::Message;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::Otlp;
-use message::Resource;
-use post::Post;
+use crate::config::OtlpSection;
+use message::OtlpResource;
+use sender::OtlpSender;
 
 /// Maximum number of queued spans.
 const QUEUE: usize = 4096;
 /// Maximum number of spans per message.
 const BATCH: usize = 512;
 /// Maximum time a span waits for its batch to fill.
-const PATIENCE: Duration = Duration::from_secs(1);
+const BATCH_DELAY_MAX: Duration = Duration::from_secs(1);
 /// Time limit for the last messages at shutdown.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
-pub(crate) struct Telemetry {
+pub(crate) struct TelemetryExporter {
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
 
-impl Telemetry {
+impl TelemetryExporter {
     /// Starts the configured exporters; none if no collector is configured.
-    pub(crate) fn start(otlp: Option<&Otlp>, app: &Arc<App>, client: &Client) -> Result<Self> {
+    pub(crate) fn start(otlp: Option<&OtlpSection>, app: &Arc<App>, client: &EgressClient) -> Result<Self> {
         let telemetry = Self::default();
         let Some(otlp) = otlp else { return Ok(telemetry) };
-        let resource = Resource::new(otlp)?;
+        let resource = OtlpResource::new(otlp)?;
         if let Some(url) = &otlp.traces {
             let (queue, spans) = mpsc::channel(QUEUE);
             let tracer = Arc::new(Tracer::new(otlp.sampler, queue));
             app.trace(Arc::clone(&tracer));
-            let post = Post::new(client, url, otlp, "traces")?;
+            let post = OtlpSender::new(client, url, otlp, "traces")?;
             let sending = send_spans(spans, tracer, post, resource.clone(), telemetry.stopping.clone());
             telemetry.tasks.spawn(sending);
         }
         if let Some(url) = &otlp.metrics {
-            let post = Post::new(client, url, otlp, "metrics")?;
+            let post = OtlpSender::new(client, url, otlp, "metrics")?;
             let stopping = telemetry.stopping.clone();
             telemetry.tasks.spawn(send_metrics(Arc::clone(app), otlp.interval, post, resource, stopping));
         }
@@ -63,15 +63,15 @@ impl Telemetry {
     pub(crate) async fn stop(self) {
         self.stopping.cancel();
         self.tasks.close();
-        let _ = tokio::time::timeout(FAREWELL, self.tasks.wait()).await;
+        let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await;
     }
 }
 
 async fn send_spans(
-    mut spans: mpsc::Receiver<Record>,
+    mut spans: mpsc::Receiver<SpanRecord>,
     tracer: Arc<Tracer>,
-    post: Post,
-    resource: Resource,
+    post: OtlpSender,
+    resource: OtlpResource,
     stopping: CancellationToken,
 ) {
     let mut batch = Vec::new();
@@ -98,21 +98,21 @@ async fn send_spans(
 }
 
 /// Waits for spans, then briefly for more. Cancel-safe: spans stay in the batch.
-async fn gather(spans: &mut mpsc::Receiver<Record>, batch: &mut Vec<Record>) {
+async fn gather(spans: &mut mpsc::Receiver<SpanRecord>, batch: &mut Vec<SpanRecord>) {
     if spans.recv_many(batch, BATCH).await == 0 {
         // All senders are gone; only cancellation ends the wait.
         return std::future::pending().await;
     }
     let more =
         async { while batch.len() < BATCH && spans.recv_many(batch, BATCH - batch.len()).await > 0 {} };
-    let _ = tokio::time::timeout(PATIENCE, more).await;
+    let _ = tokio::time::timeout(BATCH_DELAY_MAX, more).await;
 }
 
 async fn send_metrics(
     app: Arc<App>,
     interval: Duration,
-    post: Post,
-    resource: Resource,
+    post: OtlpSender,
+    resource: OtlpResource,
     stopping: CancellationToken,
 ) {
     let begin = now();

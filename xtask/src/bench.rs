@@ -3,10 +3,7 @@
 //! batches, UI pages, changes among many projects, hostile input, and the parts of a call. Read ratios and CPU seconds,
 //! not absolute times.
 
-mod alone;
 mod batch;
-mod book;
-mod bound;
 mod calls;
 mod chart;
 mod compare;
@@ -16,6 +13,7 @@ mod drive;
 pub(crate) mod floor;
 mod hostile;
 mod machine;
+mod network_namespace;
 mod own;
 mod page;
 mod peer;
@@ -23,11 +21,13 @@ mod pipe;
 mod projects;
 mod report;
 mod rest;
+mod results;
 mod running;
 mod side;
 mod start;
 mod stolen;
 mod suite;
+mod target;
 mod tree;
 mod ui;
 
@@ -39,12 +39,12 @@ use serde_json::{Map, Value};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::rig::release;
-use crate::rig::table::Table;
-use alone::Alone;
-use compare::Comparison;
+use crate::rig::table::ReportTable;
+use compare::BenchComparison;
 use machine::Machine;
-use report::Report;
-use side::Role;
+use network_namespace::NetworkNamespace;
+use report::BenchReport;
+use side::GatewayRole;
 
 /// Tables that can be measured on their own.
 const SINGLE: &[&str] =
@@ -54,7 +54,7 @@ const SINGLE: &[&str] =
 const HOSTILE: &str = "hostile";
 
 #[derive(Default)]
-struct Options {
+struct BenchOptions {
     seconds: Option<Duration>,
     rounds: Option<usize>,
     only: Option<String>,
@@ -67,7 +67,7 @@ struct Options {
 }
 
 /// Settings of a benchmark run.
-struct Bench {
+struct BenchRun {
     hikite: PathBuf,
     /// Another build of hikite, measured in the same rounds.
     against: Option<PathBuf>,
@@ -75,7 +75,7 @@ struct Bench {
     rounds: usize,
 }
 
-impl Bench {
+impl BenchRun {
     /// Returns the total time of all rounds.
     fn whole(&self) -> Result<Duration> {
         Ok(self.seconds * u32::try_from(self.rounds)?)
@@ -93,7 +93,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let (built, binary) = match &options.binary {
         // A debug build shows growth just as well.
         Some(binary) if is_hostile => (Some(PathBuf::new()), Some(binary.clone())),
-        Some(binary) => (release::build_own("bench", words)?, Some(binary.clone())),
+        Some(binary) => (release::build_xtask("bench", words)?, Some(binary.clone())),
         None => (release::build("bench", words)?, None),
     };
     let Some(release) = built else { return Ok(()) };
@@ -103,7 +103,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         return compare(&options, words, &hikite, rounds);
     }
     let seconds = options.seconds.unwrap_or(Duration::from_secs(3));
-    let bench = Bench { hikite, against: options.against, seconds, rounds };
+    let bench = BenchRun { hikite, against: options.against, seconds, rounds };
     let runtime = tokio::runtime::Runtime::new()?;
     let before = Machine::read();
     let tables = runtime.block_on(measure(&bench, options.only.as_deref().unwrap_or_default()))?;
@@ -117,14 +117,14 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 }
 
 /// Compares hikite with other gateways and the bare upstream.
-fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: usize) -> Result<()> {
+fn compare(options: &BenchOptions, words: &[&str], hikite: &std::path::Path, rounds: usize) -> Result<()> {
     let mut sides = side::sides(options.peers.as_deref());
-    match alone::enter(words)? {
-        Alone::Yes => {}
-        Alone::Done => return Ok(()),
-        Alone::No => {
-            crate::complain("no peers: this machine cannot keep them from the network (`unshare --net`)");
-            sides.retain(|side| side.role != Role::Peer);
+    match network_namespace::enter(words)? {
+        NetworkNamespace::Yes => {}
+        NetworkNamespace::Done => return Ok(()),
+        NetworkNamespace::No => {
+            crate::print_error("no peers: this machine cannot keep them from the network (`unshare --net`)");
+            sides.retain(|side| side.role != GatewayRole::Peer);
         }
     }
     let only = options.only.as_deref();
@@ -134,16 +134,17 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
     }
     let words_us = if only.is_none_or(|only| only == "words") { core::search() } else { Ok(Vec::new()) };
     let words_us = words_us.unwrap_or_else(|error| {
-        crate::complain(&format!("search in process is not measured: {error:#}"));
+        crate::print_error(&format!("search in process is not measured: {error:#}"));
         Vec::new()
     });
     // Longer would be steadier; shorter would be lost in the clock's 10 ms ticks.
     let duration = options.seconds.unwrap_or(Duration::from_millis(500));
-    let comparison = Comparison { hikite, sides: &sides, only, rounds, duration };
+    let comparison = BenchComparison { hikite, sides: &sides, only, rounds, duration };
     let before = Machine::read();
-    let book = tokio::runtime::Runtime::new()?.block_on(until_told(comparison.run()))?;
+    let book = tokio::runtime::Runtime::new()?.block_on(until_terminated(comparison.run()))?;
     let machine = before.told(&Machine::read());
-    let report = Report { book: &book, sides: &sides, words_us: &words_us, rounds, duration, machine };
+    let report =
+        BenchReport { results: &book, sides: &sides, words_us: &words_us, rounds, duration, machine };
     let tables = report.tables();
     for table in &tables {
         crate::print(&format!("{table}"));
@@ -158,7 +159,7 @@ fn compare(options: &Options, words: &[&str], hikite: &std::path::Path, rounds: 
 }
 
 /// Runs until done or terminated. On termination the gateways, which are their own process groups, are stopped too.
-async fn until_told<T>(run: impl Future<Output = Result<T>>) -> Result<T> {
+async fn until_terminated<T>(run: impl Future<Output = Result<T>>) -> Result<T> {
     let mut term = signal(SignalKind::terminate())?;
     tokio::select! {
         done = run => done,
@@ -167,7 +168,7 @@ async fn until_told<T>(run: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-async fn measure(bench: &Bench, only: &str) -> Result<Vec<Table>> {
+async fn measure(bench: &BenchRun, only: &str) -> Result<Vec<ReportTable>> {
     Ok(match only {
         "calls" => vec![show(calls::measure(bench).await?)],
         "start" => vec![show(start::measure(bench).await?)],
@@ -182,12 +183,12 @@ async fn measure(bench: &Bench, only: &str) -> Result<Vec<Table>> {
     })
 }
 
-fn show(table: Table) -> Table {
+fn show(table: ReportTable) -> ReportTable {
     crate::print(&format!("{table}"));
     table
 }
 
-fn as_map(tables: &[Table]) -> Map<String, Value> {
+fn as_map(tables: &[ReportTable]) -> Map<String, Value> {
     tables.iter().map(|table| (table.name.to_owned(), table.json())).collect()
 }
 
@@ -196,8 +197,8 @@ fn write_json(file: &std::path::Path, all: &Map<String, Value>) -> Result<()> {
         .with_context(|| format!("cannot write `{}`", file.display()))
 }
 
-fn parse(words: &[&str]) -> Result<Options> {
-    let mut options = Options::default();
+fn parse(words: &[&str]) -> Result<BenchOptions> {
+    let mut options = BenchOptions::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));

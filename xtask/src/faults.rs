@@ -18,9 +18,9 @@ mod overload;
 mod reload;
 mod reset;
 mod rogue;
+mod settings;
 mod slow;
 mod soak;
-mod stage;
 mod stop;
 mod store;
 mod stream;
@@ -32,8 +32,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::rig::release;
-use check::Check;
-use stage::Stage;
+use check::FaultCheck;
+use settings::FaultSettings;
 
 /// Name, whether it runs with `--short`, and what is done.
 #[rustfmt::skip]
@@ -60,7 +60,7 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("soak",     false, "calls and faults of all kinds for a long time"),
 ];
 
-struct Options {
+struct FaultOptions {
     only: Vec<String>,
     short: bool,
     seconds: Option<Duration>,
@@ -83,14 +83,14 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
             None => return Ok(()),
         },
     };
-    let stage = Stage { hikite, is_short: options.short, seconds: options.seconds };
+    let stage = FaultSettings { hikite, is_short: options.short, seconds: options.seconds };
     let runtime = tokio::runtime::Runtime::new()?;
-    let rows = runtime.block_on(play(&stage, &options));
+    let rows = runtime.block_on(run_rows(&stage, &options));
     let failed = rows.iter().filter(|(_, check)| !check.ok).count();
-    crate::print(&format!("\n{}\n\n{}", stage::machine(), check::table(&rows)));
+    crate::print(&format!("\n{}\n\n{}", settings::machine(), check::table(&rows)));
     if let Some(file) = &options.json {
         let checks: Vec<Value> = rows.iter().map(|(row, check)| check.json(row)).collect();
-        let report = json!({ "machine": stage::machine(), "failed": failed, "checks": checks });
+        let report = json!({ "machine": settings::machine(), "failed": failed, "checks": checks });
         std::fs::write(file, serde_json::to_string_pretty(&report)?)
             .with_context(|| format!("cannot write `{}`", file.display()))?;
     }
@@ -100,7 +100,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-async fn play(stage: &Stage, options: &Options) -> Vec<(&'static str, Check)> {
+async fn run_rows(stage: &FaultSettings, options: &FaultOptions) -> Vec<(&'static str, FaultCheck)> {
     let wanted = |name: &str, is_short: bool| {
         if options.only.is_empty() {
             is_short || !options.short
@@ -117,7 +117,7 @@ async fn play(stage: &Stage, options: &Options) -> Vec<(&'static str, Check)> {
         let started = Instant::now();
         // A row that cannot run proves nothing.
         let checks = row(name, stage).await.unwrap_or_else(|error| {
-            vec![Check::that("it can be tried", "no error", format!("{error:#}"), false)]
+            vec![FaultCheck::that("it can be tried", "no error", format!("{error:#}"), false)]
         });
         for check in checks {
             crate::print(&format!("  {check}"));
@@ -128,7 +128,7 @@ async fn play(stage: &Stage, options: &Options) -> Vec<(&'static str, Check)> {
     rows
 }
 
-async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
+async fn row(name: &str, stage: &FaultSettings) -> Result<Vec<FaultCheck>> {
     match name {
         "input" => input::run(stage).await,
         "slow" => slow::run(stage).await,
@@ -154,8 +154,9 @@ async fn row(name: &str, stage: &Stage) -> Result<Vec<Check>> {
     }
 }
 
-fn parse(words: &[&str]) -> Result<Options> {
-    let mut options = Options { only: Vec::new(), short: false, seconds: None, binary: None, json: None };
+fn parse(words: &[&str]) -> Result<FaultOptions> {
+    let mut options =
+        FaultOptions { only: Vec::new(), short: false, seconds: None, binary: None, json: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if *word == "--short" {

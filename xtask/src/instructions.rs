@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 
 use crate::rig::callgrind::{Callgrind, everything_on};
-use crate::rig::process::{Upstream, http_server};
+use crate::rig::process::{UpstreamChild, http_server};
 use crate::rig::release;
-use crate::rig::table::{Cell, Table};
+use crate::rig::table::{ReportTable, TableCell};
 
 /// Maximum instructions per call, including the later audit write. Lower it when a call costs less.
 const BOUND: u64 = 275_000;
@@ -38,9 +38,9 @@ const STEPS: &[(&str, &str)] = &[
 ];
 
 /// Name of a step, and its instructions per call.
-type Step = (&'static str, Option<u64>);
+type InstructionStep = (&'static str, Option<u64>);
 
-struct Options {
+struct InstructionOptions {
     binary: Option<PathBuf>,
     json: Option<PathBuf>,
 }
@@ -70,8 +70,8 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn parse(words: &[&str]) -> Result<Options> {
-    let mut options = Options { binary: None, json: None };
+fn parse(words: &[&str]) -> Result<InstructionOptions> {
+    let mut options = InstructionOptions { binary: None, json: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let value = words.next().with_context(|| format!("`{word}` needs a value"))?;
@@ -86,7 +86,7 @@ fn parse(words: &[&str]) -> Result<Options> {
 
 /// Makes sequential calls through a hikite with all features on, counting until they are recorded.
 async fn record(hikite: &Path, folder: &Path) -> Result<PathBuf> {
-    let upstream = Upstream::start()?;
+    let upstream = UpstreamChild::start()?;
     let config = everything_on(&json!({ "bench": http_server(upstream.address, 0) }));
     let callgrind = Callgrind::start(hikite, folder, &["--instr-atstart=no"], &config).await?;
     let mut client = callgrind.client().await?;
@@ -105,7 +105,7 @@ async fn record(hikite: &Path, folder: &Path) -> Result<PathBuf> {
 }
 
 /// Returns the instructions per call, and of the steps that were found: the compiler may inline one.
-fn read(profile: &Path) -> Result<(u64, Vec<Step>)> {
+fn read(profile: &Path) -> Result<(u64, Vec<InstructionStep>)> {
     let output = Command::new("callgrind_annotate")
         .args(["--inclusive=yes", "--threshold=100", "--show-percs=no"])
         .arg(profile)
@@ -119,16 +119,17 @@ fn read(profile: &Path) -> Result<(u64, Vec<Step>)> {
     Ok((per_call(total), STEPS.iter().map(|(step, name)| (*step, find(name).map(per_call))).collect()))
 }
 
-fn table(steps: &[Step]) -> Table {
+fn table(steps: &[InstructionStep]) -> ReportTable {
     #[expect(clippy::cast_precision_loss, reason = "far fewer instructions than a double counts exactly")]
-    let cell =
-        |cost: &Option<u64>| cost.map_or(Cell::text("not told apart"), |cost| Cell::Number(cost as f64, 0));
-    Table {
+    let cell = |cost: &Option<u64>| {
+        cost.map_or(TableCell::text("not told apart"), |cost| TableCell::Number(cost as f64, 0))
+    };
+    ReportTable {
         name: "instructions",
         title: format!(
             "instructions of one call with everything on, the mean of {CALLS}; each step with all below it"
         ),
         columns: &["step", "instructions"],
-        rows: steps.iter().map(|(step, cost)| vec![Cell::text(*step), cell(cost)]).collect(),
+        rows: steps.iter().map(|(step, cost)| vec![TableCell::text(*step), cell(cost)]).collect(),
     }
 }

@@ -35,21 +35,21 @@ fn main() -> ExitCode {
         ["floor", options @ ..] => bench::floor::serve(options),
         ["upstream", options @ ..] => rig::upstream::serve(options),
         _ => {
-            complain(USAGE);
+            print_error(USAGE);
             return ExitCode::from(2);
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("error: {error:#}"));
+            print_error(&format!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }
 }
 
 #[expect(clippy::print_stderr, reason = "the one place that says what went wrong")]
-fn complain(text: &str) {
+fn print_error(text: &str) {
     eprintln!("{text}");
 }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::rig::callgrind::{Callgrind, everything_on};
-use crate::rig::process::{Upstream, http_server};
+use crate::rig::process::{UpstreamChild, http_server};
 use crate::rig::release;
 
 const FILE: &str = "hikite/order.txt";
@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_secs(5);
 /// Maximum share of names that a build may lack: inlining differs between builds.
 const UNKNOWN_PERCENT: usize = 15;
 
-type Names = BTreeSet<String>;
+type SymbolNames = BTreeSet<String>;
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     let (check, binary) = match words {
@@ -44,21 +44,22 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         },
     };
     let file = crate::root()?.join(FILE);
-    if check { hold(&file, &hikite) } else { make(&file, &hikite) }
+    if check { verify(&file, &hikite) } else { make(&file, &hikite) }
 }
 
 fn make(file: &Path, hikite: &Path) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let mut start = Names::new();
+    let mut start = SymbolNames::new();
     for (name, config) in [("usual", json!({})), ("everything", everything_on(&json!({})))] {
         let profile = runtime.block_on(self::start(hikite, &folder.path().join(name), &config))?;
         start.append(&mut names(&profile, hikite)?);
     }
     let calls = names(&runtime.block_on(calls(hikite, &folder.path().join("calls")))?, hikite)?;
-    let calls: Names = calls.difference(&start).cloned().collect();
-    let part =
-        |name: &str, names: &Names| names.iter().fold(format!("[{name}]\n"), |text, name| text + name + "\n");
+    let calls: SymbolNames = calls.difference(&start).cloned().collect();
+    let part = |name: &str, names: &SymbolNames| {
+        names.iter().fold(format!("[{name}]\n"), |text, name| text + name + "\n")
+    };
     fs::write(file, format!("{HEAD}{}{}", part("start", &start), part("calls", &calls)))?;
     crate::print(&format!("{FILE}: {} names of a start, {} more of calls", start.len(), calls.len()));
     Ok(())
@@ -74,7 +75,7 @@ async fn start(hikite: &Path, folder: &Path, config: &Value) -> Result<PathBuf> 
 
 /// Profiles calls in each of the ways clients make them.
 async fn calls(hikite: &Path, folder: &Path) -> Result<PathBuf> {
-    let upstream = Upstream::start()?;
+    let upstream = UpstreamChild::start()?;
     let config = everything_on(&json!({ "bench": http_server(upstream.address, 0) }));
     let callgrind = Callgrind::start(hikite, folder, &["--demangle=no"], &config).await?;
     let mut direct = callgrind.client().await?;
@@ -103,15 +104,16 @@ fn answered(answer: &Value) -> Result<()> {
 }
 
 /// Returns the program's functions in a profile.
-fn names(profile: &Path, hikite: &Path) -> Result<Names> {
+fn names(profile: &Path, hikite: &Path) -> Result<SymbolNames> {
     let text = fs::read_to_string(profile)?;
-    let names: Names = symbol::executed(&text, &hikite.display().to_string()).map(symbol::pattern).collect();
+    let names: SymbolNames =
+        symbol::executed(&text, &hikite.display().to_string()).map(symbol::pattern).collect();
     ensure!(!names.is_empty(), "no function of the program is in the profile: was it stripped?");
     Ok(names)
 }
 
 /// Checks that the file still fits the program.
-fn hold(file: &Path, hikite: &Path) -> Result<()> {
+fn verify(file: &Path, hikite: &Path) -> Result<()> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read `{FILE}`"))?;
     let output = Command::new("nm").arg(hikite).output().context("is nm installed?")?;
     let symbols = String::from_utf8_lossy(&output.stdout);

@@ -14,17 +14,17 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 
-use tree::Tree;
+use tree::SourceTree;
 
 /// A violation of a rule.
 #[derive(Debug, PartialEq, Eq)]
-struct Finding {
+struct TidyFinding {
     file: String,
     line: Option<usize>,
     message: String,
 }
 
-impl Finding {
+impl TidyFinding {
     fn file(file: &str, message: impl Into<String>) -> Self {
         Self { file: file.into(), line: None, message: message.into() }
     }
@@ -34,23 +34,23 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for TidyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
         write!(f, "{}{line}: {}", self.file, self.message)
     }
 }
 
-type Rule = fn(&Tree) -> Vec<Finding>;
+type TidyRule = fn(&SourceTree) -> Vec<TidyFinding>;
 
-const RULES: &[Rule] = &[arrow::check, size::check, name::check, manifest::check, text::check];
+const RULES: &[TidyRule] = &[arrow::check, size::check, name::check, manifest::check, text::check];
 
 pub(crate) fn run() -> Result<()> {
-    let tree = Tree::read(&crate::root()?)?;
+    let tree = SourceTree::read(&crate::root()?)?;
     for warning in size::warnings(&tree) {
         crate::print(&format!("warning: {warning}"));
     }
-    let findings: Vec<Finding> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
+    let findings: Vec<TidyFinding> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
     for finding in &findings {
         crate::print(&finding.to_string());
     }
@@ -65,8 +65,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn holds(rule: Rule) {
-        let tree = Tree::read(&crate::root().expect("a workspace")).expect("readable files");
+    fn holds(rule: TidyRule) {
+        let tree = SourceTree::read(&crate::root().expect("a workspace")).expect("readable files");
         let findings: Vec<String> = rule(&tree).iter().map(ToString::to_string).collect();
         assert!(findings.is_empty(), "\n{}", findings.join("\n"));
     }
@@ -104,7 +104,7 @@ mod tests {
     /// Lists files over 400 lines, which must be split at 600.
     #[test]
     fn long_files_are_named() {
-        let tree = Tree::read(&crate::root().expect("a workspace")).expect("readable files");
+        let tree = SourceTree::read(&crate::root().expect("a workspace")).expect("readable files");
         for warning in size::warnings(&tree) {
             crate::print(&format!("warning: {warning}"));
         }

@@ -9,8 +9,8 @@ use hikite_core::catalog::{Catalog, ModuleRule};
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
-use hikite_core::listing::{Item, ListKind, Listing};
-use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, State};
+use hikite_core::listing::{ListItem, ListKind, Listing};
+use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, SourceState};
 use hikite_core::switch::Switches;
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn rule(module: usize) -> ModuleRule {
         let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
         let name = format!("update_field_{tool}");
         let definition = json!({ "name": name, "description": "Updates one field.", "inputSchema": schema });
-        Item::read(ListKind::Tools, Raw::of(&definition)).expect("named")
+        ListItem::read(ListKind::Tools, Raw::of(&definition)).expect("named")
     });
     let listing = Listing { tools: tools.collect(), ..Listing::default() };
     ModuleRule::new(format!("module_{module}"), Arc::new(Fixed(Arc::new(listing))))
@@ -80,8 +80,8 @@ impl Source for Fixed {
         Some(Arc::clone(&self.0))
     }
 
-    fn state(&self) -> State {
-        State::Running
+    fn state(&self) -> SourceState {
+        SourceState::Running
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {

@@ -1,7 +1,7 @@
 //! The check of arguments against schemas of real tools of several sizes: arguments that pass, arguments that are
 //! set right, arguments that are refused, and what it costs to compile. `no check` is a tool without a schema.
 
-use hikite_core::check::{Checked, Checker};
+use hikite_core::check::{ArgumentChecker, CheckOutcome};
 use hikite_core::json::Raw;
 use serde_json::{Map, Value, json};
 
@@ -43,10 +43,10 @@ pub(crate) fn rows(timer: Timer) -> Vec<Value> {
 fn row(timer: Timer, schema: &Value, tool: &str, arguments: &str) -> Value {
     let schema = Raw::of(schema);
     let sent = Raw::parse(arguments.to_owned()).expect("valid JSON");
-    let (unchecked, checker) = (Checker::new(None), Checker::new(Some(schema.clone())));
-    assert_eq!(checker.check(Some(&sent)), Ok(Checked::AsSent), "{tool}");
+    let (unchecked, checker) = (ArgumentChecker::new(None), ArgumentChecker::new(Some(schema.clone())));
+    assert_eq!(checker.check(Some(&sent)), Ok(CheckOutcome::AsSent), "{tool}");
     let text = Raw::of(arguments);
-    assert!(matches!(checker.check(Some(&text)), Ok(Checked::Changed(_))), "{tool}");
+    assert!(matches!(checker.check(Some(&text)), Ok(CheckOutcome::Changed(_))), "{tool}");
     let empty = Raw::empty_object();
     assert!(checker.check(Some(&empty)).is_err(), "{tool}");
     json!([
@@ -57,6 +57,6 @@ fn row(timer: Timer, schema: &Value, tool: &str, arguments: &str) -> Value {
         timer.nanoseconds(|| checker.check(Some(&sent))),
         timer.nanoseconds(|| checker.check(Some(&text))),
         timer.nanoseconds(|| checker.check(Some(&empty))),
-        timer.nanoseconds(|| Checker::new(Some(schema.clone())).find_problem().is_none()),
+        timer.nanoseconds(|| ArgumentChecker::new(Some(schema.clone())).find_problem().is_none()),
     ])
 }

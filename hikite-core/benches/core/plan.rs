@@ -1,9 +1,9 @@
 //! A batch before it runs and the decisions while it does: reading, the check of all params against a real tool's
 //! schema, the waves, and a schedule from the first task to the last. Nothing is called.
 
-use hikite_core::check::Checker;
+use hikite_core::check::ArgumentChecker;
 use hikite_core::json::Raw;
-use hikite_core::plan::{OnError, Plan, Schedule, Scope, Status, Step};
+use hikite_core::plan::{OnError, Plan, ReferenceScope, Schedule, ScheduleStep, TaskStatus};
 use serde_json::{Map, Value, json};
 
 use crate::timer::Timer;
@@ -14,18 +14,18 @@ const CONCURRENCY: usize = 16;
 pub(crate) fn rows(timer: Timer) -> Vec<Value> {
     let servers: Map<String, Value> =
         serde_json::from_str(include_str!("../../tests/fixtures/tools.json")).expect("valid JSON");
-    let checker = Checker::new(Some(Raw::of(&servers["github"]["list_issues"])));
+    let checker = ArgumentChecker::new(Some(Raw::of(&servers["github"]["list_issues"])));
     assert_eq!(checker.find_problem(), None);
     SIZES.iter().map(|count| row(timer, *count, &checker)).collect()
 }
 
-fn row(timer: Timer, count: usize, checker: &Checker) -> Value {
+fn row(timer: Timer, count: usize, checker: &ArgumentChecker) -> Value {
     let commands = Raw::of(&lines(count));
     let read = || Plan::read(&commands, OnError::Skip, count).expect("a right plan");
     let plan = read();
     assert_eq!(run(&plan), count);
     let result = json!({ "results": [{ "id": "abc", "page": 3 }], "owner": { "login": "octocat" } });
-    let scope = Scope { result: &|_| Some(&result), item: None };
+    let scope = ReferenceScope { result: &|_| Some(&result), item: None };
     let fill = || plan.tasks.iter().filter(|task| task.params.resolve(&scope).is_ok()).count();
     assert_eq!(fill(), count);
     let whole = || {
@@ -63,7 +63,7 @@ fn lines(count: usize) -> String {
     (0..count).map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn check(plan: &Plan, checker: &Checker) {
+fn check(plan: &Plan, checker: &ArgumentChecker) {
     for task in &plan.tasks {
         let (written, filled) = task.params.as_written();
         assert_eq!(checker.check_template(written, &filled), Ok(()));
@@ -75,12 +75,12 @@ fn run(plan: &Plan) -> usize {
     let (mut running, mut ended) = (std::collections::VecDeque::new(), 0);
     loop {
         while let Some(step) = schedule.step() {
-            if let Step::Run(task) = step {
+            if let ScheduleStep::Run(task) = step {
                 running.push_back(task);
             }
         }
         let Some(task) = running.pop_front() else { return ended };
-        schedule.finish(task, Status::Ok);
+        schedule.finish(task, TaskStatus::Ok);
         ended += 1;
     }
 }

@@ -2,9 +2,9 @@
 //! meaning when the question's vector is already there.
 
 use hikite_core::key::ToolKey;
-use hikite_core::mask::Mask;
 use hikite_core::search::encoder::Vector;
-use hikite_core::search::{Document, Index, Question};
+use hikite_core::search::{SearchIndex, SearchQuery, ToolDocument};
+use hikite_core::tool_set::ToolSet;
 use serde_json::{Value, json};
 
 use crate::timer::Timer;
@@ -42,24 +42,24 @@ pub(crate) fn rows(timer: Timer) -> Vec<Value> {
 }
 
 fn row(timer: Timer, count: usize) -> Value {
-    let documents: Vec<Document> = (0..count).map(document).collect();
-    let build = timer.nanoseconds(|| Index::build(documents.clone(), None).len());
+    let documents: Vec<ToolDocument> = (0..count).map(document).collect();
+    let build = timer.nanoseconds(|| SearchIndex::build(documents.clone(), None).len());
     let copy = timer.nanoseconds(|| documents.clone().len());
     let vectors = (0..count).map(|at| (at, vector(at))).collect();
-    let index = Index::build(documents, None).with_vectors("invented", vectors);
-    let mask = Mask::all(count);
+    let index = SearchIndex::build(documents, None).with_vectors("invented", vectors);
+    let mask = ToolSet::all(count);
     let queries = ["Export every overdue invoice of the customer as a report".to_owned()];
-    let words = Question::lexical(&queries, None);
+    let words = SearchQuery::lexical(&queries, None);
     assert_eq!(index.search(&words, &mask, &[], 10).len(), 10);
     let by_words =
-        timer.nanoseconds(|| index.search(&Question::lexical(&queries, None), &mask, &[], 10).len());
-    let meaning = Question::lexical(&queries, None).with_vectors(vec![vector(7)]);
+        timer.nanoseconds(|| index.search(&SearchQuery::lexical(&queries, None), &mask, &[], 10).len());
+    let meaning = SearchQuery::lexical(&queries, None).with_vectors(vec![vector(7)]);
     assert!(index.search(&meaning, &mask, &[], 10)[0].explanation.contains("meaning"));
     let by_meaning = timer.nanoseconds(|| index.search(&meaning, &mask, &[], 10).len());
     json!([count, (build - copy) / 1e6, by_words / 1e3, by_meaning / 1e3])
 }
 
-fn document(at: usize) -> Document {
+fn document(at: usize) -> ToolDocument {
     let pick = |words: &[&'static str], step: usize| words[(at * 7919 + at / 13 * step) % words.len()];
     let (verb, thing, place) = (pick(VERBS, 3), pick(THINGS, 5), pick(PLACES, 11));
     let name = format!("{verb}_{}_{at}", thing.replace(' ', "_"));
@@ -73,7 +73,7 @@ fn document(at: usize) -> Document {
         (name.to_owned(), format!("The {name} of the {thing} in the {place}"))
     });
     let key = ToolKey::new(format!("service-{}", at / 25), name.as_str());
-    Document::new(key, name, "Tools of an invented service", description, parameters.collect())
+    ToolDocument::new(key, name, "Tools of an invented service", description, parameters.collect())
 }
 
 /// In no direction that means anything.

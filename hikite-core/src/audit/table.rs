@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_columns_are_the_members_of_a_record_in_their_order() {
-        let full = crate::audit::Record {
+        let full = crate::audit::AuditRecord {
             request_id: "r".into(),
             subject: "s".into(),
             user_id: "u".into(),

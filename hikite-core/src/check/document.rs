@@ -5,27 +5,28 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::fault::step;
+use crate::violation::step;
 
 /// Maximum number of schemas combined for one value.
 const APPLIED_MAX: usize = 64;
 /// Maximum total bytes of JSON Pointers to all schemas; the validators store each.
 const POINTERS_MAX: usize = 16 << 20;
 
-pub(super) struct Document {
+pub(super) struct SchemaDocument {
     pub(super) root: Value,
     /// JSON Pointers of schemas with an anchor.
     anchors: HashMap<String, String>,
     /// Addresses of the patterns that need backtracking.
-    pub(super) backward: HashSet<usize>,
+    pub(super) backtracking_patterns: HashSet<usize>,
 }
 
-impl Document {
+impl SchemaDocument {
     /// Indexes the document. The error names the exceeded limit.
     pub(super) fn new(root: Value) -> Result<Self, String> {
-        let mut walk = Walk { pointer: String::new(), bytes_left: POINTERS_MAX, anchors: HashMap::new() };
+        let mut walk =
+            SchemaWalk { pointer: String::new(), bytes_left: POINTERS_MAX, anchors: HashMap::new() };
         walk.visit(&root)?;
-        Ok(Self { root, anchors: walk.anchors, backward: HashSet::new() })
+        Ok(Self { root, anchors: walk.anchors, backtracking_patterns: HashSet::new() })
     }
 
     /// Resolves `#`, `#/a/b` or `#anchor`, each optionally after the root's own `$id`.
@@ -42,8 +43,9 @@ impl Document {
     }
 
     /// Returns `true` if this pattern of the document needs backtracking.
-    pub(super) fn goes_back(&self, pattern: &str) -> bool {
-        !self.backward.is_empty() && self.backward.contains(&pattern.as_ptr().addr())
+    pub(super) fn needs_backtracking(&self, pattern: &str) -> bool {
+        !self.backtracking_patterns.is_empty()
+            && self.backtracking_patterns.contains(&pattern.as_ptr().addr())
     }
 
     /// Returns the schema and everything that it unconditionally applies to the same value (`$ref`, `allOf`), without
@@ -67,13 +69,13 @@ impl Document {
 }
 
 /// A traversal of the whole document.
-struct Walk {
+struct SchemaWalk {
     pointer: String,
     bytes_left: usize,
     anchors: HashMap<String, String>,
 }
 
-impl Walk {
+impl SchemaWalk {
     fn visit(&mut self, value: &Value) -> Result<(), String> {
         self.bytes_left = self
             .bytes_left

@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
-use super::Checked;
-use super::edit::{Edit, Places};
+use super::CheckOutcome;
+use super::edit::{ArgumentEdit, EditTree};
 use super::read::read;
-use crate::fault::Fault;
 use crate::json::Raw;
+use crate::violation::Violation;
 
-pub(super) struct Draft {
+pub(super) struct ArgumentDraft {
     pub(super) raw: Raw,
     pub(super) value: Value,
     changed: bool,
@@ -18,9 +18,9 @@ pub(super) struct Draft {
 /// Maximum number of members that are set one by one.
 const FEW: usize = 16;
 
-impl Draft {
+impl ArgumentDraft {
     /// Parses the arguments. Absent or null arguments are an empty object.
-    pub(super) fn read(arguments: Option<&Raw>) -> Result<Self, Vec<Fault>> {
+    pub(super) fn read(arguments: Option<&Raw>) -> Result<Self, Vec<Violation>> {
         match arguments {
             None => Self::of(Raw::empty_object(), false),
             Some(raw) if raw.is_null() => Self::of(Raw::empty_object(), true),
@@ -28,56 +28,56 @@ impl Draft {
         }
     }
 
-    pub(super) fn of(raw: Raw, changed: bool) -> Result<Self, Vec<Fault>> {
-        let reading = read(raw).map_err(|why| vec![Fault::new("", why)])?;
+    pub(super) fn of(raw: Raw, changed: bool) -> Result<Self, Vec<Violation>> {
+        let reading = read(raw).map_err(|why| vec![Violation::new("", why)])?;
         Ok(Self { raw: reading.raw, value: reading.value, changed: changed || reading.changed })
     }
 
-    pub(super) fn apply(&mut self, edits: &[Edit]) {
-        let mut places = Places::of(edits);
+    pub(super) fn apply(&mut self, edits: &[ArgumentEdit]) {
+        let mut places = EditTree::of(edits);
         self.raw = places.rewrite(&self.raw);
         places.apply(&mut self.value);
         self.changed = true;
     }
 
     /// Returns the tree with the edits applied.
-    pub(super) fn edited(&self, edits: &[Edit]) -> Value {
+    pub(super) fn edited(&self, edits: &[ArgumentEdit]) -> Value {
         let mut value = self.value.clone();
         match &mut value {
-            Value::Object(members) if are_few_outermost(edits) => {
-                for (name, to) in edits.iter().filter_map(Edit::outermost) {
+            Value::Object(members) if are_few_top_level(edits) => {
+                for (name, to) in edits.iter().filter_map(ArgumentEdit::top_level) {
                     members.insert(name.to_owned(), to.value());
                 }
             }
-            _ => Places::of(edits).apply(&mut value),
+            _ => EditTree::of(edits).apply(&mut value),
         }
         value
     }
 
     /// Applies the edits. `value` is the tree that results.
-    pub(super) fn accept(&mut self, edits: &[Edit], value: Value) {
+    pub(super) fn accept(&mut self, edits: &[ArgumentEdit], value: Value) {
         self.value = value;
         self.changed = true;
-        if are_few_outermost(edits)
+        if are_few_top_level(edits)
             && let Some(mut object) = self.raw.object()
         {
-            for (name, to) in edits.iter().filter_map(Edit::outermost) {
+            for (name, to) in edits.iter().filter_map(ArgumentEdit::top_level) {
                 object.set(name, to.clone());
             }
             self.raw = object.raw();
         } else {
-            self.raw = Places::of(edits).rewrite(&self.raw);
+            self.raw = EditTree::of(edits).rewrite(&self.raw);
         }
     }
 
-    pub(super) fn finish(self) -> Checked {
-        if self.changed { Checked::Changed(self.raw) } else { Checked::AsSent }
+    pub(super) fn finish(self) -> CheckOutcome {
+        if self.changed { CheckOutcome::Changed(self.raw) } else { CheckOutcome::AsSent }
     }
 }
 
 /// Returns `true` if there are few edits and all set top-level members.
-fn are_few_outermost(edits: &[Edit]) -> bool {
-    edits.len() <= FEW && edits.iter().all(|edit| edit.outermost().is_some())
+fn are_few_top_level(edits: &[ArgumentEdit]) -> bool {
+    edits.len() <= FEW && edits.iter().all(|edit| edit.top_level().is_some())
 }
 
 /// Returns the unescaped steps of a JSON Pointer.

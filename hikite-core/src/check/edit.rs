@@ -10,36 +10,36 @@ use crate::json::{Raw, write_string};
 
 /// A location, and the change to make there.
 #[derive(Debug)]
-pub(super) struct Edit {
+pub(super) struct ArgumentEdit {
     path: Vec<String>,
-    to: To,
+    to: EditAction,
 }
 
 #[derive(Clone, Debug)]
-enum To {
-    Nothing,
+enum EditAction {
+    Remove,
     Value(Raw),
     /// Quote the existing value as a string, so that a long number keeps all its digits.
-    Text,
+    Quote,
 }
 
-impl Edit {
+impl ArgumentEdit {
     pub(super) fn set(path: Vec<String>, to: Raw) -> Self {
-        Self { path, to: To::Value(to) }
+        Self { path, to: EditAction::Value(to) }
     }
 
     pub(super) fn remove(path: Vec<String>) -> Self {
-        Self { path, to: To::Nothing }
+        Self { path, to: EditAction::Remove }
     }
 
     pub(super) fn quote(path: Vec<String>) -> Self {
-        Self { path, to: To::Text }
+        Self { path, to: EditAction::Quote }
     }
 
     /// Returns the name and value if the edit sets a top-level member.
-    pub(super) fn outermost(&self) -> Option<(&str, &Raw)> {
+    pub(super) fn top_level(&self) -> Option<(&str, &Raw)> {
         match (self.path.as_slice(), &self.to) {
-            ([name], To::Value(to)) => Some((name, to)),
+            ([name], EditAction::Value(to)) => Some((name, to)),
             _ => None,
         }
     }
@@ -47,20 +47,20 @@ impl Edit {
 
 /// All edits at or below one location.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct EditTree {
     index: HashMap<String, usize>,
-    changes: Vec<(String, Change)>,
+    changes: Vec<(String, EditNode)>,
 }
 
 #[derive(Debug)]
-enum Change {
-    Here(To),
-    Below(Places),
+enum EditNode {
+    Here(EditAction),
+    Below(EditTree),
 }
 
-impl Places {
+impl EditTree {
     /// Builds the tree. A later edit of the same location wins.
-    pub(super) fn of(edits: &[Edit]) -> Self {
+    pub(super) fn of(edits: &[ArgumentEdit]) -> Self {
         let mut places = Self::default();
         for edit in edits {
             places.insert(&edit.path, &edit.to);
@@ -84,9 +84,9 @@ impl Places {
                         continue;
                     };
                     match change {
-                        Change::Here(To::Value(to)) => *item = to.value(),
-                        Change::Here(_) => {}
-                        Change::Below(places) => places.apply(item),
+                        EditNode::Here(EditAction::Value(to)) => *item = to.value(),
+                        EditNode::Here(_) => {}
+                        EditNode::Below(places) => places.apply(item),
                     }
                 }
             }
@@ -98,10 +98,10 @@ impl Places {
         let mut removes = false;
         for (name, change) in &self.changes {
             match change {
-                Change::Here(To::Value(to)) => drop(members.insert(name.clone(), to.value())),
-                Change::Here(To::Nothing) => removes = true,
-                Change::Here(To::Text) => {}
-                Change::Below(places) => {
+                EditNode::Here(EditAction::Value(to)) => drop(members.insert(name.clone(), to.value())),
+                EditNode::Here(EditAction::Remove) => removes = true,
+                EditNode::Here(EditAction::Quote) => {}
+                EditNode::Below(places) => {
                     if let Some(member) = members.get_mut(name) {
                         places.apply(member);
                     }
@@ -109,29 +109,29 @@ impl Places {
             }
         }
         if removes {
-            members.retain(|name, _| !matches!(self.change(name), Some(Change::Here(To::Nothing))));
+            members.retain(|name, _| !matches!(self.change(name), Some(EditNode::Here(EditAction::Remove))));
         }
     }
 
-    fn insert(&mut self, path: &[String], to: &To) {
+    fn insert(&mut self, path: &[String], to: &EditAction) {
         let Some((step, rest)) = path.split_first() else { return };
         let at = match self.index.get(step) {
             Some(at) => *at,
             None => {
-                self.changes.push((step.clone(), Change::Below(Self::default())));
+                self.changes.push((step.clone(), EditNode::Below(Self::default())));
                 self.index.insert(step.clone(), self.changes.len() - 1);
                 self.changes.len() - 1
             }
         };
         let change = &mut self.changes[at].1;
         match change {
-            _ if rest.is_empty() => *change = Change::Here(to.clone()),
-            Change::Below(places) => places.insert(rest, to),
-            Change::Here(_) => {}
+            _ if rest.is_empty() => *change = EditNode::Here(to.clone()),
+            EditNode::Below(places) => places.insert(rest, to),
+            EditNode::Here(_) => {}
         }
     }
 
-    fn change(&self, step: &str) -> Option<&Change> {
+    fn change(&self, step: &str) -> Option<&EditNode> {
         Some(&self.changes[*self.index.get(step)?].1)
     }
 
@@ -147,16 +147,16 @@ impl Places {
         scanner.take(1);
         out.push(b'{');
         let start = out.len();
-        let mut met = vec![false; self.changes.len()];
+        let mut visited = vec![false; self.changes.len()];
         while !scanner.at_end(b'}') {
             let written = scanner.string();
             scanner.colon();
             let at = text_of(written).and_then(|name| self.index.get(&*name)).copied();
             let change = at.map(|at| {
-                met[at] = true;
+                visited[at] = true;
                 &mut self.changes[at].1
             });
-            if matches!(change, Some(Change::Here(To::Nothing))) {
+            if matches!(change, Some(EditNode::Here(EditAction::Remove))) {
                 scanner.value();
                 continue;
             }
@@ -167,8 +167,8 @@ impl Places {
             out.push(b':');
             write_changed(change, scanner, out);
         }
-        for ((name, change), _) in self.changes.iter().zip(met).filter(|(_, met)| !met) {
-            if let Change::Here(To::Value(to)) = change {
+        for ((name, change), _) in self.changes.iter().zip(visited).filter(|(_, visited)| !visited) {
+            if let EditNode::Here(EditAction::Value(to)) = change {
                 if out.len() > start {
                     out.push(b',');
                 }
@@ -200,17 +200,17 @@ impl Places {
 }
 
 /// Writes one value with its change. Array items are never removed.
-fn write_changed(change: Option<&mut Change>, scanner: &mut Scanner<'_>, out: &mut Vec<u8>) {
+fn write_changed(change: Option<&mut EditNode>, scanner: &mut Scanner<'_>, out: &mut Vec<u8>) {
     let Some(change) = change else { return out.extend_from_slice(scanner.value()) };
     match change {
-        Change::Here(To::Nothing) => out.extend_from_slice(scanner.value()),
-        Change::Below(places) => places.write(scanner, out),
-        Change::Here(to) => {
+        EditNode::Here(EditAction::Remove) => out.extend_from_slice(scanner.value()),
+        EditNode::Below(places) => places.write(scanner, out),
+        EditNode::Here(to) => {
             let written = scanner.value();
-            if matches!(to, To::Text) {
-                *to = To::Value(Raw::from(&*String::from_utf8_lossy(written)));
+            if matches!(to, EditAction::Quote) {
+                *to = EditAction::Value(Raw::from(&*String::from_utf8_lossy(written)));
             }
-            if let To::Value(to) = to {
+            if let EditAction::Value(to) = to {
                 out.extend_from_slice(to.bytes());
             }
         }

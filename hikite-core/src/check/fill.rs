@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use super::document::Document;
-use super::draft::Draft;
-use super::edit::Edit;
-use super::schema::Schema;
-use super::survey::{Findings, default_of};
+use super::document::SchemaDocument;
+use super::draft::ArgumentDraft;
+use super::edit::ArgumentEdit;
+use super::schema::CompiledSchema;
+use super::survey::{SchemaFindings, default_of};
 use crate::json::Raw;
 
 /// Maximum nesting of objects searched for defaults.
@@ -18,30 +18,30 @@ const EDITS_MAX: usize = 64;
 const SINGLY_BYTES_MAX: usize = 1 << 20;
 
 /// Location of a schema's defaults.
-pub(super) enum Defaults {
+pub(super) enum SchemaDefaults {
     /// Defaults of top-level members only, as in most tools; no need to search the schema again.
-    Outermost(Vec<(String, Raw)>),
+    TopLevel(Vec<(String, Raw)>),
     Anywhere,
 }
 
-impl Defaults {
-    pub(super) fn of(document: &Document, findings: &Findings) -> Self {
+impl SchemaDefaults {
+    pub(super) fn of(document: &SchemaDocument, findings: &SchemaFindings) -> Self {
         let properties = document.root.get("properties").and_then(Value::as_object);
         let named = |(name, property): (&String, _)| Some((name.clone(), Raw::of(default_of(property)?)));
-        let outermost: Vec<_> = properties.into_iter().flatten().filter_map(named).take(EDITS_MAX).collect();
-        let are_all = outermost.len() == findings.defaults && !findings.has_references;
-        if are_all { Self::Outermost(outermost) } else { Self::Anywhere }
+        let top_level: Vec<_> = properties.into_iter().flatten().filter_map(named).take(EDITS_MAX).collect();
+        let are_all = top_level.len() == findings.defaults && !findings.has_references;
+        if are_all { Self::TopLevel(top_level) } else { Self::Anywhere }
     }
 }
 
-pub(super) fn defaults(schema: &Schema, draft: &mut Draft) {
+pub(super) fn defaults(schema: &CompiledSchema, draft: &mut ArgumentDraft) {
     let edits = match &schema.defaults {
-        Defaults::Outermost(all) => {
+        SchemaDefaults::TopLevel(all) => {
             let is_missing = |(name, _): &&(String, Raw)| draft.value.get(name).is_none();
-            let set = |(name, to): &(String, Raw)| Edit::set(vec![name.clone()], to.clone());
+            let set = |(name, to): &(String, Raw)| ArgumentEdit::set(vec![name.clone()], to.clone());
             all.iter().filter(is_missing).map(set).collect()
         }
-        Defaults::Anywhere => Missing::of(&schema.document, &draft.value),
+        SchemaDefaults::Anywhere => MissingDefaults::of(&schema.document, &draft.value),
     };
     if edits.is_empty() {
         return;
@@ -54,7 +54,7 @@ pub(super) fn defaults(schema: &Schema, draft: &mut Draft) {
 }
 
 /// Applies the edits if the arguments stay valid. Returns `true` if it did.
-fn fill(schema: &Schema, draft: &mut Draft, edits: &[Edit]) -> bool {
+fn fill(schema: &CompiledSchema, draft: &mut ArgumentDraft, edits: &[ArgumentEdit]) -> bool {
     let filled = draft.edited(edits);
     let is_valid = schema.is_valid(&filled);
     if is_valid {
@@ -63,22 +63,22 @@ fn fill(schema: &Schema, draft: &mut Draft, edits: &[Edit]) -> bool {
     is_valid
 }
 
-struct Missing<'a> {
-    document: &'a Document,
+struct MissingDefaults<'a> {
+    document: &'a SchemaDocument,
     path: Vec<String>,
-    edits: Vec<Edit>,
+    edits: Vec<ArgumentEdit>,
     left: usize,
 }
 
-impl<'a> Missing<'a> {
-    fn of(document: &'a Document, value: &Value) -> Vec<Edit> {
+impl<'a> MissingDefaults<'a> {
+    fn of(document: &'a SchemaDocument, value: &Value) -> Vec<ArgumentEdit> {
         let mut missing = Self { document, path: Vec::new(), edits: Vec::new(), left: VISITS_MAX };
-        missing.look(&document.root, value, DEPTH_MAX);
+        missing.collect_missing(&document.root, value, DEPTH_MAX);
         missing.edits
     }
 
     /// Collects missing defaults. Does not follow alternatives: which one applies depends on the defaults.
-    fn look(&mut self, schema: &'a Value, value: &Value, depth: usize) {
+    fn collect_missing(&mut self, schema: &'a Value, value: &Value, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         if !matches!(value, Value::Object(_) | Value::Array(_)) || self.left == 0 {
             return;
@@ -92,7 +92,7 @@ impl<'a> Missing<'a> {
                     for (name, property) in properties.into_iter().flatten() {
                         match members.get(name) {
                             Some(member) => self.below(name.clone(), property, member, depth),
-                            None => self.note(name, property),
+                            None => self.add_default(name, property),
                         }
                     }
                 }
@@ -109,17 +109,17 @@ impl<'a> Missing<'a> {
 
     fn below(&mut self, step: String, schema: &'a Value, value: &Value, depth: usize) {
         self.path.push(step);
-        self.look(schema, value, depth);
+        self.collect_missing(schema, value, depth);
         self.path.pop();
     }
 
-    fn note(&mut self, name: &str, property: &'a Value) {
+    fn add_default(&mut self, name: &str, property: &'a Value) {
         let applied = self.document.applied(property);
         self.left = self.left.saturating_sub(applied.len());
         let named = applied.into_iter().find_map(default_of);
         let Some(default) = named.filter(|_| self.edits.len() < EDITS_MAX) else { return };
         let mut path = self.path.clone();
         path.push(name.to_owned());
-        self.edits.push(Edit::set(path, Raw::of(default)));
+        self.edits.push(ArgumentEdit::set(path, Raw::of(default)));
     }
 }

@@ -2,7 +2,7 @@
 
 /// Returns `true` if the pattern needs backtracking: look-around, back-references, atomic or possessive matching. All
 /// other patterns match in linear time. Errs on the side of `true`.
-pub(super) fn goes_back(pattern: &str) -> bool {
+pub(super) fn needs_backtracking(pattern: &str) -> bool {
     let bytes = pattern.as_bytes();
     let (mut at, mut in_class) = (0, false);
     while let Some(byte) = bytes.get(at) {
@@ -49,7 +49,7 @@ fn is_special(rest: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::goes_back;
+    use super::needs_backtracking;
 
     #[test]
     fn what_looks_around_or_back_is_told_from_the_rest() {
@@ -72,7 +72,7 @@ mod tests {
             r"[\]](?=a)",
             r"[(](?=a)",
         ] {
-            assert!(goes_back(pattern), "{pattern}");
+            assert!(needs_backtracking(pattern), "{pattern}");
         }
         for pattern in [
             "",
@@ -90,7 +90,7 @@ mod tests {
             r"\++",
             r"[\1]",
         ] {
-            assert!(!goes_back(pattern), "{pattern}");
+            assert!(!needs_backtracking(pattern), "{pattern}");
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::json::scan::{Scanner, text_of};
 /// Maximum depth of arguments; validators recurse, and deeper values could overflow the stack.
 const DEPTH_MAX: usize = 64;
 
-pub(super) struct Reading {
+pub(super) struct ParsedArguments {
     pub(super) raw: Raw,
     pub(super) value: Value,
     /// `true` if `raw` differs from what arrived: the earlier of two members with one name is removed, because only the
@@ -26,17 +26,23 @@ pub(super) struct Reading {
 const TOO_DEEP: &str = "the arguments are nested too deeply";
 
 /// Parses arguments. The error message is safe to show.
-pub(super) fn read(raw: Raw) -> Result<Reading, &'static str> {
+pub(super) fn read(raw: Raw) -> Result<ParsedArguments, &'static str> {
     read_at(raw, 0)
 }
 
 /// Parses a value that will be placed at `depth` in the arguments.
-pub(super) fn read_at(raw: Raw, depth: usize) -> Result<Reading, &'static str> {
-    let (twice, deep) = (Cell::new(false), Cell::new(false));
-    let seed = Tree { depth: DEPTH_MAX.saturating_sub(depth), twice: &twice, deep: &deep };
+pub(super) fn read_at(raw: Raw, depth: usize) -> Result<ParsedArguments, &'static str> {
+    let (has_duplicates, deep) = (Cell::new(false), Cell::new(false));
+    let seed = ArgumentsVisitor {
+        depth: DEPTH_MAX.saturating_sub(depth),
+        has_duplicates: &has_duplicates,
+        deep: &deep,
+    };
     match seed.deserialize(&mut serde_json::Deserializer::from_slice(raw.bytes())) {
-        Ok(value) if twice.get() => Ok(Reading { raw: once(&raw), value, changed: true }),
-        Ok(value) => Ok(Reading { raw, value, changed: false }),
+        Ok(value) if has_duplicates.get() => {
+            Ok(ParsedArguments { raw: without_duplicates(&raw), value, changed: true })
+        }
+        Ok(value) => Ok(ParsedArguments { raw, value, changed: false }),
         Err(_) if deep.get() => Err(TOO_DEEP),
         Err(_) => Err("the arguments hold a number or a text that cannot be read"),
     }
@@ -55,13 +61,13 @@ pub(super) fn within_depth(value: &Value) -> Result<(), &'static str> {
 }
 
 #[derive(Clone, Copy)]
-struct Tree<'a> {
+struct ArgumentsVisitor<'a> {
     depth: usize,
-    twice: &'a Cell<bool>,
+    has_duplicates: &'a Cell<bool>,
     deep: &'a Cell<bool>,
 }
 
-impl Tree<'_> {
+impl ArgumentsVisitor<'_> {
     fn below<E: Error>(self) -> Result<Self, E> {
         match self.depth.checked_sub(1) {
             Some(depth) => Ok(Self { depth, ..self }),
@@ -73,7 +79,7 @@ impl Tree<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Tree<'_> {
+impl<'de> DeserializeSeed<'de> for ArgumentsVisitor<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -81,7 +87,7 @@ impl<'de> DeserializeSeed<'de> for Tree<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Tree<'_> {
+impl<'de> Visitor<'de> for ArgumentsVisitor<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,7 +132,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
             if object.insert(name, members.next_value_seed(below)?).is_some() {
-                self.twice.set(true);
+                self.has_duplicates.set(true);
             }
         }
         Ok(Value::Object(object))
@@ -134,7 +140,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
 }
 
 /// Returns the document without members that a later duplicate replaces.
-fn once(raw: &Raw) -> Raw {
+fn without_duplicates(raw: &Raw) -> Raw {
     let bytes = raw.bytes();
     let mut cuts = Vec::new();
     find_replaced(&mut Scanner::new(bytes), &mut cuts);

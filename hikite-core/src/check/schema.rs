@@ -4,11 +4,11 @@
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
-use super::document::Document;
-use super::fill::Defaults;
+use super::document::SchemaDocument;
+use super::fill::SchemaDefaults;
 use super::survey::survey;
-use super::work::Work;
-use super::{TOO_MUCH, TOO_MUCH_BACK};
+use super::work_estimate::WorkEstimate;
+use super::{TOO_MUCH, TOO_MUCH_BACKTRACKING};
 use crate::json::Raw;
 
 /// Maximum schema size. The largest of 1,162 schemas of real tools has 12,400 bytes.
@@ -18,15 +18,15 @@ const PATTERN_BYTES_MAX: usize = 1 << 20;
 /// Maximum steps of a pattern that needs backtracking; all others match in linear time.
 pub(super) const BACKTRACKS_MAX: usize = 10_000;
 
-pub(super) struct Schema {
-    pub(super) document: Document,
-    pub(super) defaults: Defaults,
+pub(super) struct CompiledSchema {
+    pub(super) document: SchemaDocument,
+    pub(super) defaults: SchemaDefaults,
     validator: Validator,
     /// Steps to check one value against every schema in the document.
     steps: usize,
 }
 
-impl Schema {
+impl CompiledSchema {
     /// Compiles a schema. The error describes the problem to the tool's maintainer.
     pub(super) fn compile(source: &Raw) -> Result<Self, String> {
         if source.bytes().len() > BYTES_MAX {
@@ -35,14 +35,14 @@ impl Schema {
         let mut root: Value =
             source.decode().map_err(|_| "the schema is nested too deeply or holds a number out of range")?;
         let (meant, others) = drafts(&mut root);
-        let mut document = Document::new(root)?;
+        let mut document = SchemaDocument::new(root)?;
         let mut findings = survey(&document)?;
-        document.backward = std::mem::take(&mut findings.backward);
+        document.backtracking_patterns = std::mem::take(&mut findings.backtracking_patterns);
         // If every draft fails, the error of the declared or default draft is reported.
         let validator = build(&document.root, meant).or_else(|problem| {
             others.iter().find_map(|draft| build(&document.root, *draft).ok()).ok_or(problem)
         })?;
-        let defaults = Defaults::of(&document, &findings);
+        let defaults = SchemaDefaults::of(&document, &findings);
         Ok(Self { document, defaults, validator, steps: findings.steps })
     }
 
@@ -51,13 +51,13 @@ impl Schema {
     }
 
     /// Returns `true` if a check of this value is affordable. `values` is an upper bound on the number of values in it.
-    pub(super) fn affords(&self, value: &Value, values: usize) -> bool {
-        Work::fits_check(&self.document, self.steps, values, value)
+    pub(super) fn is_affordable(&self, value: &Value, values: usize) -> bool {
+        WorkEstimate::fits_check(&self.document, self.steps, values, value)
     }
 
     /// Returns the error message for a check that is not affordable.
-    pub(super) fn too_much(&self) -> &'static str {
-        if self.document.backward.is_empty() { TOO_MUCH } else { TOO_MUCH_BACK }
+    pub(super) fn too_much_message(&self) -> &'static str {
+        if self.document.backtracking_patterns.is_empty() { TOO_MUCH } else { TOO_MUCH_BACKTRACKING }
     }
 
     /// Returns the cost of a check as far as the schema determines it.
@@ -67,7 +67,7 @@ impl Schema {
 
     /// Returns all validation errors; `None` if finding them would take too long.
     pub(super) fn errors<'a>(&'a self, value: &'a Value) -> Option<jsonschema::ErrorIterator<'a>> {
-        Work::fits_search(&self.document, value).then(|| self.validator.iter_errors(value))
+        WorkEstimate::fits_search(&self.document, value).then(|| self.validator.iter_errors(value))
     }
 
     /// Returns `true` if the schema names a top-level property with this name.

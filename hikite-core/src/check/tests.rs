@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn checker(schema: Value) -> Checker {
-    Checker::new(Some(schema.into()))
+fn checker(schema: Value) -> ArgumentChecker {
+    ArgumentChecker::new(Some(schema.into()))
 }
 
 fn raw(text: &str) -> Raw {
@@ -23,14 +23,14 @@ fn raw(text: &str) -> Raw {
 fn changed(schema: &Value, sent: &str, relayed: &str) {
     let outcome = checker(schema.clone()).check(Some(&raw(sent)));
     match outcome.expect("passes") {
-        Checked::Changed(arguments) => assert_eq!(arguments.as_str(), relayed),
-        Checked::AsSent => panic!("{sent} was left as it is"),
+        CheckOutcome::Changed(arguments) => assert_eq!(arguments.as_str(), relayed),
+        CheckOutcome::AsSent => panic!("{sent} was left as it is"),
     }
 }
 
 #[track_caller]
 fn as_sent(schema: &Value, sent: &str) {
-    assert_eq!(checker(schema.clone()).check(Some(&raw(sent))), Ok(Checked::AsSent), "{sent}");
+    assert_eq!(checker(schema.clone()).check(Some(&raw(sent))), Ok(CheckOutcome::AsSent), "{sent}");
 }
 
 #[track_caller]
@@ -47,9 +47,9 @@ fn of(name: &str, property: &Value) -> Value {
 #[test]
 fn without_a_schema_everything_passes() {
     for schema in [None, Some(raw("true")), Some(raw("[]")), Some(raw("null"))] {
-        let checker = Checker::new(schema);
-        assert_eq!(checker.check(Some(&raw("[1]"))), Ok(Checked::AsSent));
-        assert_eq!(checker.check(None), Ok(Checked::AsSent));
+        let checker = ArgumentChecker::new(schema);
+        assert_eq!(checker.check(Some(&raw("[1]"))), Ok(CheckOutcome::AsSent));
+        assert_eq!(checker.check(None), Ok(CheckOutcome::AsSent));
         assert_eq!(checker.find_problem(), None);
     }
 }
@@ -66,7 +66,7 @@ fn a_broken_schema_switches_its_own_check_off_and_says_why() {
     for schema in broken {
         let checker = checker(schema.clone());
         assert_eq!(checker.problem(), None, "nothing is compiled yet");
-        assert_eq!(checker.check(Some(&raw(r#"{"a":1}"#))), Ok(Checked::AsSent), "{schema}");
+        assert_eq!(checker.check(Some(&raw(r#"{"a":1}"#))), Ok(CheckOutcome::AsSent), "{schema}");
         assert!(checker.problem().is_some(), "{schema}");
     }
 }
@@ -207,9 +207,9 @@ fn no_arguments_are_an_empty_object() {
     let schema = json!({ "type": "object", "required": ["a"] });
     for sent in [None, Some(raw("null")), Some(raw("{}"))] {
         let faults = checker(schema.clone()).check(sent.as_ref()).expect_err("refused");
-        assert_eq!(faults, [Fault::new("/a", "Required parameter missing: a")]);
+        assert_eq!(faults, [Violation::new("/a", "Required parameter missing: a")]);
     }
-    assert_eq!(checker(json!({ "type": "object" })).check(None), Ok(Checked::AsSent));
+    assert_eq!(checker(json!({ "type": "object" })).check(None), Ok(CheckOutcome::AsSent));
     changed(&json!({ "type": "object" }), "null", "{}");
     let expected = [("", "Invalid type for parameter arguments: expected object")];
     for sent in ["[]", "5", r#""text""#, "true"] {
@@ -239,7 +239,7 @@ fn defaults_are_filled_in() {
     );
     as_sent(&schema, r#"{"limit":1,"size":2,"mode":"m"}"#);
     let checker = checker(of("a", &json!({ "default": 1 })));
-    assert_eq!(checker.check(None), Ok(Checked::Changed(raw(r#"{"a":1}"#))));
+    assert_eq!(checker.check(None), Ok(CheckOutcome::Changed(raw(r#"{"a":1}"#))));
 }
 
 #[test]
@@ -401,7 +401,7 @@ fn no_schema_makes_a_check_run_away() {
         json!({ "description": "x".repeat(2 << 20) }),
     ] {
         let checker = checker(schema);
-        assert_eq!(checker.check(Some(&raw(r#"{"a":"x"}"#))), Ok(Checked::AsSent));
+        assert_eq!(checker.check(Some(&raw(r#"{"a":"x"}"#))), Ok(CheckOutcome::AsSent));
         assert!(checker.problem().is_some());
     }
 }
@@ -431,7 +431,7 @@ fn the_deepest_of_everything_fits_a_small_stack() {
         let checker = checker(schema);
         assert_eq!(checker.find_problem(), None);
         let deep = |core: &str| format!("{}{core}{}", r#"{"x":"#.repeat(62), "}".repeat(62));
-        assert_eq!(checker.check(Some(&raw(&deep("{}")))), Ok(Checked::AsSent));
+        assert_eq!(checker.check(Some(&raw(&deep("{}")))), Ok(CheckOutcome::AsSent));
         assert!(checker.check(Some(&raw(&deep(r#"{"y":1}"#)))).is_err());
     };
     let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(check).expect("a thread");
@@ -470,7 +470,7 @@ proptest! {
         let valid = jsonschema::is_valid(&schema, &sent.value());
         let has_defaults = schema.to_string().contains("default");
         match checker(schema.clone()).check(Some(&sent)) {
-            Ok(Checked::Changed(arguments)) if valid => {
+            Ok(CheckOutcome::Changed(arguments)) if valid => {
                 prop_assert!(has_defaults);
                 let object = arguments.object().expect("object");
                 for (name, value) in sent.object().expect("object").iter() {
@@ -478,10 +478,10 @@ proptest! {
                 }
                 prop_assert!(jsonschema::is_valid(&schema, &arguments.value()));
             }
-            Ok(Checked::Changed(arguments)) => {
+            Ok(CheckOutcome::Changed(arguments)) => {
                 prop_assert!(jsonschema::is_valid(&schema, &arguments.value()));
             }
-            Ok(Checked::AsSent) => prop_assert!(valid),
+            Ok(CheckOutcome::AsSent) => prop_assert!(valid),
             Err(faults) => prop_assert!(!valid && !faults.is_empty()),
         }
     }

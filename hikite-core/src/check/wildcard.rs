@@ -4,32 +4,32 @@
 use jsonschema::error::{ValidationError, ValidationErrorKind};
 use serde_json::Value;
 
-use super::draft::{Draft, steps};
-use super::schema::Schema;
-use super::{ROUNDS, coerce, complain, unwrap};
-use crate::fault::{Fault, step};
+use super::draft::{ArgumentDraft, steps};
+use super::schema::CompiledSchema;
+use super::{ROUNDS, coercion, report, wrapper};
 use crate::json::Raw;
 use crate::plan::reference;
+use crate::violation::{Violation, step};
 
 /// Keywords whose subschemas apply only under a condition on other parts of the value.
 const CONDITIONAL: &[&str] = &["then", "else", "dependentSchemas", "dependentRequired", "dependencies"];
 /// Keywords that are followed by a name, not by a keyword.
 const BY_NAME: &[&str] = &["properties", "patternProperties", "$defs", "definitions"];
 
-pub(super) fn check(schema: &Schema, value: &Value, filled: &[String]) -> Result<(), Vec<Fault>> {
+pub(super) fn check(schema: &CompiledSchema, value: &Value, filled: &[String]) -> Result<(), Vec<Violation>> {
     let mut wildcards = Wildcards::new(value, filled);
     if wildcards.whole("") || !wildcards.refuse(schema, value) {
         return Ok(());
     }
-    let mut draft = Draft::of(Raw::of(value), false)?;
+    let mut draft = ArgumentDraft::of(Raw::of(value), false)?;
     let sent = draft.raw.clone();
-    if wildcards.accept_mended(schema, &mut draft) {
+    if wildcards.accepts_repaired(schema, &mut draft) {
         return Ok(());
     }
-    let faults = complain::certain_faults(schema, &draft.value, &wildcards);
-    for mut inner in unwrap::wrappers(schema, sent) {
+    let faults = report::certain_violations(schema, &draft.value, &wildcards);
+    for mut inner in wrapper::wrappers(schema, sent) {
         wildcards = wildcards.below();
-        if wildcards.accept_mended(schema, &mut inner) {
+        if wildcards.accepts_repaired(schema, &mut inner) {
             return Ok(());
         }
     }
@@ -37,9 +37,9 @@ pub(super) fn check(schema: &Schema, value: &Value, filled: &[String]) -> Result
 }
 
 /// Locations of unresolved values, sorted by pointer for binary search.
-pub(super) struct Wildcards(Vec<Place>);
+pub(super) struct Wildcards(Vec<Wildcard>);
 
-struct Place {
+struct Wildcard {
     pointer: String,
     /// `true` if the value will be a string, because the reference is embedded in one.
     is_text: bool,
@@ -50,9 +50,9 @@ impl Wildcards {
         let is_text = |pointer: &String| {
             value.pointer(pointer).and_then(Value::as_str).is_some_and(|text| !reference::is_whole(text))
         };
-        let mut places: Vec<Place> = filled
+        let mut places: Vec<Wildcard> = filled
             .iter()
-            .map(|pointer| Place { is_text: is_text(pointer), pointer: pointer.clone() })
+            .map(|pointer| Wildcard { is_text: is_text(pointer), pointer: pointer.clone() })
             .collect();
         places.sort_by(|a, b| a.pointer.cmp(&b.pointer));
         Self(places)
@@ -60,11 +60,11 @@ impl Wildcards {
 
     /// Returns the wildcards inside a wrapper. The wrapper itself may be a string that contains a reference.
     fn below(&self) -> Self {
-        let below = |place: &Place| {
+        let below = |place: &Wildcard| {
             let inner = place.pointer.get(1..)?.find('/').map_or("", |end| &place.pointer[end + 1..]);
-            Some(Place { is_text: place.is_text && !inner.is_empty(), pointer: inner.to_owned() })
+            Some(Wildcard { is_text: place.is_text && !inner.is_empty(), pointer: inner.to_owned() })
         };
-        let mut places: Vec<Place> = self.0.iter().filter_map(below).collect();
+        let mut places: Vec<Wildcard> = self.0.iter().filter_map(below).collect();
         places.sort_by(|a, b| a.pointer.cmp(&b.pointer));
         Self(places)
     }
@@ -102,12 +102,12 @@ impl Wildcards {
         }
     }
 
-    fn refuse(&self, schema: &Schema, value: &Value) -> bool {
+    fn refuse(&self, schema: &CompiledSchema, value: &Value) -> bool {
         let Some(members) = value.as_object() else { return true };
         // A wrapper around an unresolved value.
         if let (1, Some(name)) = (members.len(), members.keys().next())
             && self.whole(&step(name))
-            && unwrap::is_wrapper(schema, name)
+            && wrapper::is_wrapper(schema, name)
         {
             return false;
         }
@@ -115,12 +115,12 @@ impl Wildcards {
     }
 
     /// Applies the repairs that the call will apply too. Returns `true` if no certain violation remains.
-    fn accept_mended(&self, schema: &Schema, draft: &mut Draft) -> bool {
+    fn accepts_repaired(&self, schema: &CompiledSchema, draft: &mut ArgumentDraft) -> bool {
         for _ in 0..ROUNDS {
             if !self.refuse(schema, &draft.value) {
                 return true;
             }
-            let Some(edits) = coerce::edits(schema, draft).filter(|edits| !edits.is_empty()) else {
+            let Some(edits) = coercion::edits(schema, draft).filter(|edits| !edits.is_empty()) else {
                 return false;
             };
             draft.apply(&edits);
@@ -128,7 +128,7 @@ impl Wildcards {
         !self.refuse(schema, &draft.value)
     }
 
-    fn find(&self, pointer: &str) -> Option<&Place> {
+    fn find(&self, pointer: &str) -> Option<&Wildcard> {
         let at = self.0.binary_search_by(|place| place.pointer.as_str().cmp(pointer)).ok()?;
         self.0.get(at)
     }
@@ -138,7 +138,7 @@ impl Wildcards {
     }
 
     /// Returns the wildcard at this location or above it.
-    fn covering(&self, pointer: &str) -> Option<&Place> {
+    fn covering(&self, pointer: &str) -> Option<&Wildcard> {
         let ends = pointer.match_indices('/').map(|(end, _)| end).chain([pointer.len()]);
         ends.into_iter().find_map(|end| self.find(&pointer[..end]))
     }

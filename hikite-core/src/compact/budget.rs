@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::render::render;
-use super::{Compacted, Form};
+use super::{CompactText, TextFormat};
 
 /// Lengths to which strings are cut, tried in order; rows are dropped only with the short ones.
 const TEXTS: [usize; 4] = [2000, 500, 200, 80];
@@ -16,18 +16,19 @@ const ELEMENTS_IN_OUTLINE: usize = 3;
 const MEMBERS_IN_OUTLINE: usize = 40;
 const DEPTHS: [usize; 5] = [5, 4, 3, 2, 1];
 #[derive(Clone, Copy, Debug)]
-struct Bounds {
+struct TrimBounds {
     text: usize,
     elements: usize,
     members: usize,
     depth: usize,
 }
 
-const ALL: Bounds = Bounds { text: usize::MAX, elements: usize::MAX, members: usize::MAX, depth: usize::MAX };
+const ALL: TrimBounds =
+    TrimBounds { text: usize::MAX, elements: usize::MAX, members: usize::MAX, depth: usize::MAX };
 
 /// Counts of omitted parts.
 #[derive(Debug, Default)]
-struct Left {
+struct Omissions {
     texts: usize,
     lists: usize,
     elements: usize,
@@ -37,34 +38,34 @@ struct Left {
 }
 
 /// Encodes the value in at most `budget` bytes.
-pub(super) fn fit(value: &Value, hoist: bool, budget: usize) -> Compacted {
+pub(super) fn fit(value: &Value, hoist: bool, budget: usize) -> CompactText {
     let (text, form) = render(value, hoist);
     if text.len() <= budget {
-        return Compacted { text, form, left_out: None };
+        return CompactText { text, form, left_out: None };
     }
-    let room = Room { value, hoist, budget };
+    let room = BudgetFitter { value, hoist, budget };
     let (mut longest_text, mut longest_list) = (0, 0);
     survey(value, &mut longest_text, &mut longest_list);
     // A cut saves at most what it removes; escapes may double that.
-    let may_do = |cut: &usize| text.len() <= budget + 2 * over(value, *cut);
+    let may_do = |cut: &usize| text.len() <= budget + 2 * bytes_over(value, *cut);
     let shorter = TEXTS
         .into_iter()
         .filter(|cut| *cut < longest_text)
         .filter(may_do)
-        .find_map(|text| room.try_with(Bounds { text, ..ALL }));
+        .find_map(|text| room.try_with(TrimBounds { text, ..ALL }));
     shorter
         .or_else(|| TEXTS_IN_FEWER_ROWS.into_iter().find_map(|text| room.most_rows(text, longest_list)))
         .or_else(|| DEPTHS.into_iter().find_map(|depth| room.outline(depth)))
         .unwrap_or_else(|| {
             let left_out = Some("everything but what it is".into());
-            Compacted { left_out, ..cut(&outside(value), budget) }
+            CompactText { left_out, ..cut(&outline_of(value), budget) }
         })
 }
 
 /// Cuts a text to at most `budget` bytes, at a line end if there is one in the second half.
-pub(super) fn cut(text: &str, budget: usize) -> Compacted {
+pub(super) fn cut(text: &str, budget: usize) -> CompactText {
     if text.len() <= budget {
-        return Compacted { text: text.into(), form: Form::Text, left_out: None };
+        return CompactText { text: text.into(), form: TextFormat::Text, left_out: None };
     }
     let end = (0..=budget).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let most = &text[..end];
@@ -82,26 +83,30 @@ pub(super) fn cut(text: &str, budget: usize) -> Compacted {
             (most, format!("{} of {all} characters", all - characters(most)))
         }
     };
-    Compacted { text: kept.into(), form: Form::Text, left_out: Some(left_out) }
+    CompactText { text: kept.into(), form: TextFormat::Text, left_out: Some(left_out) }
 }
 
-struct Room<'a> {
+struct BudgetFitter<'a> {
     value: &'a Value,
     hoist: bool,
     budget: usize,
 }
 
-impl Room<'_> {
-    fn try_with(&self, bounds: Bounds) -> Option<Compacted> {
-        let mut left = Left::default();
+impl BudgetFitter<'_> {
+    fn try_with(&self, bounds: TrimBounds) -> Option<CompactText> {
+        let mut left = Omissions::default();
         let trimmed = trim(self.value, bounds, &mut left);
         let (text, form) = render(&trimmed, self.hoist);
-        (text.len() <= self.budget).then(|| Compacted { text, form, left_out: left.told(bounds.text) })
+        (text.len() <= self.budget).then(|| CompactText {
+            text,
+            form,
+            left_out: left.description(bounds.text),
+        })
     }
 
     /// Finds the largest number of elements per list that fits, by doubling and then bisection.
-    fn most_rows(&self, text: usize, longest: usize) -> Option<Compacted> {
-        let with = |elements| self.try_with(Bounds { text, elements, ..ALL });
+    fn most_rows(&self, text: usize, longest: usize) -> Option<CompactText> {
+        let with = |elements| self.try_with(TrimBounds { text, elements, ..ALL });
         let mut best = with(1)?;
         let (mut fits, mut too_many) = (1, longest + 1);
         while too_many - fits > 1 {
@@ -114,36 +119,43 @@ impl Room<'_> {
         Some(best)
     }
 
-    fn outline(&self, depth: usize) -> Option<Compacted> {
-        self.try_with(Bounds { text: 80, elements: ELEMENTS_IN_OUTLINE, members: MEMBERS_IN_OUTLINE, depth })
+    fn outline(&self, depth: usize) -> Option<CompactText> {
+        self.try_with(TrimBounds {
+            text: 80,
+            elements: ELEMENTS_IN_OUTLINE,
+            members: MEMBERS_IN_OUTLINE,
+            depth,
+        })
     }
 }
 
-impl Left {
-    fn told(&self, text: usize) -> Option<String> {
-        let mut told = Vec::new();
+impl Omissions {
+    fn description(&self, text: usize) -> Option<String> {
+        let mut description = Vec::new();
         match self.lists {
             0 => {}
-            1 => told.push(format!("{} of {} rows", self.elements, self.elements_of)),
-            lists => told.push(format!("{} of {} rows of {lists} lists", self.elements, self.elements_of)),
+            1 => description.push(format!("{} of {} rows", self.elements, self.elements_of)),
+            lists => {
+                description.push(format!("{} of {} rows of {lists} lists", self.elements, self.elements_of))
+            }
         }
         match self.texts {
             0 => {}
-            1 => told.push(format!("the end of a text longer than {text} characters")),
-            texts => told.push(format!("the ends of {texts} texts longer than {text} characters")),
+            1 => description.push(format!("the end of a text longer than {text} characters")),
+            texts => description.push(format!("the ends of {texts} texts longer than {text} characters")),
         }
         if self.members > 0 {
-            told.push(format!("{} members of objects", self.members));
+            description.push(format!("{} members of objects", self.members));
         }
         if self.nested > 0 {
-            told.push(format!("what is in {} values deep inside", self.nested));
+            description.push(format!("what is in {} values deep inside", self.nested));
         }
-        (!told.is_empty()).then(|| told.join(", "))
+        (!description.is_empty()).then(|| description.join(", "))
     }
 }
 
-fn trim(value: &Value, bounds: Bounds, left: &mut Left) -> Value {
-    let below = Bounds { depth: bounds.depth.saturating_sub(1), ..bounds };
+fn trim(value: &Value, bounds: TrimBounds, left: &mut Omissions) -> Value {
+    let below = TrimBounds { depth: bounds.depth.saturating_sub(1), ..bounds };
     match value {
         Value::String(text) => match text.char_indices().nth(bounds.text) {
             Some((end, _)) => {
@@ -154,11 +166,11 @@ fn trim(value: &Value, bounds: Bounds, left: &mut Left) -> Value {
         },
         Value::Array(items) if bounds.depth == 0 && !items.is_empty() => {
             left.nested += 1;
-            outside(value).into()
+            outline_of(value).into()
         }
         Value::Object(members) if bounds.depth == 0 && !members.is_empty() => {
             left.nested += 1;
-            outside(value).into()
+            outline_of(value).into()
         }
         Value::Array(items) => {
             if items.len() > bounds.elements {
@@ -178,7 +190,7 @@ fn trim(value: &Value, bounds: Bounds, left: &mut Left) -> Value {
 }
 
 /// Describes a value without its contents.
-fn outside(value: &Value) -> String {
+fn outline_of(value: &Value) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match value {
@@ -208,11 +220,11 @@ fn survey(value: &Value, longest_text: &mut usize, longest_list: &mut usize) {
 }
 
 /// Returns the number of bytes removed if every string is cut to `longest`.
-fn over(value: &Value, longest: usize) -> usize {
+fn bytes_over(value: &Value, longest: usize) -> usize {
     match value {
         Value::String(text) => text.len().saturating_sub(longest),
-        Value::Array(items) => items.iter().map(|item| over(item, longest)).sum(),
-        Value::Object(members) => members.values().map(|value| over(value, longest)).sum(),
+        Value::Array(items) => items.iter().map(|item| bytes_over(item, longest)).sum(),
+        Value::Object(members) => members.values().map(|value| bytes_over(value, longest)).sum(),
         _ => 0,
     }
 }

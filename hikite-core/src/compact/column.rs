@@ -14,42 +14,42 @@ const HOIST_COST: usize = 30;
 
 /// A path in the rows: a member, or the elements of a list (`each`).
 #[derive(Debug)]
-pub(super) struct Node<'a> {
+pub(super) struct ColumnNode<'a> {
     pub(super) key: &'a str,
     pub(super) each: bool,
     pub(super) children: Vec<usize>,
     /// Statistics of the leaf values at this path.
-    seen: Seen<'a>,
+    values: ValueStats<'a>,
     /// Statistics of the lists at this path, if `each` is set.
-    lists: Seen<'a>,
+    lists: ValueStats<'a>,
     elements: usize,
     /// `true` if a value at or below this path is not empty.
     filled: bool,
-    pub(super) fate: Fate,
+    pub(super) role: ColumnRole,
     /// `true` if this path or one below it is a column.
-    pub(super) keeps: bool,
+    pub(super) has_column_below: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum ColumnRole {
     Column,
     /// Constant in every row.
-    Every,
+    Constant,
     /// A list that is constant in every row, written once with everything below it.
-    Whole,
+    ConstantList,
     /// Empty in every row, or without values of its own.
-    Nothing,
+    Empty,
 }
 
 #[derive(Debug, Default)]
-struct Seen<'a> {
+struct ValueStats<'a> {
     first: Option<&'a Value>,
     count: usize,
     differ: bool,
     filled: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ValueStats<'a> {
     fn add(&mut self, value: &'a Value) {
         self.count += 1;
         self.filled |= !is_empty(value);
@@ -65,9 +65,9 @@ impl<'a> Seen<'a> {
 }
 
 #[derive(Debug)]
-pub(super) struct Table<'a> {
+pub(super) struct ColumnTable<'a> {
     pub(super) rows: &'a [Value],
-    pub(super) nodes: Vec<Node<'a>>,
+    pub(super) nodes: Vec<ColumnNode<'a>>,
     /// `true` if some paths are not columns.
     hoisted: bool,
     places: HashMap<(usize, &'a str, bool), usize>,
@@ -75,23 +75,23 @@ pub(super) struct Table<'a> {
 
 pub(super) const ROOT: usize = 0;
 
-impl<'a> Table<'a> {
+impl<'a> ColumnTable<'a> {
     /// Builds the table; `None` if the values are not table rows. Without `hoist` every path is a column.
     pub(super) fn of(rows: &'a [Value], hoist: bool) -> Option<Self> {
         if rows.len() < 2 || !rows.iter().all(|row| row.as_object().is_some_and(|row| !row.is_empty())) {
             return None;
         }
         let mut table =
-            Self { rows, nodes: vec![Node::new("", false)], hoisted: false, places: HashMap::new() };
+            Self { rows, nodes: vec![ColumnNode::new("", false)], hoisted: false, places: HashMap::new() };
         for row in rows {
             table.walk(ROOT, row.as_object()?, false)?;
         }
-        table.note_filled(ROOT);
-        table.hoisted = hoist && table.judge();
+        table.mark_filled(ROOT);
+        table.hoisted = hoist && table.assign_roles();
         if !table.hoisted {
-            table.keep_all(ROOT);
+            table.make_all_columns(ROOT);
         }
-        table.note_keeps(ROOT);
+        table.mark_column_paths(ROOT);
         Some(table)
     }
 
@@ -102,10 +102,10 @@ impl<'a> Table<'a> {
     /// Returns the value that every row has at this path, if any.
     pub(super) fn constant(&self, node: usize) -> Option<&'a Value> {
         let node = &self.nodes[node];
-        match node.fate {
-            Fate::Every => node.seen.first,
-            Fate::Whole => node.lists.first,
-            Fate::Column | Fate::Nothing => None,
+        match node.role {
+            ColumnRole::Constant => node.values.first,
+            ColumnRole::ConstantList => node.lists.first,
+            ColumnRole::Column | ColumnRole::Empty => None,
         }
     }
 
@@ -121,8 +121,8 @@ impl<'a> Table<'a> {
 
     /// Returns the number of column cells with a value.
     pub(super) fn filled_cells(&self) -> usize {
-        let columns = self.nodes.iter().filter(|node| node.fate == Fate::Column);
-        columns.map(|node| node.seen.count.min(self.rows.len())).sum()
+        let columns = self.nodes.iter().filter(|node| node.role == ColumnRole::Column);
+        columns.map(|node| node.values.count.min(self.rows.len())).sum()
     }
 
     /// Walks an object; `None` if a nested list is too long to be split into columns.
@@ -140,7 +140,7 @@ impl<'a> Table<'a> {
                 }
                 _ => {
                     let child = self.enter(node, key, false, &mut next);
-                    self.nodes[child].seen.add(value);
+                    self.nodes[child].values.add(value);
                 }
             }
         }
@@ -156,7 +156,7 @@ impl<'a> Table<'a> {
         for item in items {
             match item {
                 Value::Object(below) if !below.is_empty() => self.walk(node, below, true)?,
-                _ => self.nodes[node].seen.add(item),
+                _ => self.nodes[node].values.add(item),
             }
         }
         Some(())
@@ -176,7 +176,7 @@ impl<'a> Table<'a> {
             return child;
         }
         let child = self.nodes.len();
-        self.nodes.push(Node::new(key, each));
+        self.nodes.push(ColumnNode::new(key, each));
         self.nodes[node].children.push(child);
         self.places.insert((node, key, each), child);
         *next = self.nodes[node].children.len();
@@ -184,23 +184,24 @@ impl<'a> Table<'a> {
     }
 
     /// Assigns the roles. Returns `true` if hoisting saves more than it costs.
-    fn judge(&mut self) -> bool {
+    fn assign_roles(&mut self) -> bool {
         let mut gain = 0;
-        self.judge_below(ROOT, self.rows.len(), &mut gain);
+        self.assign_roles_below(ROOT, self.rows.len(), &mut gain);
         gain > HOIST_COST
     }
 
     /// Makes every path a column, except those that are empty where another node of the same name has values.
-    fn keep_all(&mut self, at: usize) {
+    fn make_all_columns(&mut self, at: usize) {
         for index in 0..self.nodes[at].children.len() {
             let child = self.nodes[at].children[index];
-            self.keep_all(child);
-            let Node { key, each, .. } = self.nodes[child];
+            self.make_all_columns(child);
+            let ColumnNode { key, each, .. } = self.nodes[child];
             let other = self.child(at, key, !each);
             let stands_alone = other.is_none_or(|other| each && !self.nodes[other].filled);
             let node = &mut self.nodes[child];
-            let is_empty_column = (node.seen.count > 0 || each) && !node.filled && stands_alone;
-            node.fate = if node.seen.filled || is_empty_column { Fate::Column } else { Fate::Nothing };
+            let is_empty_column = (node.values.count > 0 || each) && !node.filled && stands_alone;
+            node.role =
+                if node.values.filled || is_empty_column { ColumnRole::Column } else { ColumnRole::Empty };
         }
     }
 
@@ -213,109 +214,109 @@ impl<'a> Table<'a> {
                 if other.is_none_or(|other| !self.nodes[other].filled) {
                     names.push(format!("{above}{dot}{}", node.key));
                 }
-            } else if node.fate != Fate::Whole {
+            } else if node.role != ColumnRole::ConstantList {
                 let each = if node.each { "[]" } else { "" };
                 self.empty_below(*child, &format!("{above}{dot}{}{each}", node.key), names);
             }
         }
     }
 
-    fn note_filled(&mut self, at: usize) -> bool {
-        let mut filled = self.nodes[at].seen.filled;
+    fn mark_filled(&mut self, at: usize) -> bool {
+        let mut filled = self.nodes[at].values.filled;
         for index in 0..self.nodes[at].children.len() {
-            filled |= self.note_filled(self.nodes[at].children[index]);
+            filled |= self.mark_filled(self.nodes[at].children[index]);
         }
         self.nodes[at].filled = filled;
         filled
     }
 
     /// Assigns the roles below a node. `count` is the number of values that a complete path has.
-    fn judge_below(&mut self, at: usize, count: usize, gain: &mut usize) {
+    fn assign_roles_below(&mut self, at: usize, count: usize, gain: &mut usize) {
         for index in 0..self.nodes[at].children.len() {
             let child = self.nodes[at].children[index];
             if self.nodes[child].each {
-                self.judge_list(child, gain);
+                self.assign_list_role(child, gain);
                 continue;
             }
-            self.judge_below(child, count, gain);
-            self.decide(child, count, gain);
+            self.assign_roles_below(child, count, gain);
+            self.assign_value_role(child, count, gain);
         }
     }
 
-    fn judge_list(&mut self, at: usize, gain: &mut usize) {
+    fn assign_list_role(&mut self, at: usize, gain: &mut usize) {
         let rows = self.rows.len();
         if self.nodes[at].lists.is_same_in(rows) {
             let length = self.nodes[at].lists.first.map_or(0, size);
             *gain += (rows - 1) * length;
-            self.nodes[at].fate = Fate::Whole;
+            self.nodes[at].role = ColumnRole::ConstantList;
             return;
         }
-        self.nodes[at].fate = Fate::of_column(&self.nodes[at].seen);
+        self.nodes[at].role = ColumnRole::of_column(&self.nodes[at].values);
         let elements = self.nodes[at].elements;
-        self.judge_below(at, elements, gain);
+        self.assign_roles_below(at, elements, gain);
         // At least one column must remain to show the number of elements.
         if !self.has_column(at)
-            && let Some(first) = self.first_every(at)
+            && let Some(first) = self.first_constant(at)
         {
-            self.nodes[first].fate = Fate::Column;
+            self.nodes[first].role = ColumnRole::Column;
         }
     }
 
-    fn decide(&mut self, at: usize, count: usize, gain: &mut usize) {
+    fn assign_value_role(&mut self, at: usize, count: usize, gain: &mut usize) {
         let rows = self.rows.len();
         let node = &mut self.nodes[at];
-        if node.seen.is_same_in(count) {
-            *gain += (rows - 1) * (node.seen.first.map_or(0, size) + 1);
-            node.fate = Fate::Every;
+        if node.values.is_same_in(count) {
+            *gain += (rows - 1) * (node.values.first.map_or(0, size) + 1);
+            node.role = ColumnRole::Constant;
         } else {
-            node.fate = Fate::of_column(&node.seen);
-            if node.fate == Fate::Nothing && node.seen.count > 0 {
+            node.role = ColumnRole::of_column(&node.values);
+            if node.role == ColumnRole::Empty && node.values.count > 0 {
                 *gain += rows * 5;
             }
         }
     }
 
     fn has_column(&self, at: usize) -> bool {
-        self.nodes[at].fate == Fate::Column
+        self.nodes[at].role == ColumnRole::Column
             || self.nodes[at].children.iter().any(|child| self.has_column(*child))
     }
 
-    fn first_every(&self, at: usize) -> Option<usize> {
-        if self.nodes[at].fate == Fate::Every {
+    fn first_constant(&self, at: usize) -> Option<usize> {
+        if self.nodes[at].role == ColumnRole::Constant {
             return Some(at);
         }
-        self.nodes[at].children.iter().find_map(|child| self.first_every(*child))
+        self.nodes[at].children.iter().find_map(|child| self.first_constant(*child))
     }
 
-    fn note_keeps(&mut self, at: usize) -> bool {
-        let mut keeps = self.nodes[at].fate == Fate::Column;
+    fn mark_column_paths(&mut self, at: usize) -> bool {
+        let mut has_column_below = self.nodes[at].role == ColumnRole::Column;
         for index in 0..self.nodes[at].children.len() {
-            keeps |= self.note_keeps(self.nodes[at].children[index]);
+            has_column_below |= self.mark_column_paths(self.nodes[at].children[index]);
         }
-        self.nodes[at].keeps = keeps;
-        keeps
+        self.nodes[at].has_column_below = has_column_below;
+        has_column_below
     }
 }
 
-impl<'a> Node<'a> {
+impl<'a> ColumnNode<'a> {
     fn new(key: &'a str, each: bool) -> Self {
         Self {
             key,
             each,
             children: Vec::new(),
-            seen: Seen::default(),
-            lists: Seen::default(),
+            values: ValueStats::default(),
+            lists: ValueStats::default(),
             elements: 0,
             filled: false,
-            fate: Fate::Nothing,
-            keeps: false,
+            role: ColumnRole::Empty,
+            has_column_below: false,
         }
     }
 }
 
-impl Fate {
-    fn of_column(seen: &Seen<'_>) -> Self {
-        if seen.filled { Self::Column } else { Self::Nothing }
+impl ColumnRole {
+    fn of_column(values: &ValueStats<'_>) -> Self {
+        if values.filled { Self::Column } else { Self::Empty }
     }
 }
 

@@ -6,49 +6,49 @@ use std::io;
 
 use serde_json::Value;
 
-use super::column::Table;
-use super::{Form, toon};
+use super::column::ColumnTable;
+use super::{TextFormat, toon};
 use crate::json::write_string;
 
 /// A value whose lists of objects are tables.
 #[derive(Debug)]
-enum Part<'a> {
+enum RenderNode<'a> {
     Plain(&'a Value),
-    Object(Vec<(&'a str, Part<'a>)>),
-    List(Vec<Part<'a>>),
-    Table(Box<Table<'a>>),
+    Object(Vec<(&'a str, RenderNode<'a>)>),
+    List(Vec<RenderNode<'a>>),
+    Table(Box<ColumnTable<'a>>),
 }
 
 /// Renders the value. Without `hoist`, tables keep all their columns.
-pub(super) fn render(value: &Value, hoist: bool) -> (String, Form) {
-    let part = Part::of(value, hoist);
+pub(super) fn render(value: &Value, hoist: bool) -> (String, TextFormat) {
+    let part = RenderNode::of(value, hoist);
     let plain = length(value);
     let json = part.json(value, plain);
     // Models know TOON less well than JSON, so it must save at least a tenth.
     let most = json.len().min((plain * 9).div_ceil(10)).saturating_sub(1);
     match part.for_toon().and_then(|value| toon::encode_within(&value, most)) {
-        Some(toon) => (toon, Form::Toon),
-        None => (String::from_utf8(json).unwrap_or_default(), Form::Json),
+        Some(toon) => (toon, TextFormat::Toon),
+        None => (String::from_utf8(json).unwrap_or_default(), TextFormat::Json),
     }
 }
 
 /// Returns the value that the TOON encoder receives.
 #[cfg(test)]
 pub(super) fn flat(value: &Value, hoist: bool) -> Option<Value> {
-    Part::of(value, hoist).for_toon().map(Cow::into_owned)
+    RenderNode::of(value, hoist).for_toon().map(Cow::into_owned)
 }
 
 /// Returns the value rendered as JSON.
 #[cfg(test)]
 pub(super) fn json(value: &Value, hoist: bool) -> String {
-    String::from_utf8(Part::of(value, hoist).json(value, length(value))).expect("text")
+    String::from_utf8(RenderNode::of(value, hoist).json(value, length(value))).expect("text")
 }
 
-impl<'a> Part<'a> {
+impl<'a> RenderNode<'a> {
     fn of(value: &'a Value, hoist: bool) -> Self {
         match value {
             Value::Array(items) => {
-                if let Some(table) = Table::of(items, hoist) {
+                if let Some(table) = ColumnTable::of(items, hoist) {
                     return Self::Table(Box::new(table));
                 }
                 let parts: Vec<Self> = items.iter().map(|item| Self::of(item, hoist)).collect();
@@ -138,8 +138,8 @@ pub(super) fn write_key(key: &str, is_first: bool, out: &mut Vec<u8>) {
 
 /// Returns the length of the value as compact JSON.
 pub(super) fn length(value: &Value) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
+    struct ByteCounter(usize);
+    impl io::Write for ByteCounter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -149,7 +149,7 @@ pub(super) fn length(value: &Value) -> usize {
             Ok(())
         }
     }
-    let mut count = Count(0);
+    let mut count = ByteCounter(0);
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

@@ -6,38 +6,38 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::select::{Fields, Path};
+use crate::selector::{FieldList, ValuePath};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// These fields of each row. Rows inside a single member are found automatically.
-    Pick(Fields),
+    Pick(FieldList),
     /// Named rows, each with exactly these columns.
-    Table(Rows),
+    Table(TableShape),
     /// One object with these members.
-    Record(Vec<Column>),
+    Record(Vec<ShapeColumn>),
     /// The text at this path: Markdown, a file, a log. Several texts become lines.
-    Text(Path),
+    Text(ValuePath),
     /// A value that the module has already prepared, beyond what paths can express.
-    Made(Arc<Value>),
+    Prepared(Arc<Value>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows {
+pub struct TableShape {
     /// Name of the rows, such as `issues`.
     pub name: String,
     /// Path to the rows (`.items[]`) or to their list (`.items`).
-    pub rows: Path,
-    pub columns: Vec<Column>,
+    pub rows: ValuePath,
+    pub columns: Vec<ShapeColumn>,
     /// Members written before the rows, such as the total count or the next cursor.
-    pub beside: Vec<Column>,
+    pub leading: Vec<ShapeColumn>,
 }
 
 /// A named value. A path with `[]` yields a list, or one joined text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct ShapeColumn {
     pub name: String,
-    pub path: Path,
+    pub path: ValuePath,
     /// Separator that joins several values into one text.
     pub join: Option<String>,
 }
@@ -60,7 +60,7 @@ impl Shape {
                     Some(Value::String(many.iter().map(|text| plain(text)).collect::<Vec<_>>().join("\n")))
                 }
             },
-            Self::Made(made) => Some(Value::clone(made)),
+            Self::Prepared(made) => Some(Value::clone(made)),
         }
     }
 
@@ -70,11 +70,11 @@ impl Shape {
     }
 }
 
-impl Rows {
+impl TableShape {
     fn of(&self, value: &Value) -> Option<Value> {
         let rows = self.rows.rows(value)?;
         let mut table = Map::new();
-        add(&self.beside, value, &mut table);
+        add(&self.leading, value, &mut table);
         let row = |row: &Value| {
             self.columns
                 .iter()
@@ -86,8 +86,8 @@ impl Rows {
     }
 }
 
-impl Column {
-    pub fn new(name: impl Into<String>, path: Path) -> Self {
+impl ShapeColumn {
+    pub fn new(name: impl Into<String>, path: ValuePath) -> Self {
         Self { name: name.into(), path, join: None }
     }
 
@@ -111,7 +111,7 @@ impl Column {
 }
 
 /// Adds the columns that have a value.
-fn add(columns: &[Column], value: &Value, members: &mut Map<String, Value>) {
+fn add(columns: &[ShapeColumn], value: &Value, members: &mut Map<String, Value>) {
     for column in columns {
         if let Some(value) = column.of(value).filter(|value| !value.is_null()) {
             members.insert(column.name.clone(), value);
@@ -133,21 +133,21 @@ mod tests {
 
     use super::*;
 
-    fn column(name: &str, path: &str) -> Column {
-        Column::new(name, Path::parse(path).expect("a path"))
+    fn column(name: &str, path: &str) -> ShapeColumn {
+        ShapeColumn::new(name, ValuePath::parse(path).expect("a path"))
     }
 
     fn issues() -> Shape {
-        Shape::Table(Rows {
+        Shape::Table(TableShape {
             name: "issues".into(),
-            rows: Path::parse(".items[]").expect("a path"),
+            rows: ValuePath::parse(".items[]").expect("a path"),
             columns: vec![
                 column("number", ".number"),
                 column("author", ".user.login"),
                 column("labels", ".labels[].name"),
                 column("title", ".title[].text").joined(""),
             ],
-            beside: vec![column("total", ".total_count"), column("next", ".next")],
+            leading: vec![column("total", ".total_count"), column("next", ".next")],
         })
     }
 
@@ -168,9 +168,12 @@ mod tests {
     #[test]
     fn an_answer_without_the_shape_is_not_given_it() {
         assert_eq!(issues().apply(&json!({"message": "Not Found"})), None);
-        assert_eq!(Shape::Text(Path::parse(".markdown").expect("a path")).apply(&json!({"error": 1})), None);
+        assert_eq!(
+            Shape::Text(ValuePath::parse(".markdown").expect("a path")).apply(&json!({"error": 1})),
+            None
+        );
         assert_eq!(Shape::Record(vec![column("id", ".id")]).apply(&json!({"error": 1})), None);
-        assert_eq!(Shape::Pick(Fields::parse("id").expect("fields")).apply(&json!({"error": 1})), None);
+        assert_eq!(Shape::Pick(FieldList::parse("id").expect("fields")).apply(&json!({"error": 1})), None);
     }
 
     #[test]
@@ -185,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_text_is_the_text_alone() {
-        let shape = Shape::Text(Path::parse(".pages[].markdown").expect("a path"));
+        let shape = Shape::Text(ValuePath::parse(".pages[].markdown").expect("a path"));
         assert_eq!(
             shape.apply(&json!({"pages": [{"markdown": "# A"}, {"markdown": "# B"}]})),
             Some(json!("# A\n# B"))

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::cell::joined;
-use super::column::{Fate, ROOT, Table, is_empty};
+use super::column::{ColumnRole, ColumnTable, ROOT, is_empty};
 use super::render::{write_json, write_key};
 
 /// Maximum ratio of cells to filled cells for a TOON table.
@@ -16,21 +16,21 @@ const SPARSE: usize = 2;
 
 /// A column of the flat table: its path in a row, and which step is a list.
 #[derive(Clone, Debug, Default)]
-struct Column<'a> {
+struct FlatColumn<'a> {
     steps: Vec<&'a str>,
     list: Option<usize>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> ColumnTable<'a> {
     pub(super) fn write_json(&self, out: &mut Vec<u8>) {
-        let (every, empty) = (self.every(ROOT), self.empty());
-        if every.is_empty() && empty.is_empty() {
+        let (constants, empty) = (self.constants(ROOT), self.empty());
+        if constants.is_empty() && empty.is_empty() {
             return self.write_rows(out);
         }
         out.push(b'{');
-        if !every.is_empty() {
+        if !constants.is_empty() {
             write_key("in_every_row", true, out);
-            write_json(&Value::Object(every), out);
+            write_json(&Value::Object(constants), out);
             out.push(b',');
         }
         if !empty.is_empty() {
@@ -59,13 +59,13 @@ impl<'a> Table<'a> {
             };
             Value::Array(self.rows.iter().map(row).collect())
         };
-        let (every, empty) = (self.every(ROOT), self.empty());
-        if every.is_empty() && empty.is_empty() {
+        let (constants, empty) = (self.constants(ROOT), self.empty());
+        if constants.is_empty() && empty.is_empty() {
             return Some(rows);
         }
         let mut table = Map::new();
-        if !every.is_empty() {
-            table.insert("in_every_row".into(), every.into());
+        if !constants.is_empty() {
+            table.insert("in_every_row".into(), constants.into());
         }
         if !empty.is_empty() {
             table.insert("in_no_row".into(), empty.into());
@@ -75,7 +75,7 @@ impl<'a> Table<'a> {
     }
 
     fn write_rows(&self, out: &mut Vec<u8>) {
-        if !self.nodes[ROOT].keeps {
+        if !self.nodes[ROOT].has_column_below {
             return out.extend_from_slice(self.rows.len().to_string().as_bytes());
         }
         out.push(b'[');
@@ -97,7 +97,8 @@ impl<'a> Table<'a> {
             let Some(child) = self.child(at, key, each) else { continue };
             let node = &self.nodes[child];
             let below = value.as_object().filter(|below| !below.is_empty());
-            let stays = if each || below.is_some() { node.keeps } else { node.fate == Fate::Column };
+            let stays =
+                if each || below.is_some() { node.has_column_below } else { node.role == ColumnRole::Column };
             if !stays {
                 continue;
             }
@@ -127,14 +128,14 @@ impl<'a> Table<'a> {
     }
 
     /// Returns the values that are constant in all rows, in their nested places.
-    fn every(&self, at: usize) -> Map<String, Value> {
+    fn constants(&self, at: usize) -> Map<String, Value> {
         let mut members = Map::new();
         for child in &self.nodes[at].children {
             let node = &self.nodes[*child];
-            let is_whole = node.fate == Fate::Whole;
+            let is_whole = node.role == ColumnRole::ConstantList;
             let value = match self.constant(*child) {
                 Some(value) => value.clone(),
-                None => Value::Object(self.every(*child)),
+                None => Value::Object(self.constants(*child)),
             };
             if is_empty(&value) {
                 continue;
@@ -149,20 +150,20 @@ impl<'a> Table<'a> {
         members
     }
 
-    fn columns(&self) -> Vec<Column<'a>> {
+    fn columns(&self) -> Vec<FlatColumn<'a>> {
         let mut columns = Vec::new();
-        self.columns_below(ROOT, &Column::default(), &mut columns);
+        self.columns_below(ROOT, &FlatColumn::default(), &mut columns);
         columns
     }
 
-    fn columns_below(&self, at: usize, above: &Column<'a>, columns: &mut Vec<Column<'a>>) {
-        for child in self.nodes[at].children.iter().filter(|child| self.nodes[**child].keeps) {
+    fn columns_below(&self, at: usize, above: &FlatColumn<'a>, columns: &mut Vec<FlatColumn<'a>>) {
+        for child in self.nodes[at].children.iter().filter(|child| self.nodes[**child].has_column_below) {
             let node = &self.nodes[*child];
             let mut steps = above.steps.clone();
             steps.push(node.key);
             let list = above.list.or(node.each.then_some(above.steps.len()));
-            let column = Column { steps, list };
-            if node.fate == Fate::Column {
+            let column = FlatColumn { steps, list };
+            if node.role == ColumnRole::Column {
                 columns.push(column.clone());
             }
             self.columns_below(*child, &column, columns);
@@ -170,7 +171,7 @@ impl<'a> Table<'a> {
     }
 }
 
-impl Column<'_> {
+impl FlatColumn<'_> {
     fn cell(&self, row: &Value) -> Value {
         let Some(list) = self.list else {
             let value = self.steps(row, 0, self.steps.len());
@@ -214,7 +215,7 @@ fn is_scalar(value: &Value) -> bool {
 }
 
 /// Returns distinct column names, quoting keys that look like paths if needed.
-fn names(columns: &[Column<'_>]) -> Vec<String> {
+fn names(columns: &[FlatColumn<'_>]) -> Vec<String> {
     let plain: Vec<String> = columns.iter().map(|column| column.name(false)).collect();
     let distinct: HashSet<&str> = plain.iter().map(String::as_str).collect();
     if distinct.len() == plain.len() {

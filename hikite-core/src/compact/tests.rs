@@ -6,7 +6,7 @@ use super::*;
 
 mod property;
 mod recorded;
-mod way_back;
+mod round_trip;
 
 const AMPLE: usize = usize::MAX;
 
@@ -14,7 +14,10 @@ const AMPLE: usize = usize::MAX;
 fn words_stay_words() {
     for text in ["# 題名\n\n本文", "<p>x</p>", "", "12"] {
         let compacted = compact(&json!(text), None, AMPLE);
-        assert_eq!((compacted.text.as_str(), compacted.form, compacted.left_out), (text, Form::Text, None));
+        assert_eq!(
+            (compacted.text.as_str(), compacted.form, compacted.left_out),
+            (text, TextFormat::Text, None)
+        );
     }
 }
 

@@ -11,16 +11,16 @@ mod tests;
 
 use serde_json::Value;
 
-use writer::Writer;
+use writer::ToonWriter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ToonOptions {
     pub delimiter: Delimiter,
     /// Spaces per level, at least one.
     pub indent: usize,
 }
 
-impl Default for Options {
+impl Default for ToonOptions {
     fn default() -> Self {
         Self { delimiter: Delimiter::Comma, indent: 2 }
     }
@@ -45,24 +45,24 @@ impl Delimiter {
 }
 
 pub fn encode(value: &Value) -> String {
-    encode_with(value, Options::default())
+    encode_with(value, ToonOptions::default())
 }
 
-pub fn encode_with(value: &Value, options: Options) -> String {
+pub fn encode_with(value: &Value, options: ToonOptions) -> String {
     let mut out = String::new();
     encode_into(value, options, &mut out);
     out
 }
 
 /// Appends the value to `out` as a separate document.
-pub fn encode_into(value: &Value, options: Options, out: &mut String) {
+pub fn encode_into(value: &Value, options: ToonOptions, out: &mut String) {
     // Without a limit, writing cannot fail.
-    let _ = Writer::new(out, options, usize::MAX).document(value);
+    let _ = ToonWriter::new(out, options, usize::MAX).document(value);
 }
 
 /// Encodes the value; `None` as soon as the text exceeds `limit_bytes`.
 pub fn encode_within(value: &Value, limit_bytes: usize) -> Option<String> {
     let mut out = String::new();
-    Writer::new(&mut out, Options::default(), limit_bytes).document(value)?;
+    ToonWriter::new(&mut out, ToonOptions::default(), limit_bytes).document(value)?;
     Some(out)
 }

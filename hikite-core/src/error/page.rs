@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::{Fault, TABLE};
+use super::{FaultParty, TABLE};
 
 const HEAD: &str = "\
 # Errors
@@ -28,14 +28,15 @@ annotations (`readOnlyHint`, `idempotentHint`) that running it twice does no har
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    for face in TABLE {
-        let fault = match face.fault {
-            Fault::Caller => "the caller",
-            Fault::Upstream => "the server behind",
-            Fault::Gateway => "hikite",
+    for definition in TABLE {
+        let fault = match definition.fault {
+            FaultParty::Caller => "the caller",
+            FaultParty::Upstream => "the server behind",
+            FaultParty::Gateway => "hikite",
         };
-        let again = if face.retry { "yes" } else { "no" };
-        let (code, http, rpc, meaning, cure) = (face.code, face.http, face.rpc, face.meaning, face.cure);
+        let again = if definition.retry { "yes" } else { "no" };
+        let (code, http, rpc, meaning, cure) =
+            (definition.code, definition.http, definition.rpc, definition.meaning, definition.cure);
         writeln!(page, "| `{code}` | {http} | {rpc} | {fault} | {again} | {meaning} | {cure} |")
             .expect("a string takes everything");
     }
@@ -71,8 +72,8 @@ fn the_codes_of_the_specification_have_their_statuses() {
         ("OVERLOADED", 503),
     ];
     for (code, status) in specified {
-        let face = TABLE.iter().find(|face| face.code == code).expect(code);
-        assert_eq!(face.http, status, "{code}");
-        assert!(face.meaning.ends_with('.') && face.cure.ends_with('.'), "{code}");
+        let definition = TABLE.iter().find(|definition| definition.code == code).expect(code);
+        assert_eq!(definition.http, status, "{code}");
+        assert!(definition.meaning.ends_with('.') && definition.cure.ends_with('.'), "{code}");
     }
 }

@@ -14,17 +14,17 @@ const ZEROS_MAX: usize = 20;
 /// 1e0 are equal, but two numbers that only a double confuses are not.
 pub fn canonical(raw: &Raw) -> Vec<u8> {
     let scanner = Scanner::new(raw.bytes());
-    let mut writer = Writer { scanner, out: Vec::with_capacity(raw.bytes().len()) };
+    let mut writer = CanonicalWriter { scanner, out: Vec::with_capacity(raw.bytes().len()) };
     writer.value(0);
     writer.out
 }
 
-struct Writer<'a> {
+struct CanonicalWriter<'a> {
     scanner: Scanner<'a>,
     out: Vec<u8>,
 }
 
-impl Writer<'_> {
+impl CanonicalWriter<'_> {
     fn value(&mut self, depth: usize) {
         match self.scanner.peek() {
             Some(b'{' | b'[') if depth == DEPTH_MAX => {
@@ -35,7 +35,7 @@ impl Writer<'_> {
             Some(b'[') => self.array(depth),
             Some(b'"') => {
                 let string = self.scanner.string();
-                write_meaning(string, &mut self.out);
+                write_normalized(string, &mut self.out);
             }
             _ => {
                 let plain = self.scanner.plain();
@@ -67,34 +67,34 @@ impl Writer<'_> {
         self.scanner.take(1);
         let start = self.out.len();
         self.out.push(b'{');
-        let mut members: Vec<Member> = Vec::new();
-        let mut in_order = true;
+        let mut members: Vec<MemberSpan> = Vec::new();
+        let mut sorted_members = true;
         while !self.scanner.at_end(b'}') {
             if !members.is_empty() {
                 self.out.push(b',');
             }
             let from = self.out.len();
             let name = self.scanner.string();
-            write_meaning(name, &mut self.out);
+            write_normalized(name, &mut self.out);
             let name_end = self.out.len();
             let earlier = members.last().map(|member| &self.out[member.from..member.name_end]);
-            in_order &= earlier.is_none_or(|earlier| earlier < &self.out[from..name_end]);
+            sorted_members &= earlier.is_none_or(|earlier| earlier < &self.out[from..name_end]);
             self.out.push(b':');
             self.scanner.colon();
             self.value(depth + 1);
-            members.push(Member { from, name_end, end: self.out.len() });
+            members.push(MemberSpan { from, name_end, end: self.out.len() });
         }
-        if in_order {
+        if sorted_members {
             self.out.push(b'}');
             return;
         }
-        let sorted = self.in_order(members);
+        let sorted = self.sorted_members(members);
         self.out.truncate(start);
         self.out.extend_from_slice(&sorted);
     }
 
-    fn in_order(&self, mut members: Vec<Member>) -> Vec<u8> {
-        let name = |member: &Member| &self.out[member.from..member.name_end];
+    fn sorted_members(&self, mut members: Vec<MemberSpan>) -> Vec<u8> {
+        let name = |member: &MemberSpan| &self.out[member.from..member.name_end];
         members.sort_by(|a, b| name(a).cmp(name(b)));
         let mut sorted = vec![b'{'];
         for (at, member) in members.iter().enumerate() {
@@ -112,14 +112,14 @@ impl Writer<'_> {
 }
 
 /// Byte offsets of a written member.
-struct Member {
+struct MemberSpan {
     from: usize,
     name_end: usize,
     end: usize,
 }
 
 /// Writes a string with normalized escapes. Lone surrogates stay as they are.
-fn write_meaning(string: &[u8], out: &mut Vec<u8>) {
+fn write_normalized(string: &[u8], out: &mut Vec<u8>) {
     if string.contains(&b'\\')
         && let Ok(text) = serde_json::from_slice::<String>(string)
     {

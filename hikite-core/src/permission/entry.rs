@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::fault::{self, Fault};
 use crate::json::{Object, Raw};
 use crate::key::ToolKey;
 use crate::pattern::Pattern;
 use crate::risk::Risk;
-use crate::suggest;
+use crate::suggestion;
+use crate::violation::{self, Violation};
 
-use super::WHOLE;
+use super::MODULE_WILDCARD;
 
 const MEMBERS: [&str; 4] = ["module", "tool", "pattern", "risk"];
 /// Longest name or pattern, in bytes.
@@ -17,58 +17,58 @@ const LONGEST: usize = 500;
 const RISK: &str = "risk:";
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Entry {
-    module: Option<Name>,
-    tool: Option<Name>,
+pub(super) struct PermissionEntry {
+    module: Option<NameMatcher>,
+    tool: Option<NameMatcher>,
     /// Matches the whole `module:tool` key.
     pattern: Option<Pattern>,
     risk: Option<Risk>,
 }
 
 #[derive(Clone, Debug)]
-enum Name {
+enum NameMatcher {
     Exact(Arc<str>),
-    Like(Pattern),
+    Pattern(Pattern),
 }
 
-impl Entry {
+impl PermissionEntry {
     /// Parses a string (`module`, `module:tool`, a glob of either, `/…/` over the key, `risk:…`) or an object whose
     /// members must all match.
-    pub(super) fn read(raw: &Raw) -> Result<Self, Vec<Fault>> {
+    pub(super) fn read(raw: &Raw) -> Result<Self, Vec<Violation>> {
         if let Some(text) = raw.text() {
-            return Self::of_text(&text).map_err(|message| vec![Fault::new("", message)]);
+            return Self::of_text(&text).map_err(|message| vec![Violation::new("", message)]);
         }
         match raw.object() {
             Some(members) => Self::of_members(&members),
-            None => Err(vec![Fault::new("", "an entry must be a string or an object")]),
+            None => Err(vec![Violation::new("", "an entry must be a string or an object")]),
         }
     }
 
     /// Parses an exact `module:tool` key.
-    pub(super) fn of_tool(key: &str) -> Result<Self, Vec<Fault>> {
+    pub(super) fn of_tool(key: &str) -> Result<Self, Vec<Violation>> {
         if key.starts_with('/') || !key.contains(':') {
-            return Err(vec![Fault::new("", format!("`{key}` must be written as `module:tool`"))]);
+            return Err(vec![Violation::new("", format!("`{key}` must be written as `module:tool`"))]);
         }
-        Self::of_key(key).map_err(|message| vec![Fault::new("", message)])
+        Self::of_key(key).map_err(|message| vec![Violation::new("", message)])
     }
 
-    pub(super) fn fits(&self, key: &ToolKey, risk: Risk) -> bool {
-        self.risk.is_none_or(|named| named == risk) && self.fits_at_any_risk(key)
+    pub(super) fn matches(&self, key: &ToolKey, risk: Risk) -> bool {
+        self.risk.is_none_or(|named| named == risk) && self.matches_at_any_risk(key)
     }
 
     /// Returns `true` if the entry covers a whole module.
-    pub(super) fn covers(&self, whole: &ToolKey) -> bool {
-        self.risk.is_none() && self.fits_at_any_risk(whole)
+    pub(super) fn covers_module(&self, whole: &ToolKey) -> bool {
+        self.risk.is_none() && self.matches_at_any_risk(whole)
     }
 
     /// Returns `true` if some tool of the module could match. A pattern over keys counts as a possible match.
-    pub(super) fn may_fit_in(&self, module: &str) -> bool {
-        self.module.as_ref().is_none_or(|named| named.means(module))
+    pub(super) fn may_match_in(&self, module: &str) -> bool {
+        self.module.as_ref().is_none_or(|named| named.matches(module))
     }
 
-    fn fits_at_any_risk(&self, key: &ToolKey) -> bool {
-        self.module.as_ref().is_none_or(|named| named.means(&key.module))
-            && self.tool.as_ref().is_none_or(|named| named.means(&key.tool))
+    fn matches_at_any_risk(&self, key: &ToolKey) -> bool {
+        self.module.as_ref().is_none_or(|named| named.matches(&key.module))
+            && self.tool.as_ref().is_none_or(|named| named.matches(&key.tool))
             && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(&key.to_string()))
     }
 
@@ -83,42 +83,46 @@ impl Entry {
     }
 
     fn of_key(text: &str) -> Result<Self, String> {
-        let (module, tool) = text.split_once(':').unwrap_or((text, WHOLE));
-        let tool = if tool == WHOLE { None } else { Some(Name::read(tool)?) };
-        Ok(Self { module: Some(Name::read(module)?), tool, ..Self::default() })
+        let (module, tool) = text.split_once(':').unwrap_or((text, MODULE_WILDCARD));
+        let tool = if tool == MODULE_WILDCARD { None } else { Some(NameMatcher::read(tool)?) };
+        Ok(Self { module: Some(NameMatcher::read(module)?), tool, ..Self::default() })
     }
 
-    fn of_members(members: &Object) -> Result<Self, Vec<Fault>> {
+    fn of_members(members: &Object) -> Result<Self, Vec<Violation>> {
         let mut entry = Self::default();
         let mut faults = Vec::new();
         // Reading stops early: a few unknown members are enough to reject the entry.
         for (member, value) in members.iter().take(2 * MEMBERS.len()) {
             let text = || value.text().ok_or_else(|| format!("`{member}` must be a string"));
             let read = match member {
-                "module" => text().and_then(|text| Name::read(&text)).map(|name| entry.module = Some(name)),
-                "tool" => text().and_then(|text| Name::read(&text)).map(|name| entry.tool = Some(name)),
+                "module" => {
+                    text().and_then(|text| NameMatcher::read(&text)).map(|name| entry.module = Some(name))
+                }
+                "tool" => {
+                    text().and_then(|text| NameMatcher::read(&text)).map(|name| entry.tool = Some(name))
+                }
                 "pattern" => text().and_then(|text| pattern(&text)).map(|found| entry.pattern = Some(found)),
                 "risk" => text().and_then(|text| risk(&text)).map(|found| entry.risk = Some(found)),
                 _ => {
-                    let near = suggest::did_you_mean(member, MEMBERS);
+                    let near = suggestion::did_you_mean(member, MEMBERS);
                     let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
                     Err(format!("Unknown member `{member}`{hint}"))
                 }
             };
-            faults.extend(read.err().map(|message| Fault::new(fault::step(member), message)));
+            faults.extend(read.err().map(|message| Violation::new(violation::step(member), message)));
         }
         if members.is_empty() {
-            faults.push(Fault::new("", format!("an entry must say one of `{}`", MEMBERS.join("`, `"))));
+            faults.push(Violation::new("", format!("an entry must say one of `{}`", MEMBERS.join("`, `"))));
         }
         if faults.is_empty() { Ok(entry.split()) } else { Err(faults) }
     }
 
     /// Splits `{"tool": "module:tool"}` into module and tool.
     fn split(self) -> Self {
-        let (None, Some(Name::Exact(key))) = (&self.module, &self.tool) else { return self };
+        let (None, Some(NameMatcher::Exact(key))) = (&self.module, &self.tool) else { return self };
         match key.split_once(':') {
             Some((module, tool)) => {
-                let (module, tool) = (Name::Exact(module.into()), Name::Exact(tool.into()));
+                let (module, tool) = (NameMatcher::Exact(module.into()), NameMatcher::Exact(tool.into()));
                 Self { module: Some(module), tool: Some(tool), ..self }
             }
             None => self,
@@ -126,16 +130,16 @@ impl Entry {
     }
 }
 
-impl Name {
+impl NameMatcher {
     fn read(text: &str) -> Result<Self, String> {
         let is_pattern = text.starts_with('/') || text.contains(['*', '?', '[', '{']);
-        if is_pattern { pattern(text).map(Self::Like) } else { Ok(Self::Exact(bounded(text)?.into())) }
+        if is_pattern { pattern(text).map(Self::Pattern) } else { Ok(Self::Exact(bounded(text)?.into())) }
     }
 
-    fn means(&self, name: &str) -> bool {
+    fn matches(&self, name: &str) -> bool {
         match self {
             Self::Exact(own) => **own == *name,
-            Self::Like(pattern) => pattern.matches(name),
+            Self::Pattern(pattern) => pattern.matches(name),
         }
     }
 }
@@ -155,7 +159,7 @@ fn bounded(text: &str) -> Result<&str, String> {
 fn risk(word: &str) -> Result<Risk, String> {
     let names = Risk::ALL.map(Risk::name);
     Risk::parse(word).ok_or_else(|| {
-        let near = suggest::did_you_mean(word, names);
+        let near = suggestion::did_you_mean(word, names);
         let hint = near.unwrap_or_else(|| format!("one of `{}`", names.join("`, `")));
         format!("there is no risk `{word}`: {hint}")
     })

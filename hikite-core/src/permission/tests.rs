@@ -23,7 +23,7 @@ fn check(form: &str, cases: &[(&str, Risk, bool)]) {
 fn without_a_list_everything_is_allowed_and_with_an_empty_one_nothing() {
     for form in ["null", "{}", r#"{"allow":null}"#, r#"{"deny":[]}"#] {
         check(form, &[("git:push", Risk::Destructive, true)]);
-        assert!(read(form).is_everything() && read(form).allows_module("git"));
+        assert!(read(form).is_unrestricted() && read(form).allows_module("git"));
     }
     check(r#"{"allow":[]}"#, &[("git:status", Risk::Read, false)]);
     assert!(!read(r#"{"allow":[]}"#).allows_module("git") && !read(r#"{"allow":[]}"#).may_reach("git"));
@@ -189,18 +189,19 @@ fn together_everything_must_allow_and_one_account_for_each_module() {
     let reader = of(json!({ "deny": ["risk:write", "risk:destructive"] }));
     let narrow = of(json!({ "allow": ["notion:search", "github:*"] }));
     let key = |tool: &str| ToolKey::new("notion", tool);
-    let both = Permissions::together([Arc::clone(&reader), Arc::clone(&narrow)], Accounts::new());
+    let both =
+        Permissions::intersection([Arc::clone(&reader), Arc::clone(&narrow)], AccountPermissions::new());
     assert!(both.allows(&key("search"), Risk::Read) && !both.allows(&key("search"), Risk::Write));
-    assert!(!both.allows(&key("get_page"), Risk::Read) && !both.is_everything());
+    assert!(!both.allows(&key("get_page"), Risk::Read) && !both.is_unrestricted());
     assert!(both.may_reach("github") && !both.may_reach("jira"));
     let accounts = |all: &[&Arc<Permissions>]| {
-        Accounts::from([(Arc::from("notion"), all.iter().map(|one| Arc::clone(one)).collect())])
+        AccountPermissions::from([(Arc::from("notion"), all.iter().map(|one| Arc::clone(one)).collect())])
     };
-    let served = Permissions::together([], accounts(&[&reader, &narrow]));
+    let served = Permissions::intersection([], accounts(&[&reader, &narrow]));
     assert!(served.allows(&key("get_page"), Risk::Read), "the first account may");
     assert!(served.allows(&key("search"), Risk::Destructive), "the second account may");
     assert!(!served.allows(&key("delete_page"), Risk::Destructive), "neither may");
     assert!(served.allows(&ToolKey::new("github", "x"), Risk::Destructive), "no account serves it");
-    assert!(Permissions::together([], accounts(&[&reader, &of(json!({}))])).is_everything());
-    assert!(Permissions::together([of(json!({}))], Accounts::new()).is_everything());
+    assert!(Permissions::intersection([], accounts(&[&reader, &of(json!({}))])).is_unrestricted());
+    assert!(Permissions::intersection([of(json!({}))], AccountPermissions::new()).is_unrestricted());
 }

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::fault::step;
 use crate::json::Raw;
+use crate::violation::step;
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Change {
+pub struct DefinitionChange {
     /// A JSON Pointer (RFC 6901); empty for the root.
     pub path: String,
     /// `None` if the member was added.
@@ -20,30 +20,30 @@ pub struct Change {
 
 /// Returns all differences: changed and removed members in the order of `before`, then added ones. Definitions that are
 /// nested too deeply to parse are compared as text.
-pub fn diff(before: &Raw, after: &Raw) -> Vec<Change> {
+pub fn diff(before: &Raw, after: &Raw) -> Vec<DefinitionChange> {
     let mut changes = Vec::new();
     if let (Ok(before), Ok(after)) = (before.decode::<Value>(), after.decode::<Value>()) {
         compare(String::new(), &before, &after, &mut changes);
     } else if before != after {
         let text = |raw: &Raw| Some(Value::String(raw.as_str().into_owned()));
-        changes.push(Change { path: String::new(), before: text(before), after: text(after) });
+        changes.push(DefinitionChange { path: String::new(), before: text(before), after: text(after) });
     }
     changes
 }
 
-fn compare(path: String, before: &Value, after: &Value, changes: &mut Vec<Change>) {
+fn compare(path: String, before: &Value, after: &Value, changes: &mut Vec<DefinitionChange>) {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {
             for (name, value) in before {
                 let path = path.clone() + &step(name);
                 match after.get(name) {
                     Some(now) => compare(path, value, now, changes),
-                    None => changes.push(Change { path, before: Some(value.clone()), after: None }),
+                    None => changes.push(DefinitionChange { path, before: Some(value.clone()), after: None }),
                 }
             }
             for (name, value) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
                 let path = path.clone() + &step(name);
-                changes.push(Change { path, before: None, after: Some(value.clone()) });
+                changes.push(DefinitionChange { path, before: None, after: Some(value.clone()) });
             }
         }
         // Arrays of objects are compared by index, other arrays as a whole.
@@ -56,7 +56,7 @@ fn compare(path: String, before: &Value, after: &Value, changes: &mut Vec<Change
         }
         (before, after) if before == after => {}
         (before, after) => {
-            changes.push(Change { path, before: Some(before.clone()), after: Some(after.clone()) });
+            changes.push(DefinitionChange { path, before: Some(before.clone()), after: Some(after.clone()) });
         }
     }
 }

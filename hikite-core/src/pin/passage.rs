@@ -3,32 +3,32 @@
 /// A passage of either text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passage {
-    Same(String),
-    Gone(String),
-    New(String),
+    Unchanged(String),
+    Removed(String),
+    Added(String),
 }
 
 /// Most sentences that are compared. Longer texts are reported as removed and added as a whole.
-const PIECES: usize = 1000;
+const SENTENCES_MAX: usize = 1000;
 
 /// Returns both texts in order; a removed passage comes before its replacement.
 pub fn passages(before: &str, after: &str) -> Vec<Passage> {
-    let (before, after) = (pieces(before), pieces(after));
-    if before.len().max(after.len()) > PIECES {
-        return [Passage::Gone(before.concat()), Passage::New(after.concat())].into();
+    let (before, after) = (sentences(before), sentences(after));
+    if before.len().max(after.len()) > SENTENCES_MAX {
+        return [Passage::Removed(before.concat()), Passage::Added(after.concat())].into();
     }
     let common = common(&before, &after);
     let (mut at, mut now, mut passages) = (0, 0, Vec::new());
     while at < before.len() || now < after.len() {
         let longest = |at: usize, now: usize| common[at * (after.len() + 1) + now];
         if at < before.len() && now < after.len() && before[at] == after[now] {
-            passages.push(Passage::Same(before[at].to_owned()));
+            passages.push(Passage::Unchanged(before[at].to_owned()));
             (at, now) = (at + 1, now + 1);
         } else if at < before.len() && (now == after.len() || longest(at + 1, now) >= longest(at, now + 1)) {
-            passages.push(Passage::Gone(before[at].to_owned()));
+            passages.push(Passage::Removed(before[at].to_owned()));
             at += 1;
         } else {
-            passages.push(Passage::New(after[now].to_owned()));
+            passages.push(Passage::Added(after[now].to_owned()));
             now += 1;
         }
     }
@@ -36,20 +36,20 @@ pub fn passages(before: &str, after: &str) -> Vec<Passage> {
 }
 
 /// Splits a text into lines and sentences, each with its terminator.
-fn pieces(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
+fn sentences(text: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
     for line in text.split_inclusive('\n') {
         let mut rest = line;
         while let Some(end) = end_of_sentence(rest) {
             let (piece, behind) = rest.split_at(end);
-            pieces.push(piece);
+            sentences.push(piece);
             rest = behind;
         }
         if !rest.is_empty() {
-            pieces.push(rest);
+            sentences.push(rest);
         }
     }
-    pieces
+    sentences
 }
 
 fn end_of_sentence(text: &str) -> Option<usize> {
@@ -92,11 +92,11 @@ mod tests {
         assert_eq!(
             passages(before, after),
             [
-                Passage::Same("Adds numbers. ".into()),
-                Passage::New("Reads ~/.ssh first. ".into()),
-                Passage::Same("Gives the sum.\n".into()),
-                Passage::Gone("Nothing else。".into()),
-                Passage::Same("ほか。".into()),
+                Passage::Unchanged("Adds numbers. ".into()),
+                Passage::Added("Reads ~/.ssh first. ".into()),
+                Passage::Unchanged("Gives the sum.\n".into()),
+                Passage::Removed("Nothing else。".into()),
+                Passage::Unchanged("ほか。".into()),
             ]
         );
         assert_eq!(passages("", ""), []);
@@ -105,24 +105,24 @@ mod tests {
     #[test]
     fn what_is_too_long_is_told_as_a_whole() {
         let (long, longer) = ("a. ".repeat(2000), "b. ".repeat(2000));
-        assert_eq!(passages(&long, &longer), [Passage::Gone(long), Passage::New(longer)]);
+        assert_eq!(passages(&long, &longer), [Passage::Removed(long), Passage::Added(longer)]);
     }
 
     proptest! {
         #[test]
         fn both_texts_are_told_whole(before in "([abé][.。?] ?|\n){0,12}", after in "([abé][.。?] ?|\n){0,12}") {
-            let told = passages(&before, &after);
-            let part = |of: fn(&Passage) -> Option<&str>| told.iter().filter_map(of).collect::<String>();
+            let compared = passages(&before, &after);
+            let part = |of: fn(&Passage) -> Option<&str>| compared.iter().filter_map(of).collect::<String>();
             let old = part(|passage| match passage {
-                Passage::Same(text) | Passage::Gone(text) => Some(text),
-                Passage::New(_) => None,
+                Passage::Unchanged(text) | Passage::Removed(text) => Some(text),
+                Passage::Added(_) => None,
             });
             let new = part(|passage| match passage {
-                Passage::Same(text) | Passage::New(text) => Some(text),
-                Passage::Gone(_) => None,
+                Passage::Unchanged(text) | Passage::Added(text) => Some(text),
+                Passage::Removed(_) => None,
             });
             prop_assert_eq!((old, new), (before.clone(), after.clone()));
-            prop_assert_eq!(before == after, told.iter().all(|passage| matches!(passage, Passage::Same(_))));
+            prop_assert_eq!(before == after, compared.iter().all(|passage| matches!(passage, Passage::Unchanged(_))));
         }
     }
 }

@@ -109,7 +109,7 @@ proptest! {
     fn what_differs_is_found_where_it_is_said_to_be(before in values(), after in values()) {
         let changes = diff(&Raw::of(&before), &Raw::of(&after));
         prop_assert_eq!(changes.is_empty(), before == after);
-        for Change { path, before: was, after: is } in changes {
+        for DefinitionChange { path, before: was, after: is } in changes {
             prop_assert_ne!(&was, &is);
             prop_assert_eq!(before.pointer(&path), was.as_ref());
             prop_assert_eq!(after.pointer(&path), is.as_ref());

@@ -1,7 +1,7 @@
 //! The `if` condition of a task: references and literals, compared with each other and joined by `&&`, `||`, `!` and
 //! parentheses. There is no arithmetic and there are no functions.
 
-mod parse;
+mod parser;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -9,60 +9,60 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::reference::{Names, Reference, kind, too_many_looks};
-use super::template::LOOKS_MAX;
-use super::{Missing, Scope};
+use super::reference::{KnownNames, TaskReference, kind, too_many_visits};
+use super::template::VISITS_MAX;
+use super::{ReferenceScope, UnresolvedReference};
 
 /// Bytes of a string that count as one visited value.
 const TEXT_BYTES: usize = 256;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition(Expression);
+pub struct TaskCondition(ConditionExpression);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Expression {
-    All(Vec<Expression>),
-    Any(Vec<Expression>),
-    Not(Box<Expression>),
+enum ConditionExpression {
+    All(Vec<ConditionExpression>),
+    Any(Vec<ConditionExpression>),
+    Not(Box<ConditionExpression>),
     Compare(Operand, Comparison, Operand),
     /// True unless the value is null, false, zero or empty.
-    Says(Operand),
+    Truthy(Operand),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Operand {
-    Reference(Reference),
+    Reference(TaskReference),
     Plain(Value),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Comparison {
     Equal,
-    Different,
+    NotEqual,
     Less,
     LessOrEqual,
-    More,
-    MoreOrEqual,
+    Greater,
+    GreaterOrEqual,
 }
 
-impl Condition {
+impl TaskCondition {
     /// Parses a condition and adds the tasks it references to `after`. The error names the problem and its column.
-    pub(super) fn read(text: &str, names: Names<'_>, after: &mut Vec<usize>) -> Result<Self, String> {
-        parse::parse(text, names, after).map(Self)
+    pub(super) fn read(text: &str, names: KnownNames<'_>, after: &mut Vec<usize>) -> Result<Self, String> {
+        parser::parse(text, names, after).map(Self)
     }
 
-    pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, Missing> {
-        self.0.holds(scope, &Cell::new(LOOKS_MAX))
+    pub fn holds(&self, scope: &ReferenceScope<'_>) -> Result<bool, UnresolvedReference> {
+        self.0.holds(scope, &Cell::new(VISITS_MAX))
     }
 }
 
-impl Expression {
-    fn holds(&self, scope: &Scope<'_>, looks: &Cell<usize>) -> Result<bool, Missing> {
+impl ConditionExpression {
+    fn holds(&self, scope: &ReferenceScope<'_>, visits: &Cell<usize>) -> Result<bool, UnresolvedReference> {
         match self {
             // Short-circuits: references that are not needed are not resolved.
             Self::All(parts) => {
                 for part in parts {
-                    if !part.holds(scope, looks)? {
+                    if !part.holds(scope, visits)? {
                         return Ok(false);
                     }
                 }
@@ -70,26 +70,30 @@ impl Expression {
             }
             Self::Any(parts) => {
                 for part in parts {
-                    if part.holds(scope, looks)? {
+                    if part.holds(scope, visits)? {
                         return Ok(true);
                     }
                 }
                 Ok(false)
             }
-            Self::Not(part) => Ok(!part.holds(scope, looks)?),
-            Self::Says(operand) => Ok(says(&*operand.find(scope, looks)?)),
+            Self::Not(part) => Ok(!part.holds(scope, visits)?),
+            Self::Truthy(operand) => Ok(is_truthy(&*operand.find(scope, visits)?)),
             Self::Compare(left, comparison, right) => {
-                let (left, right) = (left.find(scope, looks)?, right.find(scope, looks)?);
-                compare(&left, *comparison, &right, looks)
+                let (left, right) = (left.find(scope, visits)?, right.find(scope, visits)?);
+                compare(&left, *comparison, &right, visits)
             }
         }
     }
 }
 
 impl Operand {
-    fn find<'v, 'a: 'v>(&'v self, scope: &Scope<'a>, looks: &Cell<usize>) -> Result<Cow<'v, Value>, Missing> {
+    fn find<'v, 'a: 'v>(
+        &'v self,
+        scope: &ReferenceScope<'a>,
+        visits: &Cell<usize>,
+    ) -> Result<Cow<'v, Value>, UnresolvedReference> {
         match self {
-            Self::Reference(reference) => reference.find(scope, looks),
+            Self::Reference(reference) => reference.find(scope, visits),
             Self::Plain(value) => Ok(Cow::Borrowed(value)),
         }
     }
@@ -98,19 +102,19 @@ impl Operand {
 impl Comparison {
     const ALL: [(&'static str, Self); 6] = [
         ("==", Self::Equal),
-        ("!=", Self::Different),
+        ("!=", Self::NotEqual),
         ("<=", Self::LessOrEqual),
-        (">=", Self::MoreOrEqual),
+        (">=", Self::GreaterOrEqual),
         ("<", Self::Less),
-        (">", Self::More),
+        (">", Self::Greater),
     ];
 
-    fn orders(self) -> bool {
-        !matches!(self, Self::Equal | Self::Different)
+    fn is_ordering(self) -> bool {
+        !matches!(self, Self::Equal | Self::NotEqual)
     }
 }
 
-fn says(value: &Value) -> bool {
+fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
         Value::Bool(flag) => *flag,
@@ -126,13 +130,13 @@ fn compare(
     left: &Value,
     comparison: Comparison,
     right: &Value,
-    looks: &Cell<usize>,
-) -> Result<bool, Missing> {
+    visits: &Cell<usize>,
+) -> Result<bool, UnresolvedReference> {
     let order = match (left, right) {
-        _ if !comparison.orders() => {
-            let equal = equal(left, right, looks);
-            if looks.get() == 0 {
-                return Err(too_many_looks());
+        _ if !comparison.is_ordering() => {
+            let equal = equal(left, right, visits);
+            if visits.get() == 0 {
+                return Err(too_many_visits());
             }
             return Ok(equal == (comparison == Comparison::Equal));
         }
@@ -140,7 +144,7 @@ fn compare(
         (Value::Number(left), Value::Number(right)) => order(left, right),
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         _ => {
-            return Err(Missing {
+            return Err(UnresolvedReference {
                 message: format!("`if` asks for the order of {} and {}", kind(left), kind(right)),
                 hint: "only two numbers or two texts have an order; compare others with `==` or `!=`".into(),
             });
@@ -149,28 +153,29 @@ fn compare(
     Ok(order.is_some_and(|order| match comparison {
         Comparison::Less => order.is_lt(),
         Comparison::LessOrEqual => order.is_le(),
-        Comparison::More => order.is_gt(),
+        Comparison::Greater => order.is_gt(),
         _ => order.is_ge(),
     }))
 }
 
 /// Compares deeply; numbers compare by value, not by spelling. Each compared value uses up one visit.
-fn equal(left: &Value, right: &Value, looks: &Cell<usize>) -> bool {
-    let Some(rest) = looks.get().checked_sub(1) else { return false };
-    looks.set(rest);
+fn equal(left: &Value, right: &Value, visits: &Cell<usize>) -> bool {
+    let Some(rest) = visits.get().checked_sub(1) else { return false };
+    visits.set(rest);
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => order(left, right) == Some(Ordering::Equal),
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right, looks))
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(left, right)| equal(left, right, visits))
         }
         (Value::Object(left), Value::Object(right)) => {
             let same = |(name, value): (&String, &Value)| {
-                right.get(name).is_some_and(|other| equal(value, other, looks))
+                right.get(name).is_some_and(|other| equal(value, other, visits))
             };
             left.len() == right.len() && left.iter().all(same)
         }
         (Value::String(left), Value::String(right)) => {
-            looks.set(rest.saturating_sub(left.len() / TEXT_BYTES));
+            visits.set(rest.saturating_sub(left.len() / TEXT_BYTES));
             left == right
         }
         _ => left == right,

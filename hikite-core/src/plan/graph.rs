@@ -59,38 +59,39 @@ pub(super) fn waves(after: &[&[usize]]) -> Vec<Option<usize>> {
 /// Returns dependency cycles, each rotated to begin with its lowest task. Finds at least one if there are any, and no
 /// two with the same tasks.
 pub(super) fn cycles(after: &[&[usize]]) -> Vec<Vec<usize>> {
-    let mut marks = vec![Mark::New; after.len()];
+    let mut marks = vec![VisitState::New; after.len()];
     let mut cycles = Vec::new();
     for start in 0..after.len() {
         // Path from the start to here; each task with the number of its dependencies already visited.
-        let mut way: Vec<(usize, usize)> = Vec::new();
-        let mut next = Some(start).filter(|task| marks[*task] == Mark::New);
+        let mut path: Vec<(usize, usize)> = Vec::new();
+        let mut next = Some(start).filter(|task| marks[*task] == VisitState::New);
         loop {
             if let Some(task) = next.take() {
-                marks[task] = Mark::OnTheWay;
-                way.push((task, 0));
+                marks[task] = VisitState::OnPath;
+                path.push((task, 0));
             }
-            let Some((task, looked_at)) = way.last_mut() else { break };
-            let Some(other) = after[*task].get(*looked_at) else {
-                marks[*task] = Mark::Done;
-                way.pop();
+            let Some((task, visited)) = path.last_mut() else { break };
+            let Some(other) = after[*task].get(*visited) else {
+                marks[*task] = VisitState::Done;
+                path.pop();
                 continue;
             };
-            *looked_at += 1;
+            *visited += 1;
             match marks[*other] {
-                Mark::New => next = Some(*other),
-                Mark::OnTheWay if marks[*task] == Mark::OnTheWay => {
-                    let begin = way.iter().rposition(|(task, _)| task == other).unwrap_or_default();
-                    let mut cycle: Vec<usize> = way[begin..].iter().map(|(task, _)| *task).collect();
+                VisitState::New => next = Some(*other),
+                VisitState::OnPath if marks[*task] == VisitState::OnPath => {
+                    let start_of_cycle = path.iter().rposition(|(task, _)| task == other).unwrap_or_default();
+                    let mut cycle: Vec<usize> =
+                        path[start_of_cycle..].iter().map(|(task, _)| *task).collect();
                     for task in &cycle {
-                        marks[*task] = Mark::InCycle;
+                        marks[*task] = VisitState::InCycle;
                     }
                     let first =
                         cycle.iter().enumerate().min_by_key(|(_, task)| **task).map(|(place, _)| place);
                     cycle.rotate_left(first.unwrap_or_default());
                     cycles.push(cycle);
                 }
-                Mark::OnTheWay | Mark::InCycle | Mark::Done => {}
+                VisitState::OnPath | VisitState::InCycle | VisitState::Done => {}
             }
         }
     }
@@ -98,9 +99,9 @@ pub(super) fn cycles(after: &[&[usize]]) -> Vec<Vec<usize>> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum VisitState {
     New,
-    OnTheWay,
+    OnPath,
     /// On the path, and part of a cycle already found.
     InCycle,
     Done,

@@ -11,62 +11,62 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Missing, Scope};
-use crate::suggest::did_you_mean;
-use missing::Broken;
+use super::{ReferenceScope, UnresolvedReference};
+use crate::suggestion::did_you_mean;
+use missing::BrokenPath;
 
 pub(super) use missing::kind;
-pub(super) use syntax::{Problem, parse, quoted, stands_alone};
+pub(super) use syntax::{SyntaxProblem, is_bare_name, parse, quoted};
 
 /// Names of the `for_each` element and its index.
 pub(super) const ITEM: &str = "item";
 pub(super) const INDEX: &str = "index";
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Reference {
+pub(super) struct TaskReference {
     /// Source text, from `${` to `}`.
     text: Box<str>,
     /// A task id, `item` or `index`.
     name: Box<str>,
-    origin: Origin,
-    path: Vec<Step>,
+    origin: ReferenceRoot,
+    path: Vec<ReferenceStep>,
     /// Resolves to null if the value is missing.
     optional: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+enum ReferenceRoot {
     Task(usize),
     Item,
     Index,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ReferenceStep {
     Key(Box<str>),
     /// Index into a list; negative counts from the end.
-    Place(i64),
+    Index(i64),
     /// Every element; the rest of the path is followed in each.
     All,
 }
 
 /// Names that a reference may use.
 #[derive(Clone, Copy)]
-pub(super) struct Names<'a> {
+pub(super) struct KnownNames<'a> {
     pub(super) tasks: &'a HashMap<Arc<str>, usize>,
     /// `false` if some task ids could not be read; unknown names are then not reported.
     pub(super) complete: bool,
     /// `true` if `item` and `index` are defined.
     pub(super) item: bool,
     /// Remaining "did you mean" lookups, which are slow for many unknown names.
-    pub(super) guesses: &'a Cell<usize>,
+    pub(super) suggestions_left: &'a Cell<usize>,
 }
 
-impl Names<'_> {
+impl KnownNames<'_> {
     /// Returns a suggestion for an unknown task name, to append to a message.
-    pub(super) fn guess(&self, name: &str) -> String {
-        let Some(left) = self.guesses.get().checked_sub(1) else { return String::new() };
-        self.guesses.set(left);
+    pub(super) fn suggestion(&self, name: &str) -> String {
+        let Some(left) = self.suggestions_left.get().checked_sub(1) else { return String::new() };
+        self.suggestions_left.set(left);
         let near = did_you_mean(name, self.tasks.keys().map(|id| &**id));
         near.map(|near| format!("; {near}")).unwrap_or_default()
     }
@@ -77,28 +77,31 @@ pub(crate) fn is_whole(text: &str) -> bool {
     text.starts_with("${") && parse(text).is_ok_and(|written| written.length == text.len())
 }
 
-impl Reference {
+impl TaskReference {
     /// Links a parsed reference to its task. Returns `None` if the name is unknown but some task ids could not be read.
-    pub(super) fn link(written: syntax::Written<'_>, names: Names<'_>) -> Result<Option<Self>, String> {
+    pub(super) fn link(
+        written: syntax::ParsedReference<'_>,
+        names: KnownNames<'_>,
+    ) -> Result<Option<Self>, String> {
         let text = written.text;
         let origin = match (names.tasks.get(written.name), written.name) {
-            (Some(task), _) => Origin::Task(*task),
+            (Some(task), _) => ReferenceRoot::Task(*task),
             (None, ITEM | INDEX) if !names.item => {
                 return Err(format!(
                     "`{}` is known in `params` of a task with `for_each` alone",
-                    shown(text)
+                    shortened(text)
                 ));
             }
-            (None, ITEM) => Origin::Item,
+            (None, ITEM) => ReferenceRoot::Item,
             (None, INDEX) if !written.path.is_empty() => {
-                return Err(format!("`{}` has no parts: `index` is a number", shown(text)));
+                return Err(format!("`{}` has no parts: `index` is a number", shortened(text)));
             }
-            (None, INDEX) => Origin::Index,
+            (None, INDEX) => ReferenceRoot::Index,
             (None, _) if !names.complete => return Ok(None),
             (None, name) => {
-                let near = names.guess(name);
+                let near = names.suggestion(name);
                 let literal = "write `$${` where a plain `${` is meant";
-                return Err(format!("`{}` names no task of this batch{near}; {literal}", shown(text)));
+                return Err(format!("`{}` names no task of this batch{near}; {literal}", shortened(text)));
             }
         };
         Ok(Some(Self {
@@ -111,51 +114,58 @@ impl Reference {
     }
 
     /// Returns `true` if the path contains `[*]`.
-    pub(super) fn is_many(&self) -> bool {
-        self.path.contains(&Step::All)
+    pub(super) fn has_wildcard(&self) -> bool {
+        self.path.contains(&ReferenceStep::All)
     }
 
     /// Returns the task that the reference depends on.
     pub(super) fn task(&self) -> Option<usize> {
         match self.origin {
-            Origin::Task(task) => Some(task),
-            Origin::Item | Origin::Index => None,
+            ReferenceRoot::Task(task) => Some(task),
+            ReferenceRoot::Item | ReferenceRoot::Index => None,
         }
     }
 
     /// Resolves the reference, within the number of list elements that may still be visited.
-    pub(super) fn find<'a>(&self, scope: &Scope<'a>, looks: &Cell<usize>) -> Result<Cow<'a, Value>, Missing> {
+    pub(super) fn find<'a>(
+        &self,
+        scope: &ReferenceScope<'a>,
+        visits: &Cell<usize>,
+    ) -> Result<Cow<'a, Value>, UnresolvedReference> {
         let start = match self.origin {
-            Origin::Task(task) => (scope.result)(task),
-            Origin::Item => scope.item.map(|(item, _)| item),
-            Origin::Index => return self.index(scope),
+            ReferenceRoot::Task(task) => (scope.result)(task),
+            ReferenceRoot::Item => scope.item.map(|(item, _)| item),
+            ReferenceRoot::Index => return self.index(scope),
         };
         match start {
             Some(value) => {
-                let found = follow(value, &self.path, self.optional, looks);
-                if looks.get() == 0 {
-                    return Err(too_many_looks());
+                let found = follow(value, &self.path, self.optional, visits);
+                if visits.get() == 0 {
+                    return Err(too_many_visits());
                 }
-                found.or_else(|broken| self.absent(|| self.missing(&broken)))
+                found.or_else(|broken| self.null_or_error(|| self.missing(&broken)))
             }
-            None => self.absent(|| self.nothing()),
+            None => self.null_or_error(|| self.no_result()),
         }
     }
 
-    fn index(&self, scope: &Scope<'_>) -> Result<Cow<'static, Value>, Missing> {
+    fn index(&self, scope: &ReferenceScope<'_>) -> Result<Cow<'static, Value>, UnresolvedReference> {
         match scope.item {
             Some((_, index)) => Ok(Cow::Owned(index.into())),
-            None => self.absent(|| self.nothing()),
+            None => self.null_or_error(|| self.no_result()),
         }
     }
 
-    fn absent(&self, why: impl FnOnce() -> Missing) -> Result<Cow<'static, Value>, Missing> {
+    fn null_or_error(
+        &self,
+        why: impl FnOnce() -> UnresolvedReference,
+    ) -> Result<Cow<'static, Value>, UnresolvedReference> {
         if self.optional { Ok(Cow::Owned(Value::Null)) } else { Err(why()) }
     }
 }
 
-pub(super) fn too_many_looks() -> Missing {
-    Missing {
+pub(super) fn too_many_visits() -> UnresolvedReference {
+    UnresolvedReference {
         message: "the references look at too many elements of lists".into(),
         hint: "give the task they come from a `select` that leaves what is needed, and refer to that".into(),
     }
@@ -163,41 +173,41 @@ pub(super) fn too_many_looks() -> Missing {
 
 fn follow<'a>(
     value: &'a Value,
-    path: &[Step],
+    path: &[ReferenceStep],
     optional: bool,
-    looks: &Cell<usize>,
-) -> Result<Cow<'a, Value>, Broken<'a>> {
+    visits: &Cell<usize>,
+) -> Result<Cow<'a, Value>, BrokenPath<'a>> {
     let mut found = Vec::new();
-    collect(value, path, 0, &Following { optional, looks }, &mut found)?;
+    collect(value, path, 0, &FollowOptions { optional, visits }, &mut found)?;
     match found.as_slice() {
-        [only] if !path.contains(&Step::All) => Ok(Cow::Borrowed(*only)),
+        [only] if !path.contains(&ReferenceStep::All) => Ok(Cow::Borrowed(*only)),
         _ => Ok(Cow::Owned(found.into_iter().cloned().collect())),
     }
 }
 
 /// Options for following one path.
-struct Following<'c> {
+struct FollowOptions<'c> {
     optional: bool,
-    looks: &'c Cell<usize>,
+    visits: &'c Cell<usize>,
 }
 
 /// Follows `path` from step `from` on and appends the values to `found`. Ends early when the visit limit is reached.
 fn collect<'a>(
     mut value: &'a Value,
-    path: &[Step],
+    path: &[ReferenceStep],
     from: usize,
-    following: &Following<'_>,
+    following: &FollowOptions<'_>,
     found: &mut Vec<&'a Value>,
-) -> Result<(), Broken<'a>> {
+) -> Result<(), BrokenPath<'a>> {
     for (at, step) in path.iter().enumerate().skip(from) {
-        if *step != Step::All {
-            value = enter(value, step).ok_or_else(|| Broken::new(at, value))?;
+        if *step != ReferenceStep::All {
+            value = enter(value, step).ok_or_else(|| BrokenPath::new(at, value))?;
             continue;
         }
-        let items = value.as_array().ok_or_else(|| Broken::new(at, value))?;
+        let items = value.as_array().ok_or_else(|| BrokenPath::new(at, value))?;
         for (place, item) in items.iter().enumerate() {
-            let Some(left) = following.looks.get().checked_sub(1) else { return Ok(()) };
-            following.looks.set(left);
+            let Some(left) = following.visits.get().checked_sub(1) else { return Ok(()) };
+            following.visits.set(left);
             let outcome = collect(item, path, at + 1, following, found);
             match outcome {
                 // Null keeps the positions of the other elements.
@@ -211,12 +221,12 @@ fn collect<'a>(
     Ok(())
 }
 
-fn enter<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
+fn enter<'a>(value: &'a Value, step: &ReferenceStep) -> Option<&'a Value> {
     match (value, step) {
-        (Value::Object(members), Step::Key(key)) => members.get(&**key),
+        (Value::Object(members), ReferenceStep::Key(key)) => members.get(&**key),
         // `results.0` is unambiguous: a list has no keys.
-        (Value::Array(items), Step::Key(key)) => items.get(key.parse::<usize>().ok()?),
-        (Value::Array(items), Step::Place(place)) => {
+        (Value::Array(items), ReferenceStep::Key(key)) => items.get(key.parse::<usize>().ok()?),
+        (Value::Array(items), ReferenceStep::Index(place)) => {
             let distance = usize::try_from(place.unsigned_abs()).ok()?;
             items.get(if *place < 0 { items.len().checked_sub(distance)? } else { distance })
         }
@@ -225,7 +235,7 @@ fn enter<'a>(value: &'a Value, step: &Step) -> Option<&'a Value> {
 }
 
 /// Shortens untrusted text to 100 characters for a message.
-pub(super) fn shown(text: &str) -> Cow<'_, str> {
+pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     const CHARS_MAX: usize = 100;
     match text.char_indices().nth(CHARS_MAX) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),

@@ -6,31 +6,31 @@ use std::cell::Cell;
 
 use serde_json::Value;
 
-use super::read::{Faults, Place};
-use super::reference::{Names, Reference, parse};
-use crate::fault::step;
+use super::parser::{FieldLocation, PlanViolations};
+use super::reference::{KnownNames, TaskReference, parse};
+use crate::violation::step;
 
 /// Most bytes that references may insert into one call, in total.
 const FILLED_BYTES_MAX: usize = 16 << 20;
 /// Most values that the references of one template may visit; `[*]` visits every element of a list.
-pub(super) const LOOKS_MAX: usize = 2_000_000;
+pub(super) const VISITS_MAX: usize = 2_000_000;
 /// Costs of resolving one reference and one reference with `[*]`, as the equivalent number of bytes parsed.
-const FILL_COST: usize = 64;
-const MANY_COST: usize = 64 << 10;
+const REFERENCE_COST: usize = 64;
+const WILDCARD_COST: usize = 64 << 10;
 /// Most bytes of JSON Pointers to all references of one template.
 const POINTERS_BYTES_MAX: usize = 4 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Template {
+pub struct JsonTemplate {
     /// The JSON as sent; strings without references have `$${` unescaped already.
     written: Value,
-    fills: Vec<Fill>,
+    placeholders: Vec<Placeholder>,
     cost: usize,
 }
 
 /// Values that references resolve to.
 #[derive(Clone, Copy)]
-pub struct Scope<'a> {
+pub struct ReferenceScope<'a> {
     /// Returns the result of a task by its index, if it has one.
     pub result: &'a (dyn Fn(usize) -> Option<&'a Value> + 'a),
     /// The `for_each` element and its index.
@@ -39,63 +39,67 @@ pub struct Scope<'a> {
 
 /// An unresolved reference, explained for a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct UnresolvedReference {
     pub message: String,
     pub hint: String,
 }
 
 /// A position in the template and its content.
 #[derive(Clone, Debug, PartialEq)]
-struct Fill {
+struct Placeholder {
     pointer: String,
-    content: Content,
+    content: PlaceholderContent,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Content {
+enum PlaceholderContent {
     /// One reference; the value keeps its type.
-    Whole(Reference),
+    Whole(TaskReference),
     /// A string with references in it; values are converted to text.
-    Text(Vec<Piece>),
+    Text(Vec<TextPiece>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+enum TextPiece {
     Plain(String),
-    Reference(Reference),
+    Reference(TaskReference),
 }
 
-impl Template {
+impl JsonTemplate {
     /// Parses a template. Reports invalid references and adds the tasks they name to `after`.
     pub(super) fn read(
         mut written: Value,
-        place: Place<'_>,
-        names: Names<'_>,
-        faults: &mut Faults,
+        place: FieldLocation<'_>,
+        names: KnownNames<'_>,
+        faults: &mut PlanViolations,
         after: &mut Vec<usize>,
     ) -> Self {
-        let mut walk = Walk {
+        let mut walk = TemplateWalk {
             names,
             place,
             pointer: String::new(),
             pointer_bytes: POINTERS_BYTES_MAX,
             faults,
-            fills: Vec::new(),
+            placeholders: Vec::new(),
         };
         walk.value(&mut written);
-        let fills = walk.fills;
-        after.extend(fills.iter().flat_map(Fill::references).filter_map(Reference::task));
-        let many = fills.iter().flat_map(Fill::references).filter(|reference| reference.is_many()).count();
-        let cost = bytes(&written) + fills.len() * FILL_COST + many * MANY_COST;
-        Self { written, fills, cost }
+        let placeholders = walk.placeholders;
+        after.extend(placeholders.iter().flat_map(Placeholder::references).filter_map(TaskReference::task));
+        let many = placeholders
+            .iter()
+            .flat_map(Placeholder::references)
+            .filter(|reference| reference.has_wildcard())
+            .count();
+        let cost = bytes(&written) + placeholders.len() * REFERENCE_COST + many * WILDCARD_COST;
+        Self { written, placeholders, cost }
     }
 
-    pub fn resolve(&self, scope: &Scope<'_>) -> Result<Value, Missing> {
+    pub fn resolve(&self, scope: &ReferenceScope<'_>) -> Result<Value, UnresolvedReference> {
         let mut value = self.written.clone();
-        let (mut left, looks) = (FILLED_BYTES_MAX, Cell::new(LOOKS_MAX));
-        for fill in &self.fills {
-            let content = fill.content(scope, &mut left, &looks)?;
-            if let Some(place) = value.pointer_mut(&fill.pointer) {
+        let (mut left, visits) = (FILLED_BYTES_MAX, Cell::new(VISITS_MAX));
+        for placeholder in &self.placeholders {
+            let content = placeholder.content(scope, &mut left, &visits)?;
+            if let Some(place) = value.pointer_mut(&placeholder.pointer) {
                 *place = content;
             }
         }
@@ -109,38 +113,43 @@ impl Template {
 
     /// Returns the JSON as sent, and JSON Pointers to the values that references fill.
     pub fn as_written(&self) -> (&Value, Vec<String>) {
-        (&self.written, self.fills.iter().map(|fill| fill.pointer.clone()).collect())
+        (&self.written, self.placeholders.iter().map(|placeholder| placeholder.pointer.clone()).collect())
     }
 }
 
-impl Fill {
-    fn references(&self) -> impl Iterator<Item = &Reference> {
+impl Placeholder {
+    fn references(&self) -> impl Iterator<Item = &TaskReference> {
         let (whole, pieces) = match &self.content {
-            Content::Whole(reference) => (Some(reference), &[][..]),
-            Content::Text(pieces) => (None, pieces.as_slice()),
+            PlaceholderContent::Whole(reference) => (Some(reference), &[][..]),
+            PlaceholderContent::Text(pieces) => (None, pieces.as_slice()),
         };
         let within = pieces.iter().filter_map(|piece| match piece {
-            Piece::Reference(reference) => Some(reference),
-            Piece::Plain(_) => None,
+            TextPiece::Reference(reference) => Some(reference),
+            TextPiece::Plain(_) => None,
         });
         whole.into_iter().chain(within)
     }
 
-    fn content(&self, scope: &Scope<'_>, left: &mut usize, looks: &Cell<usize>) -> Result<Value, Missing> {
+    fn content(
+        &self,
+        scope: &ReferenceScope<'_>,
+        left: &mut usize,
+        visits: &Cell<usize>,
+    ) -> Result<Value, UnresolvedReference> {
         let pieces = match &self.content {
-            Content::Whole(reference) => {
-                let found = reference.find(scope, looks)?;
+            PlaceholderContent::Whole(reference) => {
+                let found = reference.find(scope, visits)?;
                 take(&found, left)?;
                 return Ok(found.into_owned());
             }
-            Content::Text(pieces) => pieces,
+            PlaceholderContent::Text(pieces) => pieces,
         };
         let mut text = String::new();
         for piece in pieces {
             match piece {
-                Piece::Plain(plain) => text.push_str(plain),
-                Piece::Reference(reference) => {
-                    let found = reference.find(scope, looks)?;
+                TextPiece::Plain(plain) => text.push_str(plain),
+                TextPiece::Reference(reference) => {
+                    let found = reference.find(scope, visits)?;
                     take(&found, left)?;
                     match &*found {
                         Value::String(found) => text.push_str(found),
@@ -154,14 +163,14 @@ impl Fill {
 }
 
 /// Subtracts the approximate JSON size of a value from `left`; an error if that is too little.
-fn take(value: &Value, left: &mut usize) -> Result<(), Missing> {
+fn take(value: &Value, left: &mut usize) -> Result<(), UnresolvedReference> {
     let own = match value {
         Value::String(text) => text.len() + 2,
         Value::Object(members) => members.keys().map(|name| name.len() + 4).sum::<usize>() + 2,
         Value::Array(items) => items.len() + 2,
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     };
-    *left = left.checked_sub(own).ok_or_else(|| Missing {
+    *left = left.checked_sub(own).ok_or_else(|| UnresolvedReference {
         message: format!("the references bring in more than {FILLED_BYTES_MAX} bytes"),
         hint: "refer to the parts that are needed, or give the task they come from a `select`".into(),
     })?;
@@ -193,18 +202,18 @@ fn may_refer(value: &Value) -> bool {
     }
 }
 
-struct Walk<'a, 'b> {
-    names: Names<'a>,
+struct TemplateWalk<'a, 'b> {
+    names: KnownNames<'a>,
     /// Location of the template.
-    place: Place<'a>,
+    place: FieldLocation<'a>,
     pointer: String,
     /// Bytes left for the pointers of references.
     pointer_bytes: usize,
-    faults: &'b mut Faults,
-    fills: Vec<Fill>,
+    faults: &'b mut PlanViolations,
+    placeholders: Vec<Placeholder>,
 }
 
-impl Walk<'_, '_> {
+impl TemplateWalk<'_, '_> {
     fn value(&mut self, value: &mut Value) {
         match value {
             Value::String(text) if text.contains("${") => self.text(text),
@@ -235,15 +244,15 @@ impl Walk<'_, '_> {
 
     fn text(&mut self, text: &mut String) {
         let Some(mut pieces) = self.pieces(text) else { return };
-        if let [Piece::Plain(plain)] = pieces.as_mut_slice() {
+        if let [TextPiece::Plain(plain)] = pieces.as_mut_slice() {
             *text = std::mem::take(plain);
             return;
         }
         let content = match pieces.pop() {
-            Some(Piece::Reference(only)) if pieces.is_empty() => Content::Whole(only),
+            Some(TextPiece::Reference(only)) if pieces.is_empty() => PlaceholderContent::Whole(only),
             last => {
                 pieces.extend(last);
-                Content::Text(pieces)
+                PlaceholderContent::Text(pieces)
             }
         };
         // Each reference stores its whole pointer, so long member names would be stored many times.
@@ -252,11 +261,11 @@ impl Walk<'_, '_> {
             return;
         };
         self.pointer_bytes = left;
-        self.fills.push(Fill { pointer: self.pointer.clone(), content });
+        self.placeholders.push(Placeholder { pointer: self.pointer.clone(), content });
     }
 
     /// Splits a string into literals and references; `None` if a reference is invalid.
-    fn pieces(&mut self, text: &str) -> Option<Vec<Piece>> {
+    fn pieces(&mut self, text: &str) -> Option<Vec<TextPiece>> {
         let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), text);
         let mut known = true;
         while let Some(at) = rest.find("${") {
@@ -269,16 +278,16 @@ impl Walk<'_, '_> {
             let written = parse(&rest[at..]).map_err(|problem| self.refuse(problem.message)).ok()?;
             rest = &rest[at + written.length..];
             if !plain.is_empty() {
-                pieces.push(Piece::Plain(std::mem::take(&mut plain)));
+                pieces.push(TextPiece::Plain(std::mem::take(&mut plain)));
             }
-            match Reference::link(written, self.names).map_err(|message| self.refuse(message)) {
-                Ok(Some(reference)) => pieces.push(Piece::Reference(reference)),
+            match TaskReference::link(written, self.names).map_err(|message| self.refuse(message)) {
+                Ok(Some(reference)) => pieces.push(TextPiece::Reference(reference)),
                 Ok(None) | Err(()) => known = false,
             }
         }
         plain.push_str(rest);
         if !plain.is_empty() {
-            pieces.push(Piece::Plain(plain));
+            pieces.push(TextPiece::Plain(plain));
         }
         known.then_some(pieces)
     }
@@ -289,7 +298,7 @@ impl Walk<'_, '_> {
     }
 }
 
-impl std::fmt::Debug for Scope<'_> {
+impl std::fmt::Debug for ReferenceScope<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scope").field("item", &self.item).finish_non_exhaustive()
     }

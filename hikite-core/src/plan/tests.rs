@@ -44,11 +44,11 @@ fn of(name: &str, value: Value) -> Value {
 }
 
 /// Tasks with results, and a last task that can reference them.
-struct Bench {
+struct PlanFixture {
     results: Vec<(&'static str, Value)>,
 }
 
-impl Bench {
+impl PlanFixture {
     fn plan(&self, last: Value) -> Result<Plan, Vec<(String, String)>> {
         let mut tasks: Vec<Value> = self.results.iter().map(|(id, _)| task(id, json!({}))).collect();
         tasks.push(task("last", last));
@@ -61,15 +61,17 @@ impl Bench {
     }
 
     #[track_caller]
-    fn params(&self, params: Value) -> Result<Value, Missing> {
+    fn params(&self, params: Value) -> Result<Value, UnresolvedReference> {
         let last = self.last(of("params", params));
-        last.params.resolve(&Scope { result: &|place| self.result(place), item: None })
+        last.params.resolve(&ReferenceScope { result: &|place| self.result(place), item: None })
     }
 
     #[track_caller]
-    fn condition(&self, text: &str) -> Result<bool, Missing> {
+    fn condition(&self, text: &str) -> Result<bool, UnresolvedReference> {
         let last = self.last(json!({ "if": text }));
-        last.condition.expect("a condition").holds(&Scope { result: &|place| self.result(place), item: None })
+        last.condition
+            .expect("a condition")
+            .holds(&ReferenceScope { result: &|place| self.result(place), item: None })
     }
 
     /// Returns the result of a task; an empty string stands for no result.

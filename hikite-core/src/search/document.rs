@@ -10,7 +10,7 @@ use crate::json::Raw;
 use crate::key::ToolKey;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct ToolDocument {
     pub key: ToolKey,
     pub name: Arc<str>,
     pub module: Arc<str>,
@@ -25,7 +25,7 @@ pub struct Document {
 const SENTENCE_LETTERS_MIN: usize = 20;
 const SENTENCE_LETTERS_MAX: usize = 300;
 
-impl Document {
+impl ToolDocument {
     pub fn new(
         key: ToolKey,
         name: impl Into<Arc<str>>,
@@ -62,8 +62,8 @@ impl Document {
     /// trained on such texts; examples, warnings and formats after the first sentence only add noise.
     pub fn text(&self) -> String {
         let sentence = first_sentence(&self.description);
-        let about = if sentence.is_empty() { spaced(&self.module) } else { sentence };
-        format!("{}: {about}", spaced(&self.name))
+        let about = if sentence.is_empty() { split_identifier(&self.module) } else { sentence };
+        format!("{}: {about}", split_identifier(&self.name))
     }
 
     /// Returns the SHA-256 of the encoder input in hex. Documents with the same hash share a vector.
@@ -106,7 +106,7 @@ fn first_sentence(text: &str) -> String {
 }
 
 /// Splits an identifier into words.
-fn spaced(name: &str) -> String {
+fn split_identifier(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut words = String::with_capacity(name.len() + 4);
     for (at, letter) in letters.iter().enumerate() {
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn the_text_is_the_name_in_words_and_what_the_tool_does() {
         let document = |name: &str, description: &str| {
-            Document::new(ToolKey::new("m", name), name, "", description, Vec::new())
+            ToolDocument::new(ToolKey::new("m", name), name, "", description, Vec::new())
         };
         let check = |name, description, expected| assert_eq!(document(name, description).text(), expected);
         check("getHTTPUrl_v2", "Reads\n  a URL.", "get HTTP Url v2: Reads a URL.");

@@ -49,7 +49,7 @@ impl Vector {
     }
 
     /// Returns the cosine similarity of two vectors of one model, -1 to 1; 0 for a zero vector or different dimensions.
-    pub fn likeness(&self, other: &Self) -> f32 {
+    pub fn similarity(&self, other: &Self) -> f32 {
         if self.square == 0 || other.square == 0 || self.dimension() != other.dimension() {
             return 0.0;
         }
@@ -103,9 +103,9 @@ mod tests {
         let east = Vector::of(&[3.0, 0.0, 4.0]);
         let same = Vector::of(&[0.3, 0.0, 0.4]);
         assert_eq!(east, same);
-        assert!((east.likeness(&same) - 1.0).abs() < 1e-6);
-        assert!((east.likeness(&Vector::of(&[-3.0, 0.0, -4.0])) + 1.0).abs() < 1e-6);
-        assert!(east.likeness(&Vector::of(&[0.0, 1.0, 0.0])).abs() < 1e-6);
+        assert!((east.similarity(&same) - 1.0).abs() < 1e-6);
+        assert!((east.similarity(&Vector::of(&[-3.0, 0.0, -4.0])) + 1.0).abs() < 1e-6);
+        assert!(east.similarity(&Vector::of(&[0.0, 1.0, 0.0])).abs() < 1e-6);
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         };
         for step in [0.1, 0.101, 0.103, 0.2] {
             let (a, b) = (wave(0.1), wave(step));
-            let error = Vector::of(&a).likeness(&Vector::of(&b)) - exact(&a, &b);
+            let error = Vector::of(&a).similarity(&Vector::of(&b)) - exact(&a, &b);
             assert!(error.abs() < 2e-3, "{step}: {error}");
         }
     }
@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn nothing_is_like_zeros_or_another_dimension() {
         let some = Vector::of(&[1.0, 2.0]);
-        assert_eq!(some.likeness(&Vector::of(&[0.0, 0.0])).to_bits(), 0);
-        assert_eq!(some.likeness(&Vector::of(&[1.0, 2.0, 3.0])).to_bits(), 0);
+        assert_eq!(some.similarity(&Vector::of(&[0.0, 0.0])).to_bits(), 0);
+        assert_eq!(some.similarity(&Vector::of(&[1.0, 2.0, 3.0])).to_bits(), 0);
         assert_eq!(Vector::of(&[f32::NAN, f32::INFINITY, 1.0]).bytes(), [0, 127, 127]);
     }
 
@@ -136,6 +136,6 @@ mod tests {
         assert_eq!(Vector::from_text(&vector.to_text()), Some(vector));
         assert_eq!(Vector::from_text("not base64!"), None);
         let longest = Vector::from_bytes(vec![-128; 200_000].into());
-        assert!((longest.likeness(&longest) - 1.0).abs() < 1e-6);
+        assert!((longest.similarity(&longest) - 1.0).abs() < 1e-6);
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn fold(text: &str, mut out: impl FnMut(char)) {
     while let Some(letter) = letters.next() {
         match letter {
             _ if letter.is_ascii() => out(letter),
-            '\u{ff01}'..='\u{ff5e}' => out(moved(letter, 0xff01, 0x21)),
+            '\u{ff01}'..='\u{ff5e}' => out(shifted(letter, 0xff01, 0x21)),
             '\u{3000}' => out(' '),
             '\u{0300}'..='\u{036f}' => {}
             '\u{ff66}'..='\u{ff9d}' => {
@@ -50,7 +50,7 @@ fn with_mark(plain: char, mark: char) -> char {
     char::from_u32(plain as u32 + step).unwrap_or(plain)
 }
 
-fn moved(letter: char, from: u32, to: u32) -> char {
+fn shifted(letter: char, from: u32, to: u32) -> char {
     char::from_u32(letter as u32 - from + to).unwrap_or(letter)
 }
 

@@ -3,31 +3,31 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::document::Document;
+use super::document::ToolDocument;
 use super::encoder::Vector;
-use super::lexical::Lexical;
-use super::meaning::Meaning;
-use super::memory::Trace;
-use super::named::Names;
-use super::question::Question;
-use super::rank;
-use crate::mask::Mask;
+use super::lexical::LexicalIndex;
+use super::memory::UsageTrace;
+use super::name_index::NameIndex;
+use super::query::SearchQuery;
+use super::ranking;
+use super::vector_index::VectorIndex;
+use crate::tool_set::ToolSet;
 
 /// A search index. Cloning is cheap: all parts are reference-counted.
 #[derive(Clone, Debug)]
-pub struct Index {
-    documents: Arc<[Document]>,
+pub struct SearchIndex {
+    documents: Arc<[ToolDocument]>,
     /// Module number of each document.
     modules: Arc<[u32]>,
     module_count: usize,
-    pub(super) names: Arc<Names>,
-    pub(super) lexical: Arc<Lexical>,
-    pub(super) meaning: Arc<Meaning>,
+    pub(super) names: Arc<NameIndex>,
+    pub(super) lexical: Arc<LexicalIndex>,
+    pub(super) meaning: Arc<VectorIndex>,
 }
 
 /// A search hit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
+pub struct SearchHit {
     /// Index of the document.
     pub at: usize,
     /// Relevance from 0 to 1, never increasing from one hit to the next; see `relevance`.
@@ -36,15 +36,15 @@ pub struct Hit {
     pub explanation: String,
 }
 
-impl Index {
+impl SearchIndex {
     /// Builds an index. Vectors of documents with unchanged text are taken over from `before`.
-    pub fn build(documents: Vec<Document>, before: Option<&Self>) -> Self {
+    pub fn build(documents: Vec<ToolDocument>, before: Option<&Self>) -> Self {
         let meaning = match before {
-            None => Meaning::none(documents.len()),
+            None => VectorIndex::none(documents.len()),
             Some(before) => {
                 let places: HashMap<&str, usize> =
                     before.documents.iter().enumerate().map(|(at, d)| (d.content(), at)).collect();
-                before.meaning.moved(documents.len(), |at| places.get(documents[at].content()).copied())
+                before.meaning.remapped(documents.len(), |at| places.get(documents[at].content()).copied())
             }
         };
         let mut numbers: HashMap<&str, u32> = HashMap::new();
@@ -56,8 +56,8 @@ impl Index {
         Self {
             modules: modules.into(),
             module_count: numbers.len(),
-            names: Arc::new(Names::build(&documents)),
-            lexical: Arc::new(Lexical::build(&documents)),
+            names: Arc::new(NameIndex::build(&documents)),
+            lexical: Arc::new(LexicalIndex::build(&documents)),
             meaning: Arc::new(meaning),
             documents: documents.into(),
         }
@@ -71,11 +71,11 @@ impl Index {
         self.documents.is_empty()
     }
 
-    pub fn document(&self, at: usize) -> &Document {
+    pub fn document(&self, at: usize) -> &ToolDocument {
         &self.documents[at]
     }
 
-    pub fn documents(&self) -> &[Document] {
+    pub fn documents(&self) -> &[ToolDocument] {
         &self.documents
     }
 
@@ -102,8 +102,14 @@ impl Index {
 
     /// Returns the best documents in `mask`, best first; ties are in catalog order. Documents outside the mask are
     /// never returned and do not affect the ranking of the others.
-    pub fn search(&self, question: &Question, mask: &Mask, memory: &[Trace], limit: usize) -> Vec<Hit> {
-        rank::search(self, question, mask, memory, limit)
+    pub fn search(
+        &self,
+        question: &SearchQuery,
+        mask: &ToolSet,
+        memory: &[UsageTrace],
+        limit: usize,
+    ) -> Vec<SearchHit> {
+        ranking::search(self, question, mask, memory, limit)
     }
 
     pub(super) fn modules(&self) -> &[u32] {

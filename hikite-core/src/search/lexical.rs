@@ -4,33 +4,33 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::document::Document;
-use super::word::{Reader, Stems, Word, hash};
+use super::document::ToolDocument;
+use super::word::{TermStemmer, TextWord, WordReader, hash};
 
 /// Saturation of term frequency (BM25's k1).
 const K1: f32 = 1.2;
 
 /// BM25F parameters of a field: its weight and its length normalisation (b).
-struct Field {
+struct FieldWeight {
     weight: f32,
     length: f32,
 }
 
 const FIELDS: usize = 6;
 /// Parameters of the fields: name, module, description, parameter names, parameter descriptions, module description.
-const WEIGHTS: [Field; FIELDS] = [
-    Field { weight: 3.0, length: 0.5 },
-    Field { weight: 1.5, length: 0.5 },
-    Field { weight: 1.0, length: 0.75 },
-    Field { weight: 0.6, length: 0.75 },
-    Field { weight: 0.3, length: 0.75 },
-    Field { weight: 0.2, length: 0.75 },
+const WEIGHTS: [FieldWeight; FIELDS] = [
+    FieldWeight { weight: 3.0, length: 0.5 },
+    FieldWeight { weight: 1.5, length: 0.5 },
+    FieldWeight { weight: 1.0, length: 0.75 },
+    FieldWeight { weight: 0.6, length: 0.75 },
+    FieldWeight { weight: 0.3, length: 0.75 },
+    FieldWeight { weight: 0.2, length: 0.75 },
 ];
 pub(super) const NAME: u8 = 1;
 pub(super) const MODULE: u8 = 1 << 1;
 pub(super) const DESCRIPTION: u8 = 1 << 2;
 
-fn each_field<'a>(document: &'a Document, mut read: impl FnMut(usize, &'a str)) {
+fn each_field<'a>(document: &'a ToolDocument, mut read: impl FnMut(usize, &'a str)) {
     read(0, &document.name);
     read(1, &document.module);
     read(2, &document.description);
@@ -43,33 +43,33 @@ fn each_field<'a>(document: &'a Document, mut read: impl FnMut(usize, &'a str)) 
 
 /// Inverted index in flat arrays.
 #[derive(Debug, Default)]
-pub(super) struct Lexical {
-    terms: Table<u32>,
+pub(super) struct LexicalIndex {
+    terms: TermMap<u32>,
     /// Start of each term's postings; one entry more than there are terms.
     starts: Vec<u32>,
     documents: Vec<u32>,
     /// Impact of the term on the document.
-    gains: Vec<f32>,
+    impacts: Vec<f32>,
     /// Bit set of the fields that contain the term.
     fields: Vec<u8>,
     /// Inverse document frequency of each term.
-    rarities: Vec<f32>,
+    idfs: Vec<f32>,
     /// Inverse document frequency of a term that is in no document.
-    unheard: f32,
+    unseen_idf: f32,
 }
 
 /// Postings of one term.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Postings<'a> {
     pub(super) documents: &'a [u32],
-    pub(super) gains: &'a [f32],
+    pub(super) impacts: &'a [f32],
     fields: &'a [u8],
 }
 
-impl Lexical {
-    pub(super) fn build(documents: &[Document]) -> Self {
-        let mut counter = Counter::default();
-        let mut reader = Reader::default();
+impl LexicalIndex {
+    pub(super) fn build(documents: &[ToolDocument]) -> Self {
+        let mut counter = LexicalIndexBuilder::default();
+        let mut reader = WordReader::default();
         for document in documents {
             counter.read(document, &mut reader);
         }
@@ -81,61 +81,61 @@ impl Lexical {
         let range = self.starts[at] as usize..self.starts[at + 1] as usize;
         Some(Postings {
             documents: &self.documents[range.clone()],
-            gains: &self.gains[range.clone()],
+            impacts: &self.impacts[range.clone()],
             fields: &self.fields[range],
         })
     }
 
     /// Returns the impact of a term on one document, and the bit set of the fields that contain it.
-    pub(super) fn gain_of(&self, term: u64, document: usize) -> (f32, u8) {
+    pub(super) fn impact_of(&self, term: u64, document: usize) -> (f32, u8) {
         let place = |postings: &Postings<'_>| {
             let document = u32::try_from(document).ok()?;
             postings.documents.binary_search(&document).ok()
         };
         let found = self.postings(term).and_then(|postings| Some((place(&postings)?, postings)));
-        found.map_or((0.0, 0), |(at, postings)| (postings.gains[at], postings.fields[at]))
+        found.map_or((0.0, 0), |(at, postings)| (postings.impacts[at], postings.fields[at]))
     }
 
     /// Returns the inverse document frequency of a term; highest if no document contains it.
-    pub(super) fn rarity(&self, term: u64) -> f32 {
-        self.terms.get(&term).map_or(self.unheard, |at| self.rarities[*at as usize])
+    pub(super) fn idf(&self, term: u64) -> f32 {
+        self.terms.get(&term).map_or(self.unseen_idf, |at| self.idfs[*at as usize])
     }
 
     /// Returns the highest impact that a term can have on a document.
-    pub(super) fn most(&self, term: u64) -> f32 {
-        self.rarity(term) * (K1 + 1.0)
+    pub(super) fn impact_max(&self, term: u64) -> f32 {
+        self.idf(term) * (K1 + 1.0)
     }
 }
 
 /// Frequencies of one term in one document, by field.
-struct Count {
+struct TermCount {
     term: u32,
     fields: [u8; FIELDS],
 }
 
 /// Counts terms document by document. Impacts need the average field lengths and are computed at the end.
-struct Counter {
-    stems: Stems,
+struct LexicalIndexBuilder {
+    stems: TermStemmer,
     /// Terms by the hash of the unstemmed word, so that each word is stemmed only once.
-    seen: Table<Option<u32>>,
-    terms: Table<u32>,
+    cached_term: TermMap<Option<u32>>,
+    terms: TermMap<u32>,
     /// Per term, one more than the index in `counts` of its last count.
     last: Vec<u32>,
-    holders: Vec<u32>,
-    counts: Vec<Count>,
+    document_frequencies: Vec<u32>,
+    counts: Vec<TermCount>,
     /// End of each document's counts, and the lengths of its fields.
     ends: Vec<u32>,
     lengths: Vec<[u16; FIELDS]>,
 }
 
-impl Default for Counter {
+impl Default for LexicalIndexBuilder {
     fn default() -> Self {
         Self {
-            stems: Stems::new(),
-            seen: Table::default(),
-            terms: Table::default(),
+            stems: TermStemmer::new(),
+            cached_term: TermMap::default(),
+            terms: TermMap::default(),
             last: Vec::new(),
-            holders: Vec::new(),
+            document_frequencies: Vec::new(),
             counts: Vec::new(),
             ends: Vec::new(),
             lengths: Vec::new(),
@@ -143,8 +143,8 @@ impl Default for Counter {
     }
 }
 
-impl Counter {
-    fn read(&mut self, document: &Document, reader: &mut Reader) {
+impl LexicalIndexBuilder {
+    fn read(&mut self, document: &ToolDocument, reader: &mut WordReader) {
         let first = self.counts.len();
         let mut lengths = [0_u16; FIELDS];
         each_field(document, |field, text| {
@@ -155,29 +155,29 @@ impl Counter {
                 }
             });
         });
-        self.ends.push(small(self.counts.len()));
+        self.ends.push(to_u32(self.counts.len()));
         self.lengths.push(lengths);
     }
 
     /// Returns the number of a word's term. Stop words count only in names: some tools have no other name.
-    fn term(&mut self, word: Word<'_>, in_name: bool) -> Option<u32> {
+    fn term(&mut self, word: TextWord<'_>, in_name: bool) -> Option<u32> {
         let known = hash(word.text);
-        let seen = match self.seen.get(&known) {
-            Some(seen) => *seen,
+        let cached_term = match self.cached_term.get(&known) {
+            Some(cached_term) => *cached_term,
             None => {
-                let seen = (!word.is_stop()).then(|| self.number(word));
-                self.seen.insert(known, seen);
-                seen
+                let cached_term = (!word.is_stop()).then(|| self.number(word));
+                self.cached_term.insert(known, cached_term);
+                cached_term
             }
         };
-        seen.or_else(|| in_name.then(|| self.number(word)))
+        cached_term.or_else(|| in_name.then(|| self.number(word)))
     }
 
-    fn number(&mut self, word: Word<'_>) -> u32 {
+    fn number(&mut self, word: TextWord<'_>) -> u32 {
         *self.terms.entry(self.stems.term(word)).or_insert_with(|| {
             self.last.push(0);
-            self.holders.push(0);
-            small(self.last.len() - 1)
+            self.document_frequencies.push(0);
+            to_u32(self.last.len() - 1)
         })
     }
 
@@ -185,26 +185,30 @@ impl Counter {
         let last = &mut self.last[term as usize];
         let place = *last as usize;
         if place <= first {
-            self.holders[term as usize] += 1;
-            self.counts.push(Count { term, fields: [0; FIELDS] });
-            *last = small(self.counts.len());
+            self.document_frequencies[term as usize] += 1;
+            self.counts.push(TermCount { term, fields: [0; FIELDS] });
+            *last = to_u32(self.counts.len());
         }
         let count = &mut self.counts[self.last[term as usize] as usize - 1].fields[field];
         *count = count.saturating_add(1);
     }
 
-    fn finish(self) -> Lexical {
-        let rarities: Vec<f32> = self.holders.iter().map(|held| rarity(self.ends.len(), *held)).collect();
-        let mut starts = Vec::with_capacity(self.holders.len() + 1);
+    fn finish(self) -> LexicalIndex {
+        let idfs: Vec<f32> = self
+            .document_frequencies
+            .iter()
+            .map(|document_frequency| idf(self.ends.len(), *document_frequency))
+            .collect();
+        let mut starts = Vec::with_capacity(self.document_frequencies.len() + 1);
         starts.push(0);
         let mut end = 0;
-        starts.extend(self.holders.iter().map(|held| {
-            end += held;
+        starts.extend(self.document_frequencies.iter().map(|document_frequency| {
+            end += document_frequency;
             end
         }));
         let mut free = starts.clone();
         let total = self.counts.len();
-        let (mut documents, mut gains, mut fields) = (vec![0; total], vec![0.0; total], vec![0; total]);
+        let (mut documents, mut impacts, mut fields) = (vec![0; total], vec![0.0; total], vec![0; total]);
         let averages = averages(&self.lengths);
         let mut begin = 0;
         for (document, (end, lengths)) in self.ends.iter().zip(&self.lengths).enumerate() {
@@ -212,15 +216,15 @@ impl Counter {
             for count in &self.counts[begin..*end as usize] {
                 let place = free[count.term as usize] as usize;
                 free[count.term as usize] += 1;
-                let (often, bits) = often(count, &scales);
-                documents[place] = small(document);
-                gains[place] = rarities[count.term as usize] * often * (K1 + 1.0) / (often + K1);
+                let (tf, bits) = tf(count, &scales);
+                documents[place] = to_u32(document);
+                impacts[place] = idfs[count.term as usize] * tf * (K1 + 1.0) / (tf + K1);
                 fields[place] = bits;
             }
             begin = *end as usize;
         }
-        let unheard = rarity(self.ends.len(), 0);
-        Lexical { terms: self.terms, starts, documents, gains, fields, rarities, unheard }
+        let unseen_idf = idf(self.ends.len(), 0);
+        LexicalIndex { terms: self.terms, starts, documents, impacts, fields, idfs, unseen_idf }
     }
 }
 
@@ -242,32 +246,32 @@ fn scales(lengths: &[u16; FIELDS], averages: &[f32; FIELDS]) -> [f32; FIELDS] {
 }
 
 /// Returns the weighted frequency of a term over all fields, and the bit set of the fields that contain it.
-fn often(count: &Count, scales: &[f32; FIELDS]) -> (f32, u8) {
-    let (mut often, mut bits) = (0.0, 0);
+fn tf(count: &TermCount, scales: &[f32; FIELDS]) -> (f32, u8) {
+    let (mut tf, mut bits) = (0.0, 0);
     for (field, (times, scale)) in count.fields.iter().zip(scales).enumerate() {
-        often += f32::from(*times) * scale;
+        tf += f32::from(*times) * scale;
         bits |= u8::from(*times > 0) << field;
     }
-    (often, bits)
+    (tf, bits)
 }
 
-fn rarity(documents: usize, held: u32) -> f32 {
+fn idf(documents: usize, document_frequency: u32) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "counts of documents stay far below 2^24")]
-    let (documents, held) = (documents as f32, held as f32);
-    (1.0 + (documents - held + 0.5) / (held + 0.5)).ln()
+    let (documents, document_frequency) = (documents as f32, document_frequency as f32);
+    (1.0 + (documents - document_frequency + 0.5) / (document_frequency + 0.5)).ln()
 }
 
-fn small(number: usize) -> u32 {
+fn to_u32(number: usize) -> u32 {
     u32::try_from(number).expect("an index has fewer than 2^32 words")
 }
 
 /// A map whose keys are hashes already.
-type Table<T> = HashMap<u64, T, BuildHasherDefault<Hashed>>;
+type TermMap<T> = HashMap<u64, T, BuildHasherDefault<PassthroughHasher>>;
 
 #[derive(Debug, Default)]
-struct Hashed(u64);
+struct PassthroughHasher(u64);
 
-impl Hasher for Hashed {
+impl Hasher for PassthroughHasher {
     fn finish(&self) -> u64 {
         self.0
     }

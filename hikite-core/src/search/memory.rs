@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use super::encoder::Vector;
-use super::index::Index;
-use super::question::Question;
+use super::index::SearchIndex;
+use super::query::SearchQuery;
 
 /// One remembered success: query terms and vector, the tool, and the weight that is left.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub struct UsageTrace {
     /// Index of the tool's document.
     pub document: usize,
     /// Sorted term hashes of the query.
@@ -23,23 +23,23 @@ pub struct Trace {
 }
 
 /// Weight of the memory against the rest of the score.
-const SHARE: f32 = 2.5;
+const MEMORY_WEIGHT: f32 = 2.5;
 /// Number of records at which the memory counts as much as the prediction.
-const DOUBT: f32 = 3.0;
+const PRIOR_RECORDS: f32 = 3.0;
 /// Similarity above which two queries ask for the same thing.
-const ALIKE: f32 = 0.5;
+const SAME_QUERY_SIMILARITY: f32 = 0.5;
 /// Prior for unrelated queries: mean similarity, standard deviation, and weight in tools. Keeps the z-score defined for
 /// a single remembered tool.
-const STRANGERS: (f32, f32, f32) = (0.06, 0.1, 3.0);
+const UNRELATED_PRIOR: (f32, f32, f32) = (0.06, 0.1, 3.0);
 
 /// Usage of each remembered document, for one query.
 #[derive(Debug, Default)]
-pub(super) struct Recall {
-    of_documents: BTreeMap<usize, Remembered>,
+pub(super) struct UsageRecall {
+    by_document: BTreeMap<usize, DocumentUsage>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Remembered {
+struct DocumentUsage {
     /// Highest similarities among its queries.
     best: [f32; 2],
     /// Number of records.
@@ -50,111 +50,115 @@ struct Remembered {
     same: f32,
 }
 
-impl Remembered {
-    fn learn(&mut self, likeness: f32) {
+impl DocumentUsage {
+    fn record(&mut self, similarity: f32) {
         let [first, second] = self.best;
         self.best = match self.traces {
-            0 => [likeness, 0.0],
-            _ if likeness > first => [likeness, first],
-            1 => [first, likeness],
-            _ => [first, second.max(likeness)],
+            0 => [similarity, 0.0],
+            _ if similarity > first => [similarity, first],
+            1 => [first, similarity],
+            _ => [first, second.max(similarity)],
         };
         self.traces += 1;
     }
 
     /// Averages the two best similarities, since a single similar query may be chance.
-    fn likeness(self) -> f32 {
+    fn similarity(self) -> f32 {
         if self.traces > 1 { f32::midpoint(self.best[0], self.best[1]) } else { self.best[0] }
     }
 }
 
-impl Recall {
-    pub(super) fn of(index: &Index, question: &Question, memory: &[Trace]) -> Self {
+impl UsageRecall {
+    pub(super) fn of(index: &SearchIndex, question: &SearchQuery, memory: &[UsageTrace]) -> Self {
         let terms = question.terms();
-        let mut of_documents: BTreeMap<usize, Remembered> = BTreeMap::new();
+        let mut by_document: BTreeMap<usize, DocumentUsage> = BTreeMap::new();
         for trace in memory.iter().filter(|trace| trace.document < index.len() && trace.weight > 0.0) {
-            let likeness = likeness(index, question, &terms, trace);
+            let similarity = similarity(index, question, &terms, trace);
             let weight = trace.weight.min(1.0);
-            let known = of_documents.entry(trace.document).or_default();
-            known.learn(likeness);
+            let known = by_document.entry(trace.document).or_default();
+            known.record(similarity);
             known.count += weight;
-            known.same = known.same.max(weight * ((likeness - ALIKE) / (1.0 - ALIKE)).clamp(0.0, 1.0));
+            known.same = known.same.max(
+                weight
+                    * ((similarity - SAME_QUERY_SIMILARITY) / (1.0 - SAME_QUERY_SIMILARITY)).clamp(0.0, 1.0),
+            );
         }
-        Self { of_documents }
+        Self { by_document }
     }
 
     /// Returns, from 0 to 1, the degree to which the same query led to the document before.
     pub(super) fn of_document(&self, at: usize) -> f32 {
-        self.of_documents.get(&at).map_or(0.0, |known| known.same)
+        self.by_document.get(&at).map_or(0.0, |known| known.same)
     }
 
     pub(super) fn add_to(&self, scores: &mut [f32], places: &[u32]) {
-        if self.of_documents.is_empty() {
+        if self.by_document.is_empty() {
             return;
         }
         let place = |at: &usize| places.binary_search(&u32::try_from(*at).ok()?).ok();
-        let known: Vec<(usize, Remembered)> =
-            self.of_documents.iter().filter_map(|(at, known)| Some((place(at)?, *known))).collect();
-        let Some(line) = Line::through(&known, scores) else { return };
+        let known: Vec<(usize, DocumentUsage)> =
+            self.by_document.iter().filter_map(|(at, known)| Some((place(at)?, *known))).collect();
+        let Some(line) = RegressionLine::fit(&known, scores) else { return };
         let before: Vec<f32> = known.iter().map(|(place, _)| scores[*place]).collect();
         for score in &mut *scores {
-            *score += SHARE * line.expected(*score);
+            *score += MEMORY_WEIGHT * line.predicted(*score);
         }
         for ((place, known), before) in known.into_iter().zip(before) {
-            let trust = known.count / (known.count + DOUBT * (1.0 - known.same));
-            let expected = line.expected(before);
-            scores[place] += SHARE * trust * (line.standard(known.likeness()) - expected);
+            let trust = known.count / (known.count + PRIOR_RECORDS * (1.0 - known.same));
+            let predicted = line.predicted(before);
+            scores[place] += MEMORY_WEIGHT * trust * (line.z_score(known.similarity()) - predicted);
         }
     }
 }
 
 /// Regression of memory z-scores on base scores.
-struct Line {
+struct RegressionLine {
     score: f32,
     slope: f32,
-    likeness: f32,
+    similarity: f32,
     deviation: f32,
 }
 
-impl Line {
-    fn through(known: &[(usize, Remembered)], scores: &[f32]) -> Option<Self> {
+impl RegressionLine {
+    fn fit(known: &[(usize, DocumentUsage)], scores: &[f32]) -> Option<Self> {
         #[expect(clippy::cast_precision_loss, reason = "counts of documents stay far below 2^24")]
         let count = known.len() as f32;
-        let (usual, spread, strangers) = STRANGERS;
-        let all = || known.iter().map(|(place, known)| (scores[*place], known.likeness()));
-        let likeness =
-            (all().map(|(_, likeness)| likeness).sum::<f32>() + strangers * usual) / (count + strangers);
-        let squares: f32 = all().map(|(_, one)| (one - likeness).powi(2)).sum();
-        let strange = strangers * ((usual - likeness).powi(2) + spread.powi(2));
-        let deviation = ((squares + strange) / (count + strangers)).sqrt();
+        let (prior_mean, prior_deviation, prior_tools) = UNRELATED_PRIOR;
+        let all = || known.iter().map(|(place, known)| (scores[*place], known.similarity()));
+        let similarity = (all().map(|(_, similarity)| similarity).sum::<f32>() + prior_tools * prior_mean)
+            / (count + prior_tools);
+        let squares: f32 = all().map(|(_, one)| (one - similarity).powi(2)).sum();
+        let prior_squares = prior_tools * ((prior_mean - similarity).powi(2) + prior_deviation.powi(2));
+        let deviation = ((squares + prior_squares) / (count + prior_tools)).sqrt();
         let score = all().map(|(score, _)| score).sum::<f32>() / count;
-        let line = Self { score, slope: 0.0, likeness, deviation };
-        let shared: f32 = all().map(|(one, likeness)| (one - score) * line.standard(likeness)).sum();
+        let line = Self { score, slope: 0.0, similarity, deviation };
+        let shared: f32 = all().map(|(one, similarity)| (one - score) * line.z_score(similarity)).sum();
         let varied: f32 = all().map(|(one, _)| (one - score).powi(2)).sum();
-        (count > 0.0).then_some(Self { slope: (shared / (varied + strangers)).max(0.0), ..line })
+        (count > 0.0).then_some(Self { slope: (shared / (varied + prior_tools)).max(0.0), ..line })
     }
 
-    fn expected(&self, score: f32) -> f32 {
+    fn predicted(&self, score: f32) -> f32 {
         self.slope * (score - self.score)
     }
 
-    fn standard(&self, likeness: f32) -> f32 {
-        (likeness - self.likeness) / self.deviation
+    fn z_score(&self, similarity: f32) -> f32 {
+        (similarity - self.similarity) / self.deviation
     }
 }
 
 /// Returns the similarity of a query and a record: cosine of their vectors if both have one, else the IDF-weighted
 /// overlap of their terms.
-fn likeness(index: &Index, question: &Question, terms: &[u64], trace: &Trace) -> f32 {
+fn similarity(index: &SearchIndex, question: &SearchQuery, terms: &[u64], trace: &UsageTrace) -> f32 {
     if let Some(vector) = &trace.vector {
-        let asked = question.queries.iter().filter_map(|query| query.whole.vector.as_ref());
-        let comparable = asked.filter(|asked| asked.dimension() == vector.dimension());
-        if let Some(best) = comparable.map(|asked| asked.likeness(vector)).reduce(f32::max) {
+        let query = question.queries.iter().filter_map(|query| query.whole.vector.as_ref());
+        let comparable = query.filter(|query| query.dimension() == vector.dimension());
+        if let Some(best) = comparable.map(|query| query.similarity(vector)).reduce(f32::max) {
             return best;
         }
     }
-    let weight = |term: &u64| index.lexical.rarity(*term);
+    let weight = |term: &u64| index.lexical.idf(*term);
     let shared: f32 = trace.terms.iter().filter(|term| terms.binary_search(term).is_ok()).map(weight).sum();
-    let (asked, told): (f32, f32) = (terms.iter().map(weight).sum(), trace.terms.iter().map(weight).sum());
-    if shared > 0.0 { shared / (asked * told).sqrt() } else { 0.0 }
+    let (query, remembered): (f32, f32) =
+        (terms.iter().map(weight).sum(), trace.terms.iter().map(weight).sum());
+    if shared > 0.0 { shared / (query * remembered).sqrt() } else { 0.0 }
 }

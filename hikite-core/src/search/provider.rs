@@ -10,7 +10,7 @@ use crate::source::BoxFuture;
 
 /// A tool that the caller may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Available {
+pub struct AvailableTool {
     pub key: ToolKey,
     pub name: Arc<str>,
     pub module: Arc<str>,
@@ -19,7 +19,7 @@ pub struct Available {
 
 /// A tool chosen by a provider.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chosen {
+pub struct RankedTool {
     pub key: ToolKey,
     /// 0 to 1.
     pub relevance: f64,
@@ -28,17 +28,20 @@ pub struct Chosen {
 
 /// Request to a search provider.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct ProviderRequest<'a> {
     pub queries: &'a [String],
     pub context: Option<&'a str>,
-    pub tools: &'a [Available],
+    pub tools: &'a [AvailableTool],
     pub limit: usize,
 }
 
 /// Chooses tools from a list.
 pub trait SearchProvider: Send + Sync + fmt::Debug {
     /// Returns tools of the request, best first.
-    fn search<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<Vec<Chosen>, Trouble>>;
+    fn search<'a>(
+        &'a self,
+        request: ProviderRequest<'a>,
+    ) -> BoxFuture<'a, Result<Vec<RankedTool>, ProviderFailure>>;
 }
 
 /// Computes vectors remotely.
@@ -47,7 +50,7 @@ pub trait Embedder: Send + Sync + fmt::Debug {
     fn model(&self) -> &str;
 
     /// Returns one vector per text.
-    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, Trouble>>;
+    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, ProviderFailure>>;
 }
 
 /// Orders documents by relevance to a query.
@@ -57,12 +60,12 @@ pub trait Reranker: Send + Sync + fmt::Debug {
         &'a self,
         query: &'a str,
         documents: &'a [String],
-    ) -> BoxFuture<'a, Result<Vec<(usize, f64)>, Trouble>>;
+    ) -> BoxFuture<'a, Result<Vec<(usize, f64)>, ProviderFailure>>;
 }
 
 /// Reason why an external search service gave no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum ProviderFailure {
     #[error("it does not answer in time")]
     Timeout,
     #[error("it cannot be reached")]
@@ -75,7 +78,7 @@ pub enum Trouble {
     Unreadable,
 }
 
-impl Trouble {
+impl ProviderFailure {
     /// Returns the identifier used in search responses.
     pub fn word(self) -> &'static str {
         match self {

@@ -7,34 +7,37 @@
 //!   increase from one hit to the next, adjacent hits share their mean.
 
 /// Most unrelated tools have a lower similarity.
-const UNLIKE: f32 = 0.1;
+const SIMILARITY_LOW: f32 = 0.1;
 /// Most tools that match the wording of a query have a higher similarity.
-const ALIKE: f32 = 0.7;
+const SIMILARITY_HIGH: f32 = 0.7;
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Evidence {
+pub(super) struct HitEvidence {
     /// 0 to 1.
     pub(super) words: f32,
     /// Cosine similarity.
-    pub(super) likeness: Option<f32>,
+    pub(super) similarity: Option<f32>,
     /// 0 to 1.
     pub(super) memory: f32,
     pub(super) is_named: bool,
 }
 
-impl Evidence {
+impl HitEvidence {
     fn sum(self) -> f64 {
         if self.is_named {
             return 1.0;
         }
-        let meaning = self.likeness.map_or(0.0, |likeness| (likeness - UNLIKE) / (ALIKE - UNLIKE));
-        let doubts = [self.words, meaning, self.memory].map(|sign| 1.0 - f64::from(sign.clamp(0.0, 1.0)));
-        1.0 - doubts.iter().product::<f64>()
+        let meaning = self
+            .similarity
+            .map_or(0.0, |similarity| (similarity - SIMILARITY_LOW) / (SIMILARITY_HIGH - SIMILARITY_LOW));
+        let complements =
+            [self.words, meaning, self.memory].map(|sign| 1.0 - f64::from(sign.clamp(0.0, 1.0)));
+        1.0 - complements.iter().product::<f64>()
     }
 }
 
 /// Returns the relevance of hits in rank order.
-pub(super) fn relevance(hits: &[Evidence]) -> Vec<f64> {
+pub(super) fn relevance(hits: &[HitEvidence]) -> Vec<f64> {
     // Isotonic regression (pool adjacent violators): a block with a higher mean than its predecessor is merged into it.
     let mut blocks: Vec<(f64, usize)> = Vec::with_capacity(hits.len());
     for hit in hits {
@@ -61,8 +64,8 @@ fn rounded(relevance: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn words(words: f32) -> Evidence {
-        Evidence { words, ..Evidence::default() }
+    fn words(words: f32) -> HitEvidence {
+        HitEvidence { words, ..HitEvidence::default() }
     }
 
     #[test]
@@ -74,13 +77,13 @@ mod tests {
 
     #[test]
     fn it_says_how_much_speaks_for_a_hit_at_all() {
-        let one = |evidence: Evidence| relevance(&[evidence])[0];
+        let one = |evidence: HitEvidence| relevance(&[evidence])[0];
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 2e-3, "{value}");
-        near(one(Evidence::default()), 0.0);
-        near(one(Evidence { likeness: Some(0.05), ..words(0.0) }), 0.0);
-        near(one(Evidence { likeness: Some(0.4), ..words(0.5) }), 0.75);
-        near(one(Evidence { likeness: Some(1.0), ..words(0.0) }), 1.0);
-        near(one(Evidence { memory: 0.5, ..words(0.5) }), 0.75);
-        near(one(Evidence { is_named: true, ..words(0.0) }), 1.0);
+        near(one(HitEvidence::default()), 0.0);
+        near(one(HitEvidence { similarity: Some(0.05), ..words(0.0) }), 0.0);
+        near(one(HitEvidence { similarity: Some(0.4), ..words(0.5) }), 0.75);
+        near(one(HitEvidence { similarity: Some(1.0), ..words(0.0) }), 1.0);
+        near(one(HitEvidence { memory: 0.5, ..words(0.5) }), 0.75);
+        near(one(HitEvidence { is_named: true, ..words(0.0) }), 1.0);
     }
 }

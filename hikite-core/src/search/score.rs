@@ -5,9 +5,9 @@
 //! clause's score are added. A document without a vector gets the vector score that its lexical score predicts, by
 //! linear regression over the documents that have both.
 
-use super::index::Index;
-use super::question::{Part, Query, Question};
-use crate::mask::Mask;
+use super::index::SearchIndex;
+use super::query::{QueryParts, QueryText, SearchQuery};
+use crate::tool_set::ToolSet;
 
 const WORDS: f32 = 0.5;
 const MEANING: f32 = 1.0;
@@ -20,21 +20,21 @@ const CONTEXT: f32 = 0.3;
 /// Scores a set of documents. All lists of numbers are parallel to `places`.
 #[derive(Debug)]
 pub(super) struct Scorer<'a> {
-    index: &'a Index,
+    index: &'a SearchIndex,
     pub(super) places: Vec<u32>,
     /// `true` if a term or the vector matches the document itself; a good module alone does not count.
-    pub(super) signs: Vec<bool>,
+    pub(super) has_evidence: Vec<bool>,
 }
 
 impl<'a> Scorer<'a> {
-    pub(super) fn new(index: &'a Index, mask: &Mask) -> Self {
+    pub(super) fn new(index: &'a SearchIndex, mask: &ToolSet) -> Self {
         let places = mask.iter().take_while(|at| *at < index.len());
         let places: Vec<u32> = places.filter_map(|at| u32::try_from(at).ok()).collect();
-        Self { index, signs: vec![false; places.len()], places }
+        Self { index, has_evidence: vec![false; places.len()], places }
     }
 
     /// Returns the score of each document; zero is average.
-    pub(super) fn question(&mut self, question: &Question) -> Vec<f32> {
+    pub(super) fn question(&mut self, question: &SearchQuery) -> Vec<f32> {
         let mut queries = question.queries.iter();
         let Some(first) = queries.next() else {
             return match &question.context {
@@ -58,7 +58,7 @@ impl<'a> Scorer<'a> {
         scores
     }
 
-    fn query(&mut self, query: &Query) -> Vec<f32> {
+    fn query(&mut self, query: &QueryParts) -> Vec<f32> {
         let mut scores = self.part(&query.whole);
         // Clauses add nothing to lexical scores, whose terms are counted already.
         let clauses = query.clauses.iter().filter(|clause| clause.vector.is_some());
@@ -73,34 +73,34 @@ impl<'a> Scorer<'a> {
         scores
     }
 
-    fn part(&mut self, part: &Part) -> Vec<f32> {
+    fn part(&mut self, part: &QueryText) -> Vec<f32> {
         let mut scores = self.words(part);
-        self.note(&scores);
+        self.mark_evidence(&scores);
         standardise(&mut scores);
-        let likeness = part.vector.as_ref().and_then(|v| self.index.meaning.likeness(v, &self.places));
-        if let Some(mut likeness) = likeness {
-            self.note(&likeness);
-            self.complete(&mut likeness, &scores);
-            for (score, likeness) in scores.iter_mut().zip(&likeness) {
-                *score = WORDS * *score + MEANING * likeness;
+        let similarity = part.vector.as_ref().and_then(|v| self.index.meaning.similarity(v, &self.places));
+        if let Some(mut similarity) = similarity {
+            self.mark_evidence(&similarity);
+            self.predict_missing(&mut similarity, &scores);
+            for (score, similarity) in scores.iter_mut().zip(&similarity) {
+                *score = WORDS * *score + MEANING * similarity;
             }
         }
         self.add_modules(&mut scores);
         scores
     }
 
-    fn note(&mut self, values: &[f32]) {
-        for (sign, value) in self.signs.iter_mut().zip(values) {
+    fn mark_evidence(&mut self, values: &[f32]) {
+        for (sign, value) in self.has_evidence.iter_mut().zip(values) {
             *sign |= *value > 0.0;
         }
     }
 
     /// Adds up impacts; touches only the postings of the query's terms.
-    fn words(&self, part: &Part) -> Vec<f32> {
+    fn words(&self, part: &QueryText) -> Vec<f32> {
         let mut all = vec![0.0_f32; self.index.len()];
         for postings in part.words.iter().filter_map(|word| self.index.lexical.postings(word.term)) {
-            for (document, gain) in postings.documents.iter().zip(postings.gains) {
-                all[*document as usize] += gain;
+            for (document, impact) in postings.documents.iter().zip(postings.impacts) {
+                all[*document as usize] += impact;
             }
         }
         if self.places.len() == all.len() {
@@ -110,23 +110,23 @@ impl<'a> Scorer<'a> {
     }
 
     /// Converts similarities to z-scores and predicts those of documents without a vector.
-    fn complete(&self, likeness: &mut [f32], words: &[f32]) {
+    fn predict_missing(&self, similarity: &mut [f32], words: &[f32]) {
         if self.index.meaning.is_complete() {
-            return standardise(likeness);
+            return standardise(similarity);
         }
         let known = |at: usize| self.index.meaning.is_known(self.places[at] as usize);
-        let all: Vec<usize> = (0..likeness.len()).filter(|at| known(*at)).collect();
-        let mut told: Vec<f32> = all.iter().map(|at| likeness[*at]).collect();
-        standardise(&mut told);
+        let all: Vec<usize> = (0..similarity.len()).filter(|at| known(*at)).collect();
+        let mut known_scores: Vec<f32> = all.iter().map(|at| similarity[*at]).collect();
+        standardise(&mut known_scores);
         let mean = all.iter().map(|at| words[*at]).sum::<f32>() / as_f32(all.len()).max(1.0);
         let spread: f32 = all.iter().map(|at| (words[*at] - mean).powi(2)).sum();
-        let shared: f32 = all.iter().zip(&told).map(|(at, z)| (words[*at] - mean) * z).sum();
+        let shared: f32 = all.iter().zip(&known_scores).map(|(at, z)| (words[*at] - mean) * z).sum();
         let slope = if spread > 0.0 { (shared / spread).max(0.0) } else { 0.0 };
-        for (at, value) in likeness.iter_mut().enumerate() {
+        for (at, value) in similarity.iter_mut().enumerate() {
             *value = slope * (words[at] - mean);
         }
-        for (at, z) in all.into_iter().zip(told) {
-            likeness[at] = z;
+        for (at, z) in all.into_iter().zip(known_scores) {
+            similarity[at] = z;
         }
     }
 

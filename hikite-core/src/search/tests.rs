@@ -1,15 +1,15 @@
 //! Tests of searches over small catalogs with obvious answers.
 
 use super::encoder::{Encoder, Vector};
-use super::{Document, Hit, Index, Question, Trace};
+use super::{SearchHit, SearchIndex, SearchQuery, ToolDocument, UsageTrace};
 use crate::key::ToolKey;
-use crate::mask::Mask;
+use crate::tool_set::ToolSet;
 
-fn tool(module: &str, name: &str, description: &str) -> Document {
-    Document::new(ToolKey::new(module, name), name, "", description, Vec::new())
+fn tool(module: &str, name: &str, description: &str) -> ToolDocument {
+    ToolDocument::new(ToolKey::new(module, name), name, "", description, Vec::new())
 }
 
-fn catalog() -> Vec<Document> {
+fn catalog() -> Vec<ToolDocument> {
     vec![
         tool("github", "list_issues", "List the issues of a repository"),
         tool("files", "readFile", "Reads a file from the disk"),
@@ -22,12 +22,12 @@ fn catalog() -> Vec<Document> {
 
 /// A test encoder in which each of a few keywords is its own dimension, in any language.
 #[derive(Debug)]
-struct Agreed;
+struct KeywordEncoder;
 
 const MEANINGS: [&[&str]; 4] =
     [&["issue", "課題"], &["file", "ファイル"], &["weather", "天気"], &["write", "書"]];
 
-impl Encoder for Agreed {
+impl Encoder for KeywordEncoder {
     fn model(&self) -> &'static str {
         "agreed"
     }
@@ -43,29 +43,30 @@ impl Encoder for Agreed {
     }
 }
 
-fn encoded(documents: Vec<Document>) -> Index {
-    let index = Index::build(documents, None);
-    let vectors = index.without_vector().into_iter().map(|at| (at, Agreed.tool(&index.document(at).text())));
+fn encoded(documents: Vec<ToolDocument>) -> SearchIndex {
+    let index = SearchIndex::build(documents, None);
+    let vectors =
+        index.without_vector().into_iter().map(|at| (at, KeywordEncoder.tool(&index.document(at).text())));
     index.with_vectors("agreed", vectors.collect())
 }
 
-fn ask(index: &Index, queries: &[&str], context: Option<&str>) -> Vec<Hit> {
+fn ask(index: &SearchIndex, queries: &[&str], context: Option<&str>) -> Vec<SearchHit> {
     let queries: Vec<String> = queries.iter().map(|query| (*query).to_owned()).collect();
     let question = if index.encoded() > 0 {
-        Question::hybrid(&queries, context, &Agreed)
+        SearchQuery::hybrid(&queries, context, &KeywordEncoder)
     } else {
-        Question::lexical(&queries, context)
+        SearchQuery::lexical(&queries, context)
     };
-    index.search(&question, &Mask::all(index.len()), &[], 10)
+    index.search(&question, &ToolSet::all(index.len()), &[], 10)
 }
 
-fn places(hits: &[Hit]) -> Vec<usize> {
+fn places(hits: &[SearchHit]) -> Vec<usize> {
     hits.iter().map(|hit| hit.at).collect()
 }
 
 #[test]
 fn the_tool_that_names_the_words_comes_first() {
-    let index = Index::build(catalog(), None);
+    let index = SearchIndex::build(catalog(), None);
     assert_eq!(places(&ask(&index, &["create issues"], None)), [2, 0]);
     assert_eq!(places(&ask(&index, &["reading"], None)), [1]);
     assert_eq!(places(&ask(&index, &["ファイルを検索"], None)), [5]);
@@ -75,17 +76,17 @@ fn the_tool_that_names_the_words_comes_first() {
 
 #[test]
 fn what_the_mask_does_not_hold_is_never_found_and_changes_nothing() {
-    let question = Question::hybrid(&["create an issue".to_owned()], None, &Agreed);
+    let question = SearchQuery::hybrid(&["create an issue".to_owned()], None, &KeywordEncoder);
     let index = encoded(catalog());
-    let visible = Mask::from_fn(index.len(), |at| at != 2);
-    let trace = Trace { document: 2, terms: question.terms(), vector: None, weight: 1.0 };
+    let visible = ToolSet::from_fn(index.len(), |at| at != 2);
+    let trace = UsageTrace { document: 2, terms: question.terms(), vector: None, weight: 1.0 };
     let hits = index.search(&question, &visible, &[trace], 10);
     assert!(!places(&hits).contains(&2), "{hits:?}");
     let order = places(&index.search(&question, &visible, &[], 10));
     assert_eq!(places(&hits), order);
-    let named = Question::lexical(&["github:create_issue".to_owned()], None);
+    let named = SearchQuery::lexical(&["github:create_issue".to_owned()], None);
     assert!(!places(&index.search(&named, &visible, &[], 10)).contains(&2));
-    assert!(index.search(&question, &Mask::none(index.len()), &[], 10).is_empty());
+    assert!(index.search(&question, &ToolSet::none(index.len()), &[], 10).is_empty());
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn a_tool_that_is_named_comes_first() {
 
 #[test]
 fn relevance_says_how_much_speaks_for_a_hit() {
-    let index = Index::build(catalog(), None);
+    let index = SearchIndex::build(catalog(), None);
     let good = ask(&index, &["forecast weather"], None);
     let poor = ask(&index, &["how do I bake bread for ten guests with a disk of dough and some salt"], None);
     assert!(good[0].relevance > 0.6, "{good:?}");
@@ -124,7 +125,7 @@ fn relevance_says_how_much_speaks_for_a_hit() {
 
 #[test]
 fn the_explanation_names_the_words_and_where_they_stand() {
-    let index = Index::build(catalog(), None);
+    let index = SearchIndex::build(catalog(), None);
     let hits = ask(&index, &["create an issue in the github repository"], None);
     assert_eq!(hits[0].explanation, "name: create, issue; module: github");
     assert_eq!(hits[1].explanation, "name: issue; module: github; description: repository");
@@ -132,14 +133,14 @@ fn the_explanation_names_the_words_and_where_they_stand() {
 
 #[test]
 fn of_several_queries_the_best_counts_most() {
-    let index = Index::build(catalog(), None);
+    let index = SearchIndex::build(catalog(), None);
     let hits = ask(&index, &["create issue", "weather forecast"], None);
     assert!(places(&hits)[..2].contains(&2) && places(&hits)[..2].contains(&4), "{hits:?}");
 }
 
 #[test]
 fn the_context_tips_the_scales() {
-    let index = Index::build(catalog(), None);
+    let index = SearchIndex::build(catalog(), None);
     assert_eq!(ask(&index, &["file"], Some("I want to write some text"))[0].at, 3);
     assert_eq!(ask(&index, &["file"], Some("I am reading a book"))[0].at, 1);
     assert_eq!(ask(&index, &["weather"], Some("github issues"))[0].at, 4);
@@ -147,8 +148,10 @@ fn the_context_tips_the_scales() {
 
 #[test]
 fn equals_stand_in_the_order_of_the_catalog() {
-    let index =
-        Index::build(vec![tool("a", "same", "x y"), tool("b", "same", "x y"), tool("c", "z", "x")], None);
+    let index = SearchIndex::build(
+        vec![tool("a", "same", "x y"), tool("b", "same", "x y"), tool("c", "z", "x")],
+        None,
+    );
     let first = ask(&index, &["same"], None);
     assert_eq!(places(&first), [0, 1]);
     assert_eq!(first, ask(&index, &["same"], None));
@@ -156,8 +159,8 @@ fn equals_stand_in_the_order_of_the_catalog() {
 
 #[test]
 fn a_tool_whose_vector_is_not_made_yet_still_takes_part() {
-    let index = Index::build(catalog(), None);
-    let vectors = [0, 3, 4].map(|at| (at, Agreed.tool(&index.document(at).text())));
+    let index = SearchIndex::build(catalog(), None);
+    let vectors = [0, 3, 4].map(|at| (at, KeywordEncoder.tool(&index.document(at).text())));
     let index = index.with_vectors("agreed", vectors.to_vec());
     assert_eq!((index.encoded(), index.without_vector()), (3, vec![1, 2, 5]));
     assert_eq!(ask(&index, &["create one issue"], None)[0].at, 2);
@@ -170,7 +173,7 @@ fn what_did_not_change_keeps_its_vector() {
     let mut documents = catalog();
     documents[1] = tool("files", "readFile", "Reads a whole file from the disk");
     documents.remove(0);
-    let after = Index::build(documents, Some(&before));
+    let after = SearchIndex::build(documents, Some(&before));
     assert_eq!((after.without_vector(), after.model()), (vec![0], "agreed"));
     assert_eq!(ask(&after, &["天気"], None)[0].at, 3);
     let other = after.with_vectors("other", vec![(0, Vector::of(&[1.0, 2.0]))]);
@@ -179,18 +182,18 @@ fn what_did_not_change_keeps_its_vector() {
 
 #[test]
 fn what_was_used_before_comes_up_again() {
-    let index = Index::build(catalog(), None);
-    let asked = |text: &str| Question::lexical(&[text.to_owned()], None);
-    let trace = Trace { document: 3, terms: asked("save my notes").terms(), vector: None, weight: 1.0 };
-    let search = |text: &str| index.search(&asked(text), &Mask::all(6), std::slice::from_ref(&trace), 10);
+    let index = SearchIndex::build(catalog(), None);
+    let asked = |text: &str| SearchQuery::lexical(&[text.to_owned()], None);
+    let trace = UsageTrace { document: 3, terms: asked("save my notes").terms(), vector: None, weight: 1.0 };
+    let search = |text: &str| index.search(&asked(text), &ToolSet::all(6), std::slice::from_ref(&trace), 10);
     let hits = search("please save the notes");
     assert_eq!(hits[0].at, 3);
     assert_eq!(hits[0].explanation, "used before for a similar question");
     assert!(hits[0].relevance > 0.5, "{hits:?}");
     // Unrelated queries are not affected.
-    assert_eq!(search("create issue"), index.search(&asked("create issue"), &Mask::all(6), &[], 10));
-    let old = Trace { weight: 0.0, ..trace.clone() };
-    assert!(index.search(&asked("save notes"), &Mask::all(6), &[old], 10).is_empty());
-    let gone = Trace { document: 99, ..trace.clone() };
-    assert!(index.search(&asked("save notes"), &Mask::all(6), &[gone], 10).is_empty());
+    assert_eq!(search("create issue"), index.search(&asked("create issue"), &ToolSet::all(6), &[], 10));
+    let old = UsageTrace { weight: 0.0, ..trace.clone() };
+    assert!(index.search(&asked("save notes"), &ToolSet::all(6), &[old], 10).is_empty());
+    let gone = UsageTrace { document: 99, ..trace.clone() };
+    assert!(index.search(&asked("save notes"), &ToolSet::all(6), &[gone], 10).is_empty());
 }

@@ -25,29 +25,29 @@ const STOP: &[&str] = &[
 
 /// One word of a text, folded but not stemmed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word<'a> {
+pub(super) struct TextWord<'a> {
     pub(super) text: &'a str,
     /// `true` for a bigram of text without spaces.
-    pub(super) is_pair: bool,
+    pub(super) is_bigram: bool,
 }
 
-impl Word<'_> {
+impl TextWord<'_> {
     pub(super) fn is_stop(self) -> bool {
-        !self.is_pair && STOP.binary_search(&self.text).is_ok()
+        !self.is_bigram && STOP.binary_search(&self.text).is_ok()
     }
 }
 
 /// Splits texts into words, with reused buffers.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct WordReader {
     letters: Vec<char>,
     word: String,
 }
 
-impl Reader {
+impl WordReader {
     /// Calls `found` with every word, stop words included. A split identifier is also reported whole (`GitHub` is
     /// `git`, `hub` and `github`), because people write it either way.
-    pub(super) fn words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
+    pub(super) fn words(&mut self, text: &str, mut found: impl FnMut(TextWord<'_>)) {
         let Self { letters, word } = self;
         if text.is_ascii() {
             return ascii_words(text, word, &mut found);
@@ -65,7 +65,7 @@ impl Reader {
                 // A single character is a word by itself.
                 for pair in run.windows(run.len().min(2)) {
                     lower(pair, word);
-                    found(Word { text: word, is_pair: true });
+                    found(TextWord { text: word, is_bigram: true });
                 }
             } else {
                 parts(run, word, &mut found);
@@ -75,16 +75,16 @@ impl Reader {
 }
 
 /// Stems English words; other words stay unchanged.
-pub(super) struct Stems(Stemmer);
+pub(super) struct TermStemmer(Stemmer);
 
-impl Stems {
+impl TermStemmer {
     pub(super) fn new() -> Self {
         Self(Stemmer::create(Algorithm::English))
     }
 
     /// Returns the term hash of a word.
-    pub(super) fn term(&self, word: Word<'_>) -> u64 {
-        if word.is_pair || !word.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    pub(super) fn term(&self, word: TextWord<'_>) -> u64 {
+        if word.is_bigram || !word.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
             return hash(word.text);
         }
         hash(&self.0.stem(word.text))
@@ -92,26 +92,26 @@ impl Stems {
 }
 
 /// Fast path for ASCII text.
-fn ascii_words(text: &str, word: &mut String, found: &mut impl FnMut(Word<'_>)) {
+fn ascii_words(text: &str, word: &mut String, found: &mut impl FnMut(TextWord<'_>)) {
     for run in text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).filter(|run| !run.is_empty()) {
         let mut start = 0;
         for at in 1..run.len() {
             let (before, here) = (run[at - 1], run[at]);
             let next_is_lower = run.get(at + 1).is_some_and(u8::is_ascii_lowercase);
-            let is_border = before.is_ascii_digit() != here.is_ascii_digit()
+            let is_boundary = before.is_ascii_digit() != here.is_ascii_digit()
                 || here.is_ascii_uppercase()
                     && (before.is_ascii_lowercase() || before.is_ascii_uppercase() && next_is_lower);
-            if is_border {
+            if is_boundary {
                 lower_ascii(&run[start..at], word);
-                tell(word, found);
+                emit(word, found);
                 start = at;
             }
         }
         lower_ascii(&run[start..], word);
-        tell(word, found);
+        emit(word, found);
         if start > 0 {
             lower_ascii(run, word);
-            tell(word, found);
+            emit(word, found);
         }
     }
 }
@@ -122,30 +122,30 @@ fn lower_ascii(run: &[u8], word: &mut String) {
 }
 
 /// Reports the parts of one identifier, and the whole if there are several.
-fn parts(run: &[char], word: &mut String, found: &mut impl FnMut(Word<'_>)) {
+fn parts(run: &[char], word: &mut String, found: &mut impl FnMut(TextWord<'_>)) {
     let mut start = 0;
     for at in 1..=run.len() {
-        if at < run.len() && !is_border(run, at) {
+        if at < run.len() && !is_boundary(run, at) {
             continue;
         }
         lower(&run[start..at], word);
-        tell(word, found);
+        emit(word, found);
         if start > 0 && at == run.len() {
             lower(run, word);
-            tell(word, found);
+            emit(word, found);
         }
         start = at;
     }
 }
 
-fn tell(word: &str, found: &mut impl FnMut(Word<'_>)) {
+fn emit(word: &str, found: &mut impl FnMut(TextWord<'_>)) {
     if word.len() <= WORD_BYTES_MAX {
-        found(Word { text: word, is_pair: false });
+        found(TextWord { text: word, is_bigram: false });
     }
 }
 
 /// Returns `true` if a new part begins at `at`: `aB`, `ABc` before the `B`, `a1`, `1a`.
-fn is_border(run: &[char], at: usize) -> bool {
+fn is_boundary(run: &[char], at: usize) -> bool {
     let (before, here) = (run[at - 1], run[at]);
     let next_is_lower = run.get(at + 1).is_some_and(|next| next.is_lowercase());
     before.is_numeric() != here.is_numeric()
@@ -177,7 +177,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str) {
         let mut words = Vec::new();
-        Reader::default().words(text, |word| words.push(word.text.to_owned()));
+        WordReader::default().words(text, |word| words.push(word.text.to_owned()));
         assert_eq!(words.join(" "), expected, "{text}");
     }
 
@@ -196,8 +196,8 @@ mod tests {
     fn plain_text_is_read_like_any_other() {
         for text in ["getHTTPUrl_v2 base64 S3 GitHub's API", "ABC aB1c 1a2 --x", ""] {
             let (mut plain, mut other) = (Vec::new(), Vec::new());
-            Reader::default().words(text, |word| plain.push(word.text.to_owned()));
-            Reader::default().words(&format!("{text} é"), |word| other.push(word.text.to_owned()));
+            WordReader::default().words(text, |word| plain.push(word.text.to_owned()));
+            WordReader::default().words(&format!("{text} é"), |word| other.push(word.text.to_owned()));
             assert_eq!(other.pop().as_deref(), Some("e"));
             assert_eq!(plain, other, "{text}");
         }
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn a_word_and_its_forms_are_one_term() {
-        let stems = Stems::new();
-        let term = |text| stems.term(Word { text, is_pair: false });
+        let stems = TermStemmer::new();
+        let term = |text| stems.term(TextWord { text, is_bigram: false });
         assert_eq!(term("issues"), term("issue"));
         assert_eq!(term("creating"), term("created"));
         assert_ne!(term("read"), term("write"));
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn stop_words_stand_in_order() {
         assert!(STOP.is_sorted());
-        assert!(Word { text: "the", is_pair: false }.is_stop());
-        assert!(!Word { text: "weather", is_pair: false }.is_stop());
+        assert!(TextWord { text: "the", is_bigram: false }.is_stop());
+        assert!(!TextWord { text: "weather", is_bigram: false }.is_stop());
     }
 }

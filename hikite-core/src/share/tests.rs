@@ -28,7 +28,7 @@ fn busy(_: &u32, _: bool) -> Option<Duration> {
 }
 
 fn who(name: &str) -> ShareHolder {
-    ShareHolder::stranger(name)
+    ShareHolder::unprivileged(name)
 }
 
 fn admin() -> ShareHolder {
@@ -48,12 +48,12 @@ fn a_part_is_never_nothing_and_few_places_are_not_set_aside() {
 fn who_has_its_share_loses_its_own_longest_idle_place() {
     let mut shares = shares(10, 2, 0);
     for second in [1, 2] {
-        assert_eq!(shares.take(&who("a"), second, at(second), idle).map(|taken| taken.out), Ok(None));
+        assert_eq!(shares.take(&who("a"), second, at(second), idle).map(|taken| taken.evicted), Ok(None));
     }
-    assert_eq!(shares.take(&who("b"), 0, at(0), idle).map(|taken| taken.out), Ok(None));
-    let out = shares.take(&who("a"), 3, at(3), idle).expect("room").out.expect("one gave way");
-    assert_eq!((&*out.holder, out.value), ("a", 1), "though that of b is older");
-    assert_eq!(shares.take(&who("a"), 4, at(4), busy), Err(Full::Share));
+    assert_eq!(shares.take(&who("b"), 0, at(0), idle).map(|taken| taken.evicted), Ok(None));
+    let evicted = shares.take(&who("a"), 3, at(3), idle).expect("room").evicted.expect("one gave way");
+    assert_eq!((&*evicted.holder, evicted.value), ("a", 1), "though that of b is older");
+    assert_eq!(shares.take(&who("a"), 4, at(4), busy), Err(LimitExceeded::Share));
     assert_eq!((shares.held("a"), shares.held("b"), shares.total()), (2, 1, 3));
 }
 
@@ -63,12 +63,12 @@ fn when_all_is_taken_whoever_holds_most_gives_way() {
     for (name, second) in [("a", 1), ("b", 2), ("b", 3), ("b", 4), ("a", 5)] {
         shares.take(&who(name), second, at(second), idle).expect("room");
     }
-    let out = shares.take(&who("c"), 6, at(6), idle).expect("room").out.expect("one gave way");
-    assert_eq!((&*out.holder, out.value), ("b", 2));
+    let evicted = shares.take(&who("c"), 6, at(6), idle).expect("room").evicted.expect("one gave way");
+    assert_eq!((&*evicted.holder, evicted.value), ("b", 2));
     // A holder with as many places as the others evicts none of theirs.
     let mine_stays = |value: &u32, own: bool| if own { None } else { Some(at(*value)) };
-    assert_eq!(shares.take(&who("a"), 7, at(7), mine_stays), Err(Full::All));
-    assert_eq!(shares.take(&who("d"), 7, at(7), busy), Err(Full::All));
+    assert_eq!(shares.take(&who("a"), 7, at(7), mine_stays), Err(LimitExceeded::All));
+    assert_eq!(shares.take(&who("d"), 7, at(7), busy), Err(LimitExceeded::All));
     assert_eq!(shares.total(), 5);
 }
 
@@ -84,10 +84,10 @@ fn the_order_follows_what_was_used_since() {
         2 => None,
         other => Some(at(*other)),
     };
-    let out = shares.take(&who("a"), 10, at(10), used).expect("room").out.expect("one gave way");
-    assert_eq!(out.value, 3);
-    let out = shares.take(&who("a"), 11, at(11), used).expect("room").out.expect("one gave way");
-    assert_eq!(out.value, 1);
+    let evicted = shares.take(&who("a"), 10, at(10), used).expect("room").evicted.expect("one gave way");
+    assert_eq!(evicted.value, 3);
+    let evicted = shares.take(&who("a"), 11, at(11), used).expect("room").evicted.expect("one gave way");
+    assert_eq!(evicted.value, 1);
 }
 
 #[test]
@@ -96,9 +96,13 @@ fn an_admin_gets_in_whoever_holds_what() {
     for name in ["a", "a", "b"] {
         shares.take(&who(name), 0, at(1), busy).expect("room");
     }
-    assert_eq!(shares.take(&who("b"), 0, at(1), busy), Err(Full::All), "the last place is set aside");
+    assert_eq!(
+        shares.take(&who("b"), 0, at(1), busy),
+        Err(LimitExceeded::All),
+        "the last place is set aside"
+    );
     assert!(shares.take(&admin(), 0, at(1), busy).is_ok());
-    assert_eq!(shares.take(&admin(), 0, at(1), busy), Err(Full::All), "there is an end");
+    assert_eq!(shares.take(&admin(), 0, at(1), busy), Err(LimitExceeded::All), "there is an end");
 }
 
 #[test]
@@ -116,10 +120,13 @@ fn a_place_is_given_back_once() {
 
 #[test]
 fn a_refusal_says_whose_fault_it_is_and_when_to_come_back() {
-    let (own, all) = (Full::Share.error("open streams", "streams"), Full::All.error("batches", "batches"));
-    assert_eq!((own.kind, all.kind), (Kind::RateLimit, Kind::Overloaded));
+    let (own, all) = (
+        LimitExceeded::Share.error("open streams", "streams"),
+        LimitExceeded::All.error("batches", "batches"),
+    );
+    assert_eq!((own.kind, all.kind), (ErrorKind::RateLimit, ErrorKind::Overloaded));
     assert!(own.retry_after.is_some() && all.retry_after.is_some());
     assert!(own.hint.is_some_and(|hint| hint.contains("limits.streams")));
     let long = Caller::named("é".repeat(1000));
-    assert_eq!(ShareHolder::from(&long).name.chars().count(), NAME_CHARS);
+    assert_eq!(ShareHolder::from(&long).name.chars().count(), NAME_CHARS_MAX);
 }

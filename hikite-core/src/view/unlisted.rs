@@ -19,7 +19,7 @@ pub(super) fn candidates<'a>(modules: &'a [Module], address: &str) -> Vec<&'a Mo
         addresses(listing).any(|own| uri::scheme(own).is_some_and(|own| own.eq_ignore_ascii_case(scheme)))
     };
     let silent = |listing: &Listing| {
-        ListKind::Resources.is_promised(&listing.capabilities) && addresses(listing).next().is_none()
+        ListKind::Resources.is_declared(&listing.capabilities) && addresses(listing).next().is_none()
     };
     let fits: [&dyn Fn(&Listing) -> bool; 3] = [&same_origin, &same_scheme, &silent];
     let found = fits.into_iter().map(among).find(|found| !found.is_empty());

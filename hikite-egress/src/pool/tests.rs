@@ -15,7 +15,7 @@ const BEGUN: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\nhello";
 
 /// Behaviour of a server after it has read a request.
 #[derive(Clone, Copy)]
-enum Then {
+enum ServerBehavior {
     Answer,
     AnswerAndClose,
     /// Begins a response and never finishes it.
@@ -23,7 +23,7 @@ enum Then {
     HangUp,
 }
 
-struct Server {
+struct CountingServer {
     uri: String,
     connections: Arc<AtomicUsize>,
     heads: Arc<Mutex<Vec<String>>>,
@@ -31,7 +31,7 @@ struct Server {
 }
 
 #[expect(clippy::disallowed_methods, reason = "ends with the test")]
-async fn server(then: Then) -> Server {
+async fn server(then: ServerBehavior) -> CountingServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let uri = format!("http://{}", listener.local_addr().expect("bound"));
     let (connections, heads) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
@@ -43,27 +43,27 @@ async fn server(then: Then) -> Server {
             tokio::spawn(serve(stream, then, Arc::clone(&seen)));
         }
     });
-    Server { uri, connections, heads, _task: AbortOnDropHandle::new(task) }
+    CountingServer { uri, connections, heads, _task: AbortOnDropHandle::new(task) }
 }
 
-async fn serve(mut stream: TcpStream, then: Then, heads: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, then: ServerBehavior, heads: Arc<Mutex<Vec<String>>>) {
     let mut head = vec![0; 4096];
     while let Ok(length @ 1..) = stream.read(&mut head).await {
         heads.lock().push(String::from_utf8_lossy(&head[..length]).into_owned());
-        if matches!(then, Then::HangUp) {
+        if matches!(then, ServerBehavior::HangUp) {
             return;
         }
-        let answer = if matches!(then, Then::Begin) { BEGUN } else { HELLO };
+        let answer = if matches!(then, ServerBehavior::Begin) { BEGUN } else { HELLO };
         stream.write_all(answer).await.expect("sent");
-        if matches!(then, Then::AnswerAndClose) {
+        if matches!(then, ServerBehavior::AnswerAndClose) {
             return;
         }
     }
 }
 
-impl Server {
-    fn request(&self, path: &str) -> Request<Content> {
-        Request::get(format!("{}{path}", self.uri)).body(Content::default()).expect("a request")
+impl CountingServer {
+    fn request(&self, path: &str) -> Request<RequestBody> {
+        Request::get(format!("{}{path}", self.uri)).body(RequestBody::default()).expect("a request")
     }
 
     fn counts(&self) -> (usize, usize) {
@@ -71,18 +71,18 @@ impl Server {
     }
 }
 
-fn pool() -> Pool {
-    Pool::new(Connector::new(None))
+fn pool() -> PlainPool {
+    PlainPool::new(Connector::new(None))
 }
 
-async fn ask(pool: &Pool, server: &Server) -> Bytes {
+async fn ask(pool: &PlainPool, server: &CountingServer) -> Bytes {
     let answer = pool.send(server.request("/a?b=c")).await.expect("an answer");
     read(answer.into_body(), 100).await.expect("a body")
 }
 
 #[tokio::test]
 async fn a_connection_is_used_again() {
-    let (pool, server) = (pool(), server(Then::Answer).await);
+    let (pool, server) = (pool(), server(ServerBehavior::Answer).await);
     for _ in 0..5 {
         assert_eq!(ask(&pool, &server).await, "hello");
     }
@@ -91,7 +91,7 @@ async fn a_connection_is_used_again() {
 
 #[tokio::test]
 async fn one_that_the_server_closed_is_replaced() {
-    let (pool, server) = (pool(), server(Then::AnswerAndClose).await);
+    let (pool, server) = (pool(), server(ServerBehavior::AnswerAndClose).await);
     for _ in 0..20 {
         assert_eq!(ask(&pool, &server).await, "hello");
     }
@@ -99,10 +99,10 @@ async fn one_that_the_server_closed_is_replaced() {
 }
 
 /// Waits until the connection of an abandoned response is ready or closed.
-async fn settled(pool: &Pool) -> usize {
-    let ready = |pool: &Pool| {
-        let free = pool.free.lock();
-        let mut all = free.values().flatten();
+async fn settled(pool: &PlainPool) -> usize {
+    let ready = |pool: &PlainPool| {
+        let idle = pool.idle.lock();
+        let mut all = idle.values().flatten();
         (all.clone().count(), all.all(|(connection, _)| connection.sender.is_ready()))
     };
     for _ in 0..1000 {
@@ -116,7 +116,7 @@ async fn settled(pool: &Pool) -> usize {
 
 #[tokio::test]
 async fn an_answer_that_nobody_reads_keeps_its_connection() {
-    let (pool, server) = (pool(), server(Then::Answer).await);
+    let (pool, server) = (pool(), server(ServerBehavior::Answer).await);
     for _ in 0..2 {
         drop(pool.send(server.request("/")).await.expect("an answer"));
         assert_eq!(settled(&pool).await, 1);
@@ -126,7 +126,7 @@ async fn an_answer_that_nobody_reads_keeps_its_connection() {
 
 #[tokio::test]
 async fn one_that_is_left_in_the_middle_does_not() {
-    let (pool, server) = (pool(), server(Then::Begin).await);
+    let (pool, server) = (pool(), server(ServerBehavior::Begin).await);
     for _ in 0..2 {
         drop(pool.send(server.request("/")).await.expect("an answer"));
         assert_eq!(settled(&pool).await, 0);
@@ -136,7 +136,7 @@ async fn one_that_is_left_in_the_middle_does_not() {
 
 #[tokio::test]
 async fn what_the_server_has_read_is_never_sent_again() {
-    let (pool, server) = (pool(), server(Then::HangUp).await);
+    let (pool, server) = (pool(), server(ServerBehavior::HangUp).await);
     let error = pool.send(server.request("/")).await.expect_err("no answer");
     assert!(matches!(error, SendError::Transfer(_)), "{error}");
     assert_eq!(server.counts(), (1, 1));
@@ -144,7 +144,7 @@ async fn what_the_server_has_read_is_never_sent_again() {
 
 #[tokio::test]
 async fn as_many_are_open_as_are_used_at_once() {
-    let (pool, server) = (pool(), server(Then::Answer).await);
+    let (pool, server) = (pool(), server(ServerBehavior::Answer).await);
     let mut answers = Vec::new();
     for _ in 0..3 {
         answers.push(pool.send(server.request("/")).await.expect("an answer"));
@@ -160,20 +160,20 @@ async fn as_many_are_open_as_are_used_at_once() {
 
 #[tokio::test]
 async fn what_is_not_used_for_long_is_closed() {
-    let (pool, server) = (pool(), server(Then::Answer).await);
+    let (pool, server) = (pool(), server(ServerBehavior::Answer).await);
     ask(&pool, &server).await;
-    assert_eq!(pool.free.lock().len(), 1);
+    assert_eq!(pool.idle.lock().len(), 1);
     tokio::time::pause();
     for _ in 0..3 {
-        tokio::time::advance(IDLE).await;
+        tokio::time::advance(IDLE_TIMEOUT).await;
         tokio::task::yield_now().await;
     }
-    assert_eq!(pool.free.lock().len(), 0);
+    assert_eq!(pool.idle.lock().len(), 0);
 }
 
 #[tokio::test]
 async fn the_server_reads_its_name_and_the_path() {
-    let (pool, server) = (pool(), server(Then::Answer).await);
+    let (pool, server) = (pool(), server(ServerBehavior::Answer).await);
     ask(&pool, &server).await;
     let head = server.heads.lock()[0].to_ascii_lowercase();
     assert!(head.starts_with("get /a?b=c http/1.1\r\n"), "{head}");
@@ -184,7 +184,7 @@ async fn the_server_reads_its_name_and_the_path() {
 #[track_caller]
 fn check_host(uri: &str, expected: &str) {
     let uri: Uri = uri.parse().expect("a URI");
-    let mut request = Request::new(Content::default());
+    let mut request = Request::new(RequestBody::default());
     prepare(&mut request, &uri, uri.authority().expect("a host")).expect("prepared");
     assert_eq!(request.headers()[HOST], expected, "{uri}");
 }

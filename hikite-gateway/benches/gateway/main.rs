@@ -13,10 +13,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hikite_core::caller::{OWNER, Scopes};
 use hikite_core::json::Object;
 use hikite_core::share::Allowance;
-use hikite_gateway::identity::{Ask, Bearer, ClientForm, ClientRoom, Code, Right, Target, Terms};
-use hikite_gateway::{Identity, People, Safe};
+use hikite_gateway::identity::{
+    ApprovedRequest, BearerLookup, ClientQuota, CodeExchange, NewClient, ResourceTarget, TokenTerms,
+    UserAuthority,
+};
+use hikite_gateway::{Identity, People, SecretStore};
 use hikite_store::{Store, StoreUrl};
-use hikite_vault::{MasterKey, Ring};
+use hikite_vault::{KeyRing, MasterKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -43,7 +46,7 @@ fn print(row: &Value) {
 struct House {
     identity: Identity,
     people: People,
-    terms: Terms,
+    terms: TokenTerms,
     access: String,
     personal: String,
 }
@@ -51,11 +54,11 @@ struct House {
 impl House {
     async fn open() -> Self {
         let store = Store::open(&StoreUrl::memory()).await.expect("a store");
-        let ring = Ring::new(MasterKey::random().expect("random"), Vec::new());
-        let identity = Identity::new(Arc::new(Safe::new(store.clone(), ring)));
+        let ring = KeyRing::new(MasterKey::random().expect("random"), Vec::new());
+        let identity = Identity::new(Arc::new(SecretStore::new(store.clone(), ring)));
         let link = identity.make_setup_token(false).await.expect("a store").expect("no owner yet");
         identity.set_up(link.expose(), "kana", "correct horse battery").await.expect("an owner");
-        let terms = Terms {
+        let terms = TokenTerms {
             issuer: "https://h.example".into(),
             audience: "https://h.example/mcp".into(),
             access: Duration::from_secs(3600),
@@ -64,16 +67,17 @@ impl House {
         let access = access(&identity, &terms).await;
         let people = People::new(store);
         let form = Object::default().with("name", "bench").with("subject", "bob");
-        let personal = people.create_token(&form, Right::Owner).await.expect("a token").1.expose().to_owned();
+        let personal =
+            people.create_token(&form, UserAuthority::Owner).await.expect("a token").1.expose().to_owned();
         Self { identity, people, terms, access, personal }
     }
 
     fn rows(&self, timer: Timer) -> Vec<Value> {
         let bearer = |token: &str| self.identity.bearer(&self.terms, token);
-        assert!(matches!(bearer(&self.access), Bearer::Known(_)));
+        assert!(matches!(bearer(&self.access), BearerLookup::Known(_)));
         let (signed, signature) = self.access.rsplit_once('.').expect("a signature");
         let forged = format!("{signed}.{}", signature.chars().rev().collect::<String>());
-        assert_eq!(bearer(&forged), Bearer::Nobody);
+        assert_eq!(bearer(&forged), BearerLookup::Nobody);
         assert!(self.people.bearer(&self.personal).is_some());
         let row = |what: &str, nanoseconds: f64| json!([what, nanoseconds / 1000.0]);
         vec![
@@ -85,26 +89,27 @@ impl House {
 }
 
 /// As a client gets it, with a code.
-async fn access(identity: &Identity, terms: &Terms) -> String {
-    let form = ClientForm {
+async fn access(identity: &Identity, terms: &TokenTerms) -> String {
+    let form = NewClient {
         name: "bench".into(),
         redirect_uris: vec![REDIRECT.into()],
         confidential: false,
         own: None,
     };
-    let room = ClientRoom { from: "192.0.2.1".into(), allowance: Allowance::of(100, 50) };
+    let room = ClientQuota { from: "192.0.2.1".into(), allowance: Allowance::of(100, 50) };
     let client = identity.register_client(form, &room).await.expect("a client").0;
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
-    let ask = Ask {
+    let ask = ApprovedRequest {
         subject: OWNER,
         client: &client.id,
         redirect: REDIRECT,
         challenge: &challenge,
-        scopes: Scopes::USUAL,
+        scopes: Scopes::DEFAULT,
         project: None,
     };
-    let code = identity.make_code(ask).await.expect("a code");
-    let target = Target::Unsaid;
-    let code = Code { code: code.expose(), client: &client.id, redirect: None, verifier: VERIFIER, target };
-    identity.use_code(terms, code).await.expect("tokens").access.expose().to_owned()
+    let code = identity.issue_code(ask).await.expect("a code");
+    let target = ResourceTarget::Unspecified;
+    let code =
+        CodeExchange { code: code.expose(), client: &client.id, redirect: None, verifier: VERIFIER, target };
+    identity.redeem_code(terms, code).await.expect("tokens").access.expose().to_owned()
 }

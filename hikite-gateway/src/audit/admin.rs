@@ -2,12 +2,12 @@
 
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use hikite_store::{AuditBatch, Store};
 use tokio::time::Instant;
 
-use super::entry::{Asked, Clients, Entry, Who};
-use super::guard::Guard;
+use super::entry::{AuditActor, AuditEntry, AuditedRequest, ClientNameCache};
+use super::guard::RecordGuard;
 use super::{OK, word};
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
@@ -16,14 +16,14 @@ impl Gateway {
     /// Runs the work and records it. `action` is an identifier like `tool.register`; `what` names the affected object.
     pub async fn audit_admin<T>(
         &self,
-        (caller, origin): (&Caller, &Origin),
+        (caller, origin): (&Caller, &CallOrigin),
         action: &'static str,
         what: &str,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let place = self.auditor.place(self.limits.call_timeout).await?;
+        let slot = self.auditor.slot(self.limits.call_timeout).await?;
         let entry = entry((caller, origin), action, what);
-        let mut guard = Guard::new(&self.auditor, place, entry);
+        let mut guard = RecordGuard::new(&self.auditor, slot, entry);
         let outcome = work.await;
         guard.outcome(outcome.as_ref().map_or_else(word, |_| OK));
         drop(guard);
@@ -34,16 +34,16 @@ impl Gateway {
 /// Runs and records an administrative change with a store but no gateway. The record is written before this returns.
 pub async fn record_admin<T>(
     store: &Store,
-    who: (&Caller, &Origin),
+    actor: (&Caller, &CallOrigin),
     action: &'static str,
     what: &str,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    let mut entry = entry(who, action, what);
+    let mut entry = entry(actor, action, what);
     let outcome = work.await;
     entry.outcome = outcome.as_ref().map_or_else(word, |_| OK);
     entry.elapsed = entry.started.elapsed();
-    let mut record = entry.record((now_ms(), Instant::now()), &mut Clients::default());
+    let mut record = entry.record((now_ms(), Instant::now()), &mut ClientNameCache::default());
     if let Some(user) = store.users().await?.into_iter().find(|user| user.subject == record.subject) {
         (record.user_id, record.user) = (user.id, user.name);
     }
@@ -51,7 +51,7 @@ pub async fn record_admin<T>(
     outcome
 }
 
-fn entry((caller, origin): (&Caller, &Origin), action: &'static str, what: &str) -> Entry {
-    let entry = Entry::new(Who::Alone(caller.clone()), origin);
-    Entry { asked: Asked::ours("admin", action, what), allowed: true, ..entry }
+fn entry((caller, origin): (&Caller, &CallOrigin), action: &'static str, what: &str) -> AuditEntry {
+    let entry = AuditEntry::new(AuditActor::NoSession(caller.clone()), origin);
+    AuditEntry { request: AuditedRequest::internal("admin", action, what), allowed: true, ..entry }
 }

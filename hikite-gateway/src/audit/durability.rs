@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
-use super::queue::{Auditor, Job, Queue, WhenFull};
+use super::queue::{AuditQueue, Auditor, QueueFullPolicy, WriterJob};
 
 /// Limit in `group` mode on answered calls whose records are not committed, while the store accepts records.
 pub const UNWRITTEN: usize = 256;
 /// Number of queued records at which the writer starts a transaction at once.
-pub(super) const ENOUGH: usize = UNWRITTEN / 2;
+pub(super) const WRITE_NOW_AT: usize = UNWRITTEN / 2;
 /// Retry delay reported to callers while the store refuses records.
-const LATER: Duration = Duration::from_secs(5);
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Longest wait of an answer for its commit in `strict` mode.
-const PATIENCE: Duration = Duration::from_secs(10);
+const COMMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The relation between an answer and the commit of its record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Durability {
 #[derive(Clone, Debug)]
 pub struct AuditState {
     pub durability: Durability,
-    pub when_full: WhenFull,
+    pub when_full: QueueFullPolicy,
     /// Number of records not committed yet.
     pub waiting: usize,
     /// Reason why the store accepts no records now.
@@ -99,7 +99,7 @@ impl StoreHealth {
 
 impl Auditor {
     /// Waits until the answer whose record was just queued may go out. Fails if a commit is required and not confirmed.
-    pub(super) async fn settle(&self, patience: Duration) -> Result<(), Error> {
+    pub(super) async fn settle(&self, wait_max: Duration) -> Result<(), Error> {
         let Some(queue) = self.queue() else { return Ok(()) };
         match queue.rules.durability {
             Durability::Group if queue.may_answer() => Ok(()),
@@ -107,7 +107,7 @@ impl Auditor {
                 Box::pin(queue.health.until(|| queue.may_answer())).await;
                 Ok(())
             }
-            Durability::Strict => Box::pin(queue.committed(patience)).await,
+            Durability::Strict => Box::pin(queue.committed(wait_max)).await,
         }
     }
 
@@ -123,7 +123,7 @@ impl Auditor {
     }
 }
 
-impl Queue {
+impl AuditQueue {
     /// Returns `true` if answers need not wait. A store that accepts nothing must not delay answers; its records have
     /// queue slots of their own.
     fn may_answer(&self) -> bool {
@@ -132,20 +132,20 @@ impl Queue {
 
     /// Returns `true` if a call would be refused now because nothing can be recorded.
     pub(super) fn refuses(&self) -> bool {
-        self.rules.when_full == WhenFull::Block
+        self.rules.when_full == QueueFullPolicy::Block
             && self.health.is_down()
-            && (self.rules.durability == Durability::Strict || self.is_out_of_places())
+            && (self.rules.durability == Durability::Strict || self.has_no_free_slot())
     }
 
     /// Waits until everything queued so far is committed.
-    async fn committed(&self, patience: Duration) -> Result<(), Error> {
+    async fn committed(&self, wait_max: Duration) -> Result<(), Error> {
         let (tell, told) = oneshot::channel();
-        let sent = self.send(Job::Tell(tell));
-        match tokio::time::timeout(patience.min(PATIENCE), told).await {
+        let sent = self.send(WriterJob::Flush(tell));
+        match tokio::time::timeout(wait_max.min(COMMIT_WAIT_MAX), told).await {
             Ok(Ok(true)) if sent => Ok(()),
             // A policy that lets calls run without a record also lets their answers out without one.
-            _ if self.rules.when_full == WhenFull::DropAndCount => Ok(()),
-            _ => Err(Error::new(Kind::ToolExecution, "this was done, but its audit record could not be written")
+            _ if self.rules.when_full == QueueFullPolicy::DropAndCount => Ok(()),
+            _ => Err(Error::new(ErrorKind::ToolExecution, "this was done, but its audit record could not be written")
                 .hint("do not repeat it before looking at its effect; the answer is withheld because `audit.durability` is `strict`")),
         }
     }
@@ -153,7 +153,7 @@ impl Queue {
 
 /// Builds the error of a call that is refused because it cannot be recorded.
 pub(super) fn refusal() -> Error {
-    Error::new(Kind::Overloaded, "this cannot be recorded now, and is not done")
+    Error::new(ErrorKind::Overloaded, "this cannot be recorded now, and is not done")
         .hint("try again later; the audit's store is full, too slow or away, and the log of hikite says why")
-        .after(LATER)
+        .after(RETRY_AFTER)
 }

@@ -4,28 +4,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::audit::{Record, digest, short};
+use hikite_core::audit::{AuditRecord, digest, printable_excerpt};
 use hikite_core::caller::{Caller, Session};
 use hikite_core::json::{Object, Raw, canonical};
-use hikite_core::source::{Method, Origin};
+use hikite_core::source::{CallOrigin, SourceMethod};
 use tokio::time::Instant;
 
 use super::search::SEARCH;
 use super::{BATCH, CANCELLED, bytes_of};
-use crate::command::{Command, Target};
+use crate::command::{Command, ToolTarget};
 use crate::request::without_query;
 
 const ALLOWED: &str = "allowed";
 const REFUSED: &str = "refused";
 /// Request bytes that a queued entry may keep in memory.
-const LIGHT_BYTES: usize = 4096;
+const QUEUED_REQUEST_BYTES_MAX: usize = 4096;
 
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(super) who: Who,
-    pub(super) origin: Origin,
+pub(crate) struct AuditEntry {
+    pub(super) actor: AuditActor,
+    pub(super) origin: CallOrigin,
     pub(super) surface: &'static str,
-    pub(super) asked: Asked,
+    pub(super) request: AuditedRequest,
     pub(super) allowed: bool,
     pub(super) module: Option<Arc<str>>,
     pub(super) tool: Option<Arc<str>>,
@@ -36,31 +36,31 @@ pub(crate) struct Entry {
     pub(super) attempts: u32,
     pub(super) cached: bool,
     pub(super) bytes_out: usize,
-    pub(super) searched: Option<Box<Searched>>,
+    pub(super) searched: Option<Box<SearchSummary>>,
     pub(super) account: String,
 }
 
 #[derive(Debug)]
-pub(super) enum Who {
-    In(Arc<Session>),
+pub(super) enum AuditActor {
+    InSession(Arc<Session>),
     /// A caller outside any session.
-    Alone(Caller),
+    NoSession(Caller),
 }
 
 /// The request in the caller's own terms.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct AuditedRequest {
     pub(super) kind: &'static str,
     pub(super) method: &'static str,
-    name: Name,
-    arguments: Arguments,
+    name: RequestName,
+    arguments: AuditArguments,
     /// Bytes of the request buffer that this entry keeps in memory.
     weight: usize,
 }
 
 /// Arguments, which are recorded only as a hash.
 #[derive(Debug, Default)]
-enum Arguments {
+enum AuditArguments {
     #[default]
     None,
     Sent(Raw),
@@ -71,94 +71,103 @@ enum Arguments {
 }
 
 #[derive(Debug, Default)]
-enum Name {
+enum RequestName {
     #[default]
     None,
-    Target(Target),
+    Target(ToolTarget),
     Text(Raw),
     Address(Raw),
 }
 
 #[derive(Debug)]
-pub(super) struct Searched {
+pub(super) struct SearchSummary {
     pub(super) provider: &'static str,
     pub(super) queries: Vec<String>,
     pub(super) results: usize,
 }
 
-impl Who {
+impl AuditActor {
     pub(super) fn caller(&self) -> &Caller {
         match self {
-            Self::In(session) => &session.caller,
-            Self::Alone(caller) => caller,
+            Self::InSession(session) => &session.caller,
+            Self::NoSession(caller) => caller,
         }
     }
 
     pub(super) fn session(&self) -> Option<u64> {
         match self {
-            Self::In(session) => Some(session.id.0),
-            Self::Alone(_) => None,
+            Self::InSession(session) => Some(session.id.0),
+            Self::NoSession(_) => None,
         }
     }
 }
 
-impl Asked {
+impl AuditedRequest {
     /// Describes a command. Returns `None` for commands that are no invocation.
     pub(super) fn of(command: &Command) -> Option<Self> {
         let resource = |kind, method, params: &Object| {
             let uri = params.get("uri").cloned();
-            let name = uri.clone().map_or(Name::None, Name::Address);
+            let name = uri.clone().map_or(RequestName::None, RequestName::Address);
             Self::new(kind, method, name, uri, params)
         };
         Some(match command {
             Command::Describe { .. } | Command::Open(_) => return None,
-            Command::Call { target, params, .. } => {
-                Self::new("call", Method::CallTool, Name::of(target, params), arguments(params), params)
-            }
-            Command::Execute { target, params, .. } => {
-                Self::new("call", Method::CallTool, Name::Target(target.clone()), arguments(params), params)
-            }
+            Command::Call { target, params, .. } => Self::new(
+                "call",
+                SourceMethod::CallTool,
+                RequestName::of(target, params),
+                arguments(params),
+                params,
+            ),
+            Command::Execute { target, params, .. } => Self::new(
+                "call",
+                SourceMethod::CallTool,
+                RequestName::Target(target.clone()),
+                arguments(params),
+                params,
+            ),
             Command::Search { .. } => {
-                Self { kind: SEARCH, method: Method::CallTool.name(), ..Self::default() }
+                Self { kind: SEARCH, method: SourceMethod::CallTool.name(), ..Self::default() }
             }
             Command::Batch(batch) => {
                 let commands = batch.commands.clone();
                 let weight = commands.bytes().len();
-                let asked = Self::new(BATCH, Method::CallTool, Name::None, commands, &batch.params);
-                Self { weight: asked.weight + weight, ..asked }
+                let request =
+                    Self::new(BATCH, SourceMethod::CallTool, RequestName::None, commands, &batch.params);
+                Self { weight: request.weight + weight, ..request }
             }
             Command::Fetch { uri, params, .. } => {
                 let uri = Raw::from(uri.as_str());
-                Self::new("read", Method::ReadResource, Name::Address(uri.clone()), uri, params)
+                Self::new("read", SourceMethod::ReadResource, RequestName::Address(uri.clone()), uri, params)
             }
-            Command::Recite { name, params, .. } => {
-                let name = Name::Text(Raw::from(name.as_str()));
-                Self::new("prompt", Method::GetPrompt, name, arguments(params), params)
+            Command::FetchPrompt { name, params, .. } => {
+                let name = RequestName::Text(Raw::from(name.as_str()));
+                Self::new("prompt", SourceMethod::GetPrompt, name, arguments(params), params)
             }
             Command::Prompt { params } => {
-                let name = params.get("name").cloned().map_or(Name::None, Name::Text);
-                Self::new("prompt", Method::GetPrompt, name, arguments(params), params)
+                let name = params.get("name").cloned().map_or(RequestName::None, RequestName::Text);
+                Self::new("prompt", SourceMethod::GetPrompt, name, arguments(params), params)
             }
             Command::Complete { params } => {
                 let argument = params.get("argument").cloned();
-                Self::new("complete", Method::Complete, Name::None, argument, params)
+                Self::new("complete", SourceMethod::Complete, RequestName::None, argument, params)
             }
             Command::Task { method, params } => {
                 let answers = params.get("inputResponses").cloned();
-                Self::new("task", *method, Name::None, answers, params)
+                Self::new("task", *method, RequestName::None, answers, params)
             }
-            Command::Read { params } => resource("read", Method::ReadResource, params),
-            Command::Skill { params } => resource("read", Method::GetSkill, params),
-            Command::Directory { params } => resource("read", Method::ReadDirectory, params),
-            Command::Subscribe { params } => resource("subscribe", Method::Subscribe, params),
-            Command::Unsubscribe { params } => resource("subscribe", Method::Unsubscribe, params),
+            Command::Read { params } => resource("read", SourceMethod::ReadResource, params),
+            Command::Skill { params } => resource("read", SourceMethod::GetSkill, params),
+            Command::Directory { params } => resource("read", SourceMethod::ReadDirectory, params),
+            Command::Subscribe { params } => resource("subscribe", SourceMethod::Subscribe, params),
+            Command::Unsubscribe { params } => resource("subscribe", SourceMethod::Unsubscribe, params),
         })
     }
 
     fn new(
         kind: &'static str,
-        method: Method,
-        name: Name,
+        method: SourceMethod,
+        name: RequestName,
         sent: impl Into<Option<Raw>>,
         params: &Object,
     ) -> Self {
@@ -169,16 +178,16 @@ impl Asked {
     pub(super) fn misread(params: &Object) -> Self {
         Self {
             kind: "call",
-            method: Method::CallTool.name(),
-            name: params.get("name").cloned().map_or(Name::None, Name::Text),
+            method: SourceMethod::CallTool.name(),
+            name: params.get("name").cloned().map_or(RequestName::None, RequestName::Text),
             arguments: params.get("arguments").cloned().into(),
             weight: bytes_of(params),
         }
     }
 
     /// Describes an action outside MCP: its kind, an identifier of ours and the affected object.
-    pub(super) fn ours(kind: &'static str, method: &'static str, what: &str) -> Self {
-        let name = if what.is_empty() { Name::None } else { Name::Text(Raw::from(what)) };
+    pub(super) fn internal(kind: &'static str, method: &'static str, what: &str) -> Self {
+        let name = if what.is_empty() { RequestName::None } else { RequestName::Text(Raw::from(what)) };
         Self { kind, method, name, ..Self::default() }
     }
 }
@@ -187,13 +196,13 @@ fn arguments(params: &Object) -> Raw {
     params.get("arguments").cloned().unwrap_or_else(Raw::empty_object)
 }
 
-impl From<Option<Raw>> for Arguments {
+impl From<Option<Raw>> for AuditArguments {
     fn from(sent: Option<Raw>) -> Self {
         sent.map_or(Self::None, Self::Sent)
     }
 }
 
-impl Arguments {
+impl AuditArguments {
     /// Returns the hash and the size in bytes.
     fn hashed(&self) -> (String, usize) {
         match self {
@@ -204,13 +213,13 @@ impl Arguments {
     }
 }
 
-impl Entry {
-    pub(super) fn new(who: Who, origin: &Origin) -> Self {
+impl AuditEntry {
+    pub(super) fn new(actor: AuditActor, origin: &CallOrigin) -> Self {
         Self {
-            who,
+            actor,
             origin: origin.clone(),
             surface: "",
-            asked: Asked::default(),
+            request: AuditedRequest::default(),
             allowed: false,
             module: None,
             tool: None,
@@ -227,59 +236,59 @@ impl Entry {
     }
 
     /// Returns `true` if the entry keeps a large part of its request in memory while queued.
-    pub(super) fn is_heavy(&self) -> bool {
-        self.asked.weight > LIGHT_BYTES
+    pub(super) fn is_large(&self) -> bool {
+        self.request.weight > QUEUED_REQUEST_BYTES_MAX
     }
 
     /// Computes the needed values now and releases the request buffer.
-    pub(super) fn lighten(&mut self) {
-        let (hash, bytes) = self.asked.arguments.hashed();
-        self.asked.arguments = Arguments::Hashed { hash, bytes };
-        if let Name::Text(name) | Name::Address(name) = &mut self.asked.name {
+    pub(super) fn release_request(&mut self) {
+        let (hash, bytes) = self.request.arguments.hashed();
+        self.request.arguments = AuditArguments::Hashed { hash, bytes };
+        if let RequestName::Text(name) | RequestName::Address(name) = &mut self.request.name {
             *name = name.copied();
         }
         self.origin.client = self.origin.client.as_ref().map(Raw::copied);
     }
 
     /// Builds the record. `now` is one instant on both the wall clock and the monotonic clock.
-    pub(super) fn record(&self, now: (u64, Instant), clients: &mut Clients) -> Record {
-        let caller = self.who.caller();
+    pub(super) fn record(&self, now: (u64, Instant), clients: &mut ClientNameCache) -> AuditRecord {
+        let caller = self.actor.caller();
         let is_named = self.tool.is_some() && !self.what.is_empty();
-        let (what, tool) = if is_named { Default::default() } else { self.asked.name.words() };
-        let (arguments_hash, bytes_in) = self.asked.arguments.hashed();
-        let known = |known: Option<&Arc<str>>| known.map(|name| short(name)).unwrap_or_default();
-        let record = Record {
-            at: began(self.started, now),
-            kind: self.asked.kind,
+        let (what, tool) = if is_named { Default::default() } else { self.request.name.words() };
+        let (arguments_hash, bytes_in) = self.request.arguments.hashed();
+        let known = |known: Option<&Arc<str>>| known.map(|name| printable_excerpt(name)).unwrap_or_default();
+        let record = AuditRecord {
+            at: wall_clock_start(self.started, now),
+            kind: self.request.kind,
             decision: if self.allowed { ALLOWED } else { REFUSED },
             outcome: self.outcome,
             request_id: known(self.origin.request_id.as_ref()),
-            subject: short(&caller.subject),
+            subject: printable_excerpt(&caller.subject),
             token: known(caller.token.as_ref()),
             client: self.origin.client.as_ref().map(|info| clients.name(info)).unwrap_or_default(),
             project: known(caller.project.as_ref()),
-            session: self.who.session(),
+            session: self.actor.session(),
             surface: self.surface,
-            method: self.asked.method,
-            account: short(&self.account),
+            method: self.request.method,
+            account: printable_excerpt(&self.account),
             module: known(self.module.as_ref()),
-            tool: if self.tool.is_some() { known(self.tool.as_ref()) } else { short(&tool) },
-            what: short(if self.what.is_empty() { &what } else { &self.what }),
+            tool: if self.tool.is_some() { known(self.tool.as_ref()) } else { printable_excerpt(&tool) },
+            what: printable_excerpt(if self.what.is_empty() { &what } else { &self.what }),
             arguments_hash,
             ms: milliseconds(self.elapsed),
             attempts: self.attempts.into(),
             cached: self.cached,
             bytes_in: count(bytes_in),
             bytes_out: count(self.bytes_out),
-            trace_id: self.origin.trace_id().map(short).unwrap_or_default(),
-            ..Record::default()
+            trace_id: self.origin.trace_id().map(printable_excerpt).unwrap_or_default(),
+            ..AuditRecord::default()
         };
         self.with_search(record).with_tokens()
     }
 
-    fn with_search(&self, record: Record) -> Record {
+    fn with_search(&self, record: AuditRecord) -> AuditRecord {
         let Some(searched) = &self.searched else { return record };
-        Record {
+        AuditRecord {
             provider: searched.provider,
             queries: count(searched.queries.len()),
             queries_hash: hash(&Raw::of(&searched.queries)),
@@ -289,11 +298,11 @@ impl Entry {
     }
 }
 
-impl Name {
+impl RequestName {
     /// Shares the name in the params where there is one, which costs nothing; any other target is copied.
-    fn of(target: &Target, params: &Object) -> Self {
+    fn of(target: &ToolTarget, params: &Object) -> Self {
         match (target, params.get("name")) {
-            (Target::Named(_), Some(name)) => Self::Text(name.clone()),
+            (ToolTarget::Named(_), Some(name)) => Self::Text(name.clone()),
             _ => Self::Target(target.clone()),
         }
     }
@@ -302,9 +311,9 @@ impl Name {
     fn words(&self) -> (String, String) {
         match self {
             Self::None => Default::default(),
-            Self::Target(Target::Named(name)) => (name.clone(), name.clone()),
-            Self::Target(Target::Keyed(key)) => (key.to_string(), key.tool.to_string()),
-            Self::Target(Target::InCategory { category, name }) => {
+            Self::Target(ToolTarget::Named(name)) => (name.clone(), name.clone()),
+            Self::Target(ToolTarget::Keyed(key)) => (key.to_string(), key.tool.to_string()),
+            Self::Target(ToolTarget::InCategory { category, name }) => {
                 (format!("{category}/{name}"), name.clone())
             }
             Self::Text(name) => {
@@ -318,16 +327,16 @@ impl Name {
 }
 
 /// Converts the monotonic start to wall-clock milliseconds.
-fn began(started: Instant, (now_ms, now): (u64, Instant)) -> u64 {
+fn wall_clock_start(started: Instant, (now_ms, now): (u64, Instant)) -> u64 {
     let since = now.saturating_duration_since(started).as_millis();
     now_ms.saturating_sub(u64::try_from(since).unwrap_or(u64::MAX))
 }
 
 /// Cache of the last client name: one client makes many calls.
 #[derive(Debug, Default)]
-pub(super) struct Clients(Option<(Raw, String)>);
+pub(super) struct ClientNameCache(Option<(Raw, String)>);
 
-impl Clients {
+impl ClientNameCache {
     fn name(&mut self, info: &Raw) -> String {
         match &self.0 {
             Some((last, name)) if last.bytes() == info.bytes() => name.clone(),
@@ -344,7 +353,7 @@ impl Clients {
 fn client(info: &Raw) -> String {
     let info = info.object().unwrap_or_default();
     let (name, version) = (info.text("name").unwrap_or_default(), info.text("version").unwrap_or_default());
-    short(&if version.is_empty() { name } else { format!("{name}/{version}") })
+    printable_excerpt(&if version.is_empty() { name } else { format!("{name}/{version}") })
 }
 
 fn hash(value: &Raw) -> String {

@@ -1,27 +1,27 @@
 //! Drop guard that hands an audit entry to the writer exactly once, however its holder ends.
 
-use hikite_core::error::Kind;
+use hikite_core::error::ErrorKind;
 use hikite_core::key::ToolKey;
 
 use super::CANCELLED;
-use super::entry::Entry;
-use super::queue::{Auditor, Place};
+use super::entry::AuditEntry;
+use super::queue::{Auditor, QueueSlot};
 
 #[derive(Debug)]
-pub(super) struct Guard<'a> {
+pub(super) struct RecordGuard<'a> {
     /// `None` if the invocation is recorded elsewhere or not at all.
-    to: Option<(&'a Auditor, Place)>,
+    to: Option<(&'a Auditor, QueueSlot)>,
     /// `None` after the entry was handed over.
-    entry: Option<Box<Entry>>,
+    entry: Option<Box<AuditEntry>>,
     ended: bool,
 }
 
-impl<'a> Guard<'a> {
-    pub(super) fn new(auditor: &'a Auditor, place: Place, entry: Entry) -> Self {
-        Self { to: Some((auditor, place)), entry: Some(Box::new(entry)), ended: false }
+impl<'a> RecordGuard<'a> {
+    pub(super) fn new(auditor: &'a Auditor, slot: QueueSlot, entry: AuditEntry) -> Self {
+        Self { to: Some((auditor, slot)), entry: Some(Box::new(entry)), ended: false }
     }
 
-    pub(super) fn aside(entry: Entry) -> Self {
+    pub(super) fn unrecorded(entry: AuditEntry) -> Self {
         Self { to: None, entry: Some(Box::new(entry)), ended: false }
     }
 
@@ -29,7 +29,7 @@ impl<'a> Guard<'a> {
         self.to.is_some()
     }
 
-    pub(super) fn with(&mut self, change: impl FnOnce(&mut Entry)) {
+    pub(super) fn with(&mut self, change: impl FnOnce(&mut AuditEntry)) {
         if let Some(entry) = &mut self.entry {
             change(entry);
         }
@@ -56,17 +56,17 @@ impl<'a> Guard<'a> {
         self.with(|entry| {
             entry.elapsed = entry.started.elapsed();
             if entry.outcome == CANCELLED && std::thread::panicking() {
-                entry.outcome = Kind::Internal.face().code;
+                entry.outcome = ErrorKind::Internal.definition().code;
             }
         });
     }
 }
 
-impl Drop for Guard<'_> {
+impl Drop for RecordGuard<'_> {
     fn drop(&mut self) {
         self.end();
-        if let (Some((auditor, place)), Some(entry)) = (self.to.take(), self.entry.take()) {
-            auditor.put(place, entry);
+        if let (Some((auditor, slot)), Some(entry)) = (self.to.take(), self.entry.take()) {
+            auditor.put(slot, entry);
         }
     }
 }

@@ -16,23 +16,23 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::durability::{Durability, ENOUGH, StoreHealth, refusal};
-use super::entry::Entry;
-use super::spill::Spill;
-use super::writer::Writer;
-use crate::people::Names;
+use super::durability::{Durability, StoreHealth, WRITE_NOW_AT, refusal};
+use super::entry::AuditEntry;
+use super::spill::SpillFile;
+use super::writer::AuditWriter;
+use crate::people::SubjectNames;
 
 /// Longest wait of a read for records that are still queued.
-const FLUSH: Duration = Duration::from_secs(2);
+const FLUSH_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Wait at shutdown for cancelled calls to hand over their records.
-const CUT_OFF: Duration = Duration::from_secs(2);
-const LOOK: Duration = Duration::from_millis(10);
+const CANCELLED_CALL_WAIT_MAX: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Wait at shutdown for a store that accepted nothing when shutdown began.
-const DOWN: Duration = Duration::from_secs(3);
+const STORE_DOWN_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// Policy for a call whose record finds no free slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenFull {
+pub enum QueueFullPolicy {
     /// The call waits and is finally refused: nothing runs unrecorded.
     #[default]
     Block,
@@ -45,7 +45,7 @@ pub enum WhenFull {
 pub struct AuditRules {
     /// Limit on answers that precede their records.
     pub durability: Durability,
-    pub when_full: WhenFull,
+    pub when_full: QueueFullPolicy,
     /// Age at which records are removed.
     pub retention: Duration,
     /// Largest number of records retained.
@@ -55,16 +55,16 @@ pub struct AuditRules {
 /// The gateway's side of the queue. Records nothing before `start`.
 #[derive(Debug, Default)]
 pub(crate) struct Auditor {
-    queue: OnceLock<Arc<Queue>>,
+    queue: OnceLock<Arc<AuditQueue>>,
 }
 
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct AuditQueue {
     pub(super) rules: AuditRules,
-    room: Arc<Semaphore>,
-    places: usize,
+    free_slots: Arc<Semaphore>,
+    capacity: usize,
     pub(super) health: StoreHealth,
-    jobs: mpsc::UnboundedSender<Job>,
+    jobs: mpsc::UnboundedSender<WriterJob>,
     /// Records between the end of their call and the commit.
     pub(super) waiting: AtomicUsize,
     /// Records lost since the last record that reports a loss.
@@ -72,49 +72,49 @@ pub(super) struct Queue {
     dropped: AtomicU64,
     pub(super) written: AtomicU64,
     /// Records that the store had not accepted when time ran out.
-    pub(super) left: AtomicU64,
+    pub(super) unwritten: AtomicU64,
     /// File that holds those records instead.
-    pub(super) kept_in: Mutex<Option<PathBuf>>,
+    pub(super) spill_file: Mutex<Option<PathBuf>>,
     pub(super) trimmed: AtomicU64,
     /// Clock jump that suspends trimming by age.
     pub(super) paused: Mutex<Option<ClockJump>>,
     /// Wakes the writer because a caller waits for queued records.
-    pub(super) hurry: Notify,
+    pub(super) wake_writer: Notify,
     /// Wakes the writer to trim old records now.
-    pub(super) look: Notify,
+    pub(super) trim_due: Notify,
     pub(super) closing: CancellationToken,
     /// Makes the writer give up on whatever cannot be written now.
     pub(super) giving_up: CancellationToken,
     tasks: TaskTracker,
 }
 
-pub(super) enum Job {
-    Write(Place, Box<Entry>),
+pub(super) enum WriterJob {
+    Write(QueueSlot, Box<AuditEntry>),
     /// An entry whose large request buffer is being released.
-    Lighten(JoinHandle<(Place, Box<Entry>)>),
+    ReleaseRequest(JoinHandle<(QueueSlot, Box<AuditEntry>)>),
     /// Answered once everything before it is written or given up, with `true` if it is committed.
-    Tell(oneshot::Sender<bool>),
+    Flush(oneshot::Sender<bool>),
 }
 
 /// A record's slot in the queue.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum QueueSlot {
     /// Auditing is disabled.
-    Off,
+    Disabled,
     /// A slot that is returned once the record is committed.
-    Kept(#[expect(dead_code, reason = "held, not looked at")] OwnedSemaphorePermit),
+    Held(#[expect(dead_code, reason = "held, not looked at")] OwnedSemaphorePermit),
     /// The slot was returned early: the record is queued beyond the limit. Their number is bounded by the calls that
     /// ran when the slots ran out, because each had a slot when it started.
-    Lent,
+    ReleasedEarly,
     /// No slot was free.
-    Lost,
+    Missing,
 }
 
-impl Place {
+impl QueueSlot {
     /// Returns the slot early. A batch ends only after its tasks had slots, so it must not hold one that they wait for.
-    pub(super) fn lent(self) -> Self {
+    pub(super) fn release_early(self) -> Self {
         match self {
-            Self::Kept(_) => Self::Lent,
+            Self::Held(_) => Self::ReleasedEarly,
             other => other,
         }
     }
@@ -122,7 +122,7 @@ impl Place {
 
 /// Counters of the queue.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct AuditCounts {
     pub(crate) waiting: usize,
     pub(crate) written: u64,
     pub(crate) dropped: u64,
@@ -138,11 +138,11 @@ impl AuditRules {
 
 /// Records missing from the store at shutdown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unwritten {
+pub struct UnwrittenRecords {
     /// Records that the store did not accept in time, and calls cancelled before they had one.
     pub records: u64,
     /// File that holds the records instead.
-    pub kept_in: Option<PathBuf>,
+    pub spill_file: Option<PathBuf>,
 }
 
 impl Auditor {
@@ -151,72 +151,72 @@ impl Auditor {
     pub(crate) fn start(
         &self,
         store: Store,
-        names: Names,
-        (rules, places): (AuditRules, usize),
+        names: SubjectNames,
+        (rules, capacity): (AuditRules, usize),
         spill: Option<PathBuf>,
     ) {
         // Bounded by the slots: nothing is queued without one.
         let (jobs, waiting) = mpsc::unbounded_channel();
-        let places = places.min(Semaphore::MAX_PERMITS);
-        let queue = Arc::new(Queue {
+        let capacity = capacity.min(Semaphore::MAX_PERMITS);
+        let queue = Arc::new(AuditQueue {
             rules,
-            room: Arc::new(Semaphore::new(places)),
-            places,
+            free_slots: Arc::new(Semaphore::new(capacity)),
+            capacity,
             health: StoreHealth::default(),
             jobs,
             waiting: AtomicUsize::new(0),
             lost: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             written: AtomicU64::new(0),
-            left: AtomicU64::new(0),
-            kept_in: Mutex::default(),
+            unwritten: AtomicU64::new(0),
+            spill_file: Mutex::default(),
             trimmed: AtomicU64::new(0),
             paused: Mutex::default(),
-            hurry: Notify::new(),
-            look: Notify::new(),
+            wake_writer: Notify::new(),
+            trim_due: Notify::new(),
             closing: CancellationToken::new(),
             giving_up: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
         if self.queue.set(Arc::clone(&queue)).is_ok() {
-            let writer = Writer::new(Arc::clone(&queue), store, waiting, names);
-            let writer = writer.spilling_to(Spill::new(spill));
+            let writer = AuditWriter::new(Arc::clone(&queue), store, waiting, names);
+            let writer = writer.spilling_to(SpillFile::new(spill));
             queue.tasks.spawn(writer.run());
         }
     }
 
-    pub(super) fn queue(&self) -> Option<&Queue> {
+    pub(super) fn queue(&self) -> Option<&AuditQueue> {
         self.queue.get().map(|queue| &**queue)
     }
 
     /// Reserves a slot for one record.
-    pub(super) async fn place(&self, patience: Duration) -> Result<Place, Error> {
-        let Some(queue) = self.queue.get() else { return Ok(Place::Off) };
+    pub(super) async fn slot(&self, wait_max: Duration) -> Result<QueueSlot, Error> {
+        let Some(queue) = self.queue.get() else { return Ok(QueueSlot::Disabled) };
         if queue.refuses() {
             queue.lose(1);
             return Err(refusal());
         }
-        match (Arc::clone(&queue.room).try_acquire_owned(), queue.rules.when_full) {
-            (Ok(permit), _) => Ok(Place::Kept(permit)),
-            (Err(_), WhenFull::DropAndCount) => Ok(Place::Lost),
-            (Err(_), WhenFull::Block) => queue.wait(patience).await,
+        match (Arc::clone(&queue.free_slots).try_acquire_owned(), queue.rules.when_full) {
+            (Ok(permit), _) => Ok(QueueSlot::Held(permit)),
+            (Err(_), QueueFullPolicy::DropAndCount) => Ok(QueueSlot::Missing),
+            (Err(_), QueueFullPolicy::Block) => queue.wait(wait_max).await,
         }
     }
 
     /// Queues the entry without waiting.
-    pub(super) fn put(&self, place: Place, entry: Box<Entry>) {
+    pub(super) fn put(&self, slot: QueueSlot, entry: Box<AuditEntry>) {
         let Some(queue) = self.queue.get() else { return };
-        match place {
-            Place::Off => {}
-            Place::Lost => queue.lose(1),
-            Place::Kept(_) | Place::Lent => {
-                if queue.waiting.fetch_add(1, Ordering::AcqRel) + 1 == ENOUGH {
-                    queue.hurry.notify_one();
+        match slot {
+            QueueSlot::Disabled => {}
+            QueueSlot::Missing => queue.lose(1),
+            QueueSlot::Held(_) | QueueSlot::ReleasedEarly => {
+                if queue.waiting.fetch_add(1, Ordering::AcqRel) + 1 == WRITE_NOW_AT {
+                    queue.wake_writer.notify_one();
                 }
-                if entry.is_heavy() {
-                    queue.send_lightened(place, entry);
+                if entry.is_large() {
+                    queue.send_released(slot, entry);
                 } else {
-                    queue.hand_over(Job::Write(place, entry));
+                    queue.enqueue(WriterJob::Write(slot, entry));
                 }
             }
         }
@@ -226,42 +226,42 @@ impl Auditor {
     pub(crate) async fn flush(&self) {
         let Some(queue) = self.queue.get() else { return };
         let (tell, told) = oneshot::channel();
-        if queue.jobs.send(Job::Tell(tell)).is_ok() {
-            queue.hurry.notify_one();
-            let _ = tokio::time::timeout(FLUSH, told).await;
+        if queue.jobs.send(WriterJob::Flush(tell)).is_ok() {
+            queue.wake_writer.notify_one();
+            let _ = tokio::time::timeout(FLUSH_WAIT_MAX, told).await;
         }
     }
 
     /// Writes everything queued within the limit, ends the writer and returns what could not be written.
-    pub(crate) async fn stop(&self, limit: Duration) -> Unwritten {
-        let Some(queue) = self.queue.get() else { return Unwritten::default() };
+    pub(crate) async fn stop(&self, limit: Duration) -> UnwrittenRecords {
+        let Some(queue) = self.queue.get() else { return UnwrittenRecords::default() };
         let begin = Instant::now();
-        while queue.running() > 0 && begin.elapsed() < CUT_OFF {
-            tokio::time::sleep(LOOK).await;
+        while queue.running() > 0 && begin.elapsed() < CANCELLED_CALL_WAIT_MAX {
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         let cut_off = u64::try_from(queue.running()).unwrap_or(u64::MAX);
         queue.lose(cut_off);
         queue.closing.cancel();
         queue.tasks.close();
         // A store known to be down gets less time than a slow one.
-        let limit = if queue.health.is_down() { limit.min(DOWN) } else { limit };
+        let limit = if queue.health.is_down() { limit.min(STORE_DOWN_WAIT_MAX) } else { limit };
         if tokio::time::timeout(limit, queue.tasks.wait()).await.is_err() {
             queue.giving_up.cancel();
             queue.tasks.wait().await;
         }
-        let records = queue.left.load(Ordering::Relaxed).saturating_add(cut_off);
-        Unwritten { records, kept_in: queue.kept_in.lock().clone() }
+        let records = queue.unwritten.load(Ordering::Relaxed).saturating_add(cut_off);
+        UnwrittenRecords { records, spill_file: queue.spill_file.lock().clone() }
     }
 
     /// Trims old records now, ahead of schedule.
     pub(crate) fn trim_soon(&self) {
         if let Some(queue) = self.queue.get() {
-            queue.look.notify_one();
+            queue.trim_due.notify_one();
         }
     }
 
-    pub(crate) fn counts(&self) -> Counts {
-        let read = |queue: &Arc<Queue>| Counts {
+    pub(crate) fn counts(&self) -> AuditCounts {
+        let read = |queue: &Arc<AuditQueue>| AuditCounts {
             waiting: queue.waiting.load(Ordering::Relaxed),
             written: queue.written.load(Ordering::Relaxed),
             dropped: queue.dropped.load(Ordering::Relaxed),
@@ -272,8 +272,8 @@ impl Auditor {
     }
 }
 
-impl Queue {
-    fn hand_over(&self, job: Job) {
+impl AuditQueue {
+    fn enqueue(&self, job: WriterJob) {
         if self.jobs.send(job).is_err() {
             self.waiting.fetch_sub(1, Ordering::AcqRel);
             self.health.progressed();
@@ -283,48 +283,48 @@ impl Queue {
 
     /// Releases the request buffer before queueing, so that a long outage of the store does not keep large requests in
     /// memory. The record keeps its position.
-    fn send_lightened(&self, place: Place, mut entry: Box<Entry>) {
+    fn send_released(&self, slot: QueueSlot, mut entry: Box<AuditEntry>) {
         let work = move || {
-            entry.lighten();
-            (place, entry)
+            entry.release_request();
+            (slot, entry)
         };
         // An entry dropped together with its runtime has no thread pool left.
         match Handle::try_current() {
-            Ok(runtime) => self.hand_over(Job::Lighten(runtime.spawn_blocking(work))),
+            Ok(runtime) => self.enqueue(WriterJob::ReleaseRequest(runtime.spawn_blocking(work))),
             Err(_) => {
-                let (place, entry) = work();
-                self.hand_over(Job::Write(place, entry));
+                let (slot, entry) = work();
+                self.enqueue(WriterJob::Write(slot, entry));
             }
         }
     }
 
     /// Waits for a slot. A store that is down ends the wait, because no slot will become free.
-    async fn wait(&self, patience: Duration) -> Result<Place, Error> {
-        let room = Arc::clone(&self.room).acquire_owned();
+    async fn wait(&self, wait_max: Duration) -> Result<QueueSlot, Error> {
+        let free_slots = Arc::clone(&self.free_slots).acquire_owned();
         let permit = tokio::select! {
             biased;
-            permit = room => permit.ok(),
+            permit = free_slots => permit.ok(),
             () = self.health.until(|| self.health.is_down()) => None,
-            () = tokio::time::sleep(patience) => None,
+            () = tokio::time::sleep(wait_max) => None,
         };
-        permit.map(Place::Kept).ok_or_else(|| {
+        permit.map(QueueSlot::Held).ok_or_else(|| {
             self.lose(1);
             refusal()
         })
     }
 
     /// Returns `true` if the writer accepted the job.
-    pub(super) fn send(&self, job: Job) -> bool {
+    pub(super) fn send(&self, job: WriterJob) -> bool {
         self.jobs.send(job).is_ok()
     }
 
-    pub(super) fn is_out_of_places(&self) -> bool {
-        self.room.available_permits() == 0
+    pub(super) fn has_no_free_slot(&self) -> bool {
+        self.free_slots.available_permits() == 0
     }
 
     /// Returns the number of calls that hold a slot and have not handed over their record.
     fn running(&self) -> usize {
-        let taken = self.places.saturating_sub(self.room.available_permits());
+        let taken = self.capacity.saturating_sub(self.free_slots.available_permits());
         taken.saturating_sub(self.waiting.load(Ordering::Acquire))
     }
 

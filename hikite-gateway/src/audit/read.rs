@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use hikite_core::error::Error;
-use hikite_store::{AuditFilter, AuditPage, AuditWalk, ClockJump, Verified};
+use hikite_store::{AuditCursor, AuditFilter, AuditPage, AuditVerification, ClockJump};
 
 use super::durability::AuditState;
-use super::queue::{AuditRules, Unwritten};
+use super::queue::{AuditRules, UnwrittenRecords};
 use crate::clock::machine_clock;
 use crate::gateway::Gateway;
 
 /// Wait at shutdown for queued records. Running calls had `limits.drain` before.
-const LAST: Duration = Duration::from_secs(10);
+const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
 
 impl Gateway {
     /// Starts recording; called once, before the first request. Records that the store has not accepted at shutdown go
@@ -23,8 +23,8 @@ impl Gateway {
     }
 
     /// Writes queued records for ten seconds at most and returns what the store did not accept.
-    pub async fn stop_audit(&self) -> Unwritten {
-        self.auditor.stop(LAST).await
+    pub async fn stop_audit(&self) -> UnwrittenRecords {
+        self.auditor.stop(STOP_WAIT_MAX).await
     }
 
     /// Returns the state of the audit, or `None` if it is disabled.
@@ -37,7 +37,7 @@ impl Gateway {
     pub async fn audit_page(
         &self,
         filter: &AuditFilter,
-        walk: AuditWalk,
+        walk: AuditCursor,
         limit: usize,
     ) -> Result<AuditPage, Error> {
         self.auditor.flush().await;
@@ -56,7 +56,7 @@ impl Gateway {
         Ok(())
     }
 
-    pub async fn verify_audit(&self) -> Result<Verified, Error> {
+    pub async fn verify_audit(&self) -> Result<AuditVerification, Error> {
         self.auditor.flush().await;
         Ok(self.registry.store().verify_audit(None, |_, _| {}).await?)
     }

@@ -2,10 +2,10 @@
 
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::error::Error;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 
-use super::entry::{Asked, Entry, Searched, Who};
-use super::guard::Guard;
+use super::entry::{AuditActor, AuditEntry, AuditedRequest, SearchSummary};
+use super::guard::RecordGuard;
 use super::{Audit, OK, word};
 use crate::gateway::Gateway;
 
@@ -15,8 +15,8 @@ pub(super) const SEARCH: &str = "search";
 /// The audit guard of one search outside a session. Dropped without a result it records a cancelled search.
 #[derive(Debug)]
 #[must_use = "dropped at once it records a search that was cancelled"]
-pub(crate) struct Searching<'a> {
-    guard: Guard<'a>,
+pub(crate) struct SearchAudit<'a> {
+    guard: RecordGuard<'a>,
 }
 
 impl Gateway {
@@ -24,21 +24,21 @@ impl Gateway {
     /// free.
     pub(crate) async fn audit_search(
         &self,
-        (caller, origin): (&Caller, &Origin),
-    ) -> Result<Searching<'_>, Error> {
-        let place = self.auditor.place(self.limits.call_timeout).await?;
-        let entry = Entry::new(Who::Alone(caller.clone()), origin);
-        let entry = Entry { asked: Asked::ours(SEARCH, "", ""), allowed: true, ..entry };
-        let mut guard = Guard::new(&self.auditor, place, entry);
-        caller.must_have(Scopes::READ).inspect_err(|error| {
+        (caller, origin): (&Caller, &CallOrigin),
+    ) -> Result<SearchAudit<'_>, Error> {
+        let slot = self.auditor.slot(self.limits.call_timeout).await?;
+        let entry = AuditEntry::new(AuditActor::NoSession(caller.clone()), origin);
+        let entry = AuditEntry { request: AuditedRequest::internal(SEARCH, "", ""), allowed: true, ..entry };
+        let mut guard = RecordGuard::new(&self.auditor, slot, entry);
+        caller.require(Scopes::READ).inspect_err(|error| {
             guard.outcome(word(error));
             guard.with(|entry| entry.allowed = false);
         })?;
-        Ok(Searching { guard })
+        Ok(SearchAudit { guard })
     }
 }
 
-impl Searching<'_> {
+impl SearchAudit<'_> {
     pub(crate) fn found(mut self, provider: &'static str, queries: &[String], results: usize) {
         self.guard.outcome(OK);
         self.guard.searched(provider, queries, results);
@@ -52,9 +52,9 @@ impl Audit<'_> {
     }
 }
 
-impl Guard<'_> {
+impl RecordGuard<'_> {
     fn searched(&mut self, provider: &'static str, queries: &[String], results: usize) {
-        let searched = Box::new(Searched { provider, queries: queries.to_vec(), results });
+        let searched = Box::new(SearchSummary { provider, queries: queries.to_vec(), results });
         self.with(|entry| {
             entry.allowed = true;
             entry.searched = Some(searched);

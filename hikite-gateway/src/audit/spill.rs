@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use hikite_core::audit::{Chain, Record};
+use hikite_core::audit::{AuditChain, AuditRecord};
 use hikite_store::AuditRow;
 
 use crate::clock::now_ms;
@@ -15,18 +15,18 @@ use crate::clock::now_ms;
 pub const UNWRITTEN_FILE: &str = "audit-unwritten-";
 
 #[derive(Debug, Default)]
-pub(super) struct Spill {
+pub(super) struct SpillFile {
     folder: Option<PathBuf>,
-    open: Option<(PathBuf, BufWriter<File>, Chain)>,
+    open: Option<(PathBuf, BufWriter<File>, AuditChain)>,
     failed: Option<io::Error>,
 }
 
-impl Spill {
+impl SpillFile {
     pub(super) fn new(folder: Option<PathBuf>) -> Self {
         Self { folder, ..Self::default() }
     }
 
-    pub(super) fn keep(&mut self, records: &[Record]) {
+    pub(super) fn append(&mut self, records: &[AuditRecord]) {
         if self.failed.is_none()
             && let Err(error) = self.write(records)
         {
@@ -34,12 +34,12 @@ impl Spill {
         }
     }
 
-    fn write(&mut self, records: &[Record]) -> io::Result<()> {
+    fn write(&mut self, records: &[AuditRecord]) -> io::Result<()> {
         if self.open.is_none() {
             let folder = self.folder.as_ref().ok_or_else(|| io::Error::other("there is no folder for it"))?;
             let path = folder.join(format!("{UNWRITTEN_FILE}{}.jsonl", now_ms()));
             let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-            self.open = Some((path, BufWriter::new(file), Chain::new(0, "")));
+            self.open = Some((path, BufWriter::new(file), AuditChain::new(0, "")));
         }
         let Some((_, file, chain)) = &mut self.open else { return Ok(()) };
         for record in records {

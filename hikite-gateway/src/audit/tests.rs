@@ -3,55 +3,55 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::about::{Policy, Retry};
 use hikite_core::audit::digest;
+use hikite_core::call_policy::{CallPolicy, RetryPolicy};
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
-use hikite_core::seal::Seal;
-use hikite_core::source::{CallContext, Method, Origin};
+use hikite_core::signer::HmacSigner;
+use hikite_core::source::{CallContext, CallOrigin, SourceMethod};
 use hikite_store::{AuditFilter, Store};
 use serde_json::{Value, json};
 
 use super::durability::Durability;
-use super::queue::{AuditRules, WhenFull};
-use crate::command::{CallOptions, Command, Target};
-use crate::fake::{Answer, Fake, command, context, raw, result, rules};
+use super::queue::{AuditRules, QueueFullPolicy};
+use crate::command::{CallOptions, Command, ToolTarget};
+use crate::fake::{FakeAnswer, FakeSource, command, context, raw, result, rules};
 use crate::gateway::Gateway;
 use crate::probe;
-use crate::registry::Registry;
+use crate::registry::RegistryStore;
 use crate::surface::{Surface, Surfaces};
 
 const SECRET: &str = "hunter2";
 
 const KEPT: AuditRules = AuditRules {
     durability: Durability::Group,
-    when_full: WhenFull::Block,
+    when_full: QueueFullPolicy::Block,
     retention: Duration::from_secs(3600),
     max_records: None,
 };
 
-struct Audited {
+struct AuditFixture {
     gateway: Arc<Gateway>,
-    source: Arc<Fake>,
+    source: Arc<FakeSource>,
     store: Store,
 }
 
-impl Audited {
-    async fn new(answer: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
-        Self::with(answer, Policy::default(), Limits::default(), KEPT).await
+impl AuditFixture {
+    async fn new(answer: impl Fn(usize) -> FakeAnswer + Send + Sync + 'static) -> Self {
+        Self::with(answer, CallPolicy::default(), Limits::default(), KEPT).await
     }
 
     async fn with(
-        answer: impl Fn(usize) -> Answer + Send + Sync + 'static,
-        policy: Policy,
+        answer: impl Fn(usize) -> FakeAnswer + Send + Sync + 'static,
+        policy: CallPolicy,
         limits: Limits,
         kept: AuditRules,
     ) -> Self {
-        let (source, store) = (Fake::new(answer), probe::store().await);
-        let registry = Registry::new(store.clone(), Arc::new(|_, _| Err(Vec::new())));
-        let gateway = Gateway::new(Arc::new(limits), Seal::new([7; 32]), registry);
+        let (source, store) = (FakeSource::new(answer), probe::store().await);
+        let registry = RegistryStore::new(store.clone(), Arc::new(|_, _| Err(Vec::new())));
+        let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), registry);
         gateway.apply(rules(&source, policy, policy));
         gateway.start_audit(kept, None);
         Self { gateway, source, store }
@@ -63,7 +63,7 @@ impl Audited {
 
     /// Returns all records, oldest first, and checks that none contains the secret.
     async fn records(&self) -> Vec<Value> {
-        let walk = hikite_store::AuditWalk::Back(None);
+        let walk = hikite_store::AuditCursor::Back(None);
         let page = self.gateway.audit_page(&AuditFilter::default(), walk, 1000).await.expect("read");
         let rows = page.rows;
         assert!(self.gateway.verify_audit().await.expect("verified").broken.is_none());
@@ -81,15 +81,15 @@ impl Audited {
 }
 
 fn from() -> CallContext {
-    let origin = Origin {
+    let origin = CallOrigin {
         request_id: Some("r-1".into()),
         client: Some(raw(r#"{"name":"tester","version":"1.2"}"#)),
-        ..Origin::default()
+        ..CallOrigin::default()
     };
     CallContext { origin, ..context("alice") }
 }
 
-fn answering(text: &'static str) -> impl Fn(usize) -> Answer {
+fn answering(text: &'static str) -> impl Fn(usize) -> FakeAnswer {
     move |_| Box::pin(async move { Ok(raw(text)) })
 }
 
@@ -102,7 +102,7 @@ fn is(record: &Value, members: &Value) {
 
 #[tokio::test]
 async fn a_record_says_who_did_what_and_how_it_went() {
-    let audited = Audited::new(answering(r#"{"content":[]}"#)).await;
+    let audited = AuditFixture::new(answering(r#"{"content":[]}"#)).await;
     audited.call("read").await.expect("a result");
     let record = audited.only().await;
     is(
@@ -121,17 +121,17 @@ async fn a_record_says_who_did_what_and_how_it_went() {
 async fn a_failure_a_panic_a_time_out_and_a_tool_that_says_no_leave_one_record_each() {
     for (answer, outcome) in [
         (
-            Box::new(|| Box::pin(async { Err(Error::new(Kind::ToolExecution, "no")) }) as Answer)
-                as Box<dyn Fn() -> Answer + Send + Sync>,
+            Box::new(|| Box::pin(async { Err(Error::new(ErrorKind::ToolExecution, "no")) }) as FakeAnswer)
+                as Box<dyn Fn() -> FakeAnswer + Send + Sync>,
             "TOOL_EXECUTION_ERROR",
         ),
         (Box::new(|| Box::pin(async { panic!("inside") })), "INTERNAL_ERROR"),
         (Box::new(|| Box::pin(std::future::pending())), "TIMEOUT"),
         (Box::new(|| Box::pin(async { Ok(raw(r#"{"isError":true,"content":[]}"#)) })), "tool_error"),
-        (Box::new(|| Box::pin(async { Err(Error::new(Kind::Cancelled, "gone")) })), "cancelled"),
+        (Box::new(|| Box::pin(async { Err(Error::new(ErrorKind::Cancelled, "gone")) })), "cancelled"),
     ] {
-        let policy = Policy { timeout: Some(Duration::from_millis(20)), ..Policy::default() };
-        let audited = Audited::with(move |_| answer(), policy, Limits::default(), KEPT).await;
+        let policy = CallPolicy { timeout: Some(Duration::from_millis(20)), ..CallPolicy::default() };
+        let audited = AuditFixture::with(move |_| answer(), policy, Limits::default(), KEPT).await;
         let _ = audited.call("add").await;
         is(&audited.only().await, &json!({ "outcome": outcome, "decision": "allowed", "attempts": 1 }));
     }
@@ -139,7 +139,7 @@ async fn a_failure_a_panic_a_time_out_and_a_tool_that_says_no_leave_one_record_e
 
 #[tokio::test]
 async fn a_call_that_is_given_up_leaves_one_record() {
-    let audited = Audited::new(|_| Box::pin(std::future::pending())).await;
+    let audited = AuditFixture::new(|_| Box::pin(std::future::pending())).await;
     let call = audited.call("add");
     assert!(tokio::time::timeout(Duration::from_millis(20), call).await.is_err());
     is(&audited.only().await, &json!({ "outcome": "cancelled", "decision": "allowed", "tool": "add" }));
@@ -147,7 +147,7 @@ async fn a_call_that_is_given_up_leaves_one_record() {
 
 #[tokio::test]
 async fn a_panic_of_our_own_leaves_one_record() {
-    let audited = Audited::new(answering("{}")).await;
+    let audited = AuditFixture::new(answering("{}")).await;
     let gateway = Arc::clone(&audited.gateway);
     #[expect(clippy::disallowed_methods, reason = "its panic is what is looked at")]
     let broken = tokio::spawn(async move {
@@ -160,13 +160,13 @@ async fn a_panic_of_our_own_leaves_one_record() {
 
 #[tokio::test]
 async fn a_retry_and_a_kept_result_leave_one_record_each() {
-    let retry = Some(Retry { attempts: 3, delay: Duration::from_millis(1) });
-    let policy = Policy { retry, cache: Some(Duration::from_secs(60)), ..Policy::default() };
-    let answer = |number| -> Answer {
-        let down = || Error::new(Kind::UpstreamUnavailable, "no");
+    let retry = Some(RetryPolicy { attempts: 3, delay: Duration::from_millis(1) });
+    let policy = CallPolicy { retry, cache: Some(Duration::from_secs(60)), ..CallPolicy::default() };
+    let answer = |number| -> FakeAnswer {
+        let down = || Error::new(ErrorKind::UpstreamUnavailable, "no");
         Box::pin(async move { if number == 1 { Err(down()) } else { Ok(result(number)) } })
     };
-    let audited = Audited::with(answer, policy, Limits::default(), KEPT).await;
+    let audited = AuditFixture::with(answer, policy, Limits::default(), KEPT).await;
     for _ in 0..2 {
         audited.call("read").await.expect("a result");
     }
@@ -179,14 +179,14 @@ async fn a_retry_and_a_kept_result_leave_one_record_each() {
 
 #[tokio::test]
 async fn what_is_refused_is_recorded_in_the_words_of_whoever_asked() {
-    let audited = Audited::new(answering("{}")).await;
+    let audited = AuditFixture::new(answering("{}")).await;
     let params = || Object::default().with("arguments", json!({ "key": SECRET }));
     let call = |target| Command::Call { target, params: params(), options: CallOptions::default() };
-    let in_category = Target::InCategory { category: "none".into(), name: "x".into() };
+    let in_category = ToolTarget::InCategory { category: "none".into(), name: "x".into() };
     let uri = |uri: &str| Object::default().with("uri", uri);
     for (command, expected) in [
         (
-            call(Target::Named("m:nothing".into())),
+            call(ToolTarget::Named("m:nothing".into())),
             json!({ "outcome": "TOOL_NOT_FOUND", "tool": "m:nothing", "kind": "call" }),
         ),
         (call(in_category), json!({ "what": "none/x", "tool": "x", "kind": "call" })),
@@ -205,7 +205,7 @@ async fn what_is_refused_is_recorded_in_the_words_of_whoever_asked() {
         ),
         (Command::Complete { params: Object::default() }, json!({ "kind": "complete" })),
         (
-            Command::Task { method: Method::GetTask, params: Object::default() },
+            Command::Task { method: SourceMethod::GetTask, params: Object::default() },
             json!({ "kind": "task", "method": "tasks/get" }),
         ),
     ] {
@@ -222,7 +222,7 @@ async fn what_is_refused_is_recorded_in_the_words_of_whoever_asked() {
 
 #[tokio::test]
 async fn the_surface_that_was_spoken_to_is_told_also_where_nothing_was_understood() {
-    let audited = Audited::new(answering(r#"{"content":[]}"#)).await;
+    let audited = AuditFixture::new(answering(r#"{"content":[]}"#)).await;
     let surfaces = Surfaces::of([Surface::Categories, Surface::Direct]);
     for (params, expected) in [
         (json!({ "name": "m:read", "arguments": {} }), json!({ "surface": "direct", "outcome": "ok" })),
@@ -247,7 +247,7 @@ async fn the_surface_that_was_spoken_to_is_told_also_where_nothing_was_understoo
 
 #[tokio::test]
 async fn large_arguments_have_the_hash_that_small_ones_have() {
-    let audited = Audited::new(answering("{}")).await;
+    let audited = AuditFixture::new(answering("{}")).await;
     let filling = format!("{SECRET}{}", "x".repeat(100_000));
     let arguments = json!({ "b": filling, "a": 1.0 }).to_string();
     audited.gateway.dispatch(command("add", &arguments), from()).await.expect("a result");
@@ -259,7 +259,7 @@ async fn large_arguments_have_the_hash_that_small_ones_have() {
 
 #[tokio::test]
 async fn a_search_leaves_one_record_also_if_it_is_given_up_or_refused() {
-    let audited = Audited::new(answering("{}")).await;
+    let audited = AuditFixture::new(answering("{}")).await;
     let context = from();
     let who = (&context.session.caller, &context.origin);
     let search = audited.gateway.audit_search(who).await.expect("a place");
@@ -281,12 +281,12 @@ async fn a_search_leaves_one_record_also_if_it_is_given_up_or_refused() {
 
 #[tokio::test]
 async fn what_an_admin_does_is_recorded_also_if_it_fails() {
-    let audited = Audited::new(answering("{}")).await;
-    let (owner, origin) = (Caller::owner(), Origin::default());
+    let audited = AuditFixture::new(answering("{}")).await;
+    let (owner, origin) = (Caller::owner(), CallOrigin::default());
     let who = (&owner, &origin);
     let done = audited.gateway.audit_admin(who, "tool.enable", "m:read", async { Ok(5) }).await;
     assert_eq!(done.expect("done"), 5);
-    let failed = async { Err::<(), _>(Error::new(Kind::Conflict, "no")) };
+    let failed = async { Err::<(), _>(Error::new(ErrorKind::Conflict, "no")) };
     audited.gateway.audit_admin(who, "tool.disable", "m:add", failed).await.expect_err("refused");
     let records = audited.records().await;
     is(
@@ -301,17 +301,17 @@ fn narrow() -> Limits {
 }
 
 /// Answers calls, except that the first one never ends and holds the only slot.
-fn hanging(number: usize) -> Answer {
+fn hanging(number: usize) -> FakeAnswer {
     if number == 1 { Box::pin(std::future::pending()) } else { Box::pin(async { Ok(raw("{}")) }) }
 }
 
 #[tokio::test]
 async fn without_a_place_nothing_runs_and_what_was_refused_is_counted() {
-    let audited = Audited::with(hanging, Policy::default(), narrow(), KEPT).await;
+    let audited = AuditFixture::with(hanging, CallPolicy::default(), narrow(), KEPT).await;
     let mut first = Box::pin(audited.call("add"));
     assert!(futures_util::poll!(&mut first).is_pending());
     let error = audited.call("add").await.expect_err("there is no place");
-    assert_eq!((error.kind, audited.source.calls()), (Kind::Overloaded, 1));
+    assert_eq!((error.kind, audited.source.calls()), (ErrorKind::Overloaded, 1));
     assert!(error.hint.is_some());
     drop(first);
     audited.call("add").await.expect("a place again");
@@ -324,8 +324,8 @@ async fn without_a_place_nothing_runs_and_what_was_refused_is_counted() {
 
 #[tokio::test]
 async fn where_records_may_be_lost_calls_run_and_how_many_is_recorded() {
-    let kept = AuditRules { when_full: WhenFull::DropAndCount, ..KEPT };
-    let audited = Audited::with(hanging, Policy::default(), narrow(), kept).await;
+    let kept = AuditRules { when_full: QueueFullPolicy::DropAndCount, ..KEPT };
+    let audited = AuditFixture::with(hanging, CallPolicy::default(), narrow(), kept).await;
     let mut first = Box::pin(audited.call("add"));
     assert!(futures_util::poll!(&mut first).is_pending());
     for _ in 0..5 {
@@ -341,7 +341,7 @@ async fn where_records_may_be_lost_calls_run_and_how_many_is_recorded() {
 
 #[tokio::test]
 async fn everything_that_waits_is_written_before_the_end_and_nothing_is_asked_of_the_store_without_it() {
-    let audited = Audited::new(answering("{}")).await;
+    let audited = AuditFixture::new(answering("{}")).await;
     for _ in 0..1200 {
         audited.call("add").await.expect("a result");
     }
@@ -350,8 +350,8 @@ async fn everything_that_waits_is_written_before_the_end_and_nothing_is_asked_of
     assert_eq!((verified.records(), verified.broken), (1200, None));
     let counts = audited.gateway.auditor.counts();
     assert_eq!((counts.waiting, counts.written, counts.dropped), (0, 1200, 0));
-    let source = Fake::new(|number| Box::pin(async move { Ok(result(number)) }));
-    let off = crate::fake::gateway(&source, Policy::default());
+    let source = FakeSource::new(|number| Box::pin(async move { Ok(result(number)) }));
+    let off = crate::fake::gateway(&source, CallPolicy::default());
     off.dispatch(command("add", "{}"), from()).await.expect("a result");
     off.stop_audit().await;
 }
@@ -359,9 +359,13 @@ async fn everything_that_waits_is_written_before_the_end_and_nothing_is_asked_of
 #[tokio::test]
 async fn what_is_too_old_or_too_much_goes() {
     let kept = AuditRules { retention: Duration::from_secs(1), ..KEPT };
-    let audited =
-        Audited::with(|n| Box::pin(async move { Ok(result(n)) }), Policy::default(), Limits::default(), kept)
-            .await;
+    let audited = AuditFixture::with(
+        |n| Box::pin(async move { Ok(result(n)) }),
+        CallPolicy::default(),
+        Limits::default(),
+        kept,
+    )
+    .await;
     audited.call("add").await.expect("a result");
     assert_eq!(audited.records().await.len(), 1);
     let begin = std::time::Instant::now();
@@ -383,12 +387,13 @@ async fn what_is_too_old_or_too_much_goes() {
 async fn in_strict_the_record_is_committed_before_the_answer() {
     let kept = AuditRules { durability: Durability::Strict, ..KEPT };
     let audited =
-        Audited::with(answering(r#"{"content":[]}"#), Policy::default(), Limits::default(), kept).await;
+        AuditFixture::with(answering(r#"{"content":[]}"#), CallPolicy::default(), Limits::default(), kept)
+            .await;
     for count in 1..=3 {
         audited.call("read").await.expect("a result");
         // Read from the store directly, because reading through the gateway flushes.
         let rows =
-            audited.store.audit(&AuditFilter::default(), hikite_store::AuditWalk::Back(None), 10).await;
+            audited.store.audit(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 10).await;
         assert_eq!(rows.expect("read").len(), count);
     }
     let state = audited.gateway.audit_state().expect("it is on");

@@ -5,69 +5,69 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hikite_core::audit::Record;
+use hikite_core::audit::AuditRecord;
 use hikite_core::time::rfc3339;
 use hikite_store::{AuditBatch, ClockJump, Store};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::durability::{Durability, ENOUGH};
-use super::entry::{Clients, Entry};
-use super::queue::{Job, Place, Queue};
-use super::spill::Spill;
+use super::durability::{Durability, WRITE_NOW_AT};
+use super::entry::{AuditEntry, ClientNameCache};
+use super::queue::{AuditQueue, QueueSlot, WriterJob};
+use super::spill::SpillFile;
 use crate::clock::{machine_clock, now_ms};
-use crate::people::Names;
+use crate::people::SubjectNames;
 
 /// Records per transaction.
-const AT_ONCE: usize = 500;
+const RECORDS_PER_TRANSACTION: usize = 500;
 /// Delay in `group` mode in which further records join a transaction. In `strict` mode the records that arrive during
 /// one commit share the next.
-const GATHER: Duration = Duration::from_millis(20);
+const GROUP_DELAY: Duration = Duration::from_millis(20);
 /// Duration after which a running attempt marks the store as down.
-const SLOW: Duration = Duration::from_secs(5);
+const SLOW_AFTER: Duration = Duration::from_secs(5);
 /// Longest wait for a connection that does not answer.
-const STUCK: Duration = Duration::from_secs(60);
+const STUCK_AFTER: Duration = Duration::from_secs(60);
 /// First delay before a retry; doubled each time.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Bounds of the interval between trims, which is a tenth of the retention time.
-const LOOK_MIN: Duration = Duration::from_secs(1);
-const LOOK_MAX: Duration = Duration::from_secs(3600);
+const TRIM_INTERVAL_MIN: Duration = Duration::from_secs(1);
+const TRIM_INTERVAL_MAX: Duration = Duration::from_secs(3600);
 
-pub(super) struct Writer {
-    queue: Arc<Queue>,
+pub(super) struct AuditWriter {
+    queue: Arc<AuditQueue>,
     store: Store,
-    jobs: mpsc::UnboundedReceiver<Job>,
-    names: Names,
-    spill: Spill,
+    jobs: mpsc::UnboundedReceiver<WriterJob>,
+    names: SubjectNames,
+    spill: SpillFile,
     /// `true` if the last operation of the store succeeded.
-    well: bool,
+    is_healthy: bool,
     /// Time of the next trim.
-    look: Instant,
+    trim_due: Instant,
 }
 
 /// Entries that are written in one transaction.
 #[derive(Default)]
-struct Gathered {
-    entries: Vec<Entry>,
+struct WriteGroup {
+    entries: Vec<AuditEntry>,
     /// Released once the records are committed.
-    places: Vec<Place>,
+    slots: Vec<QueueSlot>,
     tell: Vec<oneshot::Sender<bool>>,
 }
 
-impl Writer {
+impl AuditWriter {
     pub(super) fn new(
-        queue: Arc<Queue>,
+        queue: Arc<AuditQueue>,
         store: Store,
-        jobs: mpsc::UnboundedReceiver<Job>,
-        names: Names,
+        jobs: mpsc::UnboundedReceiver<WriterJob>,
+        names: SubjectNames,
     ) -> Self {
         // Early, so that a clock jump during downtime is reported at once.
-        let look = Instant::now() + LOOK_MIN;
-        Self { queue, store, jobs, names, spill: Spill::default(), well: true, look }
+        let trim_due = Instant::now() + TRIM_INTERVAL_MIN;
+        Self { queue, store, jobs, names, spill: SpillFile::default(), is_healthy: true, trim_due }
     }
 
-    pub(super) fn spilling_to(self, spill: Spill) -> Self {
+    pub(super) fn spilling_to(self, spill: SpillFile) -> Self {
         Self { spill, ..self }
     }
 
@@ -85,37 +85,37 @@ impl Writer {
                     self.jobs.close();
                     closed = true;
                 }
-                () = tokio::time::sleep_until(self.look), if !closed => self.trim().await,
-                () = queue.look.notified(), if !closed => self.trim().await,
+                () = tokio::time::sleep_until(self.trim_due), if !closed => self.trim().await,
+                () = queue.trim_due.notified(), if !closed => self.trim().await,
             }
         }
         // The last record reports how many records were lost.
         self.commit(Vec::new()).await;
-        self.say_what_is_left();
+        self.report_unwritten();
     }
 
-    async fn write(&mut self, first: Job) {
-        let mut gathered = Gathered::default();
+    async fn write(&mut self, first: WriterJob) {
+        let mut gathered = WriteGroup::default();
         self.take(first, &mut gathered).await;
         // Under load there are enough records at once.
         let is_group = self.queue.rules.durability == Durability::Group;
-        if is_group && gathered.tell.is_empty() && self.jobs.len() < ENOUGH {
-            let hurry = self.queue.hurry.notified();
+        if is_group && gathered.tell.is_empty() && self.jobs.len() < WRITE_NOW_AT {
+            let wake_writer = self.queue.wake_writer.notified();
             let closing = self.queue.closing.cancelled();
             tokio::select! {
-                () = tokio::time::sleep(GATHER) => {}
-                () = hurry => {}
+                () = tokio::time::sleep(GROUP_DELAY) => {}
+                () = wake_writer => {}
                 () = closing => {}
             }
         }
-        while gathered.entries.len() < AT_ONCE
+        while gathered.entries.len() < RECORDS_PER_TRANSACTION
             && let Ok(job) = self.jobs.try_recv()
         {
             self.take(job, &mut gathered).await;
         }
-        let Gathered { entries, places, tell } = gathered;
+        let WriteGroup { entries, slots, tell } = gathered;
         let count = entries.len();
-        let mut records = made(entries).await;
+        let mut records = build_records(entries).await;
         for record in &mut records {
             if let Some((id, name)) = self.names.of(&record.subject) {
                 (record.user_id, record.user) = (id.to_string(), name.to_string());
@@ -124,19 +124,19 @@ impl Writer {
         self.queue.lose(u64::try_from(count.saturating_sub(records.len())).unwrap_or(u64::MAX));
         let is_written = self.commit(records).await;
         self.queue.waiting.fetch_sub(count, Ordering::AcqRel);
-        drop(places);
+        drop(slots);
         self.queue.health.progressed();
-        for who in tell {
+        for sender in tell {
             // The receiver may be gone.
-            let _ = who.send(is_written);
+            let _ = sender.send(is_written);
         }
     }
 
-    async fn take(&self, job: Job, gathered: &mut Gathered) {
-        let (place, entry) = match job {
-            Job::Write(place, entry) => (place, entry),
-            Job::Tell(who) => return gathered.tell.push(who),
-            Job::Lighten(work) => match work.await {
+    async fn take(&self, job: WriterJob, gathered: &mut WriteGroup) {
+        let (slot, entry) = match job {
+            WriterJob::Write(slot, entry) => (slot, entry),
+            WriterJob::Flush(sender) => return gathered.tell.push(sender),
+            WriterJob::ReleaseRequest(work) => match work.await {
                 Ok(light) => light,
                 Err(_) => {
                     self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -144,15 +144,15 @@ impl Writer {
                 }
             },
         };
-        gathered.places.push(place);
+        gathered.slots.push(slot);
         gathered.entries.push(*entry);
     }
 
     /// Retries until the records are committed or time runs out. Returns `true` if they are committed.
-    async fn commit(&mut self, mut records: Vec<Record>) -> bool {
+    async fn commit(&mut self, mut records: Vec<AuditRecord>) -> bool {
         let lost = self.queue.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            records.push(of_lost(lost));
+            records.push(loss_record(lost));
         }
         if records.is_empty() {
             return true;
@@ -163,7 +163,7 @@ impl Writer {
         let giving_up = self.queue.giving_up.clone();
         loop {
             let Some(written) = giving_up.run_until_cancelled(self.attempt(&mut batch)).await else {
-                self.keep_aside(&batch);
+                self.spill_records(&batch);
                 return false;
             };
             self.tell(written.as_ref().err());
@@ -174,7 +174,7 @@ impl Writer {
             }
             let waiting = self.queue.giving_up.run_until_cancelled(tokio::time::sleep(pause));
             if waiting.await.is_none() {
-                self.keep_aside(&batch);
+                self.spill_records(&batch);
                 return false;
             }
             pause = (pause * 2).min(PAUSE_MAX);
@@ -188,9 +188,9 @@ impl Writer {
         tokio::pin!(appending);
         let outcome = tokio::select! {
             outcome = &mut appending => outcome,
-            () = tokio::time::sleep(SLOW) => {
+            () = tokio::time::sleep(SLOW_AFTER) => {
                 health.set(Some("does not answer".into()));
-                match tokio::time::timeout(STUCK, appending).await {
+                match tokio::time::timeout(STUCK_AFTER, appending).await {
                     Ok(outcome) => outcome,
                     Err(_) => return Err("the store does not answer".into()),
                 }
@@ -203,14 +203,14 @@ impl Writer {
     }
 
     /// Hands records to the spill file after the store did not accept them in time.
-    fn keep_aside(&mut self, batch: &AuditBatch) {
+    fn spill_records(&mut self, batch: &AuditBatch) {
         let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
-        self.queue.left.fetch_add(count, Ordering::Relaxed);
-        self.spill.keep(batch.records());
+        self.queue.unwritten.fetch_add(count, Ordering::Relaxed);
+        self.spill.append(batch.records());
     }
 
-    fn say_what_is_left(&mut self) {
-        let records = self.queue.left.load(Ordering::Relaxed);
+    fn report_unwritten(&mut self) {
+        let records = self.queue.unwritten.load(Ordering::Relaxed);
         if records == 0 {
             return;
         }
@@ -221,7 +221,7 @@ impl Writer {
                     file = %file.display(),
                     "the store did not take the last records of the audit: they are kept in a file beside it"
                 );
-                *self.queue.kept_in.lock() = Some(file);
+                *self.queue.spill_file.lock() = Some(file);
             }
             Err(error) => {
                 tracing::error!(records, %error, "records of the audit are lost: neither the store nor a file takes them");
@@ -235,39 +235,41 @@ impl Writer {
         self.tell(trimmed.as_ref().err().map(ToString::to_string).as_ref());
         if let Ok(trimmed) = &trimmed {
             self.queue.trimmed.fetch_add(trimmed.records, Ordering::Relaxed);
-            tell_pause(std::mem::replace(&mut *self.queue.paused.lock(), trimmed.paused), trimmed.paused);
+            log_trim_pause(std::mem::replace(&mut *self.queue.paused.lock(), trimmed.paused), trimmed.paused);
         }
         let more = trimmed.is_ok_and(|trimmed| trimmed.more);
         // Queued records are written between two trims.
-        self.look = Instant::now() + if more { Duration::ZERO } else { interval(rules.retention) };
+        self.trim_due = Instant::now() + if more { Duration::ZERO } else { interval(rules.retention) };
     }
 
     /// Logs a change of state once, not with every attempt.
     fn tell(&mut self, error: Option<&String>) {
         match error {
-            Some(error) if self.well => tracing::warn!("the audit cannot be written, and waits: {error}"),
-            None if !self.well => tracing::info!("the audit is written again"),
+            Some(error) if self.is_healthy => {
+                tracing::warn!("the audit cannot be written, and waits: {error}")
+            }
+            None if !self.is_healthy => tracing::info!("the audit is written again"),
             _ => {}
         }
-        self.well = error.is_none();
+        self.is_healthy = error.is_none();
     }
 }
 
 /// Builds the records of the entries on a blocking thread, because arguments may be large.
-async fn made(entries: Vec<Entry>) -> Vec<Record> {
+async fn build_records(entries: Vec<AuditEntry>) -> Vec<AuditRecord> {
     if entries.is_empty() {
         return Vec::new();
     }
     let now = (now_ms(), Instant::now());
     let make = move || {
-        let mut clients = Clients::default();
+        let mut clients = ClientNameCache::default();
         entries.iter().map(|entry| entry.record(now, &mut clients)).collect()
     };
     tokio::task::spawn_blocking(make).await.unwrap_or_default()
 }
 
 /// Logs the start and the end of a trim suspension.
-fn tell_pause(before: Option<ClockJump>, now: Option<ClockJump>) {
+fn log_trim_pause(before: Option<ClockJump>, now: Option<ClockJump>) {
     match now {
         Some(jump) if before.is_none() => tracing::warn!(
             expected = rfc3339(jump.expected),
@@ -280,10 +282,17 @@ fn tell_pause(before: Option<ClockJump>, now: Option<ClockJump>) {
     }
 }
 
-fn of_lost(lost: u64) -> Record {
-    Record { at: now_ms(), kind: "lost", decision: "allowed", outcome: super::OK, lost, ..Record::default() }
+fn loss_record(lost: u64) -> AuditRecord {
+    AuditRecord {
+        at: now_ms(),
+        kind: "lost",
+        decision: "allowed",
+        outcome: super::OK,
+        lost,
+        ..AuditRecord::default()
+    }
 }
 
 fn interval(retention: Duration) -> Duration {
-    (retention / 10).clamp(LOOK_MIN, LOOK_MAX)
+    (retention / 10).clamp(TRIM_INTERVAL_MIN, TRIM_INTERVAL_MAX)
 }

@@ -4,74 +4,74 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The bytes that are left.
 #[derive(Clone, Debug)]
-pub(super) struct Budget(Arc<AtomicUsize>);
+pub(super) struct MemoryBudget(Arc<AtomicUsize>);
 
 /// A reservation of bytes, returned on drop.
 #[derive(Debug)]
-pub(super) struct Hold {
-    budget: Budget,
+pub(super) struct Reservation {
+    budget: MemoryBudget,
     bytes: usize,
 }
 
-impl Budget {
+impl MemoryBudget {
     pub(super) fn new(bytes: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(bytes)))
     }
 
-    pub(super) fn hold(&self, bytes: usize) -> Result<Hold, Error> {
+    pub(super) fn hold(&self, bytes: usize) -> Result<Reservation, Error> {
         let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes));
         taken.map_err(|_| too_much())?;
-        Ok(Hold { budget: self.clone(), bytes })
+        Ok(Reservation { budget: self.clone(), bytes })
     }
 }
 
 /// Adaptive concurrency limit. Starts low, because result sizes are unknown; then allows as many calls as the remaining
 /// budget can hold if each result were as large as the largest so far.
 #[derive(Debug)]
-pub(super) struct Pace {
-    places: Semaphore,
+pub(super) struct ConcurrencyLimit {
+    permits: Semaphore,
     /// Number of permits in existence, and the largest result so far.
     state: Mutex<(usize, usize)>,
     most: usize,
 }
 
 /// Calls that start before the first result is known.
-const AT_FIRST: usize = 32;
+const INITIAL_CONCURRENCY: usize = 32;
 
-impl Pace {
+impl ConcurrencyLimit {
     pub(super) fn new(most: usize) -> Self {
-        let first = most.min(AT_FIRST);
-        Self { places: Semaphore::new(first), state: Mutex::new((first, 0)), most }
+        let first = most.min(INITIAL_CONCURRENCY);
+        Self { permits: Semaphore::new(first), state: Mutex::new((first, 0)), most }
     }
 
     /// Waits for a permit for one call.
-    pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
-        self.places.acquire().await.ok()
+    pub(super) async fn acquire(&self) -> Option<SemaphorePermit<'_>> {
+        self.permits.acquire().await.ok()
     }
 
     /// Adjusts the limit after a result of the given size.
-    pub(super) fn learn(&self, bytes: usize, budget: &Budget) {
+    pub(super) fn adjust(&self, bytes: usize, budget: &MemoryBudget) {
         let mut state = self.state.lock();
-        let (places, largest) = &mut *state;
+        let (permits, largest) = &mut *state;
         *largest = bytes.max(*largest);
         let fit = (budget.0.load(Ordering::Relaxed) / (*largest).max(1)).clamp(1, self.most);
-        if fit > *places {
-            self.places.add_permits(fit - *places);
-            *places = fit;
+        if fit > *permits {
+            self.permits.add_permits(fit - *permits);
+            *permits = fit;
         } else {
             // Permits in use are removed by a later call of this, once they are free.
-            *places -= self.places.forget_permits(*places - fit);
+            *permits -= self.permits.forget_permits(*permits - fit);
         }
     }
 }
 
-impl Hold {
+impl Reservation {
     /// Changes the size of the reservation.
     pub(super) fn resize(&mut self, bytes: usize) -> Result<(), Error> {
         if let Some(more) = bytes.checked_sub(self.bytes) {
@@ -85,14 +85,14 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.budget.0.fetch_add(self.bytes, Ordering::Relaxed);
     }
 }
 
 fn too_much() -> Error {
-    Error::new(Kind::PayloadTooLarge, "the results of this batch are too large to be kept together").hint(
+    Error::new(ErrorKind::PayloadTooLarge, "the results of this batch are too large to be kept together").hint(
         "take only a part of them with `select`, or make several batches; `limits.answer_bytes` is the limit, against \
          which values count as they are held in memory: several times what they take as text",
     )
@@ -104,25 +104,25 @@ mod tests {
 
     #[tokio::test]
     async fn calls_run_as_wide_as_their_results_allow() {
-        let (pace, budget) = (Pace::new(100), Budget::new(1000));
-        assert_eq!(pace.places.available_permits(), AT_FIRST);
-        pace.learn(1, &budget);
-        assert_eq!(pace.places.available_permits(), 100, "small ones");
-        pace.learn(250, &budget);
-        assert_eq!(pace.places.available_permits(), 4);
+        let (pace, budget) = (ConcurrencyLimit::new(100), MemoryBudget::new(1000));
+        assert_eq!(pace.permits.available_permits(), INITIAL_CONCURRENCY);
+        pace.adjust(1, &budget);
+        assert_eq!(pace.permits.available_permits(), 100, "small ones");
+        pace.adjust(250, &budget);
+        assert_eq!(pace.permits.available_permits(), 4);
         let held = budget.hold(900).expect("room");
-        let running = pace.place().await;
-        pace.learn(1, &budget);
-        assert_eq!(pace.places.available_permits(), 0, "one runs, and no other is begun");
+        let running = pace.acquire().await;
+        pace.adjust(1, &budget);
+        assert_eq!(pace.permits.available_permits(), 0, "one runs, and no other is begun");
         drop((held, running));
-        pace.learn(1, &budget);
-        assert_eq!(pace.places.available_permits(), 4, "the largest so far is what counts");
-        assert_eq!(Pace::new(3).places.available_permits(), 3);
+        pace.adjust(1, &budget);
+        assert_eq!(pace.permits.available_permits(), 4, "the largest so far is what counts");
+        assert_eq!(ConcurrencyLimit::new(3).permits.available_permits(), 3);
     }
 
     #[test]
     fn what_is_let_go_is_room_again() {
-        let budget = Budget::new(100);
+        let budget = MemoryBudget::new(100);
         let mut one = budget.hold(60).expect("room");
         assert!(budget.hold(41).is_err());
         assert!(one.resize(101).is_err());

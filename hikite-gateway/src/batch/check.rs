@@ -3,21 +3,21 @@
 
 use hikite_core::caller::{Caller, Scopes, Session};
 use hikite_core::catalog::Tool;
-use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{self, Fault};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
 use hikite_core::permission::Permissions;
 use hikite_core::plan::{Plan, Task};
 use hikite_core::risk::Risk;
-use hikite_core::selection::preset;
-use hikite_core::suggest;
+use hikite_core::suggestion;
+use hikite_core::tool_selection::preset;
 use hikite_core::view::View;
+use hikite_core::violation::{self, Violation};
 use serde_json::Value;
 
 use super::Batch;
-use crate::aside::by_cost;
 use crate::gateway::Gateway;
+use crate::off_worker::off_worker;
 use crate::snapshot::Snapshot;
 
 /// Largest number of faults listed; further ones are counted.
@@ -29,23 +29,23 @@ const NAME_COST: usize = 32;
 
 const HINT: &str = "nothing was run; correct the tasks and send the batch again";
 
-const AWAY: &str = "nothing was run; send the batch again once the servers it names are there";
+const UNAVAILABLE_HINT: &str = "nothing was run; send the batch again once the servers it names are there";
 
 /// A plan that passed all checks.
-pub(super) struct Checked {
+pub(super) struct CheckedPlan {
     pub(super) plan: Plan,
     /// Risk of each task.
     pub(super) risks: Vec<Risk>,
 }
 
 impl Gateway {
-    pub(super) async fn check_batch(&self, batch: &Batch, session: &Session) -> Result<Checked, Error> {
+    pub(super) async fn check_batch(&self, batch: &Batch, session: &Session) -> Result<CheckedPlan, Error> {
         let caller = &session.caller;
         let cost = batch.commands.bytes().len();
         let read = || Plan::read(&batch.commands, batch.on_error, self.limits.batch_tasks);
-        let plan = by_cost(cost.saturating_mul(READ_COST), read)
+        let plan = off_worker(cost.saturating_mul(READ_COST), read)
             .await
-            .map_err(|faults| refused(Kind::Validation, faults))?;
+            .map_err(|faults| refused(ErrorKind::Validation, faults))?;
         let keys: Vec<&ToolKey> = plan.tasks.iter().map(|task| &task.tool).collect();
         self.wait_for_tools(session.into(), &keys).await;
         let snapshot = self.snapshot_for(session);
@@ -57,8 +57,8 @@ impl Gateway {
                 Some(tool) => tool.checker.template_cost(task.params.cost()),
                 // Faults beyond the limit need no message.
                 None if faults.len() >= FAULTS && !is_shown(&view, &task.tool) => {
-                    faults.push(Fault::new(format!("/commands/{at}/tool"), ""));
-                    kinds.push(Kind::Validation);
+                    faults.push(Violation::new(format!("/commands/{at}/tool"), ""));
+                    kinds.push(ErrorKind::Validation);
                     continue;
                 }
                 // Similar names are searched for the suggestion.
@@ -71,9 +71,13 @@ impl Gateway {
                     faults.extend(more);
                 }
             };
-            by_cost(cost, check).await;
+            off_worker(cost, check).await;
         }
-        if faults.is_empty() { Ok(Checked { plan, risks }) } else { Err(refused(kind_of(&kinds), faults)) }
+        if faults.is_empty() {
+            Ok(CheckedPlan { plan, risks })
+        } else {
+            Err(refused(kind_of(&kinds), faults))
+        }
     }
 
     /// Returns the risk of a valid task, or all its faults and their kind.
@@ -82,7 +86,7 @@ impl Gateway {
         snapshot: &Snapshot,
         caller: &Caller,
         (at, task): (usize, &Task),
-    ) -> Result<Risk, (Kind, Vec<Fault>)> {
+    ) -> Result<Risk, (ErrorKind, Vec<Violation>)> {
         let view = snapshot.view_of(caller);
         let no_tool = |error: &Error| (error.kind, vec![no_tool(&view, caller, (at, task), error)]);
         let tool = view.tool_of(&task.tool).map_err(|error| no_tool(&error))?;
@@ -90,11 +94,13 @@ impl Gateway {
             let message = format!("task `{}`: {}", task.id, error.message);
             return Err(match field {
                 "tool" => no_tool(&error),
-                _ => (Kind::Validation, vec![Fault::new(format!("/commands/{at}/{field}"), message)]),
+                _ => {
+                    (ErrorKind::Validation, vec![Violation::new(format!("/commands/{at}/{field}"), message)])
+                }
             });
         }
         let faults = params(tool, task, at);
-        if faults.is_empty() { Ok(tool.risk) } else { Err((Kind::Validation, faults)) }
+        if faults.is_empty() { Ok(tool.risk) } else { Err((ErrorKind::Validation, faults)) }
     }
 }
 
@@ -112,7 +118,7 @@ impl Gateway {
         let chosen = self.account_for(caller, module, task.account.as_deref());
         let chosen = chosen.map_err(|error| ("account", error))?;
         let allows = |mask: &Permissions| mask.allows(&tool.key, tool.risk);
-        match Self::view_without(snapshot, (caller, module), chosen.as_ref(), allows) {
+        match Self::restricted_view(snapshot, (caller, module), chosen.as_ref(), allows) {
             Some(view) => view.tool_of(&task.tool).map(drop).map_err(|error| ("tool", error)),
             None => Ok(()),
         }
@@ -125,35 +131,36 @@ fn is_shown(view: &View, key: &ToolKey) -> bool {
 }
 
 /// Returns the error kind of a refused batch: an unavailable server only if nothing is wrong with the tasks themselves.
-fn kind_of(kinds: &[Kind]) -> Kind {
-    let is_away = |kind: &Kind| matches!(kind, Kind::UpstreamUnavailable | Kind::AccountRequired);
+fn kind_of(kinds: &[ErrorKind]) -> ErrorKind {
+    let is_unavailable =
+        |kind: &ErrorKind| matches!(kind, ErrorKind::UpstreamUnavailable | ErrorKind::AccountRequired);
     match kinds {
-        [] => Kind::Validation,
-        [first, others @ ..] if is_away(first) && others.iter().all(|other| other == first) => *first,
-        _ if kinds.iter().all(is_away) => Kind::UpstreamUnavailable,
-        _ => Kind::Validation,
+        [] => ErrorKind::Validation,
+        [first, others @ ..] if is_unavailable(first) && others.iter().all(|other| other == first) => *first,
+        _ if kinds.iter().all(is_unavailable) => ErrorKind::UpstreamUnavailable,
+        _ => ErrorKind::Validation,
     }
 }
 
-fn refused(kind: Kind, mut faults: Vec<Fault>) -> Error {
+fn refused(kind: ErrorKind, mut faults: Vec<Violation>) -> Error {
     let more = faults.len().saturating_sub(FAULTS);
     faults.truncate(FAULTS);
     if more > 0 {
-        faults.push(Fault::new("/commands", format!("and {more} more")));
+        faults.push(Violation::new("/commands", format!("and {more} more")));
     }
-    let hint = if kind == Kind::Validation { HINT } else { AWAY };
-    Error { kind, ..fault::error(&faults).hint(hint) }
+    let hint = if kind == ErrorKind::Validation { HINT } else { UNAVAILABLE_HINT };
+    Error { kind, ..violation::error(&faults).hint(hint) }
 }
 
 /// Reports a tool that is absent or disabled. Callers without the read scope get no suggestions.
-fn no_tool(view: &View, caller: &Caller, (at, task): (usize, &Task), error: &Error) -> Fault {
+fn no_tool(view: &View, caller: &Caller, (at, task): (usize, &Task), error: &Error) -> Violation {
     let hint = match error.kind {
-        Kind::ToolNotFound if !caller.scopes.contains(Scopes::READ) => None,
-        Kind::ToolNotFound => near(view, &task.tool),
+        ErrorKind::ToolNotFound if !caller.scopes.contains(Scopes::READ) => None,
+        ErrorKind::ToolNotFound => near(view, &task.tool),
         _ => error.hint.as_deref().map(str::to_owned),
     };
     let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
-    Fault::new(format!("/commands/{at}/tool"), format!("task `{}`: {}{hint}", task.id, error.message))
+    Violation::new(format!("/commands/{at}/tool"), format!("task `{}`: {}{hint}", task.id, error.message))
 }
 
 /// Suggests a tool of the same module, or one of another module with a similar name.
@@ -161,23 +168,23 @@ fn near(view: &View, key: &ToolKey) -> Option<String> {
     let same = |tool: &&Tool| tool.key.module == key.module;
     let own: Vec<&str> = view.enabled_tools().filter(same).map(|tool| &*tool.key.tool).collect();
     if !own.is_empty() {
-        return suggest::did_you_mean(&key.tool, own);
+        return suggestion::did_you_mean(&key.tool, own);
     }
     let keys: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
-    suggest::did_you_mean(&key.to_string(), keys.iter().map(String::as_str))
+    suggestion::did_you_mean(&key.to_string(), keys.iter().map(String::as_str))
 }
 
 /// Checks the params, as far as they are known before the run, against the tool's own schema.
-fn params(tool: &Tool, task: &Task, at: usize) -> Vec<Fault> {
+fn params(tool: &Tool, task: &Task, at: usize) -> Vec<Violation> {
     let (written, filled) = task.params.as_written();
     let verdict = if tool.arguments.is_empty() {
         tool.checker.check_template(written, &filled)
     } else {
         tool.checker.check_template(&preset_in(tool, written), &filled)
     };
-    let told = |fault: Fault| {
+    let told = |fault: Violation| {
         let pointer = format!("/commands/{at}/params{}", fault.pointer);
-        Fault::new(pointer, format!("task `{}`: {}", task.id, fault.message))
+        Violation::new(pointer, format!("task `{}`: {}", task.id, fault.message))
     };
     verdict.err().into_iter().flatten().map(told).collect()
 }

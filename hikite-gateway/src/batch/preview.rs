@@ -3,8 +3,8 @@
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::Plan;
 
-use super::check::Checked;
-use super::report::Report;
+use super::check::CheckedPlan;
+use super::report::BatchReport;
 
 /// Estimated bytes of a task besides its params.
 const TASK_COST: usize = 256;
@@ -12,12 +12,12 @@ const TASK_COST: usize = 256;
 const NAME_COST: usize = 64;
 
 /// Estimates the bytes that are read and written.
-pub(super) fn cost(checked: &Checked) -> usize {
+pub(super) fn cost(checked: &CheckedPlan) -> usize {
     let cost = |(params, after): (usize, usize)| TASK_COST + params + after * NAME_COST;
     checked.plan.tasks.iter().map(|task| cost((task.params.cost(), task.after.len()))).sum()
 }
 
-pub(super) fn preview(checked: &Checked) -> Report {
+pub(super) fn preview(checked: &CheckedPlan) -> BatchReport {
     let plan = &checked.plan;
     let waves = plan.waves();
     let mut wave_of = vec![0; plan.tasks.len()];
@@ -39,7 +39,7 @@ pub(super) fn preview(checked: &Checked) -> Report {
     let tasks: Vec<Raw> = tasks.collect();
     let waves: Vec<Raw> = waves.iter().map(|wave| ids(plan, wave)).collect();
     let document = Object::default().with("waves", Raw::array(&waves)).with("tasks", Raw::array(&tasks));
-    Report { document: document.raw(), content: Vec::new(), failed: false, is_over: true }
+    BatchReport { document: document.raw(), content: Vec::new(), failed: false, is_over: true }
 }
 
 fn ids(plan: &Plan, places: &[usize]) -> Raw {

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::plan::{Plan, Status, Task};
+use hikite_core::plan::{Plan, Task, TaskStatus};
 
-use super::budget::Hold;
+use super::budget::Reservation;
 
 /// Characters of an error message in the report. A tool may return a whole page as its error.
-const WORDS: usize = 1000;
+const ERROR_CHARS_MAX: usize = 1000;
 
 /// The report of a finished batch or of a dry run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct BatchReport {
     /// `{tasks, summary}`, or `{waves, tasks}` for a dry run.
     pub document: Raw,
     /// Images and other content blocks that accompany the results in the document.
@@ -27,8 +27,8 @@ pub struct Report {
 
 /// The end of one task.
 #[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) status: Status,
+pub(super) struct TaskEnd {
+    pub(super) status: TaskStatus,
     pub(super) took: Duration,
     pub(super) error: Option<Error>,
     /// Reason why the task did not run: the id of another task, or `if`.
@@ -37,12 +37,12 @@ pub(super) struct Ended {
     pub(super) output: Option<Raw>,
     pub(super) content: Vec<Raw>,
     /// Reservation for the output and content in the answer.
-    pub(super) hold: Option<Hold>,
+    pub(super) hold: Option<Reservation>,
 }
 
-impl Ended {
+impl TaskEnd {
     /// Builds the end of a task that did not run to completion because of another.
-    pub(super) fn because(status: Status, cause: Arc<str>) -> Self {
+    pub(super) fn because(status: TaskStatus, cause: Arc<str>) -> Self {
         Self {
             status,
             took: Duration::ZERO,
@@ -55,7 +55,7 @@ impl Ended {
     }
 }
 
-impl Report {
+impl BatchReport {
     /// Builds the result of a `tools/call`.
     pub(crate) fn result(&self) -> Raw {
         let text = Object::default().with("type", "text").with("text", &*self.document.as_str()).raw();
@@ -66,25 +66,31 @@ impl Report {
     }
 }
 
-pub(super) fn report(plan: &Plan, ended: Vec<Ended>) -> Report {
-    let count = |status: Status| ended.iter().filter(|task| task.status == status).count();
-    let summary = Status::ALL
+pub(super) fn report(plan: &Plan, ended: Vec<TaskEnd>) -> BatchReport {
+    let count = |status: TaskStatus| ended.iter().filter(|task| task.status == status).count();
+    let summary = TaskStatus::ALL
         .into_iter()
         .fold(Object::default(), |all, status| all.with(status.name(), Raw::of(&count(status))));
-    let failed = count(Status::Ok) == 0;
-    let given_up = |(task, ended): (&Task, &Ended)| match ended.status {
-        Status::Timeout | Status::Cancelled => true,
+    let failed = count(TaskStatus::Ok) == 0;
+    let given_up = |(task, ended): (&Task, &TaskEnd)| match ended.status {
+        TaskStatus::Timeout | TaskStatus::Cancelled => true,
         // The other elements were abandoned with the one that failed.
-        Status::Error => task.for_each.is_some(),
-        Status::Ok | Status::Skipped => false,
+        TaskStatus::Error => task.for_each.is_some(),
+        TaskStatus::Ok | TaskStatus::Skipped => false,
     };
     let is_over = !plan.tasks.iter().zip(&ended).any(given_up);
-    let tasks: Vec<Raw> = plan.tasks.iter().zip(&ended).map(|(task, ended)| told(&task.id, ended)).collect();
+    let tasks: Vec<Raw> =
+        plan.tasks.iter().zip(&ended).map(|(task, ended)| task_object(&task.id, ended)).collect();
     let document = Object::default().with("tasks", Raw::array(&tasks)).with("summary", summary).raw();
-    Report { document, content: ended.into_iter().flat_map(|task| task.content).collect(), failed, is_over }
+    BatchReport {
+        document,
+        content: ended.into_iter().flat_map(|task| task.content).collect(),
+        failed,
+        is_over,
+    }
 }
 
-fn told(id: &str, ended: &Ended) -> Raw {
+fn task_object(id: &str, ended: &TaskEnd) -> Raw {
     let mut task = Object::default().with("id", id).with("status", ended.status.name());
     if let Some(output) = &ended.output {
         task.set("result", output.clone());
@@ -99,11 +105,11 @@ fn told(id: &str, ended: &Ended) -> Raw {
 }
 
 fn error_of(error: &Error) -> Object {
-    let message: String = error.message.chars().take(WORDS).collect();
+    let message: String = error.message.chars().take(ERROR_CHARS_MAX).collect();
     let shown = Object::default().with("code", error.code()).with("message", message);
     // A single call returns the schema with the error; here it would be repeated for every task.
     let hint = match (&error.schema, &error.hint) {
-        (Some(_), _) if error.kind == Kind::Validation => Some("correct the params of this task"),
+        (Some(_), _) if error.kind == ErrorKind::Validation => Some("correct the params of this task"),
         (_, hint) => hint.as_deref(),
     };
     match hint {

@@ -1,19 +1,19 @@
 //! Batches in both notations, and every possible end of a task.
 
 mod end;
+mod fixture;
 mod refuse;
-mod stage;
 
 use hikite_core::limits::Limits;
 use hikite_core::plan::OnError;
 use serde_json::{Value, json};
 
 use super::Batch;
-use stage::{Scene, batch, statuses, task, with};
+use fixture::{BatchFixture, batch, statuses, task, with};
 
 #[tokio::test(start_paused = true)]
 async fn the_example_of_the_specification_runs_as_it_is_written() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let lines = r#"{"id":"search","module":"notion","tool":"search","params":{"query":"設計"}}
 {"id":"page","module":"notion","tool":"get_page","params":{"page_id":"${search.results[0].id}"},"after":["search"],"output":true}"#;
     let result = scene.result(&json!(lines)).await;
@@ -35,7 +35,7 @@ async fn the_example_of_the_specification_runs_as_it_is_written() {
 
 #[tokio::test(start_paused = true)]
 async fn the_example_of_the_other_specification_runs_too() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("search", "search", json!({ "query": "会議メモ" })),
         with(
@@ -48,7 +48,7 @@ async fn the_example_of_the_other_specification_runs_too() {
 
 #[tokio::test(start_paused = true)]
 async fn output_says_whether_and_in_which_form_a_result_is_given() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let mut tasks = Vec::new();
     for (number, flags) in [
         json!({}),
@@ -70,7 +70,7 @@ async fn output_says_whether_and_in_which_form_a_result_is_given() {
 
 #[tokio::test(start_paused = true)]
 async fn pictures_of_tasks_whose_result_is_wanted_stand_beside_the_document() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("unseen", "picture", json!({})),
         with(task("seen", "picture", json!({})), json!({ "output": true })),
@@ -87,7 +87,7 @@ async fn what_is_ready_runs_side_by_side_and_never_more_than_may() {
         (0..count).map(|n| task(&format!("t{n}"), "sleep", json!({ "ms": 100 }))).collect()
     };
     for (limit, asked, most) in [(16, None, 16), (16, Some(3), 3), (4, Some(100), 4), (1, None, 1)] {
-        let scene = Scene::with(Limits { batch_concurrency: limit, ..Limits::default() });
+        let scene = BatchFixture::with(Limits { batch_concurrency: limit, ..Limits::default() });
         let begin = tokio::time::Instant::now();
         let document =
             scene.send(Batch { concurrency: asked, ..batch(&many(32)) }).await.expect("a plan that runs");
@@ -100,7 +100,7 @@ async fn what_is_ready_runs_side_by_side_and_never_more_than_may() {
 
 #[tokio::test(start_paused = true)]
 async fn elements_of_a_list_count_like_tasks() {
-    let scene = Scene::with(Limits { batch_concurrency: 4, ..Limits::default() });
+    let scene = BatchFixture::with(Limits { batch_concurrency: 4, ..Limits::default() });
     let element = json!({ "ms": 100, "n": "${item}", "at": "${index}" });
     let tasks = json!([
         with(
@@ -123,7 +123,7 @@ async fn elements_of_a_list_count_like_tasks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_element_fails_its_task_unless_it_may_go_on() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = |on_error: &str| {
         json!([
             task("list", "echo", json!({ "ids": ["p1", { "no": "id" }, "p3"] })),
@@ -146,7 +146,7 @@ async fn a_failed_element_fails_its_task_unless_it_may_go_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_must_be_one_and_not_too_long() {
-    let scene = Scene::with(Limits { batch_tasks: 3, ..Limits::default() });
+    let scene = BatchFixture::with(Limits { batch_tasks: 3, ..Limits::default() });
     for (list, status, said) in [
         (json!([]), "each ok", None),
         (json!([1, 2, 3]), "each ok", None),
@@ -165,7 +165,7 @@ async fn a_list_must_be_one_and_not_too_long() {
 
 #[tokio::test(start_paused = true)]
 async fn a_condition_that_does_not_hold_skips_the_task_and_what_waits_for_it() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("look", "echo", json!({ "count": 0 })),
         with(task("write", "echo", json!({})), json!({ "if": "${look.count} > 0" })),
@@ -182,7 +182,7 @@ async fn a_condition_that_does_not_hold_skips_the_task_and_what_waits_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reference_that_leads_nowhere_says_what_there_is() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("a", "echo", json!({ "id": 1 })),
         task("b", "echo", json!({ "n": "${a.uid}" })),
@@ -198,7 +198,7 @@ async fn a_reference_that_leads_nowhere_says_what_there_is() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_filled_in_is_held_against_the_schema_like_any_call() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("a", "echo", json!({ "id": { "deep": true } })),
         task("b", "get_page", json!({ "page_id": "${a.id}" })),
@@ -237,7 +237,7 @@ async fn one_failure_in_each_place_of_a_diamond_means_what_was_asked_for() {
         ("b", OnError::FailFast, "a ok, b error, c cancelled, d cancelled"),
         ("d", OnError::FailFast, "a ok, b ok, c ok, d error"),
     ] {
-        let scene = Scene::open();
+        let scene = BatchFixture::open();
         let result = scene.send(Batch { on_error, ..batch(&tasks(fails)) }).await.expect("a plan that runs");
         let document = &result["structuredContent"];
         assert_eq!(statuses(document).join(", "), expected, "{on_error:?}");

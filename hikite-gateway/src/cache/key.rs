@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw, canonical};
-use hikite_core::source::{CallContext, Method};
+use hikite_core::source::{CallContext, SourceMethod};
 use sha2::{Digest, Sha256};
 
 /// The cache key of a call and the longest lifetime of its result.
 #[derive(Clone, Debug)]
-pub(crate) struct Keep {
-    pub(super) key: Key,
+pub(crate) struct CacheRequest {
+    pub(super) key: CacheKey,
     pub(super) ttl: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct CacheKey {
     caller: Caller,
     pub(super) module: Arc<str>,
     /// Generation of the module: its tools may mean something else after a change.
@@ -29,27 +29,27 @@ pub(crate) struct Key {
 }
 
 /// Members of params that tie a request to one exchange with the server.
-const OF_ITS_OWN: [&str; 3] = ["task", "inputResponses", "requestState"];
+const SESSION_MEMBERS: [&str; 3] = ["task", "inputResponses", "requestState"];
 /// Members of `_meta` that do not change the answer.
-const NOTHING: [&str; 4] = ["progressToken", "traceparent", "tracestate", "baggage"];
+const IGNORED_META: [&str; 4] = ["progressToken", "traceparent", "tracestate", "baggage"];
 
-impl Keep {
+impl CacheRequest {
     /// Returns `None` if the request cannot be cached.
     pub(crate) fn new(
         module: (&Arc<str>, u64),
-        method: Method,
+        method: SourceMethod,
         params: &Object,
         context: &CallContext,
         ttl: Duration,
     ) -> Option<Self> {
-        if ttl.is_zero() || OF_ITS_OWN.iter().any(|name| params.get(name).is_some()) {
+        if ttl.is_zero() || SESSION_MEMBERS.iter().any(|name| params.get(name).is_some()) {
             return None;
         }
-        let is_resource = method == Method::ReadResource;
+        let is_resource = method == SourceMethod::ReadResource;
         let subject = params.text(if is_resource { "uri" } else { "name" })?;
         let mut params = params.clone();
         if let Some(mut meta) = params.get("_meta").and_then(Raw::object) {
-            for name in NOTHING {
+            for name in IGNORED_META {
                 meta.remove(name);
             }
             params.remove("_meta");
@@ -59,10 +59,10 @@ impl Keep {
         }
         let mut bytes = canonical(&params.raw());
         // Stateless clients may get a different result.
-        bytes.push(u8::from(context.takes_rounds));
+        bytes.push(u8::from(context.accepts_input_required));
         // Accounts do not share results.
         bytes.extend(context.account.as_deref().unwrap_or_default().as_bytes());
-        let key = Key {
+        let key = CacheKey {
             caller: context.session.caller.clone(),
             module: Arc::clone(module.0),
             generation: module.1,
@@ -74,7 +74,7 @@ impl Keep {
     }
 }
 
-impl Key {
+impl CacheKey {
     pub(super) fn bytes(&self) -> u32 {
         let bytes = size_of::<Self>() + self.caller.subject.len() + self.subject.len();
         u32::try_from(bytes).unwrap_or(u32::MAX)

@@ -4,24 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hikite_core::about::Policy;
-use hikite_core::error::{Error, Kind};
+use hikite_core::call_policy::CallPolicy;
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{CallContext, Event};
+use hikite_core::source::{CallContext, SourceEvent};
 
 use crate::command::Command;
-use crate::fake::{Answer, Fake, call, command, context, gateway, raw, result, rules};
+use crate::fake::{FakeAnswer, FakeSource, call, command, context, gateway, raw, result, rules};
 use crate::gateway::Gateway;
 
-const MINUTE: Policy = Policy { timeout: None, retry: None, cache: Some(Duration::from_secs(60)) };
+const MINUTE: CallPolicy = CallPolicy { timeout: None, retry: None, cache: Some(Duration::from_secs(60)) };
 
-fn quick() -> Arc<Fake> {
-    Fake::new(|number| Box::pin(async move { Ok(result(number)) }))
+fn quick() -> Arc<FakeSource> {
+    FakeSource::new(|number| Box::pin(async move { Ok(result(number)) }))
 }
 
 /// Builds a source that takes a second per call.
-fn slow(outcome: impl Fn(usize) -> Result<Raw, Error> + Send + Sync + 'static) -> Arc<Fake> {
-    Fake::new(move |number| -> Answer {
+fn slow(outcome: impl Fn(usize) -> Result<Raw, Error> + Send + Sync + 'static) -> Arc<FakeSource> {
+    FakeSource::new(move |number| -> FakeAnswer {
         let outcome = outcome(number);
         Box::pin(async {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -86,7 +86,7 @@ async fn only_what_is_marked_and_only_reads_is_kept() {
         call(&kept, tool).await.expect("a result");
         assert_eq!(age(&call(&kept, tool).await.expect("a result")), None, "{tool}");
     }
-    let unmarked = gateway(&source, Policy::default());
+    let unmarked = gateway(&source, CallPolicy::default());
     for _ in 0..2 {
         assert_eq!(age(&call(&unmarked, "read").await.expect("a result")), None);
         assert_eq!(age(&resource(&unmarked).await), None);
@@ -103,13 +103,13 @@ async fn errors_questions_and_what_the_server_forbids_are_not_kept() {
         r#"{"resultType":"input_required"}"#,
         r#"{"resultType":"task","taskId":"1"}"#,
     ] {
-        let source = Fake::new(move |_| Box::pin(async move { Ok(raw(body)) }));
+        let source = FakeSource::new(move |_| Box::pin(async move { Ok(raw(body)) }));
         let gateway = gateway(&source, MINUTE);
         read(&gateway, "{}", context("owner")).await;
         assert_eq!(age(&read(&gateway, "{}", context("owner")).await), None, "{body}");
         assert_eq!(source.calls(), 2, "{body}");
     }
-    let source = Fake::new(|_| Box::pin(async { Err(Error::new(Kind::ToolExecution, "no")) }));
+    let source = FakeSource::new(|_| Box::pin(async { Err(Error::new(ErrorKind::ToolExecution, "no")) }));
     let gateway = gateway(&source, MINUTE);
     assert!(call(&gateway, "read").await.is_err() && call(&gateway, "read").await.is_err());
     assert_eq!(source.calls(), 2);
@@ -117,7 +117,7 @@ async fn errors_questions_and_what_the_server_forbids_are_not_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn the_shorter_time_counts_and_what_is_left_of_it_is_told() {
-    let source = Fake::new(|_| Box::pin(async { Ok(raw(r#"{"content":[],"ttlMs":5000}"#)) }));
+    let source = FakeSource::new(|_| Box::pin(async { Ok(raw(r#"{"content":[],"ttlMs":5000}"#)) }));
     let gateway = gateway(&source, MINUTE);
     read(&gateway, "{}", context("owner")).await;
     tokio::time::advance(Duration::from_secs(3)).await;
@@ -135,21 +135,14 @@ async fn a_hundred_who_ask_for_the_same_make_one_call() {
     let all = join_all((0..100).map(|_| read(&gateway, "{}", context("owner")))).await;
     assert_eq!(source.calls(), 1);
     assert_eq!(all.iter().filter(|result| age(result).is_none()).count(), 1, "one of them called");
-    assert!(gateway.cache.flights.lock().is_empty());
+    assert!(gateway.cache.fetches.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
-    let source =
-        slow(
-            |number| {
-                if number == 1 {
-                    Err(Error::new(Kind::UpstreamUnavailable, "no"))
-                } else {
-                    Ok(result(number))
-                }
-            },
-        );
+    let source = slow(|number| {
+        if number == 1 { Err(Error::new(ErrorKind::UpstreamUnavailable, "no")) } else { Ok(result(number)) }
+    });
     let gateway = gateway(&source, MINUTE);
     let all = join_all((0..10).map(|_| call(&gateway, "read"))).await;
     assert!(all.iter().all(Result::is_err) && source.calls() == 1);
@@ -165,22 +158,23 @@ async fn one_who_goes_away_does_not_take_the_others_along() {
     let (gone, others) = tokio::join!(first, others);
     assert!(gone.is_err() && others.iter().all(Result::is_ok));
     assert_eq!(source.calls(), 2, "the next in line called");
-    assert!(gateway.cache.flights.lock().is_empty());
+    assert!(gateway.cache.fetches.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn whoever_runs_out_of_time_does_so_alone() {
     let source = slow(|number| Ok(result(number)));
     let gateway = gateway(&source, MINUTE);
-    let hasty = |ms| {
+    let has_short_timeout = |ms| {
         let Command::Call { target, params, mut options } = command("read", "{}") else { unreachable!() };
         options.timeout = Some(Duration::from_millis(ms));
         gateway.dispatch(Command::Call { target, params, options }, context("owner"))
     };
     // The caller that fetches, and one that waits for it.
-    let (leader, patient, follower) = tokio::join!(hasty(300), call(&gateway, "read"), hasty(100));
-    assert_eq!(leader.expect_err("300 ms").kind, Kind::Timeout);
-    assert_eq!(follower.expect_err("100 ms").kind, Kind::Timeout);
+    let (leader, patient, follower) =
+        tokio::join!(has_short_timeout(300), call(&gateway, "read"), has_short_timeout(100));
+    assert_eq!(leader.expect_err("300 ms").kind, ErrorKind::Timeout);
+    assert_eq!(follower.expect_err("100 ms").kind, ErrorKind::Timeout);
     assert!(patient.is_ok());
 }
 
@@ -191,7 +185,7 @@ async fn a_resource_is_forgotten_when_it_is_updated_even_while_it_is_read() {
     let listener = gateway.listener("m");
     let updated = |uri: &str| {
         let params = Object::default().with("uri", uri).raw();
-        listener(Event::ResourceUpdated { sessions: Vec::new(), params });
+        listener(SourceEvent::ResourceUpdated { sessions: Vec::new(), params });
     };
     resource(&gateway).await;
     updated("x:other");
@@ -214,7 +208,7 @@ async fn other_rules_or_another_source_forget_what_was_kept() {
     let source = quick();
     let gateway = gateway(&source, MINUTE);
     call(&gateway, "read").await.expect("a result");
-    gateway.listener("m")(Event::ListChanged);
+    gateway.listener("m")(SourceEvent::ListChanged);
     assert!(age(&call(&gateway, "read").await.expect("a result")).is_some(), "nothing changed");
     gateway.apply(rules(&source, MINUTE, MINUTE));
     assert_eq!(age(&call(&gateway, "read").await.expect("a result")), None);
@@ -248,7 +242,7 @@ async fn what_belongs_to_one_conversation_is_not_shared() {
 #[tokio::test(start_paused = true)]
 async fn what_is_too_large_is_not_kept_and_zero_bytes_keep_nothing() {
     let big = format!(r#"{{"content":[],"x":"{}"}}"#, "x".repeat(2 << 20));
-    let source = Fake::new(move |_| {
+    let source = FakeSource::new(move |_| {
         let big = big.clone();
         Box::pin(async move { Ok(raw(&big)) })
     });
@@ -257,8 +251,11 @@ async fn what_is_too_large_is_not_kept_and_zero_bytes_keep_nothing() {
         assert_eq!(age(&call(&large, "read").await.expect("a result")), None);
     }
     let limits = hikite_core::limits::Limits { cache_bytes: 0, ..Default::default() };
-    let off =
-        Gateway::new(limits.into(), hikite_core::seal::Seal::new([7; 32]), crate::probe::registry_aside());
+    let off = Gateway::new(
+        limits.into(),
+        hikite_core::signer::HmacSigner::new([7; 32]),
+        crate::probe::registry_detached(),
+    );
     let source = quick();
     off.apply(rules(&source, MINUTE, MINUTE));
     for _ in 0..2 {

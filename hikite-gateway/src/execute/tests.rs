@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-use hikite_core::about::{Policy, Retry};
 use hikite_core::breaker;
-use hikite_core::error::{Error, Kind};
+use hikite_core::call_policy::{CallPolicy, RetryPolicy};
+use hikite_core::error::{Error, ErrorKind};
 use tokio::time::Instant;
 
 use crate::command::{CallOptions, Command};
-use crate::fake::{Fake, call, command, context, gateway, result, rules};
+use crate::fake::{FakeSource, call, command, context, gateway, result, rules};
 
-const RETRY: Policy = Policy {
+const RETRY: CallPolicy = CallPolicy {
     timeout: None,
-    retry: Some(Retry { attempts: 3, delay: Duration::from_millis(100) }),
+    retry: Some(RetryPolicy { attempts: 3, delay: Duration::from_millis(100) }),
     cache: None,
 };
 
 fn down() -> Error {
-    Error::new(Kind::UpstreamUnavailable, "no")
+    Error::new(ErrorKind::UpstreamUnavailable, "no")
 }
 
 /// Builds a source that fails `times` times with `failure` and then succeeds.
-fn failing(times: usize, failure: impl Fn() -> Error + Send + Sync + 'static) -> std::sync::Arc<Fake> {
-    Fake::new(move |number| {
+fn failing(times: usize, failure: impl Fn() -> Error + Send + Sync + 'static) -> std::sync::Arc<FakeSource> {
+    FakeSource::new(move |number| {
         let outcome = if number <= times { Err(failure()) } else { Ok(result(number)) };
         Box::pin(async { outcome })
     })
@@ -41,19 +41,19 @@ async fn what_may_run_twice_is_tried_again_and_nothing_else_is() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_tried_again_unless_somebody_asked_for_it() {
     let source = failing(1, down);
-    let gateway = gateway(&source, Policy::default());
+    let gateway = gateway(&source, CallPolicy::default());
     assert!(call(&gateway, "read").await.is_err());
     let Command::Call { target, params, .. } = command("read", "{}") else { unreachable!() };
     let options = CallOptions { retry: RETRY.retry, ..CallOptions::default() };
     let source = failing(1, down);
-    let asked = crate::fake::gateway(&source, Policy::default());
+    let asked = crate::fake::gateway(&source, CallPolicy::default());
     let outcome = asked.dispatch(Command::Call { target, params, options }, context("owner")).await;
     assert!(outcome.is_ok() && source.calls() == 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_error_that_would_come_again_is_not_tried_again() {
-    for kind in [Kind::ToolExecution, Kind::Validation, Kind::Cancelled, Kind::Internal] {
+    for kind in [ErrorKind::ToolExecution, ErrorKind::Validation, ErrorKind::Cancelled, ErrorKind::Internal] {
         let source = failing(1, move || Error::new(kind, "no"));
         assert!(call(&gateway(&source, RETRY), "read").await.is_err());
         assert_eq!(source.calls(), 1, "{kind:?}");
@@ -75,7 +75,7 @@ async fn a_server_is_given_the_time_it_asks_for_if_the_call_has_it() {
 
 #[tokio::test(start_paused = true)]
 async fn all_attempts_lie_within_one_deadline() {
-    let source = Fake::new(|_| {
+    let source = FakeSource::new(|_| {
         Box::pin(async {
             tokio::time::sleep(Duration::from_secs(12)).await;
             Err(down())
@@ -100,15 +100,15 @@ async fn a_call_that_is_given_up_is_not_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn an_outage_is_multiplied_by_a_fifth_at_most() {
-    let source = Fake::new(|number| {
+    let source = FakeSource::new(|number| {
         let outcome = if number <= 500 { Ok(result(number)) } else { Err(down()) };
         Box::pin(async { outcome })
     });
     let limits = hikite_core::limits::Limits { breaker_failures: 0, ..Default::default() };
     let gateway = crate::Gateway::new(
         limits.into(),
-        hikite_core::seal::Seal::new([7; 32]),
-        crate::probe::registry_aside(),
+        hikite_core::signer::HmacSigner::new([7; 32]),
+        crate::probe::registry_detached(),
     );
     gateway.apply(rules(&source, RETRY, RETRY));
     for _ in 0..500 {
@@ -123,58 +123,66 @@ async fn an_outage_is_multiplied_by_a_fifth_at_most() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_fails_is_left_alone_and_a_reload_does_not_forget_it() {
     let source = failing(10, down);
-    let gateway = gateway(&source, Policy::default());
+    let gateway = gateway(&source, CallPolicy::default());
     for _ in 0..30 {
         let error = call(&gateway, "add").await.expect_err("it fails");
-        assert_eq!(error.kind, Kind::UpstreamUnavailable);
+        assert_eq!(error.kind, ErrorKind::UpstreamUnavailable);
     }
     assert_eq!(source.calls(), 10);
-    let mut changed = rules(&source, Policy::default(), Policy::default());
+    let mut changed = rules(&source, CallPolicy::default(), CallPolicy::default());
     changed.modules[0].1.concurrency = 3;
     gateway.apply(changed);
-    assert_eq!(gateway.breaker_state("m"), Some(breaker::State::Open));
+    assert_eq!(gateway.breaker_state("m"), Some(breaker::CircuitState::Open));
     let error = call(&gateway, "add").await.expect_err("still open");
     assert!(error.retry_after.is_some() && error.hint.is_some() && source.calls() == 10);
     tokio::time::sleep(Duration::from_secs(5)).await;
     call(&gateway, "add").await.expect("the one that finds out");
-    assert_eq!(gateway.breaker_state("m"), Some(breaker::State::Closed));
+    assert_eq!(gateway.breaker_state("m"), Some(breaker::CircuitState::Closed));
     assert_eq!(gateway.breaker_state("other"), None);
     let other = failing(0, down);
-    gateway.apply(rules(&other, Policy::default(), Policy::default()));
+    gateway.apply(rules(&other, CallPolicy::default(), CallPolicy::default()));
     call(&gateway, "add").await.expect("another source starts anew");
 }
 
 #[tokio::test(start_paused = true)]
 async fn time_runs_out_for_the_tool_the_call_and_the_breaker() {
-    let source = Fake::new(|_| Box::pin(std::future::pending()));
-    let policy = Policy { timeout: Some(Duration::from_secs(2)), ..Policy::default() };
+    let source = FakeSource::new(|_| Box::pin(std::future::pending()));
+    let policy = CallPolicy { timeout: Some(Duration::from_secs(2)), ..CallPolicy::default() };
     let gateway = gateway(&source, policy);
     let begin = Instant::now();
     let error = call(&gateway, "add").await.expect_err("it hangs");
-    assert_eq!((error.kind, begin.elapsed().as_secs()), (Kind::Timeout, 2));
+    assert_eq!((error.kind, begin.elapsed().as_secs()), (ErrorKind::Timeout, 2));
     assert_eq!(&*error.message, "`m` did not answer within 2 s");
-    let hasty = CallOptions { timeout: Some(Duration::from_millis(10)), ..CallOptions::default() };
+    let has_short_timeout =
+        CallOptions { timeout: Some(Duration::from_millis(10)), ..CallOptions::default() };
     for _ in 0..50 {
         let Command::Call { target, params, .. } = command("add", "{}") else { unreachable!() };
-        let call = Command::Call { target, params, options: hasty };
-        assert_eq!(gateway.dispatch(call, context("owner")).await.expect_err("hangs").kind, Kind::Timeout);
+        let call = Command::Call { target, params, options: has_short_timeout };
+        assert_eq!(
+            gateway.dispatch(call, context("owner")).await.expect_err("hangs").kind,
+            ErrorKind::Timeout
+        );
     }
-    assert_eq!(gateway.breaker_state("m"), Some(breaker::State::Closed), "impatience is not the server's");
+    assert_eq!(
+        gateway.breaker_state("m"),
+        Some(breaker::CircuitState::Closed),
+        "impatience is not the server's"
+    );
     for _ in 0..9 {
-        assert_eq!(call(&gateway, "add").await.expect_err("it hangs").kind, Kind::Timeout);
+        assert_eq!(call(&gateway, "add").await.expect_err("it hangs").kind, ErrorKind::Timeout);
     }
-    assert_eq!(gateway.breaker_state("m"), Some(breaker::State::Open));
+    assert_eq!(gateway.breaker_state("m"), Some(breaker::CircuitState::Open));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_fails_one_call_alone() {
-    let source = Fake::new(|number| {
+    let source = FakeSource::new(|number| {
         Box::pin(async move {
             assert!(number > 1, "the first one fails");
             Ok(result(number))
         })
     });
     let gateway = gateway(&source, RETRY);
-    assert_eq!(call(&gateway, "read").await.expect_err("it panics").kind, Kind::Internal);
+    assert_eq!(call(&gateway, "read").await.expect_err("it panics").kind, ErrorKind::Internal);
     assert!(call(&gateway, "read").await.is_ok());
 }

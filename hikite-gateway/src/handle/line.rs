@@ -1,52 +1,52 @@
 //! A complete result as lines: rows of a table, elements of a list, or the lines of a text. Pages and searches consist
 //! of them.
 
-use hikite_core::compact::{Form, Shape, compact};
+use hikite_core::compact::{Shape, TextFormat, compact};
 use serde_json::Value;
 
 /// Length above which JSON is split into lines.
 const LINE: usize = 400;
 
 #[derive(Debug)]
-pub(super) struct Lines {
-    pub(super) form: Form,
+pub(super) struct ResultLines {
+    pub(super) form: TextFormat,
     pub(super) all: Vec<String>,
 }
 
 /// A line and the indices of its parent lines, outermost first.
 #[derive(Debug)]
-pub(super) struct Placed<'a> {
+pub(super) struct NestedLine<'a> {
     /// Counted from 0.
     pub(super) at: usize,
     pub(super) text: &'a str,
-    pub(super) heads: Vec<usize>,
+    pub(super) parents: Vec<usize>,
 }
 
-impl Lines {
+impl ResultLines {
     pub(super) fn of(value: &Value, shape: Option<&Shape>) -> Self {
         let whole = compact(value, shape, usize::MAX);
-        if whole.form != Form::Json {
+        if whole.form != TextFormat::Json {
             return Self { form: whole.form, all: whole.text.split('\n').map(str::to_owned).collect() };
         }
         // Rows of JSON carry their member names, so that each is readable by itself.
         let shaped = shape.and_then(|_| serde_json::from_str::<Value>(&whole.text).ok());
         let mut all = vec![String::new()];
         write(shaped.as_ref().unwrap_or(value), "", &mut all);
-        Self { form: Form::Json, all }
+        Self { form: TextFormat::Json, all }
     }
 
     /// Returns each line with its parents: in TOON the preceding lines with less indentation.
-    pub(super) fn placed(&self) -> impl Iterator<Item = Placed<'_>> {
-        let mut heads: Vec<(usize, usize)> = Vec::new();
+    pub(super) fn nested(&self) -> impl Iterator<Item = NestedLine<'_>> {
+        let mut parents: Vec<(usize, usize)> = Vec::new();
         self.all.iter().enumerate().map(move |(at, text)| {
-            if self.form == Form::Toon && !text.is_empty() {
+            if self.form == TextFormat::Toon && !text.is_empty() {
                 let indent = indent(text);
-                while heads.pop_if(|(_, other)| *other >= indent).is_some() {}
-                let above = heads.iter().map(|(line, _)| *line).collect();
-                heads.push((at, indent));
-                return Placed { at, text, heads: above };
+                while parents.pop_if(|(_, other)| *other >= indent).is_some() {}
+                let above = parents.iter().map(|(line, _)| *line).collect();
+                parents.push((at, indent));
+                return NestedLine { at, text, parents: above };
             }
-            Placed { at, text, heads: Vec::new() }
+            NestedLine { at, text, parents: Vec::new() }
         })
     }
 }

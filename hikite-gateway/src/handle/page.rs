@@ -2,25 +2,25 @@
 
 use std::fmt::Write as _;
 
-use hikite_core::compact::Form;
-use hikite_core::error::{Error, Kind};
+use hikite_core::compact::TextFormat;
+use hikite_core::error::{Error, ErrorKind};
 
-use super::line::{Lines, Placed};
+use super::line::{NestedLine, ResultLines};
 
 /// Bytes shown around a match in a line that is too long to show.
 const AROUND: usize = 200;
 
 /// Splits the lines into pages of at most `size` bytes. A page that starts inside a nested block repeats the parent
 /// lines.
-pub(super) fn pages(lines: &Lines, size: usize) -> Vec<String> {
+pub(super) fn pages(lines: &ResultLines, size: usize) -> Vec<String> {
     let size = size.max(AROUND);
     let mut pages: Vec<String> = Vec::new();
     let (mut page, mut is_fresh) = (String::new(), true);
-    for line in lines.placed() {
+    for line in lines.nested() {
         let mut rest = line.text;
         loop {
             if is_fresh {
-                page = heads(lines, &line, size);
+                page = parents(lines, &line, size);
             }
             let room = size.saturating_sub(page.len() + 1);
             if rest.len() <= room {
@@ -58,20 +58,20 @@ pub(super) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
     pages.get(at).map(String::as_str).ok_or_else(|| {
         let count = pages.len();
         let are = if count == 1 { "is 1 page".to_owned() } else { format!("are {count} pages") };
-        Error::new(Kind::Validation, format!("there is no page {number}: there {are}"))
+        Error::new(ErrorKind::Validation, format!("there is no page {number}: there {are}"))
     })
 }
 
 /// Returns the numbered lines that contain a text, ignoring case.
-pub(super) fn search(lines: &Lines, wanted: &str, size: usize) -> String {
+pub(super) fn search(lines: &ResultLines, wanted: &str, size: usize) -> String {
     let needle = wanted.trim().to_lowercase();
-    let found: Vec<Placed<'_>> =
-        lines.placed().filter(|line| line.text.to_lowercase().contains(&needle)).collect();
+    let found: Vec<NestedLine<'_>> =
+        lines.nested().filter(|line| line.text.to_lowercase().contains(&needle)).collect();
     let mut text = format!("{} of {} lines hold `{}`", found.len(), lines.all.len(), wanted.trim());
     let mut said: Vec<usize> = Vec::new();
     for (count, line) in found.iter().enumerate() {
         let mut more = String::new();
-        for head in line.heads.iter().filter(|head| !said.contains(head)) {
+        for head in line.parents.iter().filter(|head| !said.contains(head)) {
             more.push('\n');
             more.push_str(&lines.all[*head]);
         }
@@ -82,17 +82,17 @@ pub(super) fn search(lines: &Lines, wanted: &str, size: usize) -> String {
                 write!(text, "\n[left out: {left} more lines; look for something that fewer of them hold]");
             return text;
         }
-        said.clone_from(&line.heads);
+        said.clone_from(&line.parents);
         text.push_str(&more);
     }
     text
 }
 
 /// Returns the parent lines, unless they take more than half of the page.
-fn heads(lines: &Lines, line: &Placed<'_>, size: usize) -> String {
+fn parents(lines: &ResultLines, line: &NestedLine<'_>, size: usize) -> String {
     let mut text = String::new();
-    if lines.form == Form::Toon {
-        for head in &line.heads {
+    if lines.form == TextFormat::Toon {
+        for head in &line.parents {
             text.push_str(&lines.all[*head]);
             text.push('\n');
         }

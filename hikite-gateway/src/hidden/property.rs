@@ -8,10 +8,10 @@ use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::listing::ListKind;
-use hikite_core::permission::{Accounts, Permissions};
+use hikite_core::permission::{AccountPermissions, Permissions};
 use hikite_core::plan::OnError;
 use hikite_core::risk::Risk;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -19,12 +19,12 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::world::{Kind, Server, Tool, World, context, member, permit};
+use super::fixture::{TestCatalog, TestCategory, TestServer, TestTool, context, member, permit};
 use crate::batch::Batch;
 use crate::command::Command;
 use crate::fake::raw;
 use crate::gateway::Gateway;
-use crate::list::Page;
+use crate::list::ListPage;
 use crate::surface::{Surface, Surfaces, ToolFilter};
 
 const SERVERS: [&str; 4] = ["git", "hub", "k8s", "files"];
@@ -35,33 +35,33 @@ const ANNOTATIONS: [&str; 4] =
 /// Names in tool requirements and categories: of any server, of one, and of none.
 const WRITTEN: [&str; 6] = ["get", "delete", "git:status", "hub:delete_all", "k8s:get", "nowhere"];
 
-fn tool() -> impl Strategy<Value = Tool> {
+fn tool() -> impl Strategy<Value = TestTool> {
     let needs = option::weighted(0.2, select(&WRITTEN[..]));
-    (select(&TOOLS[..]), select(&ANNOTATIONS[..]), needs).prop_map(|(name, annotations, needs)| Tool {
+    (select(&TOOLS[..]), select(&ANNOTATIONS[..]), needs).prop_map(|(name, annotations, needs)| TestTool {
         name,
         annotations,
         needs,
     })
 }
 
-fn server(name: &'static str) -> impl Strategy<Value = Server> {
+fn server(name: &'static str) -> impl Strategy<Value = TestServer> {
     (prop::bool::weighted(0.8), vec(tool(), 0..5), any::<bool>()).prop_map(move |(told, mut tools, more)| {
         tools.sort_by_key(|tool| tool.name);
         tools.dedup_by_key(|tool| tool.name);
-        Server { name, told, tools, more }
+        TestServer { name, told, tools, more }
     })
 }
 
-fn kind(name: &'static str) -> impl Strategy<Value = Kind> {
+fn kind(name: &'static str) -> impl Strategy<Value = TestCategory> {
     let servers = prop::sample::subsequence(SERVERS.to_vec(), 1..=3);
     (servers, vec(select(&WRITTEN[..]), 0..3), option::of(select(&WRITTEN[..])))
-        .prop_map(move |(servers, includes, disables)| Kind { name, servers, includes, disables })
+        .prop_map(move |(servers, includes, disables)| TestCategory { name, servers, includes, disables })
 }
 
-fn world() -> impl Strategy<Value = World> {
+fn world() -> impl Strategy<Value = TestCatalog> {
     let servers = SERVERS.map(|name| option::weighted(0.8, server(name)));
     let categories = KINDS.map(|name| option::of(kind(name)));
-    (servers, categories).prop_map(|(servers, categories)| World {
+    (servers, categories).prop_map(|(servers, categories)| TestCatalog {
         servers: servers.into_iter().flatten().collect(),
         categories: categories.into_iter().flatten().collect(),
     })
@@ -97,7 +97,7 @@ fn permissions() -> impl Strategy<Value = String> {
 }
 
 /// Removes everything that these permissions hide.
-fn without_hidden(world: &World, permissions: &Permissions) -> World {
+fn without_hidden(world: &TestCatalog, permissions: &Permissions) -> TestCatalog {
     let servers = world.servers.iter().filter_map(|server| {
         let mut server = server.clone();
         if !server.told {
@@ -105,13 +105,13 @@ fn without_hidden(world: &World, permissions: &Permissions) -> World {
         }
         server.tools.retain(|tool| {
             let definition = Object::default().with("annotations", raw(tool.annotations)).raw();
-            let risk = Risk::of(&annotation::of_definition(&definition));
+            let risk = Risk::of(&annotation::from_definition(&definition));
             permissions.allows(&ToolKey::new(server.name, tool.name), risk)
         });
         server.more &= permissions.allows_module(server.name);
         (!server.tools.is_empty() || permissions.allows_module(server.name)).then_some(server)
     });
-    World { servers: servers.collect(), categories: world.categories.clone() }
+    TestCatalog { servers: servers.collect(), categories: world.categories.clone() }
 }
 
 /// Returns every way to name a tool, and some names of no tool.
@@ -153,7 +153,7 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
     let both = Surfaces::of([Surface::Modules, Surface::Search]);
     for surfaces in [categories, direct, modules, both, Surfaces::of(Surface::ALL)] {
         for kind in ListKind::ALL {
-            let list = gateway.list(caller, surfaces, kind, Page::default()).await;
+            let list = gateway.list(caller, surfaces, kind, ListPage::default()).await;
             note(format!("{surfaces:?} {kind:?}"), told(list));
         }
         note(format!("{surfaces:?} instructions"), told(gateway.instructions(caller, surfaces)));
@@ -255,7 +255,8 @@ async fn rest(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, 
         };
         let page = gateway.tools_page(caller, &filter, 0, 3).await;
         note(format!("page of {module:?} {category:?}"), told(page));
-        let found = gateway.find_tools((caller, &Origin::default()), "delete all of git", &filter, 5).await;
+        let found =
+            gateway.find_tools((caller, &CallOrigin::default()), "delete all of git", &filter, 5).await;
         note(format!("search in {module:?} {category:?}"), told(found));
     }
 }
@@ -311,7 +312,7 @@ fn tells_of(answer: &str, server: &str) -> bool {
 }
 
 /// Builds the gateway and makes all requests under a paused clock. Alice has permissions of her own.
-fn ask(world: &World, (permissions, mask): (&str, &str), caller: &Caller) -> Vec<(String, String)> {
+fn ask(world: &TestCatalog, (permissions, mask): (&str, &str), caller: &Caller) -> Vec<(String, String)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let gateway = world.open();
@@ -334,7 +335,7 @@ proptest! {
         for (hidden, absent) in hidden.iter().zip(&absent) {
             prop_assert_eq!(hidden, absent);
         }
-        let names = |world: &World| world.servers.iter().map(|server| server.name).collect::<Vec<_>>();
+        let names = |world: &TestCatalog| world.servers.iter().map(|server| server.name).collect::<Vec<_>>();
         for name in names(&world).into_iter().filter(|name| !names(&less).contains(name)) {
             for (question, answer) in hidden.iter().filter(|(question, _)| !question.contains(name)) {
                 prop_assert!(!tells_of(answer, name), "{question} tells of {name}: {answer}");
@@ -361,7 +362,7 @@ proptest! {
             }
         }
         let both = [&form, &mask].map(|form| Arc::new(Permissions::read(&raw(form)).expect("permissions")));
-        let less = without_hidden(&world, &Permissions::together(both, Accounts::new()));
+        let less = without_hidden(&world, &Permissions::intersection(both, AccountPermissions::new()));
         let hidden = ask(&world, (&form, &mask), &member("p"));
         let absent = ask(&less, (&form, &mask), &member("p"));
         for (hidden, absent) in hidden.iter().zip(&absent) {

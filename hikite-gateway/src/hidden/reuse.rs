@@ -6,14 +6,14 @@ use hikite_core::caller::Caller;
 use hikite_core::json::Object;
 use hikite_core::limits::Limits;
 use hikite_core::listing::ListKind;
-use hikite_core::seal::Seal;
-use hikite_core::source::Event;
+use hikite_core::signer::HmacSigner;
+use hikite_core::source::SourceEvent;
 
-use super::world::{Server, Told, World, member};
+use super::fixture::{EchoSource, TestCatalog, TestServer, member};
+use crate::admission::Throttle;
 use crate::fake::raw;
-use crate::gate::Throttle;
-use crate::gateway::{Gateway, Rules};
-use crate::list::Page;
+use crate::gateway::{Gateway, GatewayRules};
+use crate::list::ListPage;
 use crate::probe;
 use crate::project::Project;
 use crate::surface::{Surface, Surfaces};
@@ -31,7 +31,7 @@ fn projects(count: usize) -> Vec<Arc<Project>> {
 
 async fn tools(gateway: &Gateway, caller: &Caller) -> Vec<String> {
     let direct = Surfaces::of([Surface::Direct]);
-    let list = gateway.list(caller, direct, ListKind::Tools, Page::default()).await.expect("a list");
+    let list = gateway.list(caller, direct, ListKind::Tools, ListPage::default()).await.expect("a list");
     let tools = list.object().and_then(|list| list.get("tools")?.items()).expect("tools");
     tools.iter().filter_map(|tool| tool.object()?.text("name")).collect()
 }
@@ -47,9 +47,9 @@ async fn look(gateway: &Gateway, projects: &[Arc<Project>]) -> u64 {
 
 #[tokio::test]
 async fn a_change_builds_what_it_changed_and_nothing_else() {
-    let (git, hub) = (Server::new("git", &["log", "push"]), Server::new("hub", &["get"]));
-    let sources = [Told::new(&git), Told::new(&hub)];
-    let gateway = World { servers: vec![git, hub], ..World::default() }.open_with(&sources);
+    let (git, hub) = (TestServer::new("git", &["log", "push"]), TestServer::new("hub", &["get"]));
+    let sources = [EchoSource::new(&git), EchoSource::new(&hub)];
+    let gateway = TestCatalog { servers: vec![git, hub], ..TestCatalog::default() }.open_with(&sources);
     let mut all = projects(20);
     all.push(project("twin", r#"{"allow":["git"],"deny":["git:none-0"]}"#));
     gateway.set_projects(all.clone());
@@ -62,21 +62,21 @@ async fn a_change_builds_what_it_changed_and_nothing_else() {
     assert_eq!(look(&gateway, &all).await, 0, "and nobody else's was built again");
 
     // A module that none of them can reach.
-    sources[1].tell(&Server::new("hub", &["get", "put"]));
-    gateway.listener("hub")(Event::ListChanged);
+    sources[1].tell(&TestServer::new("hub", &["get", "put"]));
+    gateway.listener("hub")(SourceEvent::ListChanged);
     assert_eq!(look(&gateway, &all).await, 0);
     assert_eq!(tools(&gateway, &Caller::owner()).await.len(), 4, "the owner sees it");
 
-    sources[0].tell(&Server::new("git", &["log", "pull"]));
-    gateway.listener("git")(Event::ListChanged);
+    sources[0].tell(&TestServer::new("git", &["log", "pull"]));
+    gateway.listener("git")(SourceEvent::ListChanged);
     assert_eq!(tools(&gateway, &member("p3")).await, ["log", "pull"]);
     assert_eq!(look(&gateway, &all).await, 19, "everybody else's");
 }
 
 #[tokio::test]
 async fn a_mask_changes_the_views_of_its_user_alone() {
-    let git = Server::new("git", &["log", "push"]);
-    let gateway = World { servers: vec![git], ..World::default() }.open();
+    let git = TestServer::new("git", &["log", "push"]);
+    let gateway = TestCatalog { servers: vec![git], ..TestCatalog::default() }.open();
     let all = projects(5);
     gateway.set_projects(all.clone());
     let bob = |project: &str| Caller { project: Some(project.into()), ..Caller::named("bob") };
@@ -92,10 +92,10 @@ async fn a_mask_changes_the_views_of_its_user_alone() {
 #[tokio::test]
 async fn views_are_bounded_and_the_least_recently_used_go() {
     let limits = Arc::new(Limits { view_bytes: 64 * 1024, ..Limits::default() });
-    let gateway = Gateway::new(Arc::clone(&limits), Seal::new([7; 32]), probe::registry_aside());
-    let git = Server::new("git", &["log", "push", "pull", "fetch", "clone", "status"]);
-    let rule = git.rule(Told::new(&git));
-    gateway.apply(Rules { modules: vec![(rule, Throttle::of(&limits))], ..Rules::default() });
+    let gateway = Gateway::new(Arc::clone(&limits), HmacSigner::new([7; 32]), probe::registry_detached());
+    let git = TestServer::new("git", &["log", "push", "pull", "fetch", "clone", "status"]);
+    let rule = git.rule(EchoSource::new(&git));
+    gateway.apply(GatewayRules { modules: vec![(rule, Throttle::of(&limits))], ..GatewayRules::default() });
     let all = projects(400);
     gateway.set_projects(all.clone());
     assert_eq!(look(&gateway, &all).await, 400);

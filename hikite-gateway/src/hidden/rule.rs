@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use tokio::time::Instant;
 
-use super::world::{self, Server, Tool, World, context, member, permit, with_scopes};
+use super::fixture::{self, TestCatalog, TestServer, TestTool, context, member, permit, with_scopes};
 use crate::command::Command;
 use crate::fake::raw;
 use crate::gateway::Gateway;
-use crate::list::Page;
+use crate::list::ListPage;
 use crate::project::Project;
 use crate::surface::{Surface, Surfaces, ToolFilter};
 
@@ -22,7 +22,7 @@ fn direct() -> Surfaces {
 }
 
 async fn shown(gateway: &Gateway, caller: &Caller) -> Vec<String> {
-    let list = gateway.list(caller, direct(), ListKind::Tools, Page::default()).await.expect("a list");
+    let list = gateway.list(caller, direct(), ListKind::Tools, ListPage::default()).await.expect("a list");
     let tools = list.object().and_then(|list| list.get("tools")?.items()).expect("tools");
     tools.iter().filter_map(|tool| tool.object()?.text("name")).collect()
 }
@@ -34,8 +34,8 @@ async fn call(gateway: &Gateway, caller: &Caller, name: &str) -> Result<Raw, Err
 
 #[tokio::test]
 async fn names_are_given_within_the_view() {
-    let servers = vec![Server::new("git", &["status", "push"]), Server::new("k8s", &["status"])];
-    let gateway = World { servers, ..World::default() }.open();
+    let servers = vec![TestServer::new("git", &["status", "push"]), TestServer::new("k8s", &["status"])];
+    let gateway = TestCatalog { servers, ..TestCatalog::default() }.open();
     permit(&gateway, r#"{"deny":["k8s","git:push"]}"#);
     let caller = member("p");
     assert_eq!(shown(&gateway, &Caller::owner()).await, ["git__status", "push", "k8s__status"]);
@@ -44,17 +44,17 @@ async fn names_are_given_within_the_view() {
     assert!(call(&gateway, &caller, "git:status").await.is_ok());
     for hidden in ["push", "git:push", "git__push", "k8s:status", "k8s__status"] {
         let refused = call(&gateway, &caller, hidden).await.expect_err("hidden");
-        assert_eq!(refused.kind, Kind::ToolNotFound, "{hidden}");
+        assert_eq!(refused.kind, ErrorKind::ToolNotFound, "{hidden}");
         assert!(!refused.hint.as_deref().unwrap_or_default().contains("push"), "{refused:?}");
     }
 }
 
 #[tokio::test]
 async fn a_tool_that_needs_a_hidden_one_lacks_it() {
-    let needing = Tool { name: "clone", annotations: "{}", needs: Some("git:fetch") };
-    let mut git = Server::new("git", &["fetch"]);
+    let needing = TestTool { name: "clone", annotations: "{}", needs: Some("git:fetch") };
+    let mut git = TestServer::new("git", &["fetch"]);
     git.tools.push(needing);
-    let gateway = World { servers: vec![git], ..World::default() }.open();
+    let gateway = TestCatalog { servers: vec![git], ..TestCatalog::default() }.open();
     permit(&gateway, r#"{"deny":["git:fetch"]}"#);
     assert!(call(&gateway, &Caller::owner(), "clone").await.is_ok());
     let refused = call(&gateway, &member("p"), "clone").await.expect("a result that tells");
@@ -63,8 +63,8 @@ async fn a_tool_that_needs_a_hidden_one_lacks_it() {
 
 #[tokio::test(start_paused = true)]
 async fn only_modules_that_may_be_seen_are_waited_for() {
-    let silent = |name| Server { told: false, ..Server::new(name, &[]) };
-    let world = World { servers: vec![silent("git"), silent("hub")], ..World::default() };
+    let silent = |name| TestServer { told: false, ..TestServer::new(name, &[]) };
+    let world = TestCatalog { servers: vec![silent("git"), silent("hub")], ..TestCatalog::default() };
     let gateway = world.open();
     let waits = async |permissions: &str| {
         permit(&gateway, permissions);
@@ -84,9 +84,10 @@ async fn only_modules_that_may_be_seen_are_waited_for() {
 
 #[tokio::test]
 async fn before_its_list_is_known_a_tool_counts_as_destructive() {
-    let silent = Server { told: false, ..Server::new("git", &[]) };
-    let kind = world::Kind { name: "work", servers: vec!["git"], includes: vec!["log"], disables: None };
-    let gateway = World { servers: vec![silent], categories: vec![kind] }.open();
+    let silent = TestServer { told: false, ..TestServer::new("git", &[]) };
+    let kind =
+        fixture::TestCategory { name: "work", servers: vec!["git"], includes: vec!["log"], disables: None };
+    let gateway = TestCatalog { servers: vec![silent], categories: vec![kind] }.open();
     let call = async |permissions: &str| {
         permit(&gateway, permissions);
         let arguments =
@@ -105,20 +106,22 @@ async fn before_its_list_is_known_a_tool_counts_as_destructive() {
 
 #[tokio::test]
 async fn a_caller_of_an_unknown_project_sees_nothing() {
-    let gateway = World { servers: vec![Server::new("git", &["log"])], ..World::default() }.open();
+    let gateway =
+        TestCatalog { servers: vec![TestServer::new("git", &["log"])], ..TestCatalog::default() }.open();
     permit(&gateway, "{}");
     assert_eq!(shown(&gateway, &member("p")).await, ["log"]);
     assert!(shown(&gateway, &member("q")).await.is_empty());
     assert!(gateway.project_of(&member("q")).is_none());
     let refused = call(&gateway, &member("q"), "log").await.expect_err("hidden");
-    assert_eq!((refused.kind, refused.hint), (Kind::ToolNotFound, None));
+    assert_eq!((refused.kind, refused.hint), (ErrorKind::ToolNotFound, None));
     gateway.set_projects(Vec::new());
     assert!(shown(&gateway, &member("p")).await.is_empty(), "once it is gone");
 }
 
 #[tokio::test]
 async fn without_its_scope_nothing_is_done_and_nothing_told() {
-    let gateway = World { servers: vec![Server::new("git", &["log"])], ..World::default() }.open();
+    let gateway =
+        TestCatalog { servers: vec![TestServer::new("git", &["log"])], ..TestCatalog::default() }.open();
     let (looks, runs) = (with_scopes(Scopes::READ), with_scopes(Scopes::CALL));
     let words = |error: &Error| format!("{error:?}");
     let here = call(&gateway, &looks, "log").await.expect("a result that tells");
@@ -132,24 +135,24 @@ async fn without_its_scope_nothing_is_done_and_nothing_told() {
     let kind = |error: Error| error.kind;
     let filter = ToolFilter::default();
     let refused = [
-        gateway.list(&runs, direct(), ListKind::Tools, Page::default()).await.map(drop).map_err(kind),
+        gateway.list(&runs, direct(), ListKind::Tools, ListPage::default()).await.map(drop).map_err(kind),
         gateway.tools_page(&runs, &filter, 0, 1).await.map(drop).map_err(kind),
         gateway.tool(&runs, "log").await.map(drop).map_err(kind),
         gateway.tool(&runs, "nowhere").await.map(drop).map_err(kind),
-        gateway.find_tools((&runs, &Origin::default()), "log", &filter, 1).await.map(drop).map_err(kind),
+        gateway.find_tools((&runs, &CallOrigin::default()), "log", &filter, 1).await.map(drop).map_err(kind),
         gateway.module_objects(&runs).await.map(drop).map_err(kind),
         gateway.category_objects(&runs).await.map(drop).map_err(kind),
     ];
-    assert_eq!(refused, [Err(Kind::Authorization); 7]);
+    assert_eq!(refused, [Err(ErrorKind::Authorization); 7]);
     assert_eq!(gateway.instructions(&runs, direct()), None);
     assert!(call(&gateway, &runs, "log").await.is_ok());
     let unknown = call(&gateway, &runs, "logg").await.expect_err("unknown");
-    assert_eq!((unknown.kind, unknown.hint), (Kind::ToolNotFound, None), "it is not told what there is");
+    assert_eq!((unknown.kind, unknown.hint), (ErrorKind::ToolNotFound, None), "it is not told what there is");
 }
 
 #[tokio::test]
 async fn a_project_limits_the_surfaces_that_may_be_chosen() {
-    let gateway = World::default().open();
+    let gateway = TestCatalog::default().open();
     let (categories, both) = (Surfaces::of([Surface::Categories]), Surfaces::of(Surface::ALL));
     let form = |text: &str| raw(text).object().expect("an object");
     let project = Project::read("p", &form(r#"{"surface":"direct"}"#)).expect("a project");
@@ -159,7 +162,7 @@ async fn a_project_limits_the_surfaces_that_may_be_chosen() {
         |caller: &Caller, asked| gateway.surfaces_for(caller, asked, categories).map_err(|error| error.kind);
     assert_eq!(choose(&member("p"), None), Ok(direct()));
     assert_eq!(choose(&member("p"), Some(direct())), Ok(direct()));
-    assert_eq!(choose(&member("p"), Some(both)), Err(Kind::Authorization));
+    assert_eq!(choose(&member("p"), Some(both)), Err(ErrorKind::Authorization));
     for free in [Caller::owner(), member("open"), member("gone")] {
         assert_eq!(choose(&free, None), Ok(categories));
         assert_eq!(choose(&free, Some(both)), Ok(both));

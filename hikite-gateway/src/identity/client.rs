@@ -5,34 +5,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::caller::Scopes;
-use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{self, Fault};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_core::share::{Allowance, ShareHolder, Shares};
-use hikite_core::suggest;
+use hikite_core::suggestion;
 use hikite_core::time::rfc3339;
-use hikite_store::Entry;
+use hikite_core::violation::{self, Violation};
+use hikite_store::DocumentRow;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use super::login::milliseconds;
 use super::secret::id;
-use super::{CLIENT, Denied, GRANT, Identity, Known, Redirect, consent, grant, hash, secret};
+use super::{
+    CLIENT, GRANT, Identity, RedirectUri, TokenError, WellKnownClient, consent, grant, hash, secret,
+};
 use crate::clock::now_ms;
-use crate::share::{Tally, Usage};
+use crate::share::{CallerTally, SlotUsage};
 
 const ID: &str = "hkc_";
 const SECRET: &str = "hks_";
 /// Age at which an unused registration expires.
-const UNUSED: Duration = Duration::from_secs(30 * 86_400);
+const UNUSED_LIFETIME: Duration = Duration::from_secs(30 * 86_400);
 const NAME_CHARS: usize = 128;
 /// Name of unused clients in the metrics.
 const UNUSED_CLIENTS: &str = "unused_clients";
 
 /// Limits on clients that nobody has logged in with, and the origin of a new one.
 #[derive(Clone, Debug)]
-pub struct ClientRoom {
+pub struct ClientQuota {
     /// IP address or network.
     pub from: String,
     pub allowance: Allowance,
@@ -41,15 +43,15 @@ pub struct ClientRoom {
 /// Unused clients at the last registration, and counters since the start.
 #[derive(Debug, Default)]
 pub(super) struct UnusedClients {
-    refused: Tally,
-    evicted: Tally,
-    usage: Option<Usage>,
+    refused: CallerTally,
+    evicted: CallerTally,
+    usage: Option<SlotUsage>,
 }
 
 /// Origin of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum ClientOrigin {
     /// Dynamic client registration.
     Registered,
     /// The client id is the URL of its metadata document.
@@ -60,15 +62,15 @@ pub enum Origin {
 
 /// Approval state of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    Good,
+pub enum ClientStatus {
+    Approved,
     /// A redirect URI waits for the approval of an admin.
     Pending,
 }
 
 /// Input for a new client.
 #[derive(Clone, Debug)]
-pub struct ClientForm {
+pub struct NewClient {
     pub name: String,
     pub redirect_uris: Vec<String>,
     /// `true` for a client with a secret.
@@ -79,13 +81,14 @@ pub struct ClientForm {
 
 const MEMBERS: [&str; 5] = ["name", "redirectUris", "confidential", "clientCredentials", "scopes"];
 
-impl ClientForm {
+impl NewClient {
     /// Reads an admin's input and reports all faults at once.
     pub fn read(form: &Object) -> Result<Self, Error> {
         let mut faults = Vec::new();
-        let mut fault = |member: &str, message: String| faults.push(Fault::new(fault::step(member), message));
+        let mut fault =
+            |member: &str, message: String| faults.push(Violation::new(violation::step(member), message));
         for member in form.unknown(&MEMBERS) {
-            let near = suggest::did_you_mean(member, MEMBERS).map(|near| format!(": {near}"));
+            let near = suggestion::did_you_mean(member, MEMBERS).map(|near| format!(": {near}"));
             fault(member, format!("Unknown member `{member}`{}", near.unwrap_or_default()));
         }
         let given = |member: &str| form.get(member).filter(|value| !value.is_null());
@@ -99,7 +102,7 @@ impl ClientForm {
         });
         let redirect_uris = uris.unwrap_or_default();
         for uri in &redirect_uris {
-            if let Err(why) = Redirect::read(uri) {
+            if let Err(why) = RedirectUri::read(uri) {
                 fault("redirectUris", format!("`{uri}` cannot be used: {why}"));
             }
         }
@@ -119,7 +122,7 @@ impl ClientForm {
         });
         let scopes = match (scopes, given("scopes")) {
             (Some(Some(scopes)), _) if scopes != Scopes::NONE => scopes,
-            (_, None) => Scopes::USUAL,
+            (_, None) => Scopes::DEFAULT,
             _ => {
                 fault("scopes", "`scopes` must be a list of one or more of `read`, `call`, `admin`".into());
                 Scopes::NONE
@@ -129,19 +132,19 @@ impl ClientForm {
             fault("redirectUris", "`redirectUris` is required: where the client is answered".into());
         }
         if !faults.is_empty() {
-            return Err(fault::error(&faults));
+            return Err(violation::error(&faults));
         }
         Ok(Self { name, redirect_uris, confidential: confidential || own, own: own.then_some(scopes) })
     }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Client {
+pub struct ClientRecord {
     #[serde(skip)]
     pub id: String,
     pub name: String,
     pub redirect_uris: Vec<String>,
-    pub origin: Origin,
+    pub origin: ClientOrigin,
     /// Hash of the client secret, if it has one.
     secret: Option<String>,
     /// Redirect origins that an admin approved.
@@ -158,10 +161,10 @@ pub struct Client {
     pub created_at: u64,
 }
 
-impl Client {
+impl ClientRecord {
     /// Builds a client from a metadata document, not stored yet.
     pub fn described(id: &str, name: String, redirect_uris: Vec<String>) -> Self {
-        let (id, origin) = (id.to_owned(), Origin::Document);
+        let (id, origin) = (id.to_owned(), ClientOrigin::Document);
         Self {
             id,
             name,
@@ -187,13 +190,13 @@ impl Client {
         self.looked_up_at > 0 && now_ms() < self.looked_up_at + milliseconds(span)
     }
 
-    fn of(entry: &Entry) -> Option<Self> {
+    fn of(entry: &DocumentRow) -> Option<Self> {
         let client: Self = entry.form.decode().ok()?;
         Some(Self { id: entry.id.clone(), created_at: entry.created_at, ..client })
     }
 
-    fn entry(&self, version: u64, expires_at: u64) -> Entry {
-        Entry {
+    fn entry(&self, version: u64, expires_at: u64) -> DocumentRow {
+        DocumentRow {
             kind: CLIENT,
             id: self.id.clone(),
             owner: String::new(),
@@ -214,36 +217,36 @@ impl Client {
     }
 
     /// Returns `true` if it registered this redirect URI.
-    pub fn leads_to(&self, redirect: &Redirect<'_>) -> bool {
+    pub fn has_redirect_uri(&self, redirect: &RedirectUri<'_>) -> bool {
         self.redirect_uris.iter().any(|own| redirect.is(own))
     }
 
     /// Returns the approval state of one redirect URI.
-    pub fn standing(&self, redirect: &Redirect<'_>, uri: &str) -> Standing {
-        let approved = || self.origin == Origin::Admin || self.approved.contains(&redirect.place());
-        if redirect.is_loopback() || Known::leads_to(uri) || approved() {
-            Standing::Good
+    pub fn status(&self, redirect: &RedirectUri<'_>, uri: &str) -> ClientStatus {
+        let approved = || self.origin == ClientOrigin::Admin || self.approved.contains(&redirect.place());
+        if redirect.is_loopback() || WellKnownClient::has_redirect_uri(uri) || approved() {
+            ClientStatus::Approved
         } else {
-            Standing::Pending
+            ClientStatus::Pending
         }
     }
 
     /// Returns the approval state of all redirect URIs together.
-    fn whole_standing(&self) -> Standing {
+    fn overall_status(&self) -> ClientStatus {
         let waits = |uri: &String| {
-            Redirect::read(uri).is_ok_and(|redirect| self.standing(&redirect, uri) == Standing::Pending)
+            RedirectUri::read(uri).is_ok_and(|redirect| self.status(&redirect, uri) == ClientStatus::Pending)
         };
-        if self.redirect_uris.iter().any(waits) { Standing::Pending } else { Standing::Good }
+        if self.redirect_uris.iter().any(waits) { ClientStatus::Pending } else { ClientStatus::Approved }
     }
 
     /// Returns `true` if a redirect URI waits for approval.
     pub fn is_pending(&self) -> bool {
-        self.whole_standing() == Standing::Pending
+        self.overall_status() == ClientStatus::Pending
     }
 
     /// Returns the JSON for the API.
     pub fn object(&self) -> Object {
-        let standing = if self.whole_standing() == Standing::Good { "active" } else { "pending" };
+        let status = if self.overall_status() == ClientStatus::Approved { "active" } else { "pending" };
         Object::default()
             .with("id", self.id.as_str())
             .with("name", self.name.as_str())
@@ -251,26 +254,26 @@ impl Client {
             .with("origin", Raw::of(&self.origin))
             .with("confidential", Raw::of(&self.is_confidential()))
             .with("clientCredentials", Raw::of(&self.is_own()))
-            .with("status", standing)
+            .with("status", status)
             .with("createdAt", rfc3339(self.created_at))
     }
 }
 
 /// Origin of a new client, and its address.
-struct Born<'a> {
-    origin: Origin,
+struct NewClientOrigin<'a> {
+    origin: ClientOrigin,
     from: &'a str,
 }
 
 impl Identity {
-    pub async fn client(&self, id: &str) -> Result<Option<Client>, Error> {
-        Ok(self.store.entry(CLIENT, id, now_ms()).await?.as_ref().and_then(Client::of))
+    pub async fn client(&self, id: &str) -> Result<Option<ClientRecord>, Error> {
+        Ok(self.store.entry(CLIENT, id, now_ms()).await?.as_ref().and_then(ClientRecord::of))
     }
 
     /// Returns all clients, oldest first.
-    pub async fn clients(&self) -> Result<Vec<Client>, Error> {
+    pub async fn clients(&self) -> Result<Vec<ClientRecord>, Error> {
         let entries = self.store.entries(CLIENT, None, now_ms()).await?;
-        Ok(entries.iter().filter_map(Client::of).collect())
+        Ok(entries.iter().filter_map(ClientRecord::of).collect())
     }
 
     pub async fn client_object(&self, id: &str) -> Result<Raw, Error> {
@@ -280,124 +283,135 @@ impl Identity {
     /// Registers a client. Returns its secret if it is confidential.
     pub async fn register_client(
         &self,
-        form: ClientForm,
-        room: &ClientRoom,
-    ) -> Result<(Client, Option<Secret>), Error> {
-        self.make_room(room).await?;
-        let form = ClientForm { own: None, ..form };
-        let born = Born { origin: Origin::Registered, from: &room.from };
-        self.make_client(form, born, now_ms() + milliseconds(UNUSED)).await
+        form: NewClient,
+        room: &ClientQuota,
+    ) -> Result<(ClientRecord, Option<Secret>), Error> {
+        self.evict_unused_clients(room).await?;
+        let form = NewClient { own: None, ..form };
+        let new_origin = NewClientOrigin { origin: ClientOrigin::Registered, from: &room.from };
+        self.make_client(form, new_origin, now_ms() + milliseconds(UNUSED_LIFETIME)).await
     }
 
     /// Makes room for one more unused client: the oldest one is evicted if its address has used up its share or there
     /// are too many in all. Registration is always possible.
-    async fn make_room(&self, room: &ClientRoom) -> Result<(), Error> {
+    async fn evict_unused_clients(&self, room: &ClientQuota) -> Result<(), Error> {
         let entries = self.store.entries(CLIENT, None, now_ms()).await?;
         let mut unused: Vec<(u64, String, ShareHolder)> = Vec::new();
         for entry in entries.iter().filter(|entry| entry.expires_at > 0) {
-            let from = Client::of(entry).map(|client| client.from).unwrap_or_default();
-            unused.push((entry.created_at, entry.id.clone(), ShareHolder::stranger(from)));
+            let from = ClientRecord::of(entry).map(|client| client.from).unwrap_or_default();
+            unused.push((entry.created_at, entry.id.clone(), ShareHolder::unprivileged(from)));
         }
         unused.sort_by_key(|(created_at, ..)| *created_at);
-        let newest = (now_ms(), String::new(), ShareHolder::stranger(room.from.as_str()));
+        let newest = (now_ms(), String::new(), ShareHolder::unprivileged(room.from.as_str()));
         let mut shares = Shares::new(room.allowance);
         for (created_at, id, holder) in unused.into_iter().chain([newest]) {
             let taken =
                 shares.take(&holder, id, Duration::from_millis(created_at), |_, _| Some(Duration::ZERO));
-            let out = taken.ok().and_then(|taken| taken.out);
-            if let Some(out) = out.filter(|out| !out.value.is_empty()) {
-                self.forget_unused(&out.value, &out.holder).await?;
-                self.unused.lock().evicted.count(&out.holder);
+            let evicted = taken.ok().and_then(|taken| taken.evicted);
+            if let Some(evicted) = evicted.filter(|evicted| !evicted.value.is_empty()) {
+                self.remove_unused(&evicted.value, &evicted.holder).await?;
+                self.unused.lock().evicted.count(&evicted.holder);
             }
         }
         let mut unused = self.unused.lock();
-        unused.usage = Some(Usage::of(UNUSED_CLIENTS, &shares, (&unused.refused, &unused.evicted)));
+        unused.usage = Some(SlotUsage::of(UNUSED_CLIENTS, &shares, (&unused.refused, &unused.evicted)));
         Ok(())
     }
 
     /// Counts a refused registration.
-    pub fn client_was_refused(&self, room: &ClientRoom) {
+    pub fn count_refused_client(&self, room: &ClientQuota) {
         let mut unused = self.unused.lock();
         unused.refused.count(&Arc::from(room.from.as_str()));
-        let usage =
-            Usage::of(UNUSED_CLIENTS, &Shares::<()>::new(room.allowance), (&unused.refused, &unused.evicted));
+        let usage = SlotUsage::of(
+            UNUSED_CLIENTS,
+            &Shares::<()>::new(room.allowance),
+            (&unused.refused, &unused.evicted),
+        );
         // The usage per holder is unchanged.
         unused.usage = Some(match unused.usage.take() {
-            Some(before) => Usage { refused: usage.refused, ..before },
+            Some(before) => SlotUsage { refused: usage.refused, ..before },
             None => usage,
         });
     }
 
-    pub(crate) fn client_usage(&self) -> Option<Usage> {
+    pub(crate) fn client_usage(&self) -> Option<SlotUsage> {
         self.unused.lock().usage.clone()
     }
 
-    async fn forget_unused(&self, id: &str, from: &str) -> Result<(), Error> {
+    async fn remove_unused(&self, id: &str, from: &str) -> Result<(), Error> {
         let entry = self.store.entry(CLIENT, id, now_ms()).await?;
         if entry.is_some_and(|entry| entry.expires_at > 0) {
-            self.store.take_entry(CLIENT, id, now_ms()).await?;
+            self.store.take_document(CLIENT, id, now_ms()).await?;
             tracing::info!(client = id, from, "a client that nobody has used gives way to another");
         }
         Ok(())
     }
 
     /// Creates a client for an admin.
-    pub async fn add_client(&self, form: ClientForm) -> Result<(Client, Option<Secret>), Error> {
+    pub async fn add_client(&self, form: NewClient) -> Result<(ClientRecord, Option<Secret>), Error> {
         if form.own.is_some() && !form.confidential {
-            return Err(Error::new(Kind::Validation, "a client that comes for itself keeps a secret")
+            return Err(Error::new(ErrorKind::Validation, "a client that comes for itself keeps a secret")
                 .hint("make it confidential"));
         }
-        self.make_client(form, Born { origin: Origin::Admin, from: "" }, 0).await
+        self.make_client(form, NewClientOrigin { origin: ClientOrigin::Admin, from: "" }, 0).await
     }
 
     async fn make_client(
         &self,
-        form: ClientForm,
-        born: Born<'_>,
+        form: NewClient,
+        new_origin: NewClientOrigin<'_>,
         expires_at: u64,
-    ) -> Result<(Client, Option<Secret>), Error> {
+    ) -> Result<(ClientRecord, Option<Secret>), Error> {
         let secret = if form.confidential { Some(secret(SECRET)?) } else { None };
-        let mut client = Client {
+        let mut client = ClientRecord {
             id: id(ID)?,
             name: form.name,
             redirect_uris: form.redirect_uris,
-            origin: born.origin,
+            origin: new_origin.origin,
             secret: secret.as_ref().map(|secret| hash(secret.expose())),
             approved: Vec::new(),
             grant: None,
             looked_up_at: 0,
-            from: born.from.to_owned(),
+            from: new_origin.from.to_owned(),
             created_at: now_ms(),
         };
         if let Some(scopes) = form.own {
             let entry = grant::of_client(&client.id, scopes)?;
-            self.store.put_entry(&entry).await?;
+            self.store.put_document(&entry).await?;
             client.grant = Some(entry.id.clone());
             if let Some(mark) = grant::mark(&entry) {
-                self.learn(|book| book.put_grant(&entry.id, mark)).await;
+                self.update_snapshot(|snapshot| snapshot.put_grant(&entry.id, mark)).await;
             }
         }
-        self.store.put_entry(&client.entry(0, expires_at)).await?;
+        self.store.put_document(&client.entry(0, expires_at)).await?;
         Ok((client, secret))
     }
 
     /// Stores a client from its metadata document; earlier approvals remain.
-    pub async fn keep_client(&self, client: Client, room: &ClientRoom) -> Result<Client, Error> {
+    pub async fn save_described_client(
+        &self,
+        client: ClientRecord,
+        room: &ClientQuota,
+    ) -> Result<ClientRecord, Error> {
         loop {
             let before = self.store.entry(CLIENT, &client.id, now_ms()).await?;
-            let known = before.as_ref().and_then(Client::of);
+            let known = before.as_ref().and_then(ClientRecord::of);
             let (approved, from) = match known {
                 Some(known) => (known.approved, known.from),
                 None => (Vec::new(), room.from.clone()),
             };
-            let next = Client { approved, from, ..client.clone() };
+            let next = ClientRecord { approved, from, ..client.clone() };
             if before.is_none() {
-                self.make_room(room).await?;
+                self.evict_unused_clients(room).await?;
             }
             let done = match before {
                 Some(entry) if entry.form == Raw::of(&next) => true,
-                Some(entry) => self.store.change_entry(&next.entry(entry.version, entry.expires_at)).await?,
-                None => self.store.put_entry(&next.entry(0, now_ms() + milliseconds(UNUSED))).await?,
+                Some(entry) => {
+                    self.store.change_document(&next.entry(entry.version, entry.expires_at)).await?
+                }
+                None => {
+                    self.store.put_document(&next.entry(0, now_ms() + milliseconds(UNUSED_LIFETIME))).await?
+                }
             };
             if done {
                 return Ok(next);
@@ -406,14 +420,15 @@ impl Identity {
     }
 
     /// Clears the expiry of a client after a user's first consent.
-    pub(super) async fn client_was_used(&self, id: &str) -> Result<(), Error> {
+    pub(super) async fn mark_client_used(&self, id: &str) -> Result<(), Error> {
         let entry = self.store.entry(CLIENT, id, now_ms()).await?;
         if let Some(entry) = entry.filter(|entry| entry.expires_at > 0) {
             // The address matters only while nobody has used the client.
-            let client = Client::of(&entry).map(|client| Client { from: String::new(), ..client });
+            let client =
+                ClientRecord::of(&entry).map(|client| ClientRecord { from: String::new(), ..client });
             let form = client.map_or_else(|| entry.form.clone(), |client| Raw::of(&client));
             // On a conflict the next consent does this.
-            self.store.change_entry(&Entry { expires_at: 0, form, ..entry }).await?;
+            self.store.change_document(&DocumentRow { expires_at: 0, form, ..entry }).await?;
         }
         Ok(())
     }
@@ -422,14 +437,14 @@ impl Identity {
     pub async fn approve_client(&self, id: &str) -> Result<Raw, Error> {
         loop {
             let entry = self.store.entry(CLIENT, id, now_ms()).await?.ok_or_else(|| no_client(id))?;
-            let mut client = Client::of(&entry).ok_or_else(|| no_client(id))?;
+            let mut client = ClientRecord::of(&entry).ok_or_else(|| no_client(id))?;
             for uri in &client.redirect_uris {
-                let place = Redirect::read(uri).map(|redirect| redirect.place()).unwrap_or_default();
+                let place = RedirectUri::read(uri).map(|redirect| redirect.place()).unwrap_or_default();
                 if !client.approved.contains(&place) {
                     client.approved.push(place);
                 }
             }
-            if self.store.change_entry(&client.entry(entry.version, 0)).await? {
+            if self.store.change_document(&client.entry(entry.version, 0)).await? {
                 return Ok(client.object().raw());
             }
         }
@@ -437,39 +452,43 @@ impl Identity {
 
     /// Removes a client with its consents and grants.
     pub async fn remove_client(&self, id: &str) -> Result<(), Error> {
-        if self.store.take_entry(CLIENT, id, now_ms()).await?.is_none() {
+        if self.store.take_document(CLIENT, id, now_ms()).await?.is_none() {
             return Err(no_client(id));
         }
         consent::forget(&self.store, id).await?;
         let grants = self.store.entries(GRANT, None, now_ms()).await?;
-        let of_client = |entry: &&Entry| grant::client_of(entry).as_deref() == Some(id);
+        let of_client = |entry: &&DocumentRow| grant::client_of(entry).as_deref() == Some(id);
         let gone: Vec<String> = grants.iter().filter(of_client).map(|entry| entry.id.clone()).collect();
         for grant in &gone {
-            self.store.take_entry(GRANT, grant, now_ms()).await?;
+            self.store.take_document(GRANT, grant, now_ms()).await?;
         }
-        self.learn(|book| book.remove_grants(&gone)).await;
+        self.update_snapshot(|snapshot| snapshot.remove_grants(&gone)).await;
         Ok(())
     }
 
     /// Authenticates a client: by its secret if it has one, else by its id alone.
-    pub async fn prove_client(&self, id: &str, shown: Option<&str>) -> Result<Client, Denied> {
+    pub async fn authenticate_client(
+        &self,
+        id: &str,
+        shown: Option<&str>,
+    ) -> Result<ClientRecord, TokenError> {
         let client = match self.client(id).await? {
             Some(client) => client,
-            None => match Known::of(id) {
-                Some(known) => Client::described(id, known.name.clone(), known.redirect_uris.clone()),
-                None => return Err(Denied::Client("there is no such client")),
+            None => match WellKnownClient::of(id) {
+                Some(known) => ClientRecord::described(id, known.name.clone(), known.redirect_uris.clone()),
+                None => return Err(TokenError::Client("there is no such client")),
             },
         };
         match (&client.secret, shown) {
             (None, None | Some("")) => Ok(client),
             (Some(kept), Some(shown)) if hash(shown).as_bytes().ct_eq(kept.as_bytes()).into() => Ok(client),
-            (None, Some(_)) => Err(Denied::Client("this client keeps no secret")),
-            (Some(_), _) => Err(Denied::Client("the secret of the client is missing or wrong")),
+            (None, Some(_)) => Err(TokenError::Client("this client keeps no secret")),
+            (Some(_), _) => Err(TokenError::Client("the secret of the client is missing or wrong")),
         }
     }
 }
 
 pub(super) fn no_client(id: &str) -> Error {
-    Error::new(Kind::NotFound, format!("there is no client `{id}`"))
+    Error::new(ErrorKind::NotFound, format!("there is no client `{id}`"))
         .hint("`hikite client list` names those there are")
 }

@@ -4,7 +4,7 @@
 use hikite_core::caller::Scopes;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
-use hikite_store::{Entry, Store};
+use hikite_store::{DocumentRow, Store};
 
 use super::secret::hash_of;
 use super::{CONSENT, Identity};
@@ -47,7 +47,7 @@ impl Identity {
                 form.set("project", project);
             }
             let form = form.raw();
-            let entry = Entry {
+            let entry = DocumentRow {
                 kind: CONSENT,
                 id: consent.id(),
                 owner: consent.subject.to_owned(),
@@ -57,8 +57,8 @@ impl Identity {
                 expires_at: 0,
             };
             let done = match before {
-                Some(_) => self.store.change_entry(&entry).await?,
-                None => self.store.put_entry(&entry).await?,
+                Some(_) => self.store.change_document(&entry).await?,
+                None => self.store.put_document(&entry).await?,
             };
             if done {
                 return Ok(());
@@ -71,13 +71,13 @@ impl Identity {
 pub(super) async fn forget(store: &Store, client: &str) -> Result<(), Error> {
     for entry in store.entries(CONSENT, None, now_ms()).await? {
         if entry.form.object().and_then(|form| form.text("client")).as_deref() == Some(client) {
-            store.take_entry(CONSENT, &entry.id, now_ms()).await?;
+            store.take_document(CONSENT, &entry.id, now_ms()).await?;
         }
     }
     Ok(())
 }
 
-fn read(entry: &Entry) -> Scopes {
+fn read(entry: &DocumentRow) -> Scopes {
     let words = entry.form.object().and_then(|form| form.get("scopes")?.decode::<Vec<String>>().ok());
     let words = words.unwrap_or_default();
     words.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::secret::Secret;
 use hikite_vault::{Password, PasswordHash};
 
@@ -10,15 +10,15 @@ use super::Identity;
 use super::secret::failed;
 use super::user::User;
 
-const SHORTEST: usize = 10;
+const PASSWORD_CHARS_MIN: usize = 10;
 /// Longest accepted password, because hashing more is only work for us.
-const LONGEST: usize = 1000;
+const PASSWORD_CHARS_MAX: usize = 1000;
 
 /// Returns the fault of a new password, if any.
 pub(super) fn fault(password: &str) -> Option<&'static str> {
     match password.chars().count() {
-        0..SHORTEST => Some("the password must have 10 characters or more"),
-        SHORTEST..=LONGEST => None,
+        0..PASSWORD_CHARS_MIN => Some("the password must have 10 characters or more"),
+        PASSWORD_CHARS_MIN..=PASSWORD_CHARS_MAX => None,
         _ => Some("the password is too long"),
     }
 }
@@ -29,22 +29,26 @@ impl Identity {
         let row = self.store.user(name).await?.filter(|row| row.name == name);
         let user = row.as_ref().and_then(User::of);
         let kept = user.as_ref().and_then(|user| user.password.clone());
-        let (kept, is_known) = (kept.clone().unwrap_or_else(PasswordHash::of_nobody), kept.is_some());
-        let typed: String = password.chars().take(LONGEST).collect();
-        let is_right = self.aside(move || Password::new(typed).is(&kept)).await?;
+        let (kept, is_known) = (kept.clone().unwrap_or_else(PasswordHash::unmatchable), kept.is_some());
+        let typed: String = password.chars().take(PASSWORD_CHARS_MAX).collect();
+        let is_right = self.hash_blocking(move || Password::new(typed).matches(&kept)).await?;
         Ok(user.filter(|user| is_right && is_known && !user.disabled).map(Arc::new))
     }
 
     pub(super) async fn hashed(&self, password: &Secret) -> Result<PasswordHash, Error> {
         let password = Password::new(password.expose());
-        self.aside(move || password.hash()).await?.map_err(failed)
+        self.hash_blocking(move || password.hash()).await?.map_err(failed)
     }
 
     /// Runs hashing work on a blocking thread, with limited concurrency.
-    async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let broken = |_| Error::new(Kind::Internal, "a password could not be looked at");
+    async fn hash_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let broken = |_| Error::new(ErrorKind::Internal, "a password could not be looked at");
         let permit = Arc::clone(&self.hashing).acquire_owned().await;
-        let permit = permit.map_err(|_| Error::new(Kind::Internal, "no password is looked at any more"))?;
+        let permit =
+            permit.map_err(|_| Error::new(ErrorKind::Internal, "no password is looked at any more"))?;
         let work = move || {
             let done = work();
             drop(permit);

@@ -3,9 +3,9 @@
 
 use std::net::IpAddr;
 
-const LONGEST: usize = 2000;
+const URI_BYTES_MAX: usize = 2000;
 /// Schemes that execute something or do not belong to an app.
-const NEVER: [&str; 17] = [
+const REFUSED_SCHEMES: [&str; 17] = [
     "javascript",
     "data",
     "vbscript",
@@ -26,7 +26,7 @@ const NEVER: [&str; 17] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Redirect<'a> {
+pub struct RedirectUri<'a> {
     uri: &'a str,
     scheme: &'a str,
     /// Includes the brackets of an IPv6 address; empty for a scheme without a host.
@@ -36,10 +36,10 @@ pub struct Redirect<'a> {
     rest: &'a str,
 }
 
-impl<'a> Redirect<'a> {
+impl<'a> RedirectUri<'a> {
     /// Parses a redirect URI. The error says what is wrong with it.
     pub fn read(uri: &'a str) -> Result<Self, &'static str> {
-        if uri.len() > LONGEST {
+        if uri.len() > URI_BYTES_MAX {
             return Err("it is too long");
         }
         if !uri.bytes().all(|byte| byte.is_ascii_graphic()) || uri.contains(['\\', '"', '<', '>', '`']) {
@@ -54,7 +54,7 @@ impl<'a> Redirect<'a> {
         if !scheme.starts_with(|c: char| c.is_ascii_lowercase()) || !scheme.bytes().all(is_letter) {
             return Err("its scheme is none, or not in small letters");
         }
-        if NEVER.contains(&scheme) {
+        if REFUSED_SCHEMES.contains(&scheme) {
             return Err("its scheme is none that an app is opened by");
         }
         let (authority, rest) = match after.strip_prefix("//") {
@@ -127,10 +127,10 @@ impl<'a> Redirect<'a> {
         if self.uri == registered {
             return true;
         }
-        let same = |other: Redirect<'_>| {
+        let same = |other: RedirectUri<'_>| {
             self.is_loopback() && other.is_loopback() && (self.host, self.rest) == (other.host, other.rest)
         };
-        Redirect::read(registered).is_ok_and(same)
+        RedirectUri::read(registered).is_ok_and(same)
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
             ("cursor://anysphere.cursor-mcp/oauth/callback", "cursor://anysphere.cursor-mcp"),
             ("com.example.app:/callback", "com.example.app:"),
         ] {
-            assert_eq!(Redirect::read(fine).map(|redirect| redirect.place()), Ok(place.into()), "{fine}");
+            assert_eq!(RedirectUri::read(fine).map(|redirect| redirect.place()), Ok(place.into()), "{fine}");
         }
         for wrong in [
             "",
@@ -209,14 +209,14 @@ mod tests {
             "blob:https://x",
             "1x:/cb",
         ] {
-            assert!(Redirect::read(wrong).is_err(), "{wrong}");
+            assert!(RedirectUri::read(wrong).is_err(), "{wrong}");
         }
-        assert!(Redirect::read(&format!("https://a.example/{}", "x".repeat(LONGEST))).is_err());
+        assert!(RedirectUri::read(&format!("https://a.example/{}", "x".repeat(URI_BYTES_MAX))).is_err());
     }
 
     #[test]
     fn an_address_is_the_registered_one_letter_by_letter_but_for_a_loopback_port() {
-        let is = |given: &str, registered: &str| Redirect::read(given).expect("an address").is(registered);
+        let is = |given: &str, registered: &str| RedirectUri::read(given).expect("an address").is(registered);
         assert!(is("https://a.example/cb", "https://a.example/cb"));
         assert!(is("http://127.0.0.1:5000/cb", "http://127.0.0.1/cb"));
         assert!(is("http://localhost:5000/cb", "http://localhost:3118/cb"));
@@ -242,7 +242,7 @@ mod tests {
             ("cursor://x/cb", "cursor:"),
             ("https://a_b.example/", "https:"),
         ] {
-            assert_eq!(Redirect::read(uri).expect("an address").source(), source);
+            assert_eq!(RedirectUri::read(uri).expect("an address").source(), source);
         }
     }
 }

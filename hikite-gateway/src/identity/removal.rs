@@ -1,29 +1,29 @@
 //! Removed users of external issuers. Their issuer would send them back at once, so the removal is remembered until an
 //! admin lifts it.
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
-use hikite_store::{Entry, Store};
+use hikite_store::{DocumentRow, Store};
 
 use super::user::User;
 use super::{Identity, REMOVED, hash};
 use crate::clock::now_ms;
 
 /// Message for removed users.
-pub const WAS_REMOVED: &str = "this account was removed from this hikite";
+pub const REMOVED_MESSAGE: &str = "this account was removed from this hikite";
 const ID: &str = "rmv_";
 const ID_CHARS: usize = 24;
 
 /// Builds the record of a removed federated user; `None` for other users.
-pub(super) fn of(user: &User) -> Option<Entry> {
+pub(super) fn of(user: &User) -> Option<DocumentRow> {
     let (issuer, number) = user.subject.split_once('#')?;
     let form = Object::default()
         .with("issuer", issuer)
         .with("subject", number)
         .with("name", &*user.name)
         .with("user", &*user.id);
-    Some(Entry {
+    Some(DocumentRow {
         kind: REMOVED,
         id: id_of(&user.subject),
         owner: String::new(),
@@ -38,20 +38,21 @@ impl Identity {
     /// Fails if the user was removed.
     pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
         if was_removed(&self.store, subject).await? {
-            return Err(Error::new(Kind::Authorization, WAS_REMOVED).hint("ask an admin to lift the removal"));
+            return Err(Error::new(ErrorKind::Authorization, REMOVED_MESSAGE)
+                .hint("ask an admin to lift the removal"));
         }
         Ok(())
     }
 
     /// Returns `true` if a federated user was removed, according to memory.
     pub fn is_removed(&self, subject: &str) -> bool {
-        self.book.load().is_removed(subject)
+        self.snapshot.load().is_removed(subject)
     }
 
     /// Returns the removed users, oldest first.
     pub async fn removal_objects(&self) -> Result<Vec<Raw>, Error> {
         let entries = self.store.entries(REMOVED, None, now_ms()).await?;
-        let object = |entry: &Entry| {
+        let object = |entry: &DocumentRow| {
             let form = entry.form.object().unwrap_or_default();
             let text = |member: &str| form.text(member).unwrap_or_default();
             Object::default()
@@ -69,21 +70,22 @@ impl Identity {
     /// Lifts a removal, given its id or the user's former name. The person can then log in as a new user.
     pub async fn lift_removal(&self, named: &str) -> Result<(), Error> {
         let entries = self.store.entries(REMOVED, None, now_ms()).await?;
-        let is_meant = |entry: &&Entry| {
+        let is_meant = |entry: &&DocumentRow| {
             entry.id == named
                 || entry.form.object().and_then(|form| form.text("name")).as_deref() == Some(named)
         };
         let mut meant = entries.iter().filter(is_meant);
         let unknown = || {
-            Error::new(Kind::NotFound, format!("nobody called `{named}` was removed"))
+            Error::new(ErrorKind::NotFound, format!("nobody called `{named}` was removed"))
                 .hint("`hikite user removed` names those who were")
         };
         let entry = meant.next().ok_or_else(unknown)?;
         if meant.next().is_some() {
-            let error = Error::new(Kind::Conflict, format!("several who were called `{named}` were removed"));
+            let error =
+                Error::new(ErrorKind::Conflict, format!("several who were called `{named}` were removed"));
             return Err(error.hint("name one by its id: `hikite user removed`"));
         }
-        self.store.take_entry(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
+        self.store.take_document(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;
         self.read_store().await
     }
 }

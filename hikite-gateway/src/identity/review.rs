@@ -1,9 +1,9 @@
 //! Consents and logins for admins: listing and revoking.
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
-use hikite_store::Entry;
+use hikite_store::DocumentRow;
 
 use super::{CONSENT, GRANT, Identity, LOGIN, grant};
 use crate::clock::now_ms;
@@ -15,7 +15,7 @@ impl Identity {
         let name_of =
             |id: &str| names.iter().find(|client| client.id == id).map(|client| client.name.clone());
         let entries = self.store.entries(CONSENT, None, now_ms()).await?;
-        let object = |entry: &Entry| {
+        let object = |entry: &DocumentRow| {
             let form = entry.form.object().unwrap_or_default();
             let client = form.text("client").unwrap_or_default();
             let scopes = form.get("scopes").cloned().unwrap_or_else(|| Raw::array(&[]));
@@ -32,8 +32,8 @@ impl Identity {
 
     /// Revokes a consent and its grants: the client has to ask its user again.
     pub async fn end_consent(&self, id: &str) -> Result<(), Error> {
-        let taken = self.store.take_entry(CONSENT, id, now_ms()).await?;
-        let entry = taken.ok_or_else(|| Error::new(Kind::NotFound, "there is no such consent"))?;
+        let taken = self.store.take_document(CONSENT, id, now_ms()).await?;
+        let entry = taken.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such consent"))?;
         let client = entry.form.object().and_then(|form| form.text("client"));
         for grant in self.store.entries(GRANT, Some(&entry.owner), now_ms()).await? {
             if client.is_some() && grant::client_of(&grant) == client {
@@ -46,7 +46,7 @@ impl Identity {
     /// Returns all logins of browsers, oldest first.
     pub async fn login_objects(&self) -> Result<Vec<Raw>, Error> {
         let entries = self.store.entries(LOGIN, None, now_ms()).await?;
-        let object = |entry: &Entry| {
+        let object = |entry: &DocumentRow| {
             self.of_user(entry)
                 .with("createdAt", rfc3339(entry.created_at))
                 .with("expiresAt", rfc3339(entry.expires_at))
@@ -57,11 +57,11 @@ impl Identity {
 
     /// Ends a login, by its id in the list.
     pub async fn end_login_by_id(&self, id: &str) -> Result<(), Error> {
-        let taken = self.store.take_entry(LOGIN, id, now_ms()).await?;
-        taken.map(drop).ok_or_else(|| Error::new(Kind::NotFound, "there is no such login"))
+        let taken = self.store.take_document(LOGIN, id, now_ms()).await?;
+        taken.map(drop).ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such login"))
     }
 
-    fn of_user(&self, entry: &Entry) -> Object {
+    fn of_user(&self, entry: &DocumentRow) -> Object {
         let user = self.user_of(&entry.owner).map(|user| user.name.clone());
         Object::default()
             .with("id", entry.id.as_str())

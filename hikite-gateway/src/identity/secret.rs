@@ -1,9 +1,9 @@
 //! Random secrets and their hashes: 256 random bits need neither a salt nor a slow hash.
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::hex::hex;
 use hikite_core::secret::Secret;
-use hikite_vault::{Refused, random_bytes};
+use hikite_vault::{VaultError, random_bytes};
 use sha2::{Digest, Sha256};
 
 const ID_BYTES: usize = 12;
@@ -36,6 +36,6 @@ pub(super) fn hash_of(parts: &[&str]) -> String {
 }
 
 /// Converts a vault failure, which is never the caller's fault, to an internal error.
-pub(super) fn failed(why: Refused) -> Error {
-    Error::new(Kind::Internal, format!("the keys of the house cannot be used: {why}"))
+pub(super) fn failed(why: VaultError) -> Error {
+    Error::new(ErrorKind::Internal, format!("the keys of the house cannot be used: {why}"))
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::caller::OWNER;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_core::secret::Secret;
-use hikite_store::Entry;
+use hikite_store::DocumentRow;
 
 use super::login::milliseconds;
 use super::secret::id;
@@ -15,11 +15,11 @@ use super::user::{ID as USER_ID, Role, User, is_name};
 use super::{Identity, SETUP, hash, password, secret};
 use crate::clock::now_ms;
 
-const GOOD_FOR: Duration = Duration::from_secs(24 * 3600);
+const LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// Id of the one document with all links, so that only one of them can be used.
 const ALL: &str = "owner";
 /// Number of links valid at the same time.
-const LINKS: usize = 5;
+const LINKS_MAX: usize = 5;
 
 impl Identity {
     /// Creates a token for a setup link, in addition to those of other processes or in place of them. Returns `None` if
@@ -34,22 +34,22 @@ impl Identity {
             let now = self.store.now_ms().await?;
             let before = self.store.entry(SETUP, ALL, now).await?;
             let mut hashes = before.as_ref().filter(|_| !alone).map(hashes).unwrap_or_default();
-            hashes.truncate(LINKS - 1);
+            hashes.truncate(LINKS_MAX - 1);
             hashes.insert(0, hash(token.expose()));
-            let entry = Entry {
+            let entry = DocumentRow {
                 kind: SETUP,
                 id: ALL.into(),
                 owner: String::new(),
                 form: Raw::of(&hashes),
                 version: before.as_ref().map_or(0, |entry| entry.version),
                 created_at: now,
-                expires_at: now + milliseconds(GOOD_FOR),
+                expires_at: now + milliseconds(LIFETIME),
             };
             let done = match before {
-                Some(_) => self.store.change_entry(&entry).await?,
+                Some(_) => self.store.change_document(&entry).await?,
                 None => {
-                    self.store.sweep_entries(now).await?;
-                    self.store.put_entry(&entry).await?
+                    self.store.delete_expired_documents(now).await?;
+                    self.store.put_document(&entry).await?
                 }
             };
             if done {
@@ -73,14 +73,14 @@ impl Identity {
     pub async fn set_up(&self, token: &str, name: &str, password: &str) -> Result<Arc<User>, Error> {
         if !is_name(name) {
             let message = "the name must be up to 64 small letters, digits, `-`, `_`, `.` and `@`";
-            return Err(Error::new(Kind::Validation, message));
+            return Err(Error::new(ErrorKind::Validation, message));
         }
         if let Some(fault) = password::fault(password) {
-            return Err(Error::new(Kind::Validation, fault));
+            return Err(Error::new(ErrorKind::Validation, fault));
         }
         self.read_store().await?;
         if !self.is_setup_token(token).await? || self.has_owner().await? {
-            return Err(used_up());
+            return Err(link_invalid());
         }
         let user = User {
             id: id(USER_ID)?.into(),
@@ -96,19 +96,19 @@ impl Identity {
             version: 1,
         };
         if !self.store.put_user(&user.row(), Some((SETUP, ALL))).await? {
-            return Err(used_up());
+            return Err(link_invalid());
         }
         let user = Arc::new(user);
-        self.learn(|book| book.put_user(Arc::clone(&user))).await;
+        self.update_snapshot(|snapshot| snapshot.put_user(Arc::clone(&user))).await;
         Ok(user)
     }
 }
 
-fn hashes(entry: &Entry) -> Vec<String> {
+fn hashes(entry: &DocumentRow) -> Vec<String> {
     entry.form.decode().unwrap_or_default()
 }
 
-fn used_up() -> Error {
-    Error::new(Kind::Authorization, "this link is used up or too old")
+fn link_invalid() -> Error {
+    Error::new(ErrorKind::Authorization, "this link is used up or too old")
         .hint("`hikite user setup-link` makes a new one")
 }

@@ -5,44 +5,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::secret::Secret;
-use hikite_vault::{Jwks, Refused, SigningKey};
+use hikite_vault::{Jwks, SigningKey, VaultError};
 use serde_json::{Value, json};
 
 use super::login::milliseconds;
 
 /// Age at which a key is rotated.
-const GOOD_FOR: Duration = Duration::from_secs(90 * 86_400);
+const ROTATE_AFTER: Duration = Duration::from_secs(90 * 86_400);
 /// Time for which a retired key still verifies: no token lives longer than a day, clocks differ by a minute, and
 /// another process may keep signing for some seconds.
-const BELIEVED: Duration = Duration::from_secs(25 * 3600);
+const VERIFY_RETIRED_FOR: Duration = Duration::from_secs(25 * 3600);
 
 #[derive(Clone, Debug)]
-pub(super) struct Signing {
-    keys: Vec<Aged>,
+pub(super) struct SigningKeys {
+    keys: Vec<DatedKey>,
 }
 
 #[derive(Clone, Debug)]
-struct Aged {
+struct DatedKey {
     key: Arc<SigningKey>,
     made_at: u64,
     /// Time until which it verifies; zero for the key that signs.
     until: u64,
 }
 
-impl Signing {
-    pub(super) fn random(now: u64) -> Result<Self, Refused> {
-        Ok(Self { keys: vec![Aged { key: Arc::new(SigningKey::random()?), made_at: now, until: 0 }] })
+impl SigningKeys {
+    pub(super) fn random(now: u64) -> Result<Self, VaultError> {
+        Ok(Self { keys: vec![DatedKey { key: Arc::new(SigningKey::random()?), made_at: now, until: 0 }] })
     }
 
     /// Parses the output of `text`. A single key is the format of earlier versions and counts as old.
-    pub(super) fn read(kept: &Secret) -> Result<Self, Refused> {
-        let keys: Vec<Aged> = kept.expose().lines().map(Aged::read).collect::<Result<_, _>>()?;
-        if keys.is_empty() { Err(Refused::NoKey) } else { Ok(Self { keys }) }
+    pub(super) fn read(kept: &Secret) -> Result<Self, VaultError> {
+        let keys: Vec<DatedKey> = kept.expose().lines().map(DatedKey::read).collect::<Result<_, _>>()?;
+        if keys.is_empty() { Err(VaultError::NoKey) } else { Ok(Self { keys }) }
     }
 
     /// Returns the form stored in the vault.
     pub(super) fn text(&self) -> Secret {
-        let line = |aged: &Aged| format!("{} {} {}", aged.made_at, aged.until, aged.key.secret().expose());
+        let line =
+            |aged: &DatedKey| format!("{} {} {}", aged.made_at, aged.until, aged.key.secret().expose());
         Secret::hidden(self.keys.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 
@@ -53,15 +54,15 @@ impl Signing {
 
     /// Returns `true` if a rotation is due.
     pub(super) fn is_due(&self, now: u64) -> bool {
-        now >= self.keys[0].made_at.saturating_add(milliseconds(GOOD_FOR))
+        now >= self.keys[0].made_at.saturating_add(milliseconds(ROTATE_AFTER))
     }
 
     /// Adds a new key in front of those that still verify, or replaces all of them.
-    pub(super) fn next(&self, now: u64, forget: bool) -> Result<Self, Refused> {
+    pub(super) fn next(&self, now: u64, forget: bool) -> Result<Self, VaultError> {
         let mut next = Self::random(now)?;
         if !forget {
             let retired = self.keys.iter().map(|aged| match aged.until {
-                0 => Aged { until: now + milliseconds(BELIEVED), ..aged.clone() },
+                0 => DatedKey { until: now + milliseconds(VERIFY_RETIRED_FOR), ..aged.clone() },
                 _ => aged.clone(),
             });
             next.keys.extend(retired.filter(|aged| now < aged.until));
@@ -70,8 +71,8 @@ impl Signing {
     }
 
     /// Returns a copy without the keys that no longer verify.
-    pub(super) fn believed(&self, now: u64) -> Self {
-        let is_good = |aged: &&Aged| aged.until == 0 || now < aged.until;
+    pub(super) fn still_verifying(&self, now: u64) -> Self {
+        let is_good = |aged: &&DatedKey| aged.until == 0 || now < aged.until;
         Self { keys: self.keys.iter().filter(is_good).cloned().collect() }
     }
 
@@ -92,13 +93,13 @@ impl Signing {
     }
 }
 
-impl Aged {
-    fn read(line: &str) -> Result<Self, Refused> {
+impl DatedKey {
+    fn read(line: &str) -> Result<Self, VaultError> {
         let mut words = line.split(' ');
-        let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or(Refused::NoKey);
+        let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).ok_or(VaultError::NoKey);
         let (made_at, until, key) = match (line.contains(' '), words.clone().next()) {
             (false, Some(key)) => (0, 0, key),
-            _ => (number(words.next())?, number(words.next())?, words.next().ok_or(Refused::NoKey)?),
+            _ => (number(words.next())?, number(words.next())?, words.next().ok_or(VaultError::NoKey)?),
         };
         Ok(Self { key: Arc::new(SigningKey::parse(&Secret::hidden(key))?), made_at, until })
     }
@@ -112,14 +113,14 @@ mod unit {
 
     #[test]
     fn the_newest_signs_and_those_before_it_are_believed_for_a_while() {
-        let first = Signing::random(DAY).expect("random");
+        let first = SigningKeys::random(DAY).expect("random");
         assert!(!first.is_due(90 * DAY) && first.is_due(91 * DAY));
         let second = first.next(100 * DAY, false).expect("random");
-        let kept = Signing::read(&second.text()).expect("keys");
+        let kept = SigningKeys::read(&second.text()).expect("keys");
         assert_eq!((kept.newest().kid(), kept.len()), (second.newest().kid(), 2));
         assert!(kept.knows(first.newest().kid()) && !kept.is_due(101 * DAY));
-        assert_eq!((kept.believed(101 * DAY).len(), kept.believed(102 * DAY).len()), (2, 1));
-        assert!(!kept.believed(102 * DAY).knows(first.newest().kid()));
+        assert_eq!((kept.still_verifying(101 * DAY).len(), kept.still_verifying(102 * DAY).len()), (2, 1));
+        assert!(!kept.still_verifying(102 * DAY).knows(first.newest().kid()));
         let third = kept.next(102 * DAY, false).expect("random");
         assert!(third.knows(second.newest().kid()) && !third.knows(first.newest().kid()));
         assert_eq!(kept.next(101 * DAY, true).expect("random").len(), 1, "forgotten at once");
@@ -128,11 +129,11 @@ mod unit {
     #[test]
     fn a_key_that_was_kept_alone_is_taken_over_and_followed() {
         let alone = SigningKey::random().expect("random");
-        let kept = Signing::read(alone.secret()).expect("a key");
+        let kept = SigningKeys::read(alone.secret()).expect("a key");
         assert_eq!(kept.newest().kid(), alone.kid());
         assert!(kept.is_due(1_700_000_000_000));
         for wrong in ["", "1 2", "x 0 y", "1 0 notakey", "notakey"] {
-            assert!(Signing::read(&Secret::hidden(wrong)).is_err(), "{wrong}");
+            assert!(SigningKeys::read(&Secret::hidden(wrong)).is_err(), "{wrong}");
         }
     }
 }

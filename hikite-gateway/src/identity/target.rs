@@ -4,36 +4,36 @@
 
 use hikite_core::uri::encode;
 
-use super::{Denied, Terms};
+use super::{TokenError, TokenTerms};
 
 /// The resource that a token request names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Target<'a> {
+pub enum ResourceTarget<'a> {
     /// No resource named: the granted one applies.
     #[default]
-    Unsaid,
+    Unspecified,
     /// This hikite as a whole.
     Whole,
     Project(&'a str),
 }
 
-impl<'a> Target<'a> {
+impl<'a> ResourceTarget<'a> {
     /// Returns the project of a new token, given the granted one. Fails if the request exceeds the grant.
-    pub(super) fn within(self, allowed: Option<&'a str>) -> Result<Option<&'a str>, Denied> {
+    pub(super) fn within(self, allowed: Option<&'a str>) -> Result<Option<&'a str>, TokenError> {
         match (self, allowed) {
-            (Self::Unsaid, allowed) => Ok(allowed),
+            (Self::Unspecified, allowed) => Ok(allowed),
             (Self::Whole, None) => Ok(None),
             (Self::Project(wanted), None) => Ok(Some(wanted)),
             (Self::Project(wanted), Some(allowed)) if wanted == allowed => Ok(Some(allowed)),
             (Self::Whole | Self::Project(_), Some(_)) => {
-                Err(Denied::Target("the user allowed one project, and this resource is another"))
+                Err(TokenError::Target("the user allowed one project, and this resource is another"))
             }
         }
     }
 }
 
 /// Returns the audience of a token: the MCP endpoint, or that of a project.
-pub(super) fn audience(terms: &Terms, project: Option<&str>) -> String {
+pub(super) fn audience(terms: &TokenTerms, project: Option<&str>) -> String {
     match project {
         Some(project) => format!("{}/{}", terms.audience, encode(project)),
         None => terms.audience.to_string(),
@@ -46,15 +46,15 @@ mod tests {
 
     #[test]
     fn a_token_is_never_for_more_than_was_allowed() {
-        let within = |target: Target<'static>, allowed| target.within(allowed).ok();
+        let within = |target: ResourceTarget<'static>, allowed| target.within(allowed).ok();
         for (target, allowed, expected) in [
-            (Target::Unsaid, None, Some(None)),
-            (Target::Unsaid, Some("work"), Some(Some("work"))),
-            (Target::Whole, None, Some(None)),
-            (Target::Whole, Some("work"), None),
-            (Target::Project("work"), None, Some(Some("work"))),
-            (Target::Project("work"), Some("work"), Some(Some("work"))),
-            (Target::Project("home"), Some("work"), None),
+            (ResourceTarget::Unspecified, None, Some(None)),
+            (ResourceTarget::Unspecified, Some("work"), Some(Some("work"))),
+            (ResourceTarget::Whole, None, Some(None)),
+            (ResourceTarget::Whole, Some("work"), None),
+            (ResourceTarget::Project("work"), None, Some(Some("work"))),
+            (ResourceTarget::Project("work"), Some("work"), Some(Some("work"))),
+            (ResourceTarget::Project("home"), Some("work"), None),
         ] {
             assert_eq!(within(target, allowed), expected, "{target:?} of {allowed:?}");
         }

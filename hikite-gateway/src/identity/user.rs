@@ -3,24 +3,24 @@
 //! its `sub` for federated ones, and for users of version 0.1 the key that they had then, `owner` or the name.
 
 mod change;
-mod form;
+mod reader;
 
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
-use hikite_core::suggest;
+use hikite_core::suggestion;
 use hikite_core::time::rfc3339;
 use hikite_store::UserRow;
 use hikite_vault::PasswordHash;
 use serde::{Deserialize, Serialize};
 
 use super::Identity;
-use super::book::Users;
+use super::snapshot::Users;
 pub use change::Successor;
-pub(super) use form::is_name;
+pub(super) use reader::is_name;
 
 /// Prefix of user ids.
 pub(crate) const ID: &str = "usr_";
@@ -59,7 +59,7 @@ impl Role {
     pub fn scopes(self) -> Scopes {
         match self {
             Self::Owner | Self::Admin => Scopes::ALL,
-            Self::Member => Scopes::USUAL,
+            Self::Member => Scopes::DEFAULT,
         }
     }
 
@@ -84,7 +84,7 @@ impl Role {
 
 /// The authority with which users are changed: only the owner may change the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Right {
+pub enum UserAuthority {
     Owner,
     Admin,
 }
@@ -140,14 +140,14 @@ impl User {
 impl Identity {
     /// Returns all users, oldest first.
     pub fn users(&self) -> Vec<Arc<User>> {
-        let mut users: Vec<Arc<User>> = self.book.load().users().cloned().collect();
+        let mut users: Vec<Arc<User>> = self.snapshot.load().users().cloned().collect();
         users.sort_by(|a, b| (a.created_at, &a.name).cmp(&(b.created_at, &b.name)));
         users
     }
 
     /// Returns all users by subject. Every change of a user produces a new table.
     pub(crate) fn user_table(&self) -> Arc<Users> {
-        Arc::clone(self.book.load().user_table())
+        Arc::clone(self.snapshot.load().user_table())
     }
 
     pub fn user_objects(&self) -> Vec<Raw> {
@@ -156,14 +156,14 @@ impl Identity {
 
     /// Returns the user of a subject.
     pub fn user_of(&self, subject: &str) -> Option<Arc<User>> {
-        self.book.load().user(subject).cloned()
+        self.snapshot.load().user(subject).cloned()
     }
 
     /// Returns a user by id or name.
     pub fn user(&self, named: &str) -> Result<Arc<User>, Error> {
-        let book = self.book.load();
-        let by_id = book.users().find(|user| *user.id == *named);
-        let found = by_id.or_else(|| book.users().find(|user| *user.name == *named));
+        let snapshot = self.snapshot.load();
+        let by_id = snapshot.users().find(|user| *user.id == *named);
+        let found = by_id.or_else(|| snapshot.users().find(|user| *user.name == *named));
         found.cloned().ok_or_else(|| self.no_user(named))
     }
 
@@ -173,7 +173,7 @@ impl Identity {
 
     /// Returns the current owner.
     pub fn owner(&self) -> Option<Arc<User>> {
-        self.book.load().users().find(|user| user.role == Role::Owner).cloned()
+        self.snapshot.load().users().find(|user| user.role == Role::Owner).cloned()
     }
 
     pub(super) async fn stored_user(&self, named: &str) -> Result<User, Error> {
@@ -182,9 +182,9 @@ impl Identity {
     }
 
     pub(super) fn no_user(&self, name: &str) -> Error {
-        let error = Error::new(Kind::NotFound, format!("there is no user `{name}`"));
+        let error = Error::new(ErrorKind::NotFound, format!("there is no user `{name}`"));
         let users = self.users();
-        match suggest::did_you_mean(name, users.iter().map(|user| &*user.name)) {
+        match suggestion::did_you_mean(name, users.iter().map(|user| &*user.name)) {
             Some(near) => error.hint(near),
             None => error.hint("`hikite user list` names those there are"),
         }
@@ -192,6 +192,6 @@ impl Identity {
 }
 
 pub(crate) fn only_the_owner() -> Error {
-    Error::new(Kind::Authorization, "only the owner changes the owner")
+    Error::new(ErrorKind::Authorization, "only the owner changes the owner")
         .hint("log in as the owner, or use `hikite user` on the machine that hikite runs on")
 }

@@ -7,24 +7,24 @@ const LEEWAY_MS: u64 = 60_000;
 
 /// Validity period of a token, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Times {
-    ends: u64,
-    begins: u64,
+pub(crate) struct ValidityPeriod {
+    expires_at: u64,
+    not_before: u64,
 }
 
-impl Times {
+impl ValidityPeriod {
     /// Reads the period from the claims. Returns `None` without `exp`, or if a time is not a number.
     pub(crate) fn of(claims: &Value) -> Option<Self> {
-        let ends = milliseconds(&claims["exp"])?;
+        let expires_at = milliseconds(&claims["exp"])?;
         let time = |name: &str| match &claims[name] {
             Value::Null => Some(0),
             told => milliseconds(told),
         };
-        Some(Self { ends, begins: time("nbf")?.max(time("iat")?) })
+        Some(Self { expires_at, not_before: time("nbf")?.max(time("iat")?) })
     }
 
-    pub(crate) fn are_good(self, now: u64) -> bool {
-        now < self.ends.saturating_add(LEEWAY_MS) && self.begins <= now.saturating_add(LEEWAY_MS)
+    pub(crate) fn are_valid(self, now: u64) -> bool {
+        now < self.expires_at.saturating_add(LEEWAY_MS) && self.not_before <= now.saturating_add(LEEWAY_MS)
     }
 }
 
@@ -73,7 +73,11 @@ mod tests {
             (json!({ "exp": u64::MAX }), false),
             (json!({}), false),
         ] {
-            assert_eq!(Times::of(&claims).is_some_and(|times| times.are_good(NOW)), expected, "{claims}");
+            assert_eq!(
+                ValidityPeriod::of(&claims).is_some_and(|times| times.are_valid(NOW)),
+                expected,
+                "{claims}"
+            );
         }
     }
 

@@ -17,12 +17,12 @@ pub(crate) struct Histogram {
 
 /// A snapshot of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Durations {
+pub struct DurationCounts {
     pub counts: [u64; BOUNDS.len() + 1],
     pub sum: Duration,
 }
 
-impl Durations {
+impl DurationCounts {
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -37,39 +37,39 @@ impl Histogram {
         self.nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    pub(crate) fn read(&self) -> Durations {
+    pub(crate) fn read(&self) -> DurationCounts {
         let counts = std::array::from_fn(|at| self.counts[at].load(Ordering::Relaxed));
-        Durations { counts, sum: Duration::from_nanos(self.nanos.load(Ordering::Relaxed)) }
+        DurationCounts { counts, sum: Duration::from_nanos(self.nanos.load(Ordering::Relaxed)) }
     }
 }
 
 /// An empty slot, or one that a key occupies for good.
-type Place<K> = OnceLock<Box<(K, Histogram)>>;
+type HistogramSlot<K> = OnceLock<Box<(K, Histogram)>>;
 
 /// Histograms by key. A new key takes the next free slot; when all are taken it is not counted.
 #[derive(Debug)]
-pub(crate) struct Family<K> {
-    places: Box<[Place<K>]>,
+pub(crate) struct HistogramFamily<K> {
+    slots: Box<[HistogramSlot<K>]>,
 }
 
-impl<K: PartialEq> Family<K> {
-    pub(crate) fn new(places: usize) -> Self {
-        Self { places: std::iter::repeat_with(OnceLock::new).take(places).collect() }
+impl<K: PartialEq> HistogramFamily<K> {
+    pub(crate) fn new(slots: usize) -> Self {
+        Self { slots: std::iter::repeat_with(OnceLock::new).take(slots).collect() }
     }
 
     /// Records a duration under the key that `is` matches and `make` creates; the two must agree. Keys stand in the
     /// order of first use, which keeps the linear search short.
     pub(crate) fn record(&self, duration: Duration, is: impl Fn(&K) -> bool, make: impl Fn() -> K) {
-        for place in &self.places {
-            let (key, histogram) = &**place.get_or_init(|| Box::new((make(), Histogram::default())));
+        for slot in &self.slots {
+            let (key, histogram) = &**slot.get_or_init(|| Box::new((make(), Histogram::default())));
             if is(key) {
                 return histogram.record(duration);
             }
         }
     }
 
-    pub(crate) fn read(&self) -> impl Iterator<Item = (&K, Durations)> {
-        let known = self.places.iter().map_while(OnceLock::get);
+    pub(crate) fn read(&self) -> impl Iterator<Item = (&K, DurationCounts)> {
+        let known = self.slots.iter().map_while(OnceLock::get);
         known.map(|known| (&known.0, known.1.read()))
     }
 }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn many_at_once_lose_nothing_and_make_no_key_twice() {
-        let family: Family<u8> = Family::new(4);
+        let family: HistogramFamily<u8> = HistogramFamily::new(4);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

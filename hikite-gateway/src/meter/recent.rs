@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Number of buckets: four per power of two, from 16 µs to over four minutes.
-const STEPS: usize = 96;
+const BUCKETS: usize = 96;
 /// Exponent of the first bucket's lower bound, in microseconds.
 const FIRST: u32 = 4;
 /// Period of the calls-per-minute figure.
@@ -19,93 +19,93 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Period of the error rate and the quantiles.
 const LATELY: Duration = Duration::from_secs(15 * 60);
 /// Interval between samples.
-const EVERY: Duration = Duration::from_secs(10);
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(crate) struct Recent {
-    counts: [AtomicU32; STEPS],
+pub(crate) struct RecentCounts {
+    counts: [AtomicU32; BUCKETS],
     errors: AtomicU64,
-    kept: Mutex<VecDeque<(Instant, Arc<Reading>)>>,
-    /// Calls and failures already returned by `take_news`.
+    samples: Mutex<VecDeque<(Instant, Arc<CallCounts>)>>,
+    /// Calls and failures already returned by `take_new_counts`.
     told: Mutex<(u64, u64)>,
 }
 
-impl Default for Recent {
+impl Default for RecentCounts {
     fn default() -> Self {
         let counts = std::array::from_fn(|_| AtomicU32::new(0));
-        Self { counts, errors: AtomicU64::new(0), kept: Mutex::default(), told: Mutex::default() }
+        Self { counts, errors: AtomicU64::new(0), samples: Mutex::default(), told: Mutex::default() }
     }
 }
 
 /// Counts at one moment, or between two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
-    counts: [u32; STEPS],
+pub(crate) struct CallCounts {
+    counts: [u32; BUCKETS],
     pub(crate) errors: u64,
 }
 
 /// Recent call figures of one module, or of all together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Calls {
-    last_minute: Reading,
-    lately: Reading,
+pub(crate) struct RecentCalls {
+    last_minute: CallCounts,
+    lately: CallCounts,
     total: u64,
 }
 
-impl Recent {
+impl RecentCounts {
     pub(crate) fn record(&self, elapsed: Duration, failed: bool) {
-        self.counts[step(elapsed)].fetch_add(1, Ordering::Relaxed);
+        self.counts[bucket(elapsed)].fetch_add(1, Ordering::Relaxed);
         if failed {
             self.errors.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn read(&self) -> Reading {
+    pub(crate) fn read(&self) -> CallCounts {
         let counts = std::array::from_fn(|at| self.counts[at].load(Ordering::Relaxed));
-        Reading { counts, errors: self.errors.load(Ordering::Relaxed) }
+        CallCounts { counts, errors: self.errors.load(Ordering::Relaxed) }
     }
 
     /// Stores a sample if the last one is old enough. A sample equal to the last shares its memory.
     pub(crate) fn keep(&self, now: Instant) {
-        let mut kept = self.kept.lock();
-        if kept.back().is_some_and(|(at, _)| now.saturating_duration_since(*at) < EVERY) {
+        let mut samples = self.samples.lock();
+        if samples.back().is_some_and(|(at, _)| now.saturating_duration_since(*at) < SAMPLE_INTERVAL) {
             return;
         }
         let reading = self.read();
-        let same = kept.back().filter(|(_, last)| **last == reading).map(|(_, last)| Arc::clone(last));
-        kept.push_back((now, same.unwrap_or_else(|| Arc::new(reading))));
-        while kept.get(1).is_some_and(|(at, _)| now.saturating_duration_since(*at) >= LATELY) {
-            kept.pop_front();
+        let same = samples.back().filter(|(_, last)| **last == reading).map(|(_, last)| Arc::clone(last));
+        samples.push_back((now, same.unwrap_or_else(|| Arc::new(reading))));
+        while samples.get(1).is_some_and(|(at, _)| now.saturating_duration_since(*at) >= LATELY) {
+            samples.pop_front();
         }
     }
 
-    /// Returns the calls and failures since the previous `take_news`.
-    pub(crate) fn take_news(&self) -> (u64, u64) {
+    /// Returns the calls and failures since the previous `take_new_counts`.
+    pub(crate) fn take_new_counts(&self) -> (u64, u64) {
         let now = self.read();
         let mut told = self.told.lock();
         let before = std::mem::replace(&mut *told, (now.calls(), now.errors));
         (told.0.saturating_sub(before.0), told.1.saturating_sub(before.1))
     }
 
-    pub(crate) fn calls(&self, now: Instant) -> Calls {
+    pub(crate) fn calls(&self, now: Instant) -> RecentCalls {
         let all = self.read();
-        let kept = self.kept.lock();
+        let samples = self.samples.lock();
         let since = |span: Duration| {
-            let mut before = kept.iter().rev();
+            let mut before = samples.iter().rev();
             let before = before.find(|(at, _)| now.saturating_duration_since(*at) >= span);
             before.map_or_else(|| all.clone(), |(_, before)| all.minus(before))
         };
-        Calls { last_minute: since(MINUTE), lately: since(LATELY), total: all.calls() }
+        RecentCalls { last_minute: since(MINUTE), lately: since(LATELY), total: all.calls() }
     }
 }
 
-impl Default for Reading {
+impl Default for CallCounts {
     fn default() -> Self {
-        Self { counts: [0; STEPS], errors: 0 }
+        Self { counts: [0; BUCKETS], errors: 0 }
     }
 }
 
-impl Reading {
+impl CallCounts {
     pub(crate) fn calls(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(*count)).sum()
     }
@@ -131,7 +131,7 @@ impl Reading {
             seen += u64::from(*count);
             *count > 0 && seen >= wanted
         })?;
-        Some((middle(at).as_secs_f64() * 1e5).round() / 100.0)
+        Some((midpoint(at).as_secs_f64() * 1e5).round() / 100.0)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a count over 2^53 is beyond reach")]
@@ -141,7 +141,7 @@ impl Reading {
     }
 }
 
-impl Calls {
+impl RecentCalls {
     pub(crate) fn add(&mut self, other: &Self) {
         self.last_minute.add(&other.last_minute);
         self.lately.add(&other.lately);
@@ -160,17 +160,17 @@ impl Calls {
 }
 
 /// Returns the bucket of a duration: its highest bit and the two below it.
-fn step(elapsed: Duration) -> usize {
+fn bucket(elapsed: Duration) -> usize {
     let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX).max(1 << FIRST);
     let power = micros.ilog2();
     let quarter = (micros >> (power - 2)) & 3;
-    let at = usize::try_from(u64::from(power - FIRST) * 4 + quarter).unwrap_or(STEPS);
-    at.min(STEPS - 1)
+    let at = usize::try_from(u64::from(power - FIRST) * 4 + quarter).unwrap_or(BUCKETS);
+    at.min(BUCKETS - 1)
 }
 
 /// Returns the midpoint of a bucket.
-fn middle(step: usize) -> Duration {
-    let (power, quarter) = (step / 4, step as u64 % 4);
+fn midpoint(bucket: usize) -> Duration {
+    let (power, quarter) = (bucket / 4, bucket as u64 % 4);
     let half = 1_u64 << (power + FIRST as usize - 3);
     Duration::from_micros(half * (2 * (4 + quarter) + 1))
 }
@@ -184,7 +184,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_middle_of_its_step_is_near_every_duration(micros in 16_u32..200_000_000) {
-            let told = middle(step(Duration::from_micros(micros.into()))).as_secs_f64() * 1e6;
+            let told = midpoint(bucket(Duration::from_micros(micros.into()))).as_secs_f64() * 1e6;
             let off = (told - f64::from(micros)).abs() / f64::from(micros);
             prop_assert!(off <= 0.126, "{micros} is told as {told}");
         }
@@ -192,19 +192,19 @@ mod tests {
         #[test]
         fn a_longer_duration_has_no_earlier_step(a in 0_u64..u64::MAX, b in 0_u64..u64::MAX) {
             let (less, more) = (a.min(b), a.max(b));
-            prop_assert!(step(Duration::from_micros(less)) <= step(Duration::from_micros(more)));
+            prop_assert!(bucket(Duration::from_micros(less)) <= bucket(Duration::from_micros(more)));
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_long_ago_does_not_count_as_recent() {
-        let recent = Recent::default();
+        let recent = RecentCounts::default();
         recent.keep(Instant::now());
         for _ in 0..9 {
             recent.record(Duration::from_millis(100), false);
         }
         recent.record(Duration::from_secs(3), true);
-        let told = |recent: &Recent| recent.calls(Instant::now()).object().raw().value();
+        let told = |recent: &RecentCounts| recent.calls(Instant::now()).object().raw().value();
         let now = told(&recent);
         assert_eq!(
             (&now["perMinute"], &now["errorRate"], &now["total"]),
@@ -217,12 +217,12 @@ mod tests {
         within(&now["p50Ms"], 100.0);
         within(&now["p99Ms"], 3000.0);
         for _ in 0..120 {
-            tokio::time::advance(EVERY).await;
+            tokio::time::advance(SAMPLE_INTERVAL).await;
             recent.keep(Instant::now());
         }
         let later = told(&recent);
         assert_eq!((&later["perMinute"], &later["total"]), (&0.into(), &10.into()));
         assert!(later["p50Ms"].is_null() && later["errorRate"] == 0.0, "{later}");
-        assert!(recent.kept.lock().len() < 95, "what is old is let go");
+        assert!(recent.samples.lock().len() < 95, "what is old is let go");
     }
 }

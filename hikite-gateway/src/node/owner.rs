@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_store::NOBODY;
 
 use super::{Nodes, Peer};
 
 /// Attempts to take over a session that other nodes want at the same time.
-const TRIES: usize = 8;
+const TAKEOVER_ATTEMPTS: usize = 8;
 
 /// The node that serves a session.
 #[derive(Clone, Debug)]
 pub enum Owner {
     /// This node, from now on.
-    Us,
+    Local,
     Other(Peer),
     /// The session has ended.
     Nobody,
@@ -35,39 +35,40 @@ impl Nodes {
     /// that is leaving takes over nothing.
     pub async fn owner(&self, session: &str, home: &str) -> Result<Owner, Error> {
         let own = self.id();
-        if self.has_left() {
+        if self.is_leaving() {
             // Wait until our departure is written to the store.
             let _turn = self.renewing.lock().await;
         } else if *own == *home {
             return Ok(Owner::Nobody);
         }
-        if let Some(owner) = self.living(home).await? {
+        if let Some(owner) = self.live_peer(home).await? {
             return Ok(Owner::Other(owner));
         }
-        for _ in 0..TRIES {
+        for _ in 0..TAKEOVER_ATTEMPTS {
             let lease = self.store.session_lease(session).await?;
             let seen = lease.as_ref().map_or(0, |lease| lease.fence);
             if let Some(lease) = lease {
                 // A lease in our name without a session here means that the session ended here.
-                if lease.holder == NOBODY || *lease.holder == *own && !self.has_left() {
+                if lease.holder == NOBODY || *lease.holder == *own && !self.is_leaving() {
                     return Ok(Owner::Nobody);
                 }
-                if let Some(owner) = self.living(&lease.holder).await? {
+                if let Some(owner) = self.live_peer(&lease.holder).await? {
                     self.remember(session, &owner.id);
                     return Ok(Owner::Other(owner));
                 }
             }
-            if self.has_left() {
+            if self.is_leaving() {
                 self.doubt().await?;
                 let other = self.peers.load().values().next().cloned();
                 return other.map(Owner::Other).ok_or_else(leaving);
             }
             if self.store.take_session(session, &own, seen).await? {
                 tracing::info!("a session of a node that is gone goes on here");
-                return Ok(Owner::Us);
+                return Ok(Owner::Local);
             }
         }
-        Err(Error::new(Kind::Overloaded, "too many nodes want this session").hint("try again in a moment"))
+        Err(Error::new(ErrorKind::Overloaded, "too many nodes want this session")
+            .hint("try again in a moment"))
     }
 
     /// Drops the cached holder of a session.
@@ -81,7 +82,7 @@ impl Nodes {
     }
 
     /// Returns a node if it is alive; `None` means that it is gone for good.
-    async fn living(&self, id: &str) -> Result<Option<Peer>, Error> {
+    async fn live_peer(&self, id: &str) -> Result<Option<Peer>, Error> {
         if let Some(peer) = self.peer(id).await? {
             return Ok(Some(peer));
         }
@@ -91,21 +92,23 @@ impl Nodes {
         // The node joined after the list was read.
         match self.peer(id).await? {
             Some(peer) => Ok(Some(peer)),
-            None => Err(Error::new(Kind::Overloaded, "the node that holds this session is not known yet")
-                .hint("try again in a moment")),
+            None => {
+                Err(Error::new(ErrorKind::Overloaded, "the node that holds this session is not known yet")
+                    .hint("try again in a moment"))
+            }
         }
     }
 
     fn remember(&self, session: &str, holder: &Arc<str>) {
-        let mut held = self.held.lock();
-        if held.len() >= self.held_max {
+        let mut session_holders = self.held.lock();
+        if session_holders.len() >= self.held_max {
             // Dropped entries cost one store query each.
-            held.clear();
+            session_holders.clear();
         }
-        held.insert(session.to_owned(), Arc::clone(holder));
+        session_holders.insert(session.to_owned(), Arc::clone(holder));
     }
 }
 
 fn leaving() -> Error {
-    Error::new(Kind::Overloaded, "this node leaves, and there is no other").hint("try again in a moment")
+    Error::new(ErrorKind::Overloaded, "this node leaves, and there is no other").hint("try again in a moment")
 }

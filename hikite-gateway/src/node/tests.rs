@@ -4,12 +4,12 @@ use hikite_store::{Store, StoreUrl};
 
 use super::*;
 
-struct House {
+struct NodeFixture {
     _folder: tempfile::TempDir,
     url: StoreUrl,
 }
 
-impl House {
+impl NodeFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let url = StoreUrl::file(folder.path().join("store.db"));
@@ -24,17 +24,17 @@ impl House {
 
 impl Nodes {
     /// Expires the lease and the time of the last renewal attempt.
-    fn seems_late(&self) {
+    fn expire_lease(&self) {
         let own = self.own.load();
         *own.until.lock() = Instant::now();
-        *own.tried.lock() =
+        *own.last_attempt.lock() =
             Instant::now().checked_sub(TRY_AGAIN * 2).expect("a machine that runs for seconds");
     }
 }
 
 async fn owner(node: &Nodes, session: &str, home: &str) -> String {
     match node.owner(session, home).await.expect("an owner") {
-        Owner::Us => "us".into(),
+        Owner::Local => "us".into(),
         Owner::Other(peer) => peer.id.to_string(),
         Owner::Nobody => "nobody".into(),
     }
@@ -42,8 +42,8 @@ async fn owner(node: &Nodes, session: &str, home: &str) -> String {
 
 #[tokio::test]
 async fn a_session_stays_where_it_began_while_that_is_there() {
-    let house = House::new();
-    let (one, two) = (house.node("one").await, house.node("two").await);
+    let fixture = NodeFixture::new();
+    let (one, two) = (fixture.node("one").await, fixture.node("two").await);
     assert_eq!(owner(&two, "s", "one").await, "one");
     assert_eq!(two.known_owner("s", "one").expect("known").url.as_ref(), "http://one");
     assert_eq!(owner(&one, "s", "one").await, "nobody", "it is not in our table, so that it has ended");
@@ -52,8 +52,9 @@ async fn a_session_stays_where_it_began_while_that_is_there() {
 
 #[tokio::test]
 async fn one_alone_takes_over_what_a_leaving_one_held() {
-    let house = House::new();
-    let (one, two, three) = (house.node("one").await, house.node("two").await, house.node("three").await);
+    let fixture = NodeFixture::new();
+    let (one, two, three) =
+        (fixture.node("one").await, fixture.node("two").await, fixture.node("three").await);
     one.doubt().await.expect("looked");
     one.leave().await;
     assert!(!one.holds("one").await);
@@ -74,17 +75,17 @@ async fn one_alone_takes_over_what_a_leaving_one_held() {
 
 #[tokio::test]
 async fn who_was_declared_gone_holds_nothing_any_more() {
-    let house = House::new();
-    let (one, two) = (house.node("one").await, house.node("two").await);
+    let fixture = NodeFixture::new();
+    let (one, two) = (fixture.node("one").await, fixture.node("two").await);
     let lost = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&lost);
-    one.when_lost(move || told.store(true, Ordering::Relaxed));
+    one.on_lost(move || told.store(true, Ordering::Relaxed));
     // Expires the node's lease in the store, like a long suspension.
     two.store.renew_node("one", Duration::ZERO).await.expect("its time is over");
     assert!(two.store.is_node_gone("one").await.expect("asked"));
     two.doubt().await.expect("looked");
     assert_eq!(owner(&two, "s", "one").await, "us");
-    one.seems_late();
+    one.expire_lease();
     assert!(!one.holds("one").await, "it asks before it serves");
     assert!(lost.load(Ordering::Relaxed));
     let name = one.id();
@@ -96,18 +97,18 @@ async fn who_was_declared_gone_holds_nothing_any_more() {
 
 #[tokio::test]
 async fn who_only_was_late_goes_on_as_before() {
-    let house = House::new();
-    let one = house.node("one").await;
+    let fixture = NodeFixture::new();
+    let one = fixture.node("one").await;
     one.store.renew_node("one", Duration::ZERO).await.expect("its time is over");
-    one.seems_late();
+    one.expire_lease();
     assert!(one.holds("one").await, "nobody took anything");
     assert!(!one.store.is_node_gone("one").await.expect("asked"), "it was renewed");
 }
 
 #[tokio::test]
 async fn what_is_over_is_taken_up_by_nobody() {
-    let house = House::new();
-    let (one, two) = (house.node("one").await, house.node("two").await);
+    let fixture = NodeFixture::new();
+    let (one, two) = (fixture.node("one").await, fixture.node("two").await);
     one.end("s").await.expect("ended");
     one.end("s").await.expect("twice is no harm");
     one.leave().await;

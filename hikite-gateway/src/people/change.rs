@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use hikite_core::caller::OWNER;
-use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{self, Fault};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
-use hikite_core::suggest;
+use hikite_core::suggestion;
+use hikite_core::violation::{self, Violation};
 use hikite_store::ProjectRow;
 
 use super::People;
-use super::directory::Person;
-use super::token::{Token, hash, secret};
+use super::directory::DirectoryUser;
+use super::token::{PersonalToken, hash, secret};
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
-use crate::identity::{Right, only_the_owner};
+use crate::identity::{UserAuthority, only_the_owner};
 use crate::project::Project;
 
 /// Attempts to apply a change while concurrent changes interfere.
@@ -27,11 +27,11 @@ impl People {
         let project = Project::read(name, form)?;
         let _turn = self.turn.lock().await;
         let taken = || {
-            let error = Error::new(Kind::Conflict, format!("there is a project `{name}` already"));
+            let error = Error::new(ErrorKind::Conflict, format!("there is a project `{name}` already"));
             error.hint("change it, or choose another name")
         };
-        if let Some(there) = self.shown.load().project(name) {
-            return Err(if there.managed_by_file { of_the_file(name) } else { taken() });
+        if let Some(there) = self.directory.load().project(name) {
+            return Err(if there.managed_by_file { managed_by_file_error(name) } else { taken() });
         }
         if !self.store.put_project(&row(&project)).await? {
             return Err(taken());
@@ -58,14 +58,16 @@ impl People {
             self.read().await?;
             let form = change(self.own_project(name)?.form());
             let project = Project::read(name, &form)?;
-            let before = self.shown.load().project(name).and_then(|project| project.written.clone());
+            let before =
+                self.directory.load().project(name).and_then(|project| project.stored_document.clone());
             let before = before.ok_or_else(|| no_project(name))?;
             if self.store.change_project(name, &before, &project.form().raw()).await? {
                 self.read().await?;
                 return self.project_object(name);
             }
         }
-        let error = Error::new(Kind::Conflict, format!("others change the project `{name}` all the time"));
+        let error =
+            Error::new(ErrorKind::Conflict, format!("others change the project `{name}` all the time"));
         Err(error.hint("try again"))
     }
 
@@ -79,7 +81,7 @@ impl People {
 
     /// Creates a token and returns it with its secret, which cannot be shown again. The token acts for the `user` in
     /// the document, else for its own subject or label. Only the owner can create tokens that act for the owner.
-    pub async fn create_token(&self, form: &Object, right: Right) -> Result<(Raw, Secret), Error> {
+    pub async fn create_token(&self, form: &Object, right: UserAuthority) -> Result<(Raw, Secret), Error> {
         if let Some(identity) = self.identity() {
             // Another process may have just created the user.
             identity.read_store().await?;
@@ -88,26 +90,26 @@ impl People {
         // Another process may have just created the project.
         self.read().await?;
         let user = self.user_for(form, right)?;
-        let mut token = Token::read(form, user.as_ref(), now_ms())?;
+        let mut token = PersonalToken::read(form, user.as_ref(), now_ms())?;
         let secret = secret()?;
         self.check_scopes(&token)?;
         self.check_project(&token)?;
         while !self.store.put_token(&token.row(&hash(secret.expose()))).await? {
             // The random id was already taken.
-            token = Token::read(form, user.as_ref(), token.created_at)?;
+            token = PersonalToken::read(form, user.as_ref(), token.created_at)?;
         }
         self.read().await?;
-        Ok((self.shown.load().token_object(&token, now_ms()), secret))
+        Ok((self.directory.load().token_object(&token, now_ms()), secret))
     }
 
     /// Returns the subject of the user that a new token acts for: the one named by `user`, or by `subject` as in the
     /// first version of the API.
-    fn user_for(&self, form: &Object, right: Right) -> Result<Option<Arc<str>>, Error> {
-        let shown = self.shown.load();
+    fn user_for(&self, form: &Object, right: UserAuthority) -> Result<Option<Arc<str>>, Error> {
+        let directory = self.directory.load();
         let given = |member: &str| form.get(member).filter(|value| !value.is_null());
         let Some(user) = given("user") else {
             let Some(label) = given("subject").and_then(Raw::text) else { return Ok(None) };
-            return match (shown.user_named(&label), shown.user(&label)) {
+            return match (directory.user_named(&label), directory.user(&label)) {
                 (Some(user), _) => may_act_for(user, right, "subject").map(Some),
                 // A label must not equal the subject of a user with another name.
                 (None, Some(_)) => Err(wrong("subject", format!("`{label}` is not to be given"))),
@@ -118,17 +120,17 @@ impl People {
             return Err(wrong("subject", "a token that acts for a user has no other `subject`".into()));
         }
         let named = user.text().ok_or_else(|| wrong("user", "`user` must be the name of a user".into()))?;
-        match shown.user_named(&named).or_else(|| shown.owner().filter(|_| named == OWNER)) {
+        match directory.user_named(&named).or_else(|| directory.owner().filter(|_| named == OWNER)) {
             Some(user) => may_act_for(user, right, "user").map(Some),
             // Before an owner exists, the holder of the local token is the owner.
-            None if named == OWNER && right == Right::Owner => Ok(Some(OWNER.into())),
+            None if named == OWNER && right == UserAuthority::Owner => Ok(Some(OWNER.into())),
             None => Err(wrong("user", format!("there is no user `{named}`"))),
         }
     }
 
-    fn check_scopes(&self, token: &Token) -> Result<(), Error> {
-        let shown = self.shown.load();
-        let Some(role) = shown.user(&token.subject).and_then(|user| user.role) else { return Ok(()) };
+    fn check_scopes(&self, token: &PersonalToken) -> Result<(), Error> {
+        let directory = self.directory.load();
+        let Some(role) = directory.user(&token.subject).and_then(|user| user.role) else { return Ok(()) };
         if role.scopes().contains(token.scopes) {
             return Ok(());
         }
@@ -138,7 +140,7 @@ impl People {
     pub async fn revoke_token(&self, id: &str) -> Result<(), Error> {
         let _turn = self.turn.lock().await;
         if !self.store.remove_token(id).await? {
-            let error = Error::new(Kind::NotFound, format!("there is no token `{id}`"));
+            let error = Error::new(ErrorKind::NotFound, format!("there is no token `{id}`"));
             return Err(error.hint("`hikite token list` names those there are"));
         }
         self.read().await.map(drop)
@@ -146,26 +148,27 @@ impl People {
 
     /// Returns a project that is not managed by the config file.
     fn own_project(&self, name: &str) -> Result<Arc<Project>, Error> {
-        let shown = self.shown.load();
-        let project = shown.project(name).ok_or_else(|| {
-            let known = shown.projects().keys().map(|name| &**name);
-            match suggest::did_you_mean(name, known) {
+        let directory = self.directory.load();
+        let project = directory.project(name).ok_or_else(|| {
+            let known = directory.projects().keys().map(|name| &**name);
+            match suggestion::did_you_mean(name, known) {
                 Some(near) => no_project(name).hint(near),
                 None => no_project(name),
             }
         })?;
-        if project.managed_by_file { Err(of_the_file(name)) } else { Ok(Arc::clone(project)) }
+        if project.managed_by_file { Err(managed_by_file_error(name)) } else { Ok(Arc::clone(project)) }
     }
 
-    fn check_project(&self, token: &Token) -> Result<(), Error> {
+    fn check_project(&self, token: &PersonalToken) -> Result<(), Error> {
         let Some(name) = &token.project else { return Ok(()) };
-        let shown = self.shown.load();
-        let fault =
-            |member: &str, message: String| Err(fault::error(&[Fault::new(fault::step(member), message)]));
-        let Some(project) = shown.project(name) else {
+        let directory = self.directory.load();
+        let fault = |member: &str, message: String| {
+            Err(violation::error(&[Violation::new(violation::step(member), message)]))
+        };
+        let Some(project) = directory.project(name) else {
             return fault("project", format!("there is no project `{name}`"));
         };
-        if !shown.is_open_to(project, &token.subject) {
+        if !directory.is_open_to(project, &token.subject) {
             let members = project.members.join("`, `");
             return fault("user", format!("the members of `{name}` are `{members}`: name one as `user`"));
         }
@@ -177,19 +180,19 @@ impl People {
 impl Gateway {
     pub async fn create_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
         let made = self.people.create_project(name, form).await;
-        self.show_projects();
+        self.publish_projects();
         made
     }
 
     pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
         let outcome = self.people.change_project(name, changes).await;
-        self.show_projects();
+        self.publish_projects();
         outcome
     }
 
     pub async fn delete_project(&self, name: &str) -> Result<(), Error> {
         let deleted = self.people.delete_project(name).await;
-        self.show_projects();
+        self.publish_projects();
         deleted
     }
 }
@@ -198,8 +201,8 @@ fn row(project: &Project) -> ProjectRow {
     ProjectRow { name: project.name.to_string(), form: project.form().raw(), created_at: now_ms() }
 }
 
-fn may_act_for(user: &Person, right: Right, member: &str) -> Result<Arc<str>, Error> {
-    if user.is_owner() && right != Right::Owner {
+fn may_act_for(user: &DirectoryUser, right: UserAuthority, member: &str) -> Result<Arc<str>, Error> {
+    if user.is_owner() && right != UserAuthority::Owner {
         return Err(only_the_owner());
     }
     if user.disabled {
@@ -209,14 +212,14 @@ fn may_act_for(user: &Person, right: Right, member: &str) -> Result<Arc<str>, Er
 }
 
 fn wrong(member: &str, message: String) -> Error {
-    fault::error(&[Fault::new(fault::step(member), message)])
+    violation::error(&[Violation::new(violation::step(member), message)])
 }
 
-fn of_the_file(name: &str) -> Error {
-    Error::new(Kind::Conflict, format!("the project `{name}` is managed by the file"))
+fn managed_by_file_error(name: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("the project `{name}` is managed by the file"))
         .hint("change it in the config file")
 }
 
 pub(super) fn no_project(name: &str) -> Error {
-    Error::new(Kind::NotFound, format!("there is no project `{name}`"))
+    Error::new(ErrorKind::NotFound, format!("there is no project `{name}`"))
 }

@@ -8,30 +8,30 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
 use hikite_store::{ProjectRow, TokenRow, UserRow};
 
-use super::token::{Hash, Token, read_hash};
+use super::token::{PersonalToken, TokenHash, read_hash};
 use crate::identity::{Role, USER_ID, User};
 use crate::project::Project;
-use crate::snapshot::Projects;
+use crate::snapshot::ProjectMap;
 
 /// Directory of projects, tokens and users. Cheap to clone: a changed copy shares everything else.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Directory {
+pub(super) struct AccessDirectory {
     /// Effective projects: the store's, overridden by the config file's.
-    projects: Arc<Projects>,
+    projects: Arc<ProjectMap>,
     /// Projects of the store, including overridden ones.
-    stored: Arc<Projects>,
+    stored: Arc<ProjectMap>,
     /// Projects of the config file.
-    file: Arc<Projects>,
-    tokens: Arc<HashMap<Arc<str>, Arc<Token>>>,
-    by_hash: Arc<HashMap<Hash, Arc<Token>>>,
+    file: Arc<ProjectMap>,
+    tokens: Arc<HashMap<Arc<str>, Arc<PersonalToken>>>,
+    by_hash: Arc<HashMap<TokenHash, Arc<PersonalToken>>>,
     /// Users by subject.
-    users: Arc<HashMap<Arc<str>, Person>>,
-    owner: Option<Person>,
+    users: Arc<HashMap<Arc<str>, DirectoryUser>>,
+    owner: Option<DirectoryUser>,
 }
 
 /// The part of a user that authentication needs.
 #[derive(Clone, Debug)]
-pub(super) struct Person {
+pub(super) struct DirectoryUser {
     pub(super) id: Arc<str>,
     pub(super) name: Arc<str>,
     pub(super) subject: Arc<str>,
@@ -40,7 +40,7 @@ pub(super) struct Person {
     pub(super) disabled: bool,
 }
 
-impl Person {
+impl DirectoryUser {
     pub(super) fn is_owner(&self) -> bool {
         self.role == Some(Role::Owner)
     }
@@ -58,7 +58,7 @@ impl Person {
     }
 }
 
-impl From<&Arc<User>> for Person {
+impl From<&Arc<User>> for DirectoryUser {
     fn from(user: &Arc<User>) -> Self {
         Self {
             id: Arc::clone(&user.id),
@@ -70,7 +70,7 @@ impl From<&Arc<User>> for Person {
     }
 }
 
-impl From<&UserRow> for Person {
+impl From<&UserRow> for DirectoryUser {
     fn from(row: &UserRow) -> Self {
         Self {
             id: row.id.as_str().into(),
@@ -82,7 +82,7 @@ impl From<&UserRow> for Person {
     }
 }
 
-impl Directory {
+impl AccessDirectory {
     /// Replaces the projects of the config file.
     pub(super) fn set_file(&mut self, file: Vec<Arc<Project>>) {
         let named = file.into_iter().map(|project| (Arc::clone(&project.name), project));
@@ -98,7 +98,7 @@ impl Directory {
             let known = self.stored.get(&*row.name).filter(|known| is_of(known, row));
             known.cloned().or_else(|| read(row))
         });
-        let stored: Projects = read.map(|project| (Arc::clone(&project.name), project)).collect();
+        let stored: ProjectMap = read.map(|project| (Arc::clone(&project.name), project)).collect();
         let before = Arc::clone(&self.projects);
         let earlier = std::mem::replace(&mut self.stored, Arc::new(stored));
         let fresh = self.stored.keys().filter(|name| !earlier.contains_key(*name));
@@ -118,7 +118,7 @@ impl Directory {
         }
         let project = row.and_then(read);
         let is_new = known.is_none();
-        let put = |projects: &mut Arc<Projects>| {
+        let put = |projects: &mut Arc<ProjectMap>| {
             let projects = Arc::make_mut(projects);
             match &project {
                 Some(project) => projects.insert(Arc::clone(&project.name), Arc::clone(project)).is_some(),
@@ -137,7 +137,7 @@ impl Directory {
     }
 
     fn overlay(&mut self) {
-        let mut projects = Projects::clone(&self.stored);
+        let mut projects = ProjectMap::clone(&self.stored);
         projects.extend(self.file.iter().map(|(name, project)| (Arc::clone(name), Arc::clone(project))));
         self.projects = Arc::new(projects);
     }
@@ -159,7 +159,7 @@ impl Directory {
 
     /// Replaces the tokens of one project.
     pub(super) fn set_tokens_of(&mut self, project: &str, rows: &[TokenRow]) {
-        let is_of = |token: &&Arc<Token>| token.project.as_deref() == Some(project);
+        let is_of = |token: &&Arc<PersonalToken>| token.project.as_deref() == Some(project);
         let gone: Vec<Arc<str>> =
             self.tokens.values().filter(is_of).map(|token| Arc::clone(&token.id)).collect();
         for id in &gone {
@@ -172,7 +172,7 @@ impl Directory {
 
     pub(super) fn put_token(&mut self, row: &TokenRow) {
         self.remove_token(&row.id);
-        let Some(token) = Token::of(row).map(Arc::new) else { return };
+        let Some(token) = PersonalToken::of(row).map(Arc::new) else { return };
         if let Some(hash) = read_hash(&row.hash) {
             Arc::make_mut(&mut self.by_hash).insert(hash, Arc::clone(&token));
         }
@@ -187,15 +187,15 @@ impl Directory {
     }
 
     /// Replaces all users.
-    pub(super) fn set_users(&mut self, users: impl Iterator<Item = Person>) {
+    pub(super) fn set_users(&mut self, users: impl Iterator<Item = DirectoryUser>) {
         self.users = Arc::new(users.map(|user| (Arc::clone(&user.subject), user)).collect());
         self.owner = self.users.values().find(|user| user.is_owner()).cloned();
     }
 
     /// Returns `true` if a token's user is active and, for a project token, the project exists and is open to its
     /// subject.
-    fn admits(&self, token: &Token) -> bool {
-        if !self.lets_in(&token.subject) {
+    fn admits(&self, token: &PersonalToken) -> bool {
+        if !self.is_admitted(&token.subject) {
             return false;
         }
         let Some(project) = &token.project else { return true };
@@ -203,7 +203,7 @@ impl Directory {
     }
 
     /// Returns `false` for disabled or deleted users.
-    pub(super) fn lets_in(&self, subject: &str) -> bool {
+    pub(super) fn is_admitted(&self, subject: &str) -> bool {
         match self.users.get(subject) {
             Some(user) => user.is_active(),
             None => !subject.starts_with(USER_ID),
@@ -211,7 +211,7 @@ impl Directory {
     }
 
     /// Returns the token's caller, limited to the scopes of the user it acts for.
-    fn caller(&self, token: &Token) -> Caller {
+    fn caller(&self, token: &PersonalToken) -> Caller {
         let caller = token.caller();
         match self.users.get(&token.subject).and_then(|user| user.role) {
             Some(role) => role.cap(caller),
@@ -219,17 +219,17 @@ impl Directory {
         }
     }
 
-    pub(super) fn user(&self, subject: &str) -> Option<&Person> {
+    pub(super) fn user(&self, subject: &str) -> Option<&DirectoryUser> {
         self.users.get(subject)
     }
 
     /// Returns a user by id or name.
-    pub(super) fn user_named(&self, named: &str) -> Option<&Person> {
+    pub(super) fn user_named(&self, named: &str) -> Option<&DirectoryUser> {
         let by_id = self.users.values().find(|user| *user.id == *named);
         by_id.or_else(|| self.users.values().find(|user| *user.name == *named))
     }
 
-    pub(super) fn owner(&self) -> Option<&Person> {
+    pub(super) fn owner(&self) -> Option<&DirectoryUser> {
         self.owner.as_ref()
     }
 
@@ -245,7 +245,7 @@ impl Directory {
         }
     }
 
-    pub(super) fn bearer(&self, hash: &Hash, now: impl FnOnce() -> u64) -> Option<Caller> {
+    pub(super) fn bearer(&self, hash: &TokenHash, now: impl FnOnce() -> u64) -> Option<Caller> {
         let token = self.by_hash.get(hash)?;
         let is_over = token.expires_at != 0 && now() >= token.expires_at;
         (!is_over && self.admits(token)).then(|| self.caller(token))
@@ -263,8 +263,9 @@ impl Directory {
     }
 
     pub(super) fn is_good(&self, id: &str, now: u64) -> bool {
-        let is_good =
-            |token: &Arc<Token>| (token.expires_at == 0 || now < token.expires_at) && self.admits(token);
+        let is_good = |token: &Arc<PersonalToken>| {
+            (token.expires_at == 0 || now < token.expires_at) && self.admits(token)
+        };
         self.tokens.get(id).is_some_and(is_good)
     }
 
@@ -273,12 +274,12 @@ impl Directory {
     }
 
     /// Returns the effective projects by name.
-    pub(super) fn projects(&self) -> &Arc<Projects> {
+    pub(super) fn projects(&self) -> &Arc<ProjectMap> {
         &self.projects
     }
 
     /// Returns the REST object of a token, with the user it acts for.
-    pub(super) fn token_object(&self, token: &Token, now: u64) -> Raw {
+    pub(super) fn token_object(&self, token: &PersonalToken, now: u64) -> Raw {
         let user = self.user(&token.subject);
         let text = |text: Option<&Arc<str>>| text.map_or_else(Raw::null, |text| Raw::from(&**text));
         token
@@ -288,13 +289,13 @@ impl Directory {
             .raw()
     }
 
-    pub(super) fn token(&self, id: &str) -> Option<&Arc<Token>> {
+    pub(super) fn token(&self, id: &str) -> Option<&Arc<PersonalToken>> {
         self.tokens.get(id)
     }
 
     /// Returns all tokens, oldest first.
-    pub(super) fn tokens(&self) -> Vec<Arc<Token>> {
-        let mut tokens: Vec<Arc<Token>> = self.tokens.values().cloned().collect();
+    pub(super) fn tokens(&self) -> Vec<Arc<PersonalToken>> {
+        let mut tokens: Vec<Arc<PersonalToken>> = self.tokens.values().cloned().collect();
         tokens.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         tokens
     }
@@ -314,7 +315,7 @@ impl Directory {
 
 /// Returns `true` if a project was read from exactly this row.
 fn is_of(project: &Project, row: &ProjectRow) -> bool {
-    project.created_at == Some(row.created_at) && project.written.as_ref() == Some(&row.form)
+    project.created_at == Some(row.created_at) && project.stored_document.as_ref() == Some(&row.form)
 }
 
 /// Reads a row. An invalid one is logged and left out.
@@ -324,6 +325,6 @@ fn read(row: &ProjectRow) -> Option<Arc<Project>> {
     let told =
         |error: &_| tracing::error!(project = row.name, %error, "a project cannot be used and is left out");
     let project = read.inspect_err(told).ok()?;
-    let (created_at, written) = (Some(row.created_at), Some(row.form.clone()));
-    Some(Arc::new(Project { created_at, written, ..project }))
+    let (created_at, stored_document) = (Some(row.created_at), Some(row.form.clone()));
+    Some(Arc::new(Project { created_at, stored_document, ..project }))
 }

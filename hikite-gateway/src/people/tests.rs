@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_store::{Store, StoreUrl};
 use serde_json::{Value, json};
 
 use super::People;
-use crate::identity::Right;
+use crate::identity::UserAuthority;
 use crate::project::Project;
 
 async fn store() -> Store {
@@ -21,7 +21,7 @@ fn form(value: &Value) -> Object {
 }
 
 async fn make_token(people: &People, value: Value) -> Result<(String, String), Error> {
-    let (token, secret) = people.create_token(&form(&value), Right::Owner).await?;
+    let (token, secret) = people.create_token(&form(&value), UserAuthority::Owner).await?;
     let id = token.object().and_then(|token| token.text("id")).expect("an id");
     Ok((id, secret.expose().to_owned()))
 }
@@ -37,17 +37,17 @@ async fn a_secret_opens_until_its_token_is_taken_back() {
     let (id, secret) = make_token(&people, json!({ "name": "ci", "project": "work" })).await.expect("made");
     let caller = people.bearer(&secret).expect("known");
     assert_eq!(&*caller.subject, format!("token:{id}"));
-    assert_eq!((caller.project.as_deref(), caller.scopes), (Some("work"), Scopes::USUAL));
+    assert_eq!((caller.project.as_deref(), caller.scopes), (Some("work"), Scopes::DEFAULT));
     assert_eq!(caller.token.as_deref(), Some(id.as_str()));
     for wrong in ["", "hk_", &id, &secret[..secret.len() - 1], &format!("{secret}x"), &secret.to_uppercase()]
     {
         assert_eq!(people.bearer(wrong), None, "{wrong}");
     }
-    assert!(people.still_knows(&caller));
+    assert!(people.is_still_valid(&caller));
     people.revoke_token(&id).await.expect("revoked");
-    assert_eq!((people.bearer(&secret), people.still_knows(&caller)), (None, false));
-    assert_eq!(people.revoke_token(&id).await.map_err(|error| error.kind), Err(Kind::NotFound));
-    assert!(people.still_knows(&Caller::owner()));
+    assert_eq!((people.bearer(&secret), people.is_still_valid(&caller)), (None, false));
+    assert_eq!(people.revoke_token(&id).await.map_err(|error| error.kind), Err(ErrorKind::NotFound));
+    assert!(people.is_still_valid(&Caller::owner()));
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn a_token_for_a_project_is_for_one_of_its_members() {
         json!({ "name": "a", "project": "work", "subject": "bob" }),
     ] {
         let refused = make_token(&people, wrong.clone()).await.expect_err("refused");
-        assert_eq!(refused.kind, Kind::Validation, "{wrong}");
+        assert_eq!(refused.kind, ErrorKind::Validation, "{wrong}");
     }
 }
 
@@ -139,7 +139,7 @@ async fn what_the_file_names_is_the_files_alone() {
         let error = outcome.expect_err("refused");
         assert_eq!(
             (error.kind, &*error.message),
-            (Kind::Conflict, "the project `work` is managed by the file")
+            (ErrorKind::Conflict, "the project `work` is managed by the file")
         );
     }
     people.take(Vec::new());
@@ -166,16 +166,16 @@ async fn a_change_replaces_what_it_names_and_a_wrong_one_nothing() {
     let people = People::new(store().await);
     make_project(&people, "work", json!({ "description": "d", "optimization": "bm25" })).await;
     let twice = people.create_project("work", &Object::default()).await.expect_err("taken");
-    assert_eq!(twice.kind, Kind::Conflict);
+    assert_eq!(twice.kind, ErrorKind::Conflict);
     let wanted = form(&json!({ "optimization": null, "permissions": { "deny": ["m:t"] } }));
     let changed = people.change_project("work", &wanted).await.expect("changed").value();
     assert_eq!((&changed["description"], &changed["optimization"]), (&json!("d"), &Value::Null));
     assert!(changed.as_object().is_some_and(|project| project.contains_key("optimization")), "off is said");
     let wrong = people.change_project("work", &form(&json!({ "optimisation": null }))).await;
-    assert_eq!(wrong.map_err(|error| error.kind).map(drop), Err(Kind::Validation));
+    assert_eq!(wrong.map_err(|error| error.kind).map(drop), Err(ErrorKind::Validation));
     assert_eq!(people.project_object("work").expect("there").value(), changed);
     let gone = people.change_project("wrk", &Object::default()).await.expect_err("there is none");
-    assert_eq!((gone.kind, gone.hint.as_deref()), (Kind::NotFound, Some("did you mean `work`?")));
+    assert_eq!((gone.kind, gone.hint.as_deref()), (ErrorKind::NotFound, Some("did you mean `work`?")));
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn a_change_undoes_nothing_that_another_process_did() {
     there.read_store().await.expect("read");
     there.delete_project("work").await.expect("deleted");
     let gone = here.change_project("work", &form(&json!({ "description": "e" }))).await.expect_err("gone");
-    assert_eq!(gone.kind, Kind::NotFound);
+    assert_eq!(gone.kind, ErrorKind::NotFound);
     assert_eq!(store.projects().await.expect("read"), [], "and stays so");
 }
 
@@ -235,7 +235,7 @@ async fn a_grant_that_ends_elsewhere_is_told_to_whoever_has_something_open() {
     let store = Store::open(&StoreUrl::memory()).await.expect("a store");
     let people = People::new(store.clone());
     people.read_store().await.expect("read");
-    let entry = |kind| hikite_store::Entry {
+    let entry = |kind| hikite_store::DocumentRow {
         kind,
         id: format!("{kind}-1"),
         owner: "usr_a".into(),
@@ -245,10 +245,10 @@ async fn a_grant_that_ends_elsewhere_is_told_to_whoever_has_something_open() {
         expires_at: 0,
     };
     for (kind, is_told) in [("login", false), ("grant", true)] {
-        store.put_entry(&entry(kind)).await.expect("put");
+        store.put_document(&entry(kind)).await.expect("put");
         people.read_store().await.expect("read");
         let changes = people.changes();
-        store.take_entry(kind, &format!("{kind}-1"), 2).await.expect("taken");
+        store.take_document(kind, &format!("{kind}-1"), 2).await.expect("taken");
         people.read_store().await.expect("read");
         assert_eq!(changes.has_changed().expect("open"), is_told, "{kind}");
     }

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, OWNER, Scopes};
-use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{self, Fault};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::hex::hex;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
-use hikite_core::suggest;
+use hikite_core::suggestion;
 use hikite_core::time::rfc3339;
+use hikite_core::violation::{self, Violation};
 use hikite_store::TokenRow;
 use sha2::{Digest, Sha256};
 
@@ -28,16 +28,16 @@ const PLAIN_LETTERS: &[u8; 31] = b"abcdefghijkmnpqrstuvwxyz2345678";
 /// Prefix of the subject of a token that names none.
 pub(crate) const OF_TOKEN: &str = "token:";
 /// Reserved prefixes of subjects.
-const OURS: [&str; 3] = [OF_TOKEN, USER_ID, OF_CLIENT];
+const RESERVED_PREFIXES: [&str; 3] = [OF_TOKEN, USER_ID, OF_CLIENT];
 const WORD_CHARS: usize = 128;
 /// Longest lifetime: ten years.
 const LONGEST_SECONDS: u32 = 10 * 366 * 86_400;
 const MEMBERS: [&str; 6] = ["name", "user", "subject", "project", "scopes", "expiresIn"];
 
-pub(super) type Hash = [u8; 32];
+pub(super) type TokenHash = [u8; 32];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
+pub struct PersonalToken {
     pub id: Arc<str>,
     /// Name given by the token's creator.
     pub name: String,
@@ -50,17 +50,17 @@ pub struct Token {
     pub expires_at: u64,
 }
 
-impl Token {
+impl PersonalToken {
     /// Reads the document of a new token and reports all faults at once. `user` is the subject of the user that the
     /// token acts for, if any.
     pub(super) fn read(form: &Object, user: Option<&Arc<str>>, now: u64) -> Result<Self, Error> {
         let id: Arc<str> = format!("{ID}{}", random(PLAIN_LETTERS, ID_CHARS)?).into();
-        let mut reader = Reader { form, faults: Vec::new() };
+        let mut reader = TokenReader { form, faults: Vec::new() };
         let mut token = reader.token(id, now, user.is_some());
         if let Some(user) = user {
             token.subject = Arc::clone(user);
         }
-        if reader.faults.is_empty() { Ok(token) } else { Err(fault::error(&reader.faults)) }
+        if reader.faults.is_empty() { Ok(token) } else { Err(violation::error(&reader.faults)) }
     }
 
     /// Reads a stored token; `None` if it is invalid, in which case it authenticates nobody.
@@ -78,7 +78,7 @@ impl Token {
         })
     }
 
-    pub(super) fn row(&self, hash: &Hash) -> TokenRow {
+    pub(super) fn row(&self, hash: &TokenHash) -> TokenRow {
         let form = Object::default()
             .with("name", self.name.as_str())
             .with("subject", &*self.subject)
@@ -112,13 +112,13 @@ impl Token {
             .with("project", project)
             .with("scopes", names(self.scopes))
             .with("createdAt", rfc3339(self.created_at))
-            .with("expiresAt", moment(self.expires_at))
+            .with("expiresAt", expiry_text(self.expires_at))
             .with("active", Raw::of(&active))
     }
 }
 
 /// Returns the expiry as RFC 3339 text, or `null`.
-pub(super) fn moment(expires_at: u64) -> Raw {
+pub(super) fn expiry_text(expires_at: u64) -> Raw {
     if expires_at == 0 { Raw::null() } else { rfc3339(expires_at).into() }
 }
 
@@ -127,13 +127,13 @@ pub(super) fn secret() -> Result<Secret, Error> {
     Ok(Secret::hidden(format!("{PREFIX}{}", random(LETTERS, SECRET_CHARS)?)))
 }
 
-pub(super) fn hash(secret: &str) -> Hash {
+pub(super) fn hash(secret: &str) -> TokenHash {
     Sha256::digest(secret).into()
 }
 
 /// Parses a hash from the store's hex form.
-pub(super) fn read_hash(hex: &str) -> Option<Hash> {
-    let mut hash = Hash::default();
+pub(super) fn read_hash(hex: &str) -> Option<TokenHash> {
+    let mut hash = TokenHash::default();
     if hex.len() != hash.len() * 2 || !hex.is_ascii() {
         return None;
     }
@@ -150,7 +150,7 @@ fn random(letters: &[u8], count: usize) -> Result<String, Error> {
     while text.len() < count {
         let mut bytes = [0_u8; 64];
         getrandom::fill(&mut bytes)
-            .map_err(|_| Error::new(Kind::Internal, "the operating system gave no random bytes"))?;
+            .map_err(|_| Error::new(ErrorKind::Internal, "the operating system gave no random bytes"))?;
         let fair = bytes.into_iter().map(usize::from).filter(|byte| *byte < even);
         text.extend(fair.take(count - text.len()).map(|byte| char::from(letters[byte % letters.len()])));
     }
@@ -162,22 +162,23 @@ fn names(scopes: Scopes) -> Raw {
 }
 
 /// Parses a non-empty list of scopes; `None` if one is unknown.
-fn scopes(given: &Raw) -> Option<Scopes> {
-    let words = given.decode::<Vec<String>>().ok().filter(|words| !words.is_empty())?;
+fn scopes(value: &Raw) -> Option<Scopes> {
+    let words = value.decode::<Vec<String>>().ok().filter(|words| !words.is_empty())?;
     words.iter().try_fold(Scopes::NONE, |all, word| Some(all.with(Scopes::parse(word)?)))
 }
 
-struct Reader<'a> {
+struct TokenReader<'a> {
     form: &'a Object,
-    faults: Vec<Fault>,
+    faults: Vec<Violation>,
 }
 
-impl Reader<'_> {
-    fn token(&mut self, id: Arc<str>, now: u64, of_user: bool) -> Token {
+impl TokenReader<'_> {
+    fn token(&mut self, id: Arc<str>, now: u64, of_user: bool) -> PersonalToken {
         for member in self.form.unknown(&MEMBERS) {
-            let near = suggest::did_you_mean(member, MEMBERS);
+            let near = suggestion::did_you_mean(member, MEMBERS);
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults.push(Fault::new(fault::step(member), format!("Unknown member `{member}`{hint}")));
+            self.faults
+                .push(Violation::new(violation::step(member), format!("Unknown member `{member}`{hint}")));
         }
         let name = self.word("name").unwrap_or_default();
         if name.trim().is_empty() && self.faults.iter().all(|fault| fault.pointer != "/name") {
@@ -191,7 +192,7 @@ impl Reader<'_> {
             self.fault("scopes", message);
         }
         let expires_at = self.expires_in().map_or(0, |seconds| now + u64::from(seconds) * 1000);
-        Token { id, name, subject, project, scopes, created_at: now, expires_at }
+        PersonalToken { id, name, subject, project, scopes, created_at: now, expires_at }
     }
 
     /// Returns the subject of the token, and rejects reserved names.
@@ -199,16 +200,16 @@ impl Reader<'_> {
         let Some(subject) = self.word("subject") else { return format!("{OF_TOKEN}{id}").into() };
         if subject.trim().is_empty() || subject.chars().any(char::is_control) {
             self.fault("subject", "`subject` must be a name");
-        } else if subject == OWNER || OURS.iter().any(|start| subject.starts_with(start)) {
-            let begins = OURS.join("`, `");
+        } else if subject == OWNER || RESERVED_PREFIXES.iter().any(|start| subject.starts_with(start)) {
+            let begins = RESERVED_PREFIXES.join("`, `");
             self.fault("subject", format!("`{OWNER}`, and what begins with `{begins}`, is not to be given"));
         }
         subject.into()
     }
 
     fn scopes(&mut self) -> Scopes {
-        let Some(given) = self.given("scopes") else { return Scopes::USUAL };
-        scopes(given).unwrap_or_else(|| {
+        let Some(value) = self.value("scopes") else { return Scopes::DEFAULT };
+        scopes(value).unwrap_or_else(|| {
             let known = Scopes::NAMES.map(|(name, _)| name).join("`, `");
             self.fault("scopes", format!("`scopes` must be a list of one or more of `{known}`"));
             Scopes::NONE
@@ -216,7 +217,7 @@ impl Reader<'_> {
     }
 
     fn expires_in(&mut self) -> Option<u32> {
-        let seconds = self.given("expiresIn")?.whole().filter(|span| (1..=LONGEST_SECONDS).contains(span));
+        let seconds = self.value("expiresIn")?.whole().filter(|span| (1..=LONGEST_SECONDS).contains(span));
         if seconds.is_none() {
             let message =
                 format!("`expiresIn` must be a whole number of seconds, from 1 to {LONGEST_SECONDS}");
@@ -226,7 +227,7 @@ impl Reader<'_> {
     }
 
     fn word(&mut self, member: &str) -> Option<String> {
-        let text = self.given(member)?.text().filter(|text| text.chars().count() <= WORD_CHARS);
+        let text = self.value(member)?.text().filter(|text| text.chars().count() <= WORD_CHARS);
         if text.as_ref().is_none_or(|text| text.contains('\0')) {
             self.fault(member, format!("`{member}` must be a string of at most {WORD_CHARS} characters"));
         }
@@ -234,12 +235,12 @@ impl Reader<'_> {
     }
 
     /// Returns a member that is present and not `null`.
-    fn given(&self, member: &str) -> Option<&Raw> {
+    fn value(&self, member: &str) -> Option<&Raw> {
         self.form.get(member).filter(|value| !value.is_null())
     }
 
     fn fault(&mut self, member: &str, message: impl Into<String>) {
-        self.faults.push(Fault::new(fault::step(member), message));
+        self.faults.push(Violation::new(violation::step(member), message));
     }
 }
 
@@ -247,9 +248,9 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn read(form: &str) -> Result<Token, Vec<String>> {
+    fn read(form: &str) -> Result<PersonalToken, Vec<String>> {
         let form = Raw::parse(form.to_owned()).expect("JSON").object().expect("an object");
-        Token::read(&form, None, 1000).map_err(|error| {
+        PersonalToken::read(&form, None, 1000).map_err(|error| {
             let faults = error.details.and_then(|details| details.items()).unwrap_or_default();
             faults.iter().filter_map(|fault| fault.object()?.text("pointer")).collect()
         })
@@ -260,14 +261,14 @@ mod tests {
         let token = read(r#"{"name":"ci"}"#).expect("a token");
         assert!(token.id.starts_with("tok_") && token.id.len() == 12, "{}", token.id);
         assert_eq!(&*token.subject, format!("token:{}", token.id));
-        assert_eq!((token.project.clone(), token.scopes, token.expires_at), (None, Scopes::USUAL, 0));
-        assert_eq!(Token::of(&token.row(&hash("x"))), Some(token), "as it was after the store");
+        assert_eq!((token.project.clone(), token.scopes, token.expires_at), (None, Scopes::DEFAULT, 0));
+        assert_eq!(PersonalToken::of(&token.row(&hash("x"))), Some(token), "as it was after the store");
         let token =
             read(r#"{"name":"ci","subject":"alice","project":"work","scopes":["read"],"expiresIn":60}"#);
         let token = token.expect("a token");
         assert_eq!((&*token.subject, token.project.as_deref()), ("alice", Some("work")));
         assert_eq!((token.scopes, token.expires_at), (Scopes::READ, 61_000));
-        assert_eq!(Token::of(&token.row(&hash("x"))), Some(token));
+        assert_eq!(PersonalToken::of(&token.row(&hash("x"))), Some(token));
     }
 
     #[test]

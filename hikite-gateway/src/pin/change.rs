@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
 use hikite_core::pin::{self, Pinning};
-use hikite_store::Entry;
+use hikite_store::DocumentRow;
 
-use super::book::Pin;
 use super::object::resolve;
-use super::{PIN, keep};
+use super::pin_store::ToolPin;
+use super::{PIN, pin_record};
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
 
@@ -18,7 +18,7 @@ impl Gateway {
     /// Approves the definition with this hash, if the server still offers it: only a definition that was reviewed can
     /// be approved.
     pub async fn approve_pin(&self, name: &str, hash: &str) -> Result<Raw, Error> {
-        let key = self.with_pins(|book| resolve(book, name))?;
+        let key = self.with_pins(|pin_store| resolve(pin_store, name))?;
         self.approve_pins(&[(key.clone(), hash.into())]).await?;
         self.pin(&key.to_string()).await
     }
@@ -26,7 +26,7 @@ impl Gateway {
     /// Approves several definitions. Stops at the first failure; earlier approvals stay.
     pub async fn approve_pins(&self, chosen: &[(ToolKey, Arc<str>)]) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
-        self.write_down_pins().await?;
+        self.persist_pins().await?;
         let mut decided = Vec::new();
         let mut outcome = Ok(());
         for (key, hash) in chosen {
@@ -38,32 +38,32 @@ impl Gateway {
                 }
             }
         }
-        self.change_pins(|book| book.set(decided));
+        self.change_pins(|pin_store| pin_store.set(decided));
         outcome
     }
 
     /// Holds tools back until an administrator approves them.
     pub async fn block_pins(&self, names: &[String]) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
-        self.write_down_pins().await?;
+        self.persist_pins().await?;
         let mut decided = Vec::new();
         for name in names {
-            let key = self.with_pins(|book| resolve(book, name))?;
+            let key = self.with_pins(|pin_store| resolve(pin_store, name))?;
             if self.is_configured(&key.module)
-                && self.with_pins(|book| book.rule(&key.module)) == Pinning::Off
+                && self.with_pins(|pin_store| pin_store.rule(&key.module)) == Pinning::Off
             {
                 return Err(Error::new(
-                    Kind::Conflict,
+                    ErrorKind::Conflict,
                     format!("the tools of `{}` are not pinned", key.module),
                 )
                 .hint(format!("switch it off instead: `hikite tools disable {key}`")));
             }
-            let hash = self.with_pins(|book| book.pin(&key).map(|pin| Arc::clone(&pin.hash)));
-            let pin = Pin { hash: hash.unwrap_or_default(), blocked: true, at: now_ms() };
+            let hash = self.with_pins(|pin_store| pin_store.pin(&key).map(|pin| Arc::clone(&pin.hash)));
+            let pin = ToolPin { hash: hash.unwrap_or_default(), blocked: true, at: now_ms() };
             self.put_pin(&key, &pin).await?;
             decided.push((key, pin));
         }
-        self.change_pins(|book| book.set(decided));
+        self.change_pins(|pin_store| pin_store.set(decided));
         Ok(())
     }
 
@@ -72,36 +72,39 @@ impl Gateway {
         self.pin(name).await
     }
 
-    async fn approve(&self, key: &ToolKey, hash: &Arc<str>) -> Result<Pin, Error> {
-        let offered = self.with_pins(|book| book.seen(key).cloned()).ok_or_else(|| {
+    async fn approve(&self, key: &ToolKey, hash: &Arc<str>) -> Result<ToolPin, Error> {
+        let offered = self.with_pins(|pin_store| pin_store.seen(key).cloned()).ok_or_else(|| {
             Error::new(
-                Kind::Conflict,
+                ErrorKind::Conflict,
                 format!("`{key}` is not offered at present, so that nobody can look at it"),
             )
             .hint("try again when its server has told its list")
         })?;
         if offered.hash != *hash {
-            return Err(Error::new(Kind::Conflict, format!("`{key}` is not what was looked at any more"))
-                .hint(format!("look at it again with `hikite pin show {key}`")));
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("`{key}` is not what was looked at any more"),
+            )
+            .hint(format!("look at it again with `hikite pin show {key}`")));
         }
-        let pin = Pin { hash: Arc::clone(hash), blocked: false, at: now_ms() };
-        let definition = keep::definition_entry(&pin, &pin::pinned(&offered.definition));
-        self.registry.store.put_entry(&definition).await?;
+        let pin = ToolPin { hash: Arc::clone(hash), blocked: false, at: now_ms() };
+        let definition = pin_record::definition_entry(&pin, &pin::pinned(&offered.definition));
+        self.registry.store.put_document(&definition).await?;
         self.put_pin(key, &pin).await?;
         Ok(pin)
     }
 
-    async fn put_pin(&self, key: &ToolKey, pin: &Pin) -> Result<(), Error> {
+    async fn put_pin(&self, key: &ToolKey, pin: &ToolPin) -> Result<(), Error> {
         let store = &self.registry.store;
-        let new = keep::entry(key, pin);
+        let new = pin_record::entry(key, pin);
         let done = match store.entry(PIN, &new.id, now_ms()).await? {
-            Some(there) => store.change_entry(&Entry { form: new.form, ..there }).await?,
-            None => store.put_entry(&new).await?,
+            Some(there) => store.change_document(&DocumentRow { form: new.form, ..there }).await?,
+            None => store.put_document(&new).await?,
         };
         if done {
             return Ok(());
         }
-        let error = Error::new(Kind::Conflict, format!("somebody else decided about `{key}` just now"));
+        let error = Error::new(ErrorKind::Conflict, format!("somebody else decided about `{key}` just now"));
         Err(error.hint("look at it again"))
     }
 }

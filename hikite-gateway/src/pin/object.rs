@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::pin::{self, Pinning};
-use hikite_core::suggest;
+use hikite_core::suggestion;
 use hikite_core::time::rfc3339;
 
-use super::Book;
+use super::PinStore;
 use crate::gateway::Gateway;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl PinState {
     }
 
     /// Returns `true` if the tool awaits review.
-    pub fn waits(self) -> bool {
+    pub fn needs_review(self) -> bool {
         matches!(self, Self::Changed | Self::New)
     }
 }
@@ -55,7 +55,7 @@ pub struct PinFilter {
 
 /// A tool with its pin state and the hash of its current definition.
 #[derive(Clone, Debug)]
-pub struct Waiting {
+pub struct PinnedTool {
     pub key: ToolKey,
     pub state: PinState,
     /// Hash of the offered definition; `None` if the tool is not offered at present.
@@ -64,28 +64,32 @@ pub struct Waiting {
 
 impl Gateway {
     pub fn pins(&self, filter: &PinFilter) -> Vec<Raw> {
-        self.with_pins(|book| {
-            let chosen = chosen(book, filter);
-            chosen.iter().map(|waiting| summary(book, waiting).raw()).collect()
+        self.with_pins(|pin_store| {
+            let filtered = filtered(pin_store, filter);
+            filtered.iter().map(|pinned_tool| summary(pin_store, pinned_tool).raw()).collect()
         })
     }
 
-    pub fn pinned_tools(&self, filter: &PinFilter) -> Vec<Waiting> {
-        self.with_pins(|book| chosen(book, filter))
+    pub fn pinned_tools(&self, filter: &PinFilter) -> Vec<PinnedTool> {
+        self.with_pins(|pin_store| filtered(pin_store, filter))
     }
 
     /// Resolves `module:tool`, or a tool name that is unique.
     pub fn pin_key(&self, name: &str) -> Result<ToolKey, Error> {
-        self.with_pins(|book| resolve(book, name))
+        self.with_pins(|pin_store| resolve(pin_store, name))
     }
 
     /// Returns a pin with the approved definition, the offered definition and their diff.
     pub async fn pin(&self, name: &str) -> Result<Raw, Error> {
-        self.write_down_pins().await?;
-        let (mut object, pin, after) = self.with_pins(|book| {
-            let key = resolve(book, name)?;
-            let after = book.seen(&key).map(|seen| pin::pinned(&seen.definition));
-            Ok::<_, Error>((summary(book, &waiting(book, key.clone())), book.pin(&key).cloned(), after))
+        self.persist_pins().await?;
+        let (mut object, pin, after) = self.with_pins(|pin_store| {
+            let key = resolve(pin_store, name)?;
+            let after = pin_store.seen(&key).map(|seen| pin::pinned(&seen.definition));
+            Ok::<_, Error>((
+                summary(pin_store, &pinned_tool(pin_store, key.clone())),
+                pin_store.pin(&key).cloned(),
+                after,
+            ))
         })?;
         let before = match pin {
             Some(pin) => self.approved_definition(&pin).await?,
@@ -105,8 +109,8 @@ impl Gateway {
 }
 
 /// Resolves `module:tool`, or a tool name that is unique.
-pub(super) fn resolve(book: &Book, name: &str) -> Result<ToolKey, Error> {
-    let keys = book.keys();
+pub(super) fn resolve(pin_store: &PinStore, name: &str) -> Result<ToolKey, Error> {
+    let keys = pin_store.keys();
     if let Some(key) = keys.iter().find(|key| key.to_string() == name) {
         return Ok(key.clone());
     }
@@ -115,32 +119,32 @@ pub(super) fn resolve(book: &Book, name: &str) -> Result<ToolKey, Error> {
         return Ok(only.clone());
     }
     let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
-    let error = Error::new(Kind::NotFound, format!("there is no pin of `{name}`"));
-    let hint = suggest::did_you_mean(name, names.iter().map(String::as_str));
+    let error = Error::new(ErrorKind::NotFound, format!("there is no pin of `{name}`"));
+    let hint = suggestion::did_you_mean(name, names.iter().map(String::as_str));
     Err(error.hint(hint.unwrap_or_else(|| "`hikite pin list` names what is pinned".into())))
 }
 
-pub(super) fn waiting(book: &Book, key: ToolKey) -> Waiting {
-    let (pin, seen) = (book.pin(&key), book.seen(&key));
+pub(super) fn pinned_tool(pin_store: &PinStore, key: ToolKey) -> PinnedTool {
+    let (pin, seen) = (pin_store.pin(&key), pin_store.seen(&key));
     let state = match (pin, seen) {
         (Some(pin), _) if pin.blocked => PinState::Blocked,
         (Some(pin), Some(seen)) if pin.hash != seen.hash => PinState::Changed,
         (Some(_), _) => PinState::Ok,
         (None, _) => PinState::New,
     };
-    Waiting { state, hash: seen.map(|seen| Arc::clone(&seen.hash)), key }
+    PinnedTool { state, hash: seen.map(|seen| Arc::clone(&seen.hash)), key }
 }
 
-fn chosen(book: &Book, filter: &PinFilter) -> Vec<Waiting> {
+fn filtered(pin_store: &PinStore, filter: &PinFilter) -> Vec<PinnedTool> {
     let of_module = |key: &ToolKey| filter.module.as_deref().is_none_or(|module| *key.module == *module);
-    let keys = book.keys().into_iter().filter(of_module);
-    let of_state = |waiting: &Waiting| filter.state.is_none_or(|state| waiting.state == state);
-    keys.map(|key| waiting(book, key)).filter(of_state).collect()
+    let keys = pin_store.keys().into_iter().filter(of_module);
+    let of_state = |pinned_tool: &PinnedTool| filter.state.is_none_or(|state| pinned_tool.state == state);
+    keys.map(|key| pinned_tool(pin_store, key)).filter(of_state).collect()
 }
 
-fn summary(book: &Book, waiting: &Waiting) -> Object {
-    let Waiting { key, state, hash } = waiting;
-    let rule: Pinning = book.rule(&key.module);
+fn summary(pin_store: &PinStore, pinned_tool: &PinnedTool) -> Object {
+    let PinnedTool { key, state, hash } = pinned_tool;
+    let rule: Pinning = pin_store.rule(&key.module);
     let mut object = Object::default()
         .with("key", key.to_string())
         .with("module", &*key.module)
@@ -151,7 +155,7 @@ fn summary(book: &Book, waiting: &Waiting) -> Object {
     if let Some(hash) = hash {
         object.set("hash", &**hash);
     }
-    if let Some(pin) = book.pin(key) {
+    if let Some(pin) = pin_store.pin(key) {
         if !pin.hash.is_empty() {
             object.set("approvedHash", &*pin.hash);
         }

@@ -6,30 +6,30 @@ use std::time::Duration;
 use hikite_core::caller::{Caller, SessionId};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::category::CategoryRule;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::listing::{Item, ListKind, Listing};
+use hikite_core::listing::{ListItem, ListKind, Listing};
 use hikite_core::pin::Pinning;
-use hikite_core::selection::Selection;
-use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Source, State};
+use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, SourceEvent, SourceState};
+use hikite_core::tool_selection::Selection;
 use hikite_store::Store;
 use parking_lot::Mutex;
 
 use super::{PinFilter, PinState};
+use crate::admission::Throttle;
 use crate::fake::{call, raw, result};
-use crate::gate::Throttle;
-use crate::gateway::{Gateway, Rules};
+use crate::gateway::{Gateway, GatewayRules};
 use crate::probe;
 
 #[derive(Debug, Default)]
-struct Server {
+struct ChangingServer {
     listing: Mutex<Option<Arc<Listing>>>,
 }
 
-impl Server {
+impl ChangingServer {
     /// Offers the tools `a`, with this description, and `b`.
     fn says(&self, description: &str) {
-        let tool = |text: String| Item::read(ListKind::Tools, raw(&text)).expect("named");
+        let tool = |text: String| ListItem::read(ListKind::Tools, raw(&text)).expect("named");
         let tools = vec![
             tool(format!(r#"{{"name":"a","description":"{description}"}}"#)),
             tool(r#"{"name":"b","description":"same"}"#.into()),
@@ -38,13 +38,13 @@ impl Server {
     }
 }
 
-impl Source for Server {
+impl Source for ChangingServer {
     fn listing(&self) -> Option<Arc<Listing>> {
         self.listing.lock().clone()
     }
 
-    fn state(&self) -> State {
-        State::Running
+    fn state(&self) -> SourceState {
+        SourceState::Running
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {
@@ -64,10 +64,10 @@ impl Source for Server {
     }
 }
 
-fn apply(gateway: &Gateway, server: &Arc<Server>, pins: Pinning) {
+fn apply(gateway: &Gateway, server: &Arc<ChangingServer>, pins: Pinning) {
     let rule = ModuleRule { pins, ..ModuleRule::new("m", Arc::clone(server) as Arc<dyn Source>) };
     let category = CategoryRule {
-        keeper: hikite_core::keeper::Keeper::File,
+        origin: hikite_core::origin::ConfigOrigin::File,
         name: "c".into(),
         description: String::new(),
         servers: vec!["m".into()],
@@ -75,23 +75,23 @@ fn apply(gateway: &Gateway, server: &Arc<Server>, pins: Pinning) {
         skill: None,
     };
     let throttle = Throttle { concurrency: 5, queue: 5, rate: None, timeout: Duration::from_secs(30) };
-    gateway.apply(Rules {
+    gateway.apply(GatewayRules {
         modules: vec![(rule, throttle)],
         categories: vec![Arc::new(category)],
-        ..Rules::default()
+        ..GatewayRules::default()
     });
 }
 
-async fn open(store: &Store, server: &Arc<Server>, pins: Pinning) -> Arc<Gateway> {
+async fn open(store: &Store, server: &Arc<ChangingServer>, pins: Pinning) -> Arc<Gateway> {
     let gateway = probe::gateway_on(store.clone()).await;
     gateway.read_pins().await.expect("read");
     apply(&gateway, server, pins);
     gateway
 }
 
-fn change(gateway: &Arc<Gateway>, server: &Server, description: &str) {
+fn change(gateway: &Arc<Gateway>, server: &ChangingServer, description: &str) {
     server.says(description);
-    gateway.listener("m")(Event::ListChanged);
+    gateway.listener("m")(SourceEvent::ListChanged);
 }
 
 #[track_caller]
@@ -106,7 +106,7 @@ fn check_states(gateway: &Gateway, expected: [(&str, PinState); 2]) {
 
 async fn refused(gateway: &Gateway) -> String {
     let error = call(gateway, "a").await.expect_err("held back");
-    assert_eq!(error.kind, Kind::ToolDisabled);
+    assert_eq!(error.kind, ErrorKind::ToolDisabled);
     assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("hikite pin show m:a")), "{error:?}");
     error.message.into()
 }
@@ -119,7 +119,7 @@ fn hash_of(gateway: &Gateway, key: &str) -> Arc<str> {
 
 #[tokio::test]
 async fn what_changes_is_held_back_until_it_is_approved_and_its_siblings_go_on() {
-    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    let (store, server) = (probe::store().await, Arc::new(ChangingServer::default()));
     server.says("first");
     let gateway = open(&store, &server, Pinning::Tofu).await;
     call(&gateway, "a").await.expect("seen first");
@@ -133,14 +133,14 @@ async fn what_changes_is_held_back_until_it_is_approved_and_its_siblings_go_on()
     assert_eq!(module.listing.as_ref().map(|listing| listing.tools.len()), Some(1));
     assert!(matches!(
         view.category("c").expect("there").find("a"),
-        hikite_core::category::Lookup::Disabled(hikite_core::switch::Off::Held { .. })
+        hikite_core::category::CategoryLookup::Disabled(hikite_core::switch::DisabledReason::Held { .. })
     ));
     change(&gateway, &server, "first");
     call(&gateway, "a").await.expect("as it was approved");
     change(&gateway, &server, "second");
     let (first, second) = (hash_of(&gateway, "m:b"), hash_of(&gateway, "m:a"));
     let error = gateway.approve_pin("m:a", &first).await.expect_err("not what was seen");
-    assert_eq!(error.kind, Kind::Conflict);
+    assert_eq!(error.kind, ErrorKind::Conflict);
     refused(&gateway).await;
     gateway.approve_pin("a", &second).await.expect("approved");
     call(&gateway, "a").await.expect("approved");
@@ -148,11 +148,11 @@ async fn what_changes_is_held_back_until_it_is_approved_and_its_siblings_go_on()
 
 #[tokio::test]
 async fn what_was_approved_is_known_to_other_processes_and_after_a_restart() {
-    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    let (store, server) = (probe::store().await, Arc::new(ChangingServer::default()));
     server.says("first");
     let one = open(&store, &server, Pinning::Tofu).await;
     one.catch_up_with_store().await.expect("written");
-    let another = Arc::new(Server::default());
+    let another = Arc::new(ChangingServer::default());
     another.says("second");
     let other = open(&store, &another, Pinning::Tofu).await;
     check_states(&other, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
@@ -171,7 +171,8 @@ async fn what_was_approved_is_known_to_other_processes_and_after_a_restart() {
 
 #[tokio::test]
 async fn of_two_who_see_a_tool_first_the_one_who_wrote_it_down_first_counts() {
-    let (store, servers) = (probe::store().await, [Arc::new(Server::default()), Arc::new(Server::default())]);
+    let (store, servers) =
+        (probe::store().await, [Arc::new(ChangingServer::default()), Arc::new(ChangingServer::default())]);
     servers[0].says("first");
     servers[1].says("second");
     let one = open(&store, &servers[0], Pinning::Tofu).await;
@@ -185,7 +186,7 @@ async fn of_two_who_see_a_tool_first_the_one_who_wrote_it_down_first_counts() {
 
 #[tokio::test]
 async fn where_it_is_strict_what_is_new_waits_and_where_it_is_off_nothing_does() {
-    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    let (store, server) = (probe::store().await, Arc::new(ChangingServer::default()));
     server.says("first");
     let gateway = open(&store, &server, Pinning::Strict).await;
     check_states(&gateway, [("m:a", PinState::New), ("m:b", PinState::New)]);
@@ -203,18 +204,18 @@ async fn where_it_is_strict_what_is_new_waits_and_where_it_is_off_nothing_does()
     apply(&gateway, &server, Pinning::Off);
     call(&gateway, "a").await.expect("off");
     let error = gateway.block_pin("m:a").await.expect_err("not pinned");
-    assert_eq!(error.kind, Kind::Conflict);
+    assert_eq!(error.kind, ErrorKind::Conflict);
     apply(&gateway, &server, Pinning::Tofu);
     refused(&gateway).await;
 }
 
 #[tokio::test]
 async fn while_nothing_is_known_of_a_server_what_was_blocked_is_not_called() {
-    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    let (store, server) = (probe::store().await, Arc::new(ChangingServer::default()));
     server.says("first");
     let gateway = open(&store, &server, Pinning::Tofu).await;
     gateway.block_pin("m:a").await.expect("blocked");
-    let silent = Arc::new(Server::default());
+    let silent = Arc::new(ChangingServer::default());
     let gateway = open(&store, &silent, Pinning::Tofu).await;
     refused(&gateway).await;
     let find = |gateway: &Gateway, name: &str| {
@@ -228,40 +229,43 @@ async fn while_nothing_is_known_of_a_server_what_was_blocked_is_not_called() {
 
 #[tokio::test]
 async fn who_may_not_see_a_tool_is_not_told_that_it_is_held_back() {
-    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    let (store, server) = (probe::store().await, Arc::new(ChangingServer::default()));
     server.says("first");
     let gateway = open(&store, &server, Pinning::Tofu).await;
     let form = Object::default().with("permissions", raw(r#"{"deny":["m:a"]}"#));
     gateway.people().create_project("p", &form).await.expect("made");
     gateway.catch_up_with_store().await.expect("read");
-    gateway.show_projects();
+    gateway.publish_projects();
     change(&gateway, &server, "second");
     let inside = gateway.view_of(&Caller::owner().within("p".into()));
     for name in ["m:a", "a", "m__a"] {
         let error = inside.tool(name).expect_err("hidden");
         let message = format!("there is no tool `{name}`");
-        assert_eq!((error.kind, &*error.message), (Kind::ToolNotFound, message.as_str()));
+        assert_eq!((error.kind, &*error.message), (ErrorKind::ToolNotFound, message.as_str()));
         assert!(error.hint.is_none_or(|hint| !hint.contains("pin")));
-        assert_eq!(gateway.owner_view().tool(name).expect_err("held back").kind, Kind::ToolDisabled);
+        assert_eq!(gateway.owner_view().tool(name).expect_err("held back").kind, ErrorKind::ToolDisabled);
     }
 }
 
 #[tokio::test]
 async fn a_name_does_not_pass_to_another_tool_while_its_owner_is_held_back() {
-    let (store, server) = (probe::store().await, Arc::new(Server::default()));
+    let (store, server) = (probe::store().await, Arc::new(ChangingServer::default()));
     server.says("first");
     let gateway = open(&store, &server, Pinning::Tofu).await;
-    let other = Arc::new(Server::default());
+    let other = Arc::new(ChangingServer::default());
     other.says("another");
-    let rule = |name: &str, server: &Arc<Server>| {
+    let rule = |name: &str, server: &Arc<ChangingServer>| {
         let throttle = Throttle { concurrency: 5, queue: 5, rate: None, timeout: Duration::from_secs(30) };
         let source = Arc::clone(server) as Arc<dyn Source>;
         (ModuleRule { pins: Pinning::Tofu, ..ModuleRule::new(name, source) }, throttle)
     };
-    gateway.apply(Rules { modules: vec![rule("m", &server), rule("n", &other)], ..Rules::default() });
+    gateway.apply(GatewayRules {
+        modules: vec![rule("m", &server), rule("n", &other)],
+        ..GatewayRules::default()
+    });
     change(&gateway, &server, "second");
     let view = gateway.owner_view();
     assert!(view.tool("n__a").is_ok());
-    assert_eq!(view.tool("m__a").expect_err("held back").kind, Kind::ToolDisabled);
-    assert_eq!(view.tool("a").expect_err("several").kind, Kind::ToolNotFound);
+    assert_eq!(view.tool("m__a").expect_err("held back").kind, ErrorKind::ToolDisabled);
+    assert_eq!(view.tool("a").expect_err("several").kind, ErrorKind::ToolNotFound);
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use hikite_core::caller::Caller;
-use hikite_core::error::Kind;
+use hikite_core::error::ErrorKind;
 use hikite_core::json::Raw;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ async fn register(gateway: &Gateway, name: &str) {
 }
 
 /// Calls a tool and asserts that the right one ran with the right arguments.
-async fn call(gateway: &Gateway, name: &str, number: usize) -> Result<(), Kind> {
+async fn call(gateway: &Gateway, name: &str, number: usize) -> Result<(), ErrorKind> {
     let parameters = Raw::of(&json!({ "n": number }));
     let context = fake::context("owner");
     let answer = gateway.run_tool(name, Some(parameters), CallOptions::default(), context).await;
@@ -45,9 +45,9 @@ async fn call(gateway: &Gateway, name: &str, number: usize) -> Result<(), Kind> 
 async fn caller(gateway: Arc<Gateway>, own: usize, answered: Arc<AtomicUsize>) {
     for round in 0..CALLS {
         let number = own * CALLS + round;
-        let (name, allowed): (String, &[Kind]) = match number % 10 {
-            8 => (format!("switched-{}", number % SWITCHED), &[Kind::ToolDisabled]),
-            9 => (format!("passing-{}", number % PASSING), &[Kind::ToolNotFound]),
+        let (name, allowed): (String, &[ErrorKind]) = match number % 10 {
+            8 => (format!("switched-{}", number % SWITCHED), &[ErrorKind::ToolDisabled]),
+            9 => (format!("passing-{}", number % PASSING), &[ErrorKind::ToolNotFound]),
             _ => (format!("steady-{}", number % STEADY), &[]),
         };
         if let Err(kind) = call(&gateway, &name, number).await {
@@ -66,7 +66,7 @@ async fn change(gateway: Arc<Gateway>, done: Arc<AtomicBool>) -> usize {
         let passing = format!("passing-{}", at % PASSING);
         match gateway.unregister(&passing).await {
             Ok(()) => {}
-            Err(error) if error.kind == Kind::ToolNotFound => register(&gateway, &passing).await,
+            Err(error) if error.kind == ErrorKind::ToolNotFound => register(&gateway, &passing).await,
             Err(error) => panic!("{error}"),
         }
         changes += 1;

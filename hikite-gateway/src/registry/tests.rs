@@ -1,9 +1,9 @@
 //! Registered tools as seed 001 specifies them: rules, messages and persistence.
 
 use hikite_core::caller::Caller;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use serde_json::{Value, json};
 
 use crate::command::CallOptions;
@@ -56,7 +56,7 @@ async fn should_throw_error_for_duplicate_tool_names() {
     let gateway = probe::gateway().await;
     gateway.register(&tool("test", &json!({}))).await.expect("the first");
     let error = gateway.register(&tool("test", &json!({}))).await.expect_err("the second");
-    assert_eq!((error.kind, &*error.message), (Kind::Conflict, "Tool \"test\" is already registered"));
+    assert_eq!((error.kind, &*error.message), (ErrorKind::Conflict, "Tool \"test\" is already registered"));
     let again = tool("test", &json!({ "overwrite": true, "version": "2.0.0" }));
     assert_eq!(gateway.register(&again).await.expect("overwritten").value()["version"], "2.0.0");
 }
@@ -84,7 +84,7 @@ async fn what_is_wrong_with_a_form_is_told_in_the_words_of_the_specification_and
     ];
     for (change, message) in cases {
         let error = gateway.register(&tool("fine", &change)).await.expect_err(message);
-        assert_eq!((error.kind, &*error.message), (Kind::Validation, message), "{change}");
+        assert_eq!((error.kind, &*error.message), (ErrorKind::Validation, message), "{change}");
     }
     let error = gateway.register(&form(&json!({ "name": "X" }))).await.expect_err("two faults");
     let details = error.details.expect("details").value();
@@ -109,7 +109,7 @@ async fn tools_are_filtered_found_switched_and_removed() {
     let office = ToolFilter { category: Some("office".into()), ..ToolFilter::default() };
     assert_eq!(names(&gateway, office).await, ["send"]);
     let found = gateway
-        .find_tools((&Caller::owner(), &Origin::default()), "weather", &ToolFilter::default(), 5)
+        .find_tools((&Caller::owner(), &CallOrigin::default()), "weather", &ToolFilter::default(), 5)
         .await;
     let found = found.expect("an answer");
     assert_eq!((found.total, &found.items[0].value()["relevance"]), (1, &json!(1.0)));
@@ -117,14 +117,14 @@ async fn tools_are_filtered_found_switched_and_removed() {
     assert_eq!(gateway.switch("post:send", false).await.expect("switched").value()["enabled"], false);
     let off = ToolFilter { enabled: Some(false), ..ToolFilter::default() };
     assert_eq!(names(&gateway, off).await, ["send"]);
-    assert_eq!(call(&gateway, "send", json!({})).await.expect_err("off").kind, Kind::ToolDisabled);
+    assert_eq!(call(&gateway, "send", json!({})).await.expect_err("off").kind, ErrorKind::ToolDisabled);
     gateway.switch("send", true).await.expect("switched");
     assert!(call(&gateway, "send", json!({})).await.is_ok());
 
     gateway.unregister("send").await.expect("gone");
-    assert_eq!(call(&gateway, "send", json!({})).await.expect_err("gone").kind, Kind::ToolNotFound);
-    assert_eq!(gateway.unregister("send").await.expect_err("gone").kind, Kind::ToolNotFound);
-    assert_eq!(gateway.switch("send", true).await.expect_err("gone").kind, Kind::ToolNotFound);
+    assert_eq!(call(&gateway, "send", json!({})).await.expect_err("gone").kind, ErrorKind::ToolNotFound);
+    assert_eq!(gateway.unregister("send").await.expect_err("gone").kind, ErrorKind::ToolNotFound);
+    assert_eq!(gateway.switch("send", true).await.expect_err("gone").kind, ErrorKind::ToolNotFound);
 }
 
 #[tokio::test]
@@ -132,7 +132,7 @@ async fn a_tool_whose_dependency_is_missing_or_disabled_says_so() {
     let gateway = probe::gateway().await;
     gateway.register(&tool("top", &json!({ "dependencies": ["middle"] }))).await.expect("registered");
     let error = call(&gateway, "top", json!({})).await.expect_err("middle is missing");
-    assert_eq!(error.kind, Kind::ToolDisabled);
+    assert_eq!(error.kind, ErrorKind::ToolDisabled);
     assert_eq!(&*error.message, "the tool `top` is disabled: it needs `middle`, which is not registered");
     gateway
         .register(&tool("middle", &json!({ "dependencies": ["registered:base"] })))

@@ -11,31 +11,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
 use hikite_core::catalog::ModuleRule;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
-use hikite_core::listing::{Item, ListKind, Listing};
-use hikite_core::seal::Seal;
+use hikite_core::listing::{ListItem, ListKind, Listing};
 use hikite_core::search::encoder::{Encoder, Vector};
-use hikite_core::source::{BoxFuture, CallContext, Event, Invocation, Nobody, Origin, Source, State};
+use hikite_core::signer::HmacSigner;
+use hikite_core::source::{
+    BoxFuture, CallContext, CallOrigin, Invocation, NoClient, Source, SourceEvent, SourceState,
+};
 use hikite_store::Store;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::SearchSettings;
-use crate::gate::Throttle;
-use crate::gateway::{Gateway, Rules};
+use crate::admission::Throttle;
+use crate::gateway::{Gateway, GatewayRules};
 use crate::probe::store;
-use crate::registry::Registry;
+use crate::registry::RegistryStore;
 use crate::surface::{Surface, Surfaces};
 
 /// A source whose tools tests replace; a tool named `broken` fails.
 #[derive(Debug)]
-struct Shelf(Mutex<Vec<(String, String)>>);
+struct ToolListSource(Mutex<Vec<(String, String)>>);
 
-impl Shelf {
+impl ToolListSource {
     fn of(tools: &[(&str, &str)]) -> Arc<Self> {
         let shelf = Arc::new(Self(Mutex::default()));
         shelf.put(tools);
@@ -47,18 +49,18 @@ impl Shelf {
     }
 }
 
-impl Source for Shelf {
+impl Source for ToolListSource {
     fn listing(&self) -> Option<Arc<Listing>> {
         let tool = |(name, text): &(String, String)| {
             let schema = json!({ "type": "object", "properties": { "what": { "type": "string" } } });
             let definition = json!({ "name": name, "description": text, "inputSchema": schema });
-            Item::read(ListKind::Tools, Raw::of(&definition)).expect("named")
+            ListItem::read(ListKind::Tools, Raw::of(&definition)).expect("named")
         };
         Some(Arc::new(Listing { tools: self.0.lock().iter().map(tool).collect(), ..Listing::default() }))
     }
 
-    fn state(&self) -> State {
-        State::Running
+    fn state(&self) -> SourceState {
+        SourceState::Running
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {
@@ -69,7 +71,7 @@ impl Source for Shelf {
         let name = invocation.params.text("name").unwrap_or_default();
         Box::pin(async move {
             match name.as_str() {
-                "broken" => Err(Error::new(Kind::UpstreamUnavailable, "it is down")),
+                "broken" => Err(Error::new(ErrorKind::UpstreamUnavailable, "it is down")),
                 "sad" => Ok(Raw::of(&json!({ "content": [], "isError": true }))),
                 _ => Ok(Raw::of(
                     &json!({ "content": [{ "type": "text", "text": invocation.params.raw().as_str() }] }),
@@ -89,13 +91,13 @@ impl Source for Shelf {
 
 /// An encoder that counts its calls; the letters of a text are its vector.
 #[derive(Debug, Default)]
-struct Letters {
+struct LetterEncoder {
     tools: AtomicUsize,
     /// Makes the encoder block.
     waits: AtomicBool,
 }
 
-impl Letters {
+impl LetterEncoder {
     fn read(&self) -> usize {
         self.tools.load(Ordering::Relaxed)
     }
@@ -109,7 +111,7 @@ impl Letters {
     }
 }
 
-impl Encoder for Letters {
+impl Encoder for LetterEncoder {
     fn model(&self) -> &'static str {
         "letters"
     }
@@ -133,45 +135,49 @@ const TOOLS: &[(&str, &str)] = &[
     ("send_mail", "Sends a mail to somebody."),
 ];
 
-fn gateway_on(store: Store, sources: &[(&str, &Arc<Shelf>)]) -> Arc<Gateway> {
-    let registry = Registry::new(store, Arc::new(|_, _| Err(Vec::new())));
-    let gateway = Gateway::new(Arc::new(Limits::default()), Seal::new([7; 32]), registry);
+fn gateway_on(store: Store, sources: &[(&str, &Arc<ToolListSource>)]) -> Arc<Gateway> {
+    let registry = RegistryStore::new(store, Arc::new(|_, _| Err(Vec::new())));
+    let gateway = Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), registry);
     let throttle = Throttle { concurrency: 9, queue: 9, rate: None, timeout: Duration::from_secs(9) };
-    let rule = |(name, source): &(&str, &Arc<Shelf>)| {
+    let rule = |(name, source): &(&str, &Arc<ToolListSource>)| {
         let rule = ModuleRule {
             description: format!("What {name} does. And more."),
             ..ModuleRule::new(*name, Arc::clone(source) as Arc<dyn Source>)
         };
         (rule, throttle)
     };
-    gateway.apply(Rules { modules: sources.iter().map(rule).collect(), ..Rules::default() });
+    gateway.apply(GatewayRules { modules: sources.iter().map(rule).collect(), ..GatewayRules::default() });
     gateway
 }
 
-async fn gateway(settings: SearchSettings) -> (Arc<Gateway>, Arc<Shelf>) {
-    let shelf = Shelf::of(TOOLS);
+async fn gateway(settings: SearchSettings) -> (Arc<Gateway>, Arc<ToolListSource>) {
+    let shelf = ToolListSource::of(TOOLS);
     let gateway = gateway_on(store().await, &[("m", &shelf)]);
-    gateway.search_with(settings);
+    gateway.set_search_settings(settings);
     (gateway, shelf)
 }
 
-fn with_encoder(encoder: &Arc<Letters>) -> SearchSettings {
+fn with_encoder(encoder: &Arc<LetterEncoder>) -> SearchSettings {
     let encoder = Arc::clone(encoder) as Arc<dyn Encoder>;
     SearchSettings { encoder: Some(encoder), ..SearchSettings::default() }
 }
 
 fn change(gateway: &Arc<Gateway>) {
-    (gateway.listener("m"))(Event::ListChanged);
+    (gateway.listener("m"))(SourceEvent::ListChanged);
 }
 
 fn context(session: u64) -> CallContext {
     let caller = Caller::owner();
-    let session = Arc::new(Session { id: SessionId(session), caller, abilities: Abilities::default() });
+    let session = Arc::new(Session {
+        id: SessionId(session),
+        caller,
+        client_capabilities: ClientCapabilities::default(),
+    });
     CallContext {
         session,
-        back: Arc::new(Nobody),
-        origin: Origin::default(),
-        takes_rounds: false,
+        back: Arc::new(NoClient),
+        origin: CallOrigin::default(),
+        accepts_input_required: false,
         account: None,
     }
 }

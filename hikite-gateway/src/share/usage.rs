@@ -5,32 +5,32 @@ use std::sync::Arc;
 
 use hikite_core::share::Shares;
 
-use super::{Places, Tally};
+use super::{CallerTally, SharedSlots};
 use crate::meter::{Labels, Metric, Point};
 
 /// Maximum number of named holders.
 const TOP: usize = 20;
 
 /// Event counts by caller.
-type Counts = Vec<(Arc<str>, u64)>;
+type CallerCounts = Vec<(Arc<str>, u64)>;
 
 /// Usage of one resource at one moment.
 #[derive(Clone, Debug)]
-pub struct Usage {
+pub struct SlotUsage {
     pub resource: &'static str,
     pub all: usize,
     pub taken: usize,
     /// Largest holders with their slots.
     pub top: Vec<(Arc<str>, usize)>,
-    pub refused: Counts,
-    pub evicted: Counts,
+    pub refused: CallerCounts,
+    pub evicted: CallerCounts,
 }
 
-impl Usage {
+impl SlotUsage {
     pub(crate) fn of<V>(
         resource: &'static str,
         shares: &Shares<V>,
-        (refused, evicted): (&Tally, &Tally),
+        (refused, evicted): (&CallerTally, &CallerTally),
     ) -> Self {
         Self {
             resource,
@@ -43,33 +43,33 @@ impl Usage {
     }
 }
 
-impl<V> Places<V> {
-    pub fn usage(&self) -> Usage {
+impl<V> SharedSlots<V> {
+    pub fn usage(&self) -> SlotUsage {
         let state = self.0.state.lock();
-        Usage::of(self.0.kind.resource, &state.shares, (&state.refused, &state.evicted))
+        SlotUsage::of(self.0.kind.resource, &state.shares, (&state.refused, &state.evicted))
     }
 }
 
-impl Tally {
-    fn sorted(&self) -> Counts {
-        let mut all: Counts = self.0.iter().map(|(name, count)| (Arc::clone(name), *count)).collect();
+impl CallerTally {
+    fn sorted(&self) -> CallerCounts {
+        let mut all: CallerCounts = self.0.iter().map(|(name, count)| (Arc::clone(name), *count)).collect();
         all.sort();
         all
     }
 }
 
 /// Builds the metrics of all resources.
-pub fn metrics(usages: &[Usage]) -> Vec<Metric> {
-    let of = |usage: &Usage| -> Labels { vec![("resource", usage.resource.into())] };
-    let named = |usage: &Usage, name: &str, value: f64| {
+pub fn metrics(usages: &[SlotUsage]) -> Vec<Metric> {
+    let of = |usage: &SlotUsage| -> Labels { vec![("resource", usage.resource.into())] };
+    let named = |usage: &SlotUsage, name: &str, value: f64| {
         let mut labels = of(usage);
         labels.push(("caller", name.to_owned().into()));
         Point { labels, value }
     };
-    let plain = |value: fn(&Usage) -> usize| -> Vec<Point> {
+    let plain = |value: fn(&SlotUsage) -> usize| -> Vec<Point> {
         usages.iter().map(|usage| Point { labels: of(usage), value: float(value(usage) as u64) }).collect()
     };
-    let counted = |counts: fn(&Usage) -> &Counts| -> Vec<Point> {
+    let counted = |counts: fn(&SlotUsage) -> &CallerCounts| -> Vec<Point> {
         let of_usage = |usage| counts(usage).iter().map(move |(name, count)| (usage, name, *count));
         usages
             .iter()

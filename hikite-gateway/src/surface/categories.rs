@@ -3,16 +3,16 @@
 use std::fmt::Write;
 
 use hikite_core::category::Category;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::selection::ToolRef;
+use hikite_core::tool_selection::ToolRef;
 use hikite_core::view::View;
 use serde_json::json;
 
-use super::form::with_schema;
+use super::argument::with_schema;
 use super::{arguments, document};
-use crate::command::{CallOptions, Command, Target};
-use crate::exchange::choice::with_account;
+use crate::accounts::selection::with_account;
+use crate::command::{CallOptions, Command, ToolTarget};
 
 const GET: &str = "get-category-tools";
 const CALL: &str = "call-category-tool";
@@ -124,7 +124,7 @@ fn translate_get(params: &Object) -> Result<Command, Error> {
 
 fn translate_call(params: &Object) -> Result<Command, Error> {
     let own = arguments(params.get("arguments"))?;
-    let target = Target::InCategory { category: string(&own, "category")?, name: string(&own, "name")? };
+    let target = ToolTarget::InCategory { category: string(&own, "category")?, name: string(&own, "name")? };
     let args = arguments(own.get("args")).map_err(|_| wrong("args", "a JSON object"))?;
     let account = match own.get("account").filter(|account| !account.is_null()) {
         None => None,
@@ -143,7 +143,7 @@ fn string(arguments: &Object, name: &str) -> Result<String, Error> {
 }
 
 fn wrong(name: &str, form: &str) -> Error {
-    Error::new(Kind::Validation, format!("`{name}` must be {form}"))
+    Error::new(ErrorKind::Validation, format!("`{name}` must be {form}"))
 }
 
 /// Builds the result of `get-category-tools`.
@@ -151,7 +151,7 @@ pub(crate) fn describe(category: &Category, names: Option<&[String]>) -> Result<
     let rule = &category.rule;
     if category.missing.len() == rule.servers.len() {
         return Err(Error::new(
-            Kind::UpstreamUnavailable,
+            ErrorKind::UpstreamUnavailable,
             format!(
                 "no server of the category `{}` has told its tools: {}",
                 rule.name,
@@ -167,7 +167,7 @@ pub(crate) fn describe(category: &Category, names: Option<&[String]>) -> Result<
     for entry in category.enabled() {
         let asked = wanted.as_ref().zip(names).is_none_or(|(wanted, names)| {
             names.iter().any(|name| **name == *entry.name)
-                || wanted.iter().any(|name| name.means(&entry.key.module, &entry.key.tool))
+                || wanted.iter().any(|name| name.matches(&entry.key.module, &entry.key.tool))
         });
         if asked {
             tools.set(&entry.name, entry.definition.clone());
@@ -197,12 +197,17 @@ fn meta(category: &Category, names: Option<&[String]>) -> Object {
 /// Returns the requested names, or those of the category's rule, that no server offers now. Disabled tools are not
 /// included.
 fn unavailable(category: &Category, names: Option<&[String]>) -> Vec<String> {
-    use hikite_core::category::Lookup;
+    use hikite_core::category::CategoryLookup;
     match names {
         Some(names) => names
             .iter()
             .filter(|name| {
-                matches!(category.find(name), Lookup::Unknown | Lookup::Unlisted { .. } | Lookup::Untold(_))
+                matches!(
+                    category.find(name),
+                    CategoryLookup::Unknown
+                        | CategoryLookup::Unlisted { .. }
+                        | CategoryLookup::ServerUnlisted(_)
+                )
             })
             .cloned()
             .collect(),

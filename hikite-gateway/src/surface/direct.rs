@@ -4,7 +4,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::name::NameLength;
 use hikite_core::view::View;
 
-use crate::command::{CallOptions, Command, Target};
+use crate::command::{CallOptions, Command, ToolTarget};
 
 pub(super) fn tools(view: &View, names: NameLength) -> Vec<Raw> {
     let tools = view.ready_modules().flat_map(|module| &module.tools);
@@ -21,5 +21,5 @@ pub(super) fn instructions(view: &View) -> Option<String> {
 }
 
 pub(super) fn translate(name: String, params: Object) -> Command {
-    Command::Call { target: Target::Named(name), params, options: CallOptions::default() }
+    Command::Call { target: ToolTarget::Named(name), params, options: CallOptions::default() }
 }

@@ -19,8 +19,8 @@ pub(super) fn modules(view: &View, tokens: usize, finder: Option<&str>) -> Strin
         .filter(|module| offers_something(module))
         .map(|module| (&*module.name, about(module)))
         .collect();
-    let waiting = waiting(view);
-    let tokens = tokens.saturating_sub(estimate(&waiting));
+    let not_connected = not_connected(view);
+    let tokens = tokens.saturating_sub(estimate(&not_connected));
     let lines = |chars: usize| {
         let line = |(name, about): &(&str, String)| match about.as_str() {
             "" => format!("\n- {name}"),
@@ -31,11 +31,11 @@ pub(super) fn modules(view: &View, tokens: usize, finder: Option<&str>) -> Strin
     let texts = LINE_CHARS.into_iter().map(lines);
     let names: Vec<&str> = modules.iter().map(|(name, _)| *name).collect();
     let fits = texts.into_iter().find(|text| estimate(text) <= tokens);
-    fits.unwrap_or_else(|| named(&names, tokens, finder)) + &waiting
+    fits.unwrap_or_else(|| named(&names, tokens, finder)) + &not_connected
 }
 
 /// Returns a line with the modules that need a login first.
-fn waiting(view: &View) -> String {
+fn not_connected(view: &View) -> String {
     let needing = view.modules().iter().filter(|module| module.needs_login);
     let names: Vec<&str> = needing.map(|module| &*module.name).collect();
     if names.is_empty() {

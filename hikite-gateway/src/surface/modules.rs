@@ -7,17 +7,17 @@ mod call;
 #[cfg(test)]
 mod tests;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::plan::OnError;
 use hikite_core::view::View;
 use serde_json::{Value, json};
 
-use super::form::{Form, with_schema};
-use super::{acting, looking, menu};
+use super::argument::{ArgumentReader, with_schema};
+use super::{executing_annotations, menu, read_only_annotations};
 use crate::batch::Batch;
-use crate::command::{Command, Detail, Opening};
+use crate::command::{Command, Detail, ModuleQuery};
 
 pub(super) const OPEN: &str = "get_module_schema";
 const CALL: &str = "call";
@@ -38,7 +38,7 @@ pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<R
         "title": "Open modules",
         "description": open_text(view, limits, finder),
         "inputSchema": open_schema(),
-        "annotations": looking(),
+        "annotations": read_only_annotations(),
     });
     let call = json!({
         "name": CALL,
@@ -46,7 +46,7 @@ pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<R
         "description": "Runs one tool of a module and returns its result. With `uri` it reads a resource instead, with \
             `prompt` it gets a prompt.",
         "inputSchema": call::schema(),
-        "annotations": acting(),
+        "annotations": executing_annotations(),
     });
     let batch = json!({
         "name": BATCH,
@@ -57,7 +57,7 @@ pub(super) fn tools(view: &View, limits: &Limits, finder: Option<&str>) -> Vec<R
             such as ${a.results[0].id}. Only results with `output` (compact) or `raw_output` (JSON) come back. Also per \
             line: `select`, `if`, `for_each` (a list; ${item}), `on_error`, `timeout_ms`.",
         "inputSchema": batch_schema(),
-        "annotations": acting(),
+        "annotations": executing_annotations(),
     });
     [open, call, batch].iter().map(Raw::of).collect()
 }
@@ -116,8 +116,8 @@ pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, E
 }
 
 /// Adds a hint to an error about an unknown tool or module.
-pub(super) fn hinted(error: Error) -> Error {
-    let of_a_name = matches!(error.kind, Kind::ToolNotFound | Kind::NotFound);
+pub(super) fn with_hint(error: Error) -> Error {
+    let of_a_name = matches!(error.kind, ErrorKind::ToolNotFound | ErrorKind::NotFound);
     if !of_a_name || error.hint.is_some() || error.relayed.is_some() {
         return error;
     }
@@ -125,10 +125,11 @@ pub(super) fn hinted(error: Error) -> Error {
 }
 
 fn translate_open(params: &Object) -> Result<Command, Error> {
-    let mut form = Form::read(params, &["modules", "module", "tools", "detail", "refresh", "known"])?;
+    let mut form =
+        ArgumentReader::read(params, &["modules", "module", "tools", "detail", "refresh", "known"])?;
     let mut modules = form.texts("modules", MODULES_MAX).unwrap_or_default();
     modules.extend(form.texts("module", MODULES_MAX).unwrap_or_default());
-    if modules.is_empty() && form.is_right() {
+    if modules.is_empty() && form.is_valid() {
         form.refuse::<()>("modules", "must name a module");
     }
     let tools = form.texts("tools", TOOLS_MAX).unwrap_or_default();
@@ -136,12 +137,13 @@ fn translate_open(params: &Object) -> Result<Command, Error> {
     let refresh = form.flag("refresh").unwrap_or_default();
     let known = form.texts("known", MODULES_MAX).unwrap_or_default();
     form.end()?;
-    Ok(Command::Open(Opening { modules, tools, detail, refresh, known, params: params.clone() }))
+    Ok(Command::Open(ModuleQuery { modules, tools, detail, refresh, known, params: params.clone() }))
 }
 
 fn translate_batch(params: &Object) -> Result<Command, Error> {
-    let mut form = Form::read(params, &["commands", "dry_run", "concurrency", "on_error"])?;
-    let commands = form.given("commands").filter(|raw| raw.bytes().starts_with(b"[") || raw.text().is_some());
+    let mut form = ArgumentReader::read(params, &["commands", "dry_run", "concurrency", "on_error"])?;
+    let commands =
+        form.argument("commands").filter(|raw| raw.bytes().starts_with(b"[") || raw.text().is_some());
     let commands = commands.cloned();
     if commands.is_none() {
         form.refuse::<()>("commands", "must be lines of JSON objects, or an array of them");

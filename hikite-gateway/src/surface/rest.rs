@@ -2,30 +2,30 @@
 
 use std::sync::Arc;
 
-use hikite_core::answer::Answer;
 use hikite_core::caller::{Caller, Scopes};
 use hikite_core::catalog::{Module, Tool};
-use hikite_core::compact::Format;
-use hikite_core::error::{Error, Kind};
+use hikite_core::compact::AnswerFormat;
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
-use hikite_core::source::{CallContext, Origin};
+use hikite_core::source::{CallContext, CallOrigin};
 use hikite_core::time::rfc3339;
+use hikite_core::tool_output::ToolOutput;
 use hikite_core::view::View;
 
 use super::arguments;
-use crate::aside::by_cost;
-use crate::command::{CallOptions, Command, Dialect, Target};
-use crate::exchange::choice::with_account;
+use crate::accounts::selection::with_account;
+use crate::command::{CallOptions, Command, Dialect, ToolTarget};
 use crate::gateway::Gateway;
-use crate::handle::{Holder, Part, is_kept};
-use crate::present::{META, Presented, Wanted};
-use crate::search::{Among, Inquiry};
+use crate::handle::{ResultOwner, ResultPart, is_stored_result};
+use crate::off_worker::off_worker;
+use crate::render::{CompactOutput, META, OutputOptions};
+use crate::search::{CandidateSet, ToolQuery};
 
 /// Maximum length of a failed tool's message.
-const WORDS: usize = 2000;
+const MESSAGE_CHARS: usize = 2000;
 /// Maximum number of search hits.
-const FOUND_MAX: usize = 1000;
+const HITS_MAX: usize = 1000;
 
 /// Filter for listing tools; the default accepts all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct ToolFilter {
 
 /// One page of objects, and the total number.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct ToolListPage {
     pub items: Vec<Raw>,
     pub total: usize,
 }
@@ -53,9 +53,9 @@ impl Gateway {
         filter: &ToolFilter,
         start: usize,
         count: usize,
-    ) -> Result<Found, Error> {
-        caller.must_have(Scopes::READ)?;
-        self.settle(caller).await;
+    ) -> Result<ToolListPage, Error> {
+        caller.require(Scopes::READ)?;
+        self.wait_for_listings(caller).await;
         let view = self.view_of(caller);
         let mut total = 0;
         let mut items = Vec::new();
@@ -65,12 +65,12 @@ impl Gateway {
             }
             total += 1;
         }
-        Ok(Found { items, total })
+        Ok(ToolListPage { items, total })
     }
 
     /// Returns a tool object by key or unambiguous name.
     pub async fn tool(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
-        caller.must_have(Scopes::READ)?;
+        caller.require(Scopes::READ)?;
         let find = |view: &View| view.any_tool(name).map(|tool| tool.key.clone());
         let (snapshot, key) = self.look_up_named(caller, name, find).await?;
         self.object_in(&snapshot.view_of(caller), &key, caller.is_admin())
@@ -79,17 +79,17 @@ impl Gateway {
     /// Returns tool objects with a `relevance` each, best first.
     pub async fn find_tools(
         &self,
-        who: (&Caller, &Origin),
+        who: (&Caller, &CallOrigin),
         query: &str,
         filter: &ToolFilter,
         limit: usize,
-    ) -> Result<Found, Error> {
+    ) -> Result<ToolListPage, Error> {
         let caller = who.0;
         let searching = self.audit_search(who).await?;
-        self.settle(caller).await;
+        self.wait_for_listings(caller).await;
         let view = self.view_of(caller);
-        let among = Among::These(filter.tools(&view).map(|(_, tool)| &tool.key).collect());
-        let asked = Inquiry { queries: vec![query.to_owned()], context: None, limit: FOUND_MAX };
+        let among = CandidateSet::Only(filter.tools(&view).map(|(_, tool)| &tool.key).collect());
+        let asked = ToolQuery { queries: vec![query.to_owned()], context: None, limit: HITS_MAX };
         let told = self.ask(caller, &view, &asked, among).await;
         let total = told.found.len();
         searching.found(told.provider, &asked.queries, total);
@@ -103,7 +103,7 @@ impl Gateway {
             }
             Some(object.raw())
         });
-        Ok(Found { items: items.collect(), total })
+        Ok(ToolListPage { items: items.collect(), total })
     }
 
     /// Runs a tool and returns the value of its result. An error result becomes an error.
@@ -113,8 +113,8 @@ impl Gateway {
         parameters: Option<Raw>,
         options: CallOptions,
         context: CallContext,
-    ) -> Result<Answer, Error> {
-        let ran = self.run_tool_as(name, parameters, (options, Wanted::default()), context).await;
+    ) -> Result<ToolOutput, Error> {
+        let ran = self.run_tool_as(name, parameters, (options, OutputOptions::default()), context).await;
         ran.map(|(answer, _)| answer)
     }
 
@@ -124,9 +124,9 @@ impl Gateway {
         &self,
         name: &str,
         parameters: Option<Raw>,
-        (options, wanted): (CallOptions, Wanted),
+        (options, wanted): (CallOptions, OutputOptions),
         context: CallContext,
-    ) -> Result<(Answer, Option<Raw>), Error> {
+    ) -> Result<(ToolOutput, Option<Raw>), Error> {
         self.run_tool_with(name, None, parameters, (options, wanted), context).await
     }
 
@@ -136,58 +136,58 @@ impl Gateway {
         name: &str,
         account: Option<&str>,
         parameters: Option<Raw>,
-        (options, wanted): (CallOptions, Wanted),
+        (options, wanted): (CallOptions, OutputOptions),
         context: CallContext,
-    ) -> Result<(Answer, Option<Raw>), Error> {
+    ) -> Result<(ToolOutput, Option<Raw>), Error> {
         let mut params = with_account(Object::default().with("name", name), account);
-        let target = Target::Named(name.to_owned());
-        let command = if is_kept(&Object::default().with("uri", name)) {
-            let part = Part::read(&arguments(parameters.as_ref())?)?;
+        let target = ToolTarget::Named(name.to_owned());
+        let command = if is_stored_result(&Object::default().with("uri", name)) {
+            let part = ResultPart::read(&arguments(parameters.as_ref())?)?;
             Command::Fetch { uri: name.to_owned(), part, params, dialect: Dialect::Result }
         } else {
             if let Some(parameters) = parameters {
                 params.set("arguments", parameters);
             }
-            if wanted == Wanted::default() {
+            if wanted == OutputOptions::default() {
                 Command::Call { target, params, options }
             } else {
-                let wanted = Wanted { format: wanted.format.or(Some(Format::Raw)), ..wanted };
+                let wanted = OutputOptions { format: wanted.format.or(Some(AnswerFormat::Raw)), ..wanted };
                 Command::Execute { target, params, options, wanted, dialect: Dialect::Result }
             }
         };
         let result = self.dispatch_on("rest", command, context).await?;
         let (answer, about) =
-            by_cost(result.bytes().len().saturating_mul(2), || read_with_meta(&result)).await;
-        Ok((succeeded(name, answer)?, about))
+            off_worker(result.bytes().len().saturating_mul(2), || read_with_meta(&result)).await;
+        Ok((require_success(name, answer)?, about))
     }
 
     /// Runs a tool and returns its value, with the compact text that a model would receive and its description.
-    pub async fn run_tool_both(
+    pub async fn run_tool_with_preview(
         &self,
         name: &str,
         account: Option<&str>,
         parameters: Option<Raw>,
-        (options, Wanted { select, .. }): (CallOptions, Wanted),
+        (options, OutputOptions { select, .. }): (CallOptions, OutputOptions),
         context: CallContext,
-    ) -> Result<(Answer, String, Raw), Error> {
+    ) -> Result<(ToolOutput, String, Raw), Error> {
         let mut params = with_account(Object::default().with("name", name), account);
         if let Some(parameters) = parameters.clone() {
             params.set("arguments", parameters);
         }
-        let holder = Holder::of(&mut params, &context);
-        let command = Command::Call { target: Target::Named(name.to_owned()), params, options };
+        let holder = ResultOwner::of(&mut params, &context);
+        let command = Command::Call { target: ToolTarget::Named(name.to_owned()), params, options };
         let result = self.dispatch_on("rest", command, context).await?;
-        let read = by_cost(result.bytes().len(), || Answer::read(&result)).await;
-        let mut answer = succeeded(name, read)?;
+        let read = off_worker(result.bytes().len(), || ToolOutput::read(&result)).await;
+        let mut answer = require_success(name, read)?;
         let key = name.split_once(':').map(|(module, tool)| ToolKey::new(module, tool));
-        let wanted = Wanted { format: Some(Format::Compact), select };
+        let wanted = OutputOptions { format: Some(AnswerFormat::Compact), select };
         let shape = self.shape_of(key.as_ref(), parameters.as_ref(), &result, &wanted, holder.caller()).await;
         if let Some(selector) = &wanted.select {
             answer.value = self.select(selector, answer.value, holder.caller()).await?;
         }
         let budget = self.limits.compact_bytes;
         let shortened = self.shortened(Dialect::Result, &answer.value, shape.as_ref(), budget, &holder).await;
-        let Presented { text, mut about } = Presented::of(shortened);
+        let CompactOutput { text, mut about } = CompactOutput::of(shortened);
         about.set("bytes", Raw::of(&[answer.value.bytes().len(), text.len()]));
         Ok((answer, text, about.raw()))
     }
@@ -197,11 +197,12 @@ impl Gateway {
         self.object_in(&self.owner_view(), key, true)
     }
 
-    fn object_in(&self, view: &View, key: &ToolKey, with_texts: bool) -> Result<Raw, Error> {
+    fn object_in(&self, view: &View, key: &ToolKey, with_text_overrides: bool) -> Result<Raw, Error> {
         let found = view.tool_by_key(key).zip(view.module(&key.module));
         let (tool, module) = found.ok_or_else(|| gone(key))?;
         let object = self.object(view, module, tool);
-        Ok(if with_texts { self.with_texts(object, key, &tool.original) } else { object }.raw())
+        Ok(if with_text_overrides { self.with_text_overrides(object, key, &tool.original) } else { object }
+            .raw())
     }
 
     fn object(&self, view: &View, module: &Module, tool: &Tool) -> Object {
@@ -234,10 +235,11 @@ impl Gateway {
             object.set("dependencies", words(&about.dependencies));
         }
         object.set("enabled", Raw::of(&tool.is_enabled()));
-        if let Some(off) = &tool.off {
-            object.set("disabledReason", off.reason());
+        if let Some(disabled_reason) = &tool.disabled_reason {
+            object.set("disabledReason", disabled_reason.reason());
         }
-        let since = self.with_roster(|roster| roster.known_since(&tool.key)).unwrap_or_default();
+        let since =
+            self.with_tool_registry(|tool_registry| tool_registry.known_since(&tool.key)).unwrap_or_default();
         object.with("registeredAt", rfc3339(since))
     }
 }
@@ -250,10 +252,10 @@ impl ToolFilter {
             None => !module.needs_login,
         });
         let tools = modules.flat_map(|module| module.tools.iter().map(move |tool| (module, tool)));
-        tools.filter(move |(_, tool)| self.lets_through(view, tool))
+        tools.filter(move |(_, tool)| self.accepts(view, tool))
     }
 
-    fn lets_through(&self, view: &View, tool: &Tool) -> bool {
+    fn accepts(&self, view: &View, tool: &Tool) -> bool {
         let about = &tool.about;
         self.enabled.is_none_or(|enabled| enabled == tool.is_enabled())
             && self.tags.iter().all(|tag| about.tags.iter().any(|own| **own == **tag))
@@ -265,9 +267,9 @@ impl ToolFilter {
 }
 
 /// Returns the value of a result, and the description of its form.
-fn read_with_meta(result: &Raw) -> (Answer, Option<Raw>) {
+fn read_with_meta(result: &Raw) -> (ToolOutput, Option<Raw>) {
     let about = result.object().and_then(|members| members.get("_meta")?.object()?.remove(META));
-    let mut answer = Answer::read(result);
+    let mut answer = ToolOutput::read(result);
     if about.is_some() {
         // Text that happens to be JSON is still text.
         answer.value = Raw::from(answer.text.as_str());
@@ -281,15 +283,15 @@ fn words(words: &[Arc<str>]) -> Raw {
 
 /// Builds the error for a tool removed between two lookups.
 fn gone(key: &ToolKey) -> Error {
-    Error::new(Kind::ToolNotFound, format!("there is no tool `{key}`"))
+    Error::new(ErrorKind::ToolNotFound, format!("there is no tool `{key}`"))
 }
 
 /// Turns an error result into an error with the tool's own message.
-fn succeeded(name: &str, answer: Answer) -> Result<Answer, Error> {
+fn require_success(name: &str, answer: ToolOutput) -> Result<ToolOutput, Error> {
     if !answer.failed {
         return Ok(answer);
     }
-    let words: String = answer.text.chars().take(WORDS).collect();
+    let words: String = answer.text.chars().take(MESSAGE_CHARS).collect();
     let message = format!("Tool execution failed: {name}: {words}");
-    Err(Error::new(Kind::ToolExecution, message.trim_end_matches([':', ' '])))
+    Err(Error::new(ErrorKind::ToolExecution, message.trim_end_matches([':', ' '])))
 }

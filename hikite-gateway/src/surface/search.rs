@@ -1,22 +1,22 @@
 //! The `search` surface: one tool that finds tools by what they do, and one that runs them.
 
-use hikite_core::answer::Answer;
 use hikite_core::catalog::{Tool, schema_of};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
-use hikite_core::search::provider::Chosen;
-use hikite_core::signature::{Style, brief, signature};
+use hikite_core::search::provider::RankedTool;
+use hikite_core::signature::{SignatureStyle, brief, signature};
+use hikite_core::tool_output::ToolOutput;
 use hikite_core::view::View;
 use serde_json::{Value, json};
 
-use super::form::{Form, with_schema};
-use super::{acting, document, looking, menu};
-use crate::command::{CallOptions, Command, Detail, Dialect, Target};
-use crate::exchange::choice::with_account;
+use super::argument::{ArgumentReader, with_schema};
+use super::{document, executing_annotations, menu, read_only_annotations};
+use crate::accounts::selection::with_account;
+use crate::command::{CallOptions, Command, Detail, Dialect, ToolTarget};
 use crate::handle;
-use crate::present::with_the_rest;
-use crate::search::{Inquiry, Strategy, Told};
+use crate::render::with_other_members;
+use crate::search::{QueryOutcome, Strategy, ToolQuery};
 
 pub(super) const DISCOVER: &str = "tool_discovery";
 const EXECUTE: &str = "tool_execute";
@@ -33,14 +33,14 @@ const CONTEXT_CHARS: usize = 8000;
 const DESCRIPTION_CHARS: usize = 240;
 
 /// Note beside the empty result of a disabled search.
-const SWITCHED_OFF: &str =
+const SEARCH_DISABLED: &str =
     "Search is switched off for this project. A tool whose key is known can be run all the same.";
 
 pub(super) const INSTRUCTIONS: &str = "Many tools stand behind these two. Say to `tool_discovery` in a few words what you \
     want to do, then run one of the tools that it names with `tool_execute`.";
 
 /// Instructions beside the `modules` surface, whose tools list the modules and run what was found.
-pub(super) const BESIDE: &str =
+pub(super) const INSTRUCTIONS_WITH_MODULES: &str =
     "If you do not know which module to open, `tool_discovery` finds tools by what they do.";
 
 pub(super) fn tools(view: &View, limits: &Limits) -> Vec<Raw> {
@@ -60,12 +60,12 @@ pub(super) fn tools(view: &View, limits: &Limits) -> Vec<Raw> {
             "properties": { "result": { "description": "What the tool gave" } },
             "required": ["result"],
         },
-        "annotations": acting(),
+        "annotations": executing_annotations(),
     });
     vec![discover(&text), Raw::of(&execute)]
 }
 
-pub(super) fn tools_beside_modules() -> Vec<Raw> {
+pub(super) fn tools_with_modules() -> Vec<Raw> {
     vec![discover(
         "Finds tools of all modules by what they do. Use it if you do not know which module to open, then run what fits \
         with `call {toolKey, params}`.",
@@ -79,7 +79,7 @@ fn discover(text: &str) -> Raw {
         "description": text,
         "inputSchema": discover_schema(),
         "outputSchema": results_schema(),
-        "annotations": looking(),
+        "annotations": read_only_annotations(),
     }))
 }
 
@@ -160,27 +160,27 @@ pub(super) fn translate(name: &str, params: &Object) -> Option<Result<Command, E
 }
 
 /// Adds a hint to an error about an unknown tool.
-pub(super) fn hinted(error: Error) -> Error {
-    if error.kind != Kind::ToolNotFound || error.hint.is_some() {
+pub(super) fn with_hint(error: Error) -> Error {
+    if error.kind != ErrorKind::ToolNotFound || error.hint.is_some() {
         return error;
     }
     error.hint("`tool_discovery` finds tools by what they do")
 }
 
 fn translate_discover(params: &Object) -> Result<Command, Error> {
-    let mut form = Form::read(params, &["query", "context", "maxResults", "detail"])?;
+    let mut form = ArgumentReader::read(params, &["query", "context", "maxResults", "detail"])?;
     let queries = queries(&mut form);
     let context = form.text("context").map(|text| text.chars().take(CONTEXT_CHARS).collect::<String>());
     let limit = form.count("maxResults", RESULTS_MAX).map_or(RESULTS, |count| count as usize);
     let detail = form.word("detail", &Detail::ALL).unwrap_or_default();
     form.end()?;
-    let asked = Inquiry { queries, context, limit };
-    Ok(Command::Search { asked, detail, params: params.clone() })
+    let requested = ToolQuery { queries, context, limit };
+    Ok(Command::Search { requested, detail, params: params.clone() })
 }
 
 /// Reads a list of queries, or a single one.
-fn queries(form: &mut Form) -> Vec<String> {
-    let is_given = form.given("query").is_some();
+fn queries(form: &mut ArgumentReader) -> Vec<String> {
+    let is_given = form.argument("query").is_some();
     let queries = form.texts("query", QUERIES_MAX);
     let fault = match queries {
         None if is_given => return Vec::new(),
@@ -194,22 +194,22 @@ fn queries(form: &mut Form) -> Vec<String> {
 }
 
 fn translate_execute(params: &Object) -> Result<Command, Error> {
-    let mut form = Form::read(params, &["toolKey", "arguments", "account", "format", "select"])?;
-    let name = form.given("toolKey").and_then(Raw::text).filter(|name| !name.is_empty());
+    let mut form = ArgumentReader::read(params, &["toolKey", "arguments", "account", "format", "select"])?;
+    let name = form.argument("toolKey").and_then(Raw::text).filter(|name| !name.is_empty());
     let name = name.or_else(|| form.refuse("toolKey", "must be the key of a tool")).unwrap_or_default();
-    let account = form.filled("account");
+    let account = form.non_empty_text("account");
     let wanted = form.wanted();
     let inner = form.object("arguments");
     form.end()?;
-    if handle::is_kept(&Object::default().with("uri", name.as_str())) {
-        let mut form = Form::of(inner, &["page", "jq", "search"]);
+    if handle::is_stored_result(&Object::default().with("uri", name.as_str())) {
+        let mut form = ArgumentReader::of(inner, &["page", "jq", "search"]);
         let part = form.part();
         form.end()?;
         return Ok(Command::Fetch { uri: name, part, params: params.clone(), dialect: Dialect::Value });
     }
     // Other members of the request, such as `_meta`, are passed along.
     Ok(Command::Execute {
-        target: Target::Named(name),
+        target: ToolTarget::Named(name),
         params: with_account(params.clone().with("arguments", inner), account.as_deref()),
         options: CallOptions::default(),
         wanted,
@@ -218,7 +218,7 @@ fn translate_execute(params: &Object) -> Result<Command, Error> {
 }
 
 /// Builds the result of `tool_discovery`.
-pub(crate) fn found(view: &View, told: &Told, detail: Detail) -> Raw {
+pub(crate) fn found(view: &View, told: &QueryOutcome, detail: Detail) -> Raw {
     let tools = told.found.iter().filter_map(|chosen| {
         let tool = view.usable(&chosen.key)?;
         Some(result(tool, chosen, detail).raw())
@@ -233,7 +233,7 @@ pub(crate) fn found(view: &View, told: &Told, detail: Detail) -> Raw {
     let meta = Object::default().with("hikite/search", meta);
     let mut result = document(&body).object().unwrap_or_default();
     if told.provider == Strategy::Off.word() {
-        let note = Object::default().with("type", "text").with("text", SWITCHED_OFF).raw();
+        let note = Object::default().with("type", "text").with("text", SEARCH_DISABLED).raw();
         let mut content = result.get("content").and_then(Raw::items).unwrap_or_default();
         content.push(note);
         result.set("content", Raw::array(&content));
@@ -241,7 +241,7 @@ pub(crate) fn found(view: &View, told: &Told, detail: Detail) -> Raw {
     result.with("_meta", meta).raw()
 }
 
-fn result(tool: &Tool, chosen: &Chosen, detail: Detail) -> Object {
+fn result(tool: &Tool, chosen: &RankedTool, detail: Detail) -> Object {
     let relevance = (chosen.relevance * 1000.0).round() / 1000.0;
     let mut result = Object::default()
         .with("toolKey", tool.key.to_string())
@@ -263,30 +263,30 @@ fn result(tool: &Tool, chosen: &Chosen, detail: Detail) -> Object {
         Detail::Schemas => {
             result.set("inputSchema", schema.filter(Raw::is_object).unwrap_or_else(Raw::empty_object));
         }
-        _ => result.set("signature", signature(&tool.name, schema.as_ref(), Style::default())),
+        _ => result.set("signature", signature(&tool.name, schema.as_ref(), SignatureStyle::default())),
     }
     result
 }
 
 /// Builds the result of `tool_execute`: the value, with other content blocks beside it. Intermediate results, such as
 /// an input request, stay unchanged.
-pub(crate) fn executed(result: Raw) -> Raw {
+pub(crate) fn execution_result(result: Raw) -> Raw {
     let Some(members) = result.object() else { return result };
     if members.get("content").is_none() && members.get("structuredContent").is_none() {
         return result;
     }
-    let answer = Answer::read(&result);
+    let answer = ToolOutput::read(&result);
     let mut body = Object::default().with("result", answer.value);
     if answer.failed {
         let message = brief(&answer.text, QUERY_CHARS);
-        let error = Error::new(Kind::ToolExecution, message);
+        let error = Error::new(ErrorKind::ToolExecution, message);
         body.set("error", error.detail());
     }
     let mut wrapped = document(&body).object().unwrap_or_default();
     let mut content = wrapped.get("content").and_then(Raw::items).unwrap_or_default();
     content.extend(answer.others);
     wrapped.set("content", Raw::array(&content));
-    with_the_rest(&wrapped, &members).raw()
+    with_other_members(&wrapped, &members).raw()
 }
 
 #[cfg(test)]
@@ -300,10 +300,10 @@ mod tests {
         translate(name, &params).expect("ours").expect_err("refused")
     }
 
-    fn discover(arguments: &str) -> Inquiry {
+    fn discover(arguments: &str) -> ToolQuery {
         let params = Object::default().with("arguments", raw(arguments));
         match translate(DISCOVER, &params).expect("ours").expect("right") {
-            Command::Search { asked, .. } => asked,
+            Command::Search { requested, .. } => requested,
             other => panic!("{other:?}"),
         }
     }
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_result_becomes_its_value_with_pictures_beside_it() {
-        let value = |text: &str| executed(raw(text)).value();
+        let value = |text: &str| execution_result(raw(text)).value();
         let plain = value(r#"{"content":[{"type":"text","text":"[1]"}],"_meta":{"a":1}}"#);
         assert_eq!(plain["structuredContent"], json!({ "result": [1] }));
         assert_eq!(
@@ -358,6 +358,6 @@ mod tests {
             json!({ "code": "TOOL_EXECUTION_ERROR", "message": "no" })
         );
         let asks = r#"{"resultType":"input_required","inputRequests":{}}"#;
-        assert_eq!(executed(raw(asks)), raw(asks));
+        assert_eq!(execution_result(raw(asks)), raw(asks));
     }
 }

@@ -8,13 +8,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use hikite_core::compact::{Shape, compact, parse};
-use hikite_core::credential::{Credential, Exchanger};
+use hikite_core::credential::{Credential, CredentialProvider};
 use hikite_core::error::Error;
 use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::source::{BoxFuture, CallContext};
-use hikite_egress::Client;
-use hikite_modules::{BUILTIN, Language, Service, Settings};
+use hikite_egress::EgressClient;
+use hikite_modules::{BUILTIN, Service, ServiceSettings, TextLanguage};
 use serde_json::{Map, Value, json};
 
 use timer::Timer;
@@ -34,9 +34,9 @@ const ANSWERS: [(&str, &str, &str); 5] = [
 
 /// Credential provider without any credentials: nothing is sent from here.
 #[derive(Debug)]
-struct Nobody;
+struct EmptyCredentialProvider;
 
-impl Exchanger for Nobody {
+impl CredentialProvider for EmptyCredentialProvider {
     fn knows(&self, _: &str) -> bool {
         false
     }
@@ -61,11 +61,11 @@ impl Exchanger for Nobody {
 
 fn main() {
     let timer = Timer { measures: std::env::args().any(|argument| argument == "--bench") };
-    let settings = Settings {
-        client: Client::new(),
-        exchanger: Arc::new(Nobody),
+    let settings = ServiceSettings {
+        client: EgressClient::new(),
+        credential_provider: Arc::new(EmptyCredentialProvider),
         limits: Arc::new(Limits::default()),
-        language: Language::English,
+        language: TextLanguage::English,
     };
     for (module, tool, answer) in ANSWERS {
         let file = BUILTIN.into_iter().find(|(name, _)| *name == module).expect("a module").1;
@@ -81,7 +81,7 @@ fn row(timer: Timer, service: &Service, tool: &str, answer: &str) {
     let project = |value: &Value| service.project(tool, Map::new(), value).expect("its shape");
     let text = |raw: &Raw| {
         let value = parse(raw);
-        let shape = Shape::Made(Arc::new(project(&value)));
+        let shape = Shape::Prepared(Arc::new(project(&value)));
         compact(&value, Some(&shape), usize::MAX).text
     };
     let (plain, short) = (value.to_string().len(), text(&raw).len());

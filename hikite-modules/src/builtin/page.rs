@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hikite_core::risk::Risk;
 
-use crate::file::{File, Language, Text};
+use crate::file::{LocalizedText, ModuleFile, TextLanguage};
 use crate::module::tests::settings;
 use crate::{BUILTIN, Service};
 
@@ -23,7 +23,7 @@ are shown its answers.
 
 fn page() -> String {
     let files = BUILTIN.map(|(name, text)| {
-        let file = File::read(text).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"));
+        let file = ModuleFile::read(text).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"));
         let service = Service::read(text, &settings()).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"));
         (file, service)
     });
@@ -51,8 +51,10 @@ fn counts(risks: [usize; 3]) -> String {
     format!("{all} | {} | {} | {}", risks[0], risks[1], risks[2])
 }
 
-fn section(file: &File, service: &Service, page: &mut String) {
-    let both = |text: &Text| format!("{} / {}", text.get(Language::English), text.get(Language::Japanese));
+fn section(file: &ModuleFile, service: &Service, page: &mut String) {
+    let both = |text: &LocalizedText| {
+        format!("{} / {}", text.get(TextLanguage::English), text.get(TextLanguage::Japanese))
+    };
     let mut add = |line: String| {
         page.push_str(&line);
         page.push('\n');
@@ -68,8 +70,8 @@ fn section(file: &File, service: &Service, page: &mut String) {
         service.provider().unwrap_or_default()
     ));
     add("| tool | risk | what it does | 説明 | pages | compact |\n|---|---|---|---|---|---|".into());
-    let japanese = service.about(Language::Japanese);
-    for (tool, japanese) in service.about(Language::English).zip(japanese) {
+    let japanese = service.about(TextLanguage::Japanese);
+    for (tool, japanese) in service.about(TextLanguage::English).zip(japanese) {
         let risk = if tool.risk == Risk::Destructive { "**destructive**" } else { tool.risk.name() };
         let pages = if tool.pages { "yes" } else { "" };
         let (name, words, translated) = (tool.name, cell(tool.description), cell(japanese.description));

@@ -6,21 +6,21 @@ mod table;
 mod tests;
 mod walk;
 
-use super::markdown::{Block, write};
+use super::markdown::{DocumentBlock, write};
 use super::markup::{Node, is_block, parse};
 
-pub(super) use walk::Walk;
+pub(super) use walk::MarkupWalker;
 
 pub fn to_markdown(html: &str) -> String {
     write(&blocks(html))
 }
 
 /// Converts HTML to blocks.
-pub(super) fn blocks(html: &str) -> Vec<Block> {
+pub(super) fn blocks(html: &str) -> Vec<DocumentBlock> {
     let nodes = parse(html);
-    let mut walk = Walk::new(0);
-    walk.keeps_lines = !nodes.iter().any(makes_lines);
-    walk.nodes(&nodes, &super::markdown::Style::default());
+    let mut walk = MarkupWalker::new(0);
+    walk.preserves_lines = !nodes.iter().any(makes_lines);
+    walk.nodes(&nodes, &super::markdown::InlineStyle::default());
     walk.finish()
 }
 

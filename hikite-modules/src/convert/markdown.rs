@@ -9,8 +9,8 @@ mod read;
 mod write;
 
 pub(super) use flatten::{flatten, plain, row_line};
-pub(super) use inline::{Inline, Kind, Marks, Style};
-pub(super) use line::tidy;
+pub(super) use inline::{Inline, InlineKind, InlineStyle, Marks};
+pub(super) use line::normalize;
 pub(super) use read::read;
 pub(super) use write::{is_empty, tag, write};
 
@@ -18,7 +18,7 @@ pub(super) use write::{is_empty, tag, write};
 pub(super) const DEPTH_MAX: usize = 24;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Block {
+pub(super) enum DocumentBlock {
     Paragraph(Vec<Inline>),
     Heading {
         level: u8,
@@ -30,14 +30,14 @@ pub(super) enum Block {
         text: String,
     },
     Equation(String),
-    Quote(Vec<Block>),
+    Quote(Vec<DocumentBlock>),
     Callout {
         kind: Callout,
-        blocks: Vec<Block>,
+        blocks: Vec<DocumentBlock>,
     },
     Details {
         summary: Vec<Inline>,
-        blocks: Vec<Block>,
+        blocks: Vec<DocumentBlock>,
     },
     List {
         /// Number of the first item of an ordered list.
@@ -56,7 +56,7 @@ pub(super) enum Block {
 pub(super) struct Item {
     /// State of a task item.
     pub(super) checked: Option<bool>,
-    pub(super) blocks: Vec<Block>,
+    pub(super) blocks: Vec<DocumentBlock>,
 }
 
 pub(super) type Cell = Vec<Inline>;
@@ -71,9 +71,9 @@ pub(super) enum Callout {
     Caution,
 }
 
-impl Block {
+impl DocumentBlock {
     /// Returns a paragraph of plain text.
     pub(super) fn words(text: impl Into<String>) -> Self {
-        Self::Paragraph(vec![Inline::text(text, &Style::default())])
+        Self::Paragraph(vec![Inline::text(text, &InlineStyle::default())])
     }
 }

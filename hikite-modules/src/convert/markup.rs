@@ -8,6 +8,6 @@ mod tree;
 mod write;
 
 pub(super) use name::{is_block, is_known, mark};
-pub(super) use token::{Token, tokens};
+pub(super) use token::{MarkupToken, tokens};
 pub(super) use tree::{Element, Node, parse};
-pub(super) use write::{attribute, inlines, marked, shown, text};
+pub(super) use write::{attribute, inlines, marked, printable, text};

@@ -8,15 +8,15 @@ mod macros;
 mod tests;
 mod write;
 
-use super::html::Walk;
-use super::markdown::{self, Style};
+use super::html::MarkupWalker;
+use super::markdown::{self, InlineStyle};
 use super::markup::parse;
 
 pub(super) use element::element;
 
 pub fn to_markdown(xhtml: &str) -> String {
-    let mut walk = Walk::new(0);
-    walk.nodes(&parse(xhtml), &Style::default());
+    let mut walk = MarkupWalker::new(0);
+    walk.nodes(&parse(xhtml), &InlineStyle::default());
     markdown::write(&walk.finish())
 }
 

@@ -10,7 +10,7 @@ mod valid;
 
 use proptest::test_runner::{Config, RngSeed};
 
-use super::markdown::{Block, Inline, Kind, read};
+use super::markdown::{DocumentBlock, Inline, InlineKind, read};
 
 /// Returns the same cases in every run, or others with `PROPTEST_RNG_SEED`, so that an unrelated change does not fail
 /// on a newly generated document.
@@ -21,7 +21,7 @@ fn cases(cases: u32) -> Config {
 }
 
 /// Returns all texts in a tree.
-pub(super) fn texts(tree: &[Block]) -> Vec<String> {
+pub(super) fn texts(tree: &[DocumentBlock]) -> Vec<String> {
     let mut texts = Vec::new();
     for block in tree {
         push(block, &mut texts);
@@ -29,28 +29,34 @@ pub(super) fn texts(tree: &[Block]) -> Vec<String> {
     texts
 }
 
-fn push(block: &Block, texts: &mut Vec<String>) {
+fn push(block: &DocumentBlock, texts: &mut Vec<String>) {
     match block {
-        Block::Paragraph(line) | Block::Heading { text: line, .. } => push_line(line, texts),
-        Block::Code { text, .. } | Block::Equation(text) => texts.push(text.clone()),
-        Block::Quote(blocks) | Block::Callout { blocks, .. } => texts.extend(self::texts(blocks)),
-        Block::Details { summary, blocks } => {
+        DocumentBlock::Paragraph(line) | DocumentBlock::Heading { text: line, .. } => push_line(line, texts),
+        DocumentBlock::Code { text, .. } | DocumentBlock::Equation(text) => texts.push(text.clone()),
+        DocumentBlock::Quote(blocks) | DocumentBlock::Callout { blocks, .. } => {
+            texts.extend(self::texts(blocks))
+        }
+        DocumentBlock::Details { summary, blocks } => {
             push_line(summary, texts);
             texts.extend(self::texts(blocks));
         }
-        Block::List { items, .. } => items.iter().for_each(|item| texts.extend(self::texts(&item.blocks))),
-        Block::Table { head, rows } => {
+        DocumentBlock::List { items, .. } => {
+            items.iter().for_each(|item| texts.extend(self::texts(&item.blocks)))
+        }
+        DocumentBlock::Table { head, rows } => {
             std::iter::once(head).chain(rows).flatten().for_each(|cell| push_line(cell, texts));
         }
-        Block::Rule => {}
+        DocumentBlock::Rule => {}
     }
 }
 
 fn push_line(line: &[Inline], texts: &mut Vec<String>) {
     for inline in line {
         match &inline.kind {
-            Kind::Text(text) | Kind::Math(text) | Kind::Image { alt: text, .. } => texts.push(text.clone()),
-            Kind::Break => {}
+            InlineKind::Text(text) | InlineKind::Math(text) | InlineKind::Image { alt: text, .. } => {
+                texts.push(text.clone())
+            }
+            InlineKind::Break => {}
         }
     }
 }

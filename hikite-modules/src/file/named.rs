@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 #[derive(Clone, Debug)]
-pub struct Named<T>(Vec<(String, T)>);
+pub struct NamedMap<T>(Vec<(String, T)>);
 
-impl<T> Named<T> {
+impl<T> NamedMap<T> {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.0.iter().map(|(name, thing)| (name.as_str(), thing))
     }
@@ -26,18 +26,18 @@ impl<T> Named<T> {
     }
 }
 
-impl<T> Default for Named<T> {
+impl<T> Default for NamedMap<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NamedMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members<T>(PhantomData<T>);
+        struct NamedMapVisitor<T>(PhantomData<T>);
 
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
-            type Value = Named<T>;
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedMapVisitor<T> {
+            type Value = NamedMap<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -48,15 +48,15 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
                 while let Some(entry) = map.next_entry()? {
                     named.push(entry);
                 }
-                Ok(Named(named))
+                Ok(NamedMap(named))
             }
         }
 
-        deserializer.deserialize_map(Members(PhantomData))
+        deserializer.deserialize_map(NamedMapVisitor(PhantomData))
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Named<T> {
+impl<T: JsonSchema> JsonSchema for NamedMap<T> {
     fn schema_name() -> Cow<'static, str> {
         BTreeMap::<String, T>::schema_name()
     }

@@ -3,18 +3,18 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Named;
+use super::NamedMap;
 
 /// One form, or several of which the first that holds is taken.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum Outs {
-    One(Box<Out>),
-    First(Vec<Out>),
+pub(crate) enum OutputFiles {
+    One(Box<OutputFile>),
+    First(Vec<OutputFile>),
 }
 
-impl Outs {
-    pub(crate) fn all(&self) -> &[Out] {
+impl OutputFiles {
+    pub(crate) fn all(&self) -> &[OutputFile] {
         match self {
             Self::One(out) => std::slice::from_ref(out),
             Self::First(outs) => outs,
@@ -25,7 +25,7 @@ impl Outs {
 /// `table` with `rows` and `columns`, or `record`, or `text`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Out {
+pub(crate) struct OutputFile {
     /// Whether this form is meant.
     pub(crate) when: Option<String>,
     /// What the rows are.
@@ -34,10 +34,10 @@ pub(crate) struct Out {
     /// On each row: it is left out if this holds.
     pub(crate) unless: Option<String>,
     /// Of each row. The members of what `*` gives become columns.
-    pub(crate) columns: Named<String>,
+    pub(crate) columns: NamedMap<String>,
     /// What is told beside the rows.
-    pub(crate) beside: Named<String>,
-    pub(crate) record: Option<Named<String>>,
+    pub(crate) beside: NamedMap<String>,
+    pub(crate) record: Option<NamedMap<String>>,
     /// Markdown, a file, a log.
     pub(crate) text: Option<String>,
 }

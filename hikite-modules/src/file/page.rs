@@ -6,11 +6,11 @@ use serde::Deserialize;
 /// One way of paging.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Page {
-    pub(crate) style: Style,
+pub(crate) struct PaginationFile {
+    pub(crate) style: PaginationStyle,
     /// Where cursor and size stand in the request.
     #[serde(default, rename = "in")]
-    pub(crate) place: Place,
+    pub(crate) location: PaginationLocation,
     /// `cursor`: the parameter that says where to go on.
     #[serde(default)]
     pub(crate) cursor: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Page {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Style {
+pub(crate) enum PaginationStyle {
     /// The answer says where to go on.
     Cursor,
     /// So many are passed over.
@@ -62,7 +62,7 @@ pub(crate) enum Style {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Place {
+pub(crate) enum PaginationLocation {
     #[default]
     Query,
     Body,
@@ -71,7 +71,7 @@ pub(crate) enum Place {
 /// A way of paging that a tool uses.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Usage {
+pub(crate) struct PaginationUsage {
     #[serde(rename = "use")]
     pub(crate) name: String,
     /// How many a page has where the caller says nothing.

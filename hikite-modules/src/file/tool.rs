@@ -4,19 +4,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Named, Outs, Text, Usage};
+use super::{LocalizedText, NamedMap, OutputFiles, PaginationUsage};
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ToolFile {
-    pub(crate) risk: RiskWord,
-    pub(crate) description: Text,
+pub(crate) struct ServiceToolFile {
+    pub(crate) risk: RiskFile,
+    pub(crate) description: LocalizedText,
     /// Groups of parameters that come before its own.
     #[serde(default)]
-    pub(crate) group: Option<Groups>,
+    pub(crate) group: Option<GroupNames>,
     /// `"string! | What it is"`, or a JSON Schema in which `required: true` may stand.
     #[serde(default)]
-    pub(crate) params: Named<Value>,
+    pub(crate) params: NamedMap<Value>,
     /// Exactly one of these must be given.
     #[serde(default)]
     pub(crate) one_of: Vec<String>,
@@ -25,29 +25,29 @@ pub(crate) struct ToolFile {
     pub(crate) compute: Option<String>,
     /// Requests of which the first whose `when` holds is sent.
     #[serde(default)]
-    pub(crate) choose: Vec<Branch>,
+    pub(crate) choose: Vec<BranchFile>,
     /// Several requests; those that do not name each other are sent side by side.
     #[serde(default)]
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<StepFile>,
     /// What is sent, where there is nothing to choose.
     #[serde(default)]
-    pub(crate) request: Option<RequestFile>,
+    pub(crate) request: Option<ServiceRequestFile>,
     #[serde(default)]
-    pub(crate) pages: Option<Usage>,
+    pub(crate) pages: Option<PaginationUsage>,
     #[serde(default)]
-    pub(crate) recurse: Option<Recursion>,
+    pub(crate) recurse: Option<RecursionFile>,
     #[serde(default)]
-    pub(crate) chunk: Option<Chunk>,
+    pub(crate) chunk: Option<ChunkFile>,
     /// jq on the answer, before anything else sees it.
     #[serde(default)]
     pub(crate) result: Option<String>,
     #[serde(default)]
-    pub(crate) out: Option<Outs>,
+    pub(crate) out: Option<OutputFiles>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum RiskWord {
+pub(crate) enum RiskFile {
     Read,
     Write,
     Destructive,
@@ -55,7 +55,7 @@ pub(crate) enum RiskWord {
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum Groups {
+pub(crate) enum GroupNames {
     One(String),
     Several(Vec<String>),
 }
@@ -63,27 +63,27 @@ pub(crate) enum Groups {
 /// One request with what belongs to it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Branch {
+pub(crate) struct BranchFile {
     /// jq: whether it is sent.
     #[serde(default)]
     pub(crate) when: Option<String>,
-    pub(crate) request: RequestFile,
+    pub(crate) request: ServiceRequestFile,
     #[serde(default)]
-    pub(crate) pages: Option<Usage>,
+    pub(crate) pages: Option<PaginationUsage>,
     #[serde(default)]
-    pub(crate) recurse: Option<Recursion>,
+    pub(crate) recurse: Option<RecursionFile>,
     #[serde(default)]
-    pub(crate) chunk: Option<Chunk>,
+    pub(crate) chunk: Option<ChunkFile>,
     #[serde(default)]
     pub(crate) result: Option<String>,
     #[serde(default)]
-    pub(crate) out: Option<Outs>,
+    pub(crate) out: Option<OutputFiles>,
 }
 
 /// A request whose answer others may use as `$id`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Step {
+pub(crate) struct StepFile {
     pub(crate) id: String,
     /// jq: whether it is sent; else its answer is null.
     #[serde(default)]
@@ -93,14 +93,14 @@ pub(crate) struct Step {
     pub(crate) each: Option<String>,
     /// Values by names of their own.
     #[serde(default, rename = "let")]
-    pub(crate) values: Named<String>,
-    pub(crate) request: RequestFile,
+    pub(crate) values: NamedMap<String>,
+    pub(crate) request: ServiceRequestFile,
     #[serde(default)]
-    pub(crate) pages: Option<Usage>,
+    pub(crate) pages: Option<PaginationUsage>,
     #[serde(default)]
-    pub(crate) recurse: Option<Recursion>,
+    pub(crate) recurse: Option<RecursionFile>,
     #[serde(default)]
-    pub(crate) chunk: Option<Chunk>,
+    pub(crate) chunk: Option<ChunkFile>,
     #[serde(default)]
     pub(crate) result: Option<String>,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Step {
 /// One of the methods with its path, and what goes along. In values `$name` is a variable and `=…` is jq.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct RequestFile {
+pub(crate) struct ServiceRequestFile {
     #[serde(rename = "GET")]
     pub(crate) get: Option<String>,
     #[serde(rename = "POST")]
@@ -119,17 +119,17 @@ pub(crate) struct RequestFile {
     pub(crate) patch: Option<String>,
     #[serde(rename = "DELETE")]
     pub(crate) delete: Option<String>,
-    pub(crate) query: Named<Value>,
-    pub(crate) headers: Named<String>,
+    pub(crate) query: NamedMap<Value>,
+    pub(crate) headers: NamedMap<String>,
     pub(crate) body: Option<Value>,
-    pub(crate) answer: AnswerWord,
+    pub(crate) answer: ResponseFormat,
     /// Refusals that mean null.
     pub(crate) allow: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum AnswerWord {
+pub(crate) enum ResponseFormat {
     #[default]
     Json,
     /// Whatever it is, as text.
@@ -143,12 +143,12 @@ pub(crate) enum AnswerWord {
 /// Elements that have lists of their own, which are fetched, too.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Recursion {
+pub(crate) struct RecursionFile {
     /// jq on an element: whether it has more below it.
     #[serde(rename = "where")]
     pub(crate) holds: String,
     /// The request for what is below `$item`.
-    pub(crate) request: RequestFile,
+    pub(crate) request: ServiceRequestFile,
     /// The way of paging of that request.
     #[serde(default)]
     pub(crate) pages: Option<String>,
@@ -160,7 +160,7 @@ pub(crate) struct Recursion {
 /// A list in the body that is sent in parts, one after the other.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Chunk {
+pub(crate) struct ChunkFile {
     /// The member of the body.
     pub(crate) of: String,
     pub(crate) size: usize,

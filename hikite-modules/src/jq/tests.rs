@@ -6,8 +6,8 @@ use super::*;
 
 const MOST: usize = 1 << 20;
 
-fn outcome(program: &str, input: &str) -> Result<String, Trouble> {
-    let output = Program::compile(program)?.run(input.as_bytes(), MOST)?;
+fn outcome(program: &str, input: &str) -> Result<String, JqError> {
+    let output = JqProgram::compile(program)?.run(input.as_bytes(), MOST)?;
     Raw::parse(output.clone()).expect("every output is JSON");
     Ok(String::from_utf8(output).expect("text"))
 }
@@ -20,7 +20,7 @@ fn gives(program: &str, input: &str, expected: &str) {
 #[track_caller]
 fn wrong(program: &str, part: &str) {
     match outcome(program, "null") {
-        Err(Trouble::Wrong(words)) => assert!(words.contains(part), "{program}: {words}"),
+        Err(JqError::Invalid(words)) => assert!(words.contains(part), "{program}: {words}"),
         other => panic!("{program}: {other:?}"),
     }
 }
@@ -28,7 +28,7 @@ fn wrong(program: &str, part: &str) {
 #[track_caller]
 fn fails(program: &str, input: &str, part: &str) {
     match outcome(program, input) {
-        Err(Trouble::Failed(words)) => assert!(words.contains(part), "{program}: {words}"),
+        Err(JqError::Failed(words)) => assert!(words.contains(part), "{program}: {words}"),
         other => panic!("{program}: {other:?}"),
     }
 }
@@ -118,8 +118,8 @@ fn what_is_wrong_is_told_with_its_place() {
 
 #[test]
 fn the_output_is_bounded() {
-    let program = Program::compile("range(1000000)").expect("a program");
-    assert_eq!(program.run(b"null", 1000), Err(Trouble::TooLong));
-    let endless = Program::compile("repeat(\"x\")").expect("a program");
-    assert_eq!(endless.run(b"null", 1000), Err(Trouble::TooLong));
+    let program = JqProgram::compile("range(1000000)").expect("a program");
+    assert_eq!(program.run(b"null", 1000), Err(JqError::TooLong));
+    let endless = JqProgram::compile("repeat(\"x\")").expect("a program");
+    assert_eq!(endless.run(b"null", 1000), Err(JqError::TooLong));
 }

@@ -4,23 +4,23 @@
 use hikite_core::json::{Raw, write_string};
 use jaq_json::{Num, Val};
 
-use super::Trouble;
+use super::JqError;
 
 /// Whole floats below this are written without a decimal point: a double is exact here.
 const EXACT: f64 = 1e15;
 
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct JqOutputWriter {
     pub(super) out: Vec<u8>,
     most: usize,
 }
 
-impl Writer {
+impl JqOutputWriter {
     pub(super) fn new(most: usize) -> Self {
         Self { out: Vec::new(), most }
     }
 
-    pub(super) fn value(&mut self, value: &Val) -> Result<(), Trouble> {
+    pub(super) fn value(&mut self, value: &Val) -> Result<(), JqError> {
         match value {
             Val::Null => self.out.extend(b"null"),
             Val::Bool(flag) => self.out.extend(if *flag { &b"true"[..] } else { b"false" }),
@@ -49,10 +49,10 @@ impl Writer {
                 self.out.push(b'}');
             }
         }
-        if self.out.len() > self.most { Err(Trouble::TooLong) } else { Ok(()) }
+        if self.out.len() > self.most { Err(JqError::TooLong) } else { Ok(()) }
     }
 
-    fn name(&mut self, name: &Val) -> Result<(), Trouble> {
+    fn name(&mut self, name: &Val) -> Result<(), JqError> {
         if let Val::TStr(_) | Val::BStr(_) = name {
             return self.value(name);
         }

@@ -6,42 +6,42 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::credential::{Credential, Scheme};
-use hikite_core::error::{Error, Kind};
+use hikite_core::credential::{AuthScheme, Credential};
+use hikite_core::error::{Error, ErrorKind};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::pace::Pace;
+use super::rate_limiter::RateLimiter;
 use crate::escape;
-use crate::expression::{Expression, Names};
-use crate::file::{Base, Resolve};
-use crate::scope::Scope;
+use crate::expression::{Expression, ExpressionNames};
+use crate::file::{BaseUrl, SiteLookupFile};
+use crate::scope::VariableScope;
 
 /// Cache lifetime of site lookups.
-const KNOWN_FOR: Duration = Duration::from_secs(3600);
+const CACHE_LIFETIME: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Debug)]
-pub(crate) struct Account {
+pub(crate) struct CallAccount {
     pub(crate) credential: Option<Arc<Credential>>,
     /// Base URL of request paths.
     pub(crate) base: String,
     /// Secrets that no message may repeat.
-    pub(crate) hidden: Vec<Box<str>>,
+    pub(crate) secrets: Vec<Box<str>>,
     /// Rate limit of this account.
-    pub(crate) pace: Arc<Pace>,
+    pub(crate) rate_limiter: Arc<RateLimiter>,
 }
 
 /// Base URLs of a service.
 #[derive(Debug)]
-pub(crate) struct Addresses {
-    base: Base,
+pub(crate) struct BaseUrls {
+    base: BaseUrl,
     /// Lookups of values that the base URL needs and the credential may lack.
-    pub(crate) lookups: Vec<Lookup>,
+    pub(crate) lookups: Vec<SiteLookup>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Lookup {
+pub(crate) struct SiteLookup {
     pub(crate) name: String,
     /// Scheme and host.
     pub(crate) at: String,
@@ -51,36 +51,36 @@ pub(crate) struct Lookup {
     value: Expression,
     hasher: RandomState,
     /// Cached sites by credential hash.
-    known: Mutex<HashMap<u64, Known>>,
+    known: Mutex<HashMap<u64, CachedSites>>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct CachedSites {
     since: Instant,
-    sites: Arc<Vec<Site>>,
+    sites: Arc<Vec<AccountSite>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Site {
+pub(crate) struct AccountSite {
     pub(crate) label: String,
     value: String,
 }
 
-impl Addresses {
+impl BaseUrls {
     pub(crate) fn new<'a>(
-        base: Base,
-        resolve: impl Iterator<Item = (&'a str, &'a Resolve)>,
-        names: &Names,
+        base: BaseUrl,
+        resolve: impl Iterator<Item = (&'a str, &'a SiteLookupFile)>,
+        names: &ExpressionNames,
     ) -> Result<Self, String> {
         let written = match &base {
-            Base::One(one) => vec![one],
-            Base::By { bearer, basic } => bearer.iter().chain(basic).collect(),
+            BaseUrl::One(one) => vec![one],
+            BaseUrl::By { bearer, basic } => bearer.iter().chain(basic).collect(),
         };
         let is_address = |text: &&String| text.starts_with("https://") || text.starts_with("http://");
         if written.is_empty() || !written.iter().all(is_address) {
             return Err("`base` is an address: `https://…`".into());
         }
-        let lookups = resolve.map(|(name, rule)| Lookup {
+        let lookups = resolve.map(|(name, rule)| SiteLookup {
             name: name.to_owned(),
             at: rule.at.clone(),
             path: rule.get.clone(),
@@ -96,20 +96,20 @@ impl Addresses {
     /// Returns the base URL template for a credential.
     pub(crate) fn base(&self, credential: Option<&Credential>) -> Result<&str, Error> {
         let base = match (&self.base, credential.map(|credential| credential.scheme)) {
-            (Base::One(base), _) => Some(base),
-            (Base::By { bearer, basic }, None) => bearer.as_ref().or(basic.as_ref()),
-            (Base::By { bearer, .. }, Some(Scheme::Bearer)) => bearer.as_ref(),
-            (Base::By { basic, .. }, Some(Scheme::Basic)) => basic.as_ref(),
+            (BaseUrl::One(base), _) => Some(base),
+            (BaseUrl::By { bearer, basic }, None) => bearer.as_ref().or(basic.as_ref()),
+            (BaseUrl::By { bearer, .. }, Some(AuthScheme::Bearer)) => bearer.as_ref(),
+            (BaseUrl::By { basic, .. }, Some(AuthScheme::Basic)) => basic.as_ref(),
         };
         base.map(String::as_str).ok_or_else(|| {
-            Error::new(Kind::AccountRequired, "this service takes another kind of credential")
+            Error::new(ErrorKind::AccountRequired, "this service takes another kind of credential")
                 .hint("give a token, or `email` and `token`, as the documentation of the module says")
         })
     }
 }
 
 /// Replaces the service's host with the configured API address.
-pub(crate) fn moved(base: &str, api: Option<&str>) -> String {
+pub(crate) fn with_api_host(base: &str, api: Option<&str>) -> String {
     let Some(api) = api else { return base.trim_end_matches('/').to_owned() };
     let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
     let path = rest.find('/').map_or("", |at| &rest[at..]);
@@ -117,14 +117,14 @@ pub(crate) fn moved(base: &str, api: Option<&str>) -> String {
 }
 
 /// Fills the placeholders of a base URL: host characters only in the host, one escaped segment in the path.
-pub(crate) fn filled(base: &str, find: impl Fn(&str) -> Option<String>) -> Result<String, Error> {
+pub(crate) fn fill_base(base: &str, find: impl Fn(&str) -> Option<String>) -> Result<String, Error> {
     let mut out = String::new();
     let mut rest = base;
     while let Some((text, after)) = rest.split_once('{') {
         let (name, after) = after.split_once('}').unwrap_or((after, ""));
         out.push_str(text);
         let value = find(name).ok_or_else(|| {
-            Error::new(Kind::AccountRequired, format!("the account does not say its `{name}`"))
+            Error::new(ErrorKind::AccountRequired, format!("the account does not say its `{name}`"))
                 .hint(format!("give `{name}` beside the token"))
         })?;
         let in_host = out.split_once("://").is_some_and(|(_, host)| !host.contains('/'));
@@ -133,7 +133,7 @@ pub(crate) fn filled(base: &str, find: impl Fn(&str) -> Option<String>) -> Resul
                 && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:".contains(&byte))
         };
         if in_host && !may_be_host(&value) {
-            return Err(Error::new(Kind::Validation, format!("the `{name}` of the account is no host")));
+            return Err(Error::new(ErrorKind::Validation, format!("the `{name}` of the account is no host")));
         }
         if in_host {
             out.push_str(&value);
@@ -146,21 +146,25 @@ pub(crate) fn filled(base: &str, find: impl Fn(&str) -> Option<String>) -> Resul
     Ok(out)
 }
 
-impl Lookup {
+impl SiteLookup {
     /// Returns the cached sites of an account, unless expired.
-    pub(crate) fn known(&self, credential: &Credential) -> Option<Arc<Vec<Site>>> {
+    pub(crate) fn known(&self, credential: &Credential) -> Option<Arc<Vec<AccountSite>>> {
         let known = self.known.lock();
-        let Known { since, sites } = known.get(&self.key(credential))?;
-        (since.elapsed() < KNOWN_FOR).then(|| Arc::clone(sites))
+        let CachedSites { since, sites } = known.get(&self.key(credential))?;
+        (since.elapsed() < CACHE_LIFETIME).then(|| Arc::clone(sites))
     }
 
     /// Parses the service's response and caches the sites.
-    pub(crate) fn read(&self, credential: &Credential, answer: &Value) -> Result<Arc<Vec<Site>>, Error> {
-        let scope = Scope::default();
+    pub(crate) fn read(
+        &self,
+        credential: &Credential,
+        answer: &Value,
+    ) -> Result<Arc<Vec<AccountSite>>, Error> {
+        let scope = VariableScope::default();
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let mut sites = Vec::new();
         for row in self.rows.each(answer, &scope)? {
-            let site = Site {
+            let site = AccountSite {
                 label: text(self.label.one(&row, &scope)?),
                 value: text(self.value.one(&row, &scope)?),
             };
@@ -171,8 +175,8 @@ impl Lookup {
         }
         let sites = Arc::new(sites);
         let mut known = self.known.lock();
-        known.retain(|_, known| known.since.elapsed() < KNOWN_FOR);
-        known.insert(self.key(credential), Known { since: Instant::now(), sites: Arc::clone(&sites) });
+        known.retain(|_, known| known.since.elapsed() < CACHE_LIFETIME);
+        known.insert(self.key(credential), CachedSites { since: Instant::now(), sites: Arc::clone(&sites) });
         Ok(sites)
     }
 
@@ -186,9 +190,9 @@ impl Lookup {
 }
 
 /// Returns the selected site. Without a selection there must be exactly one.
-pub(crate) fn chosen<'a>(sites: &'a [Site], wanted: Option<&str>) -> Result<&'a str, Error> {
+pub(crate) fn select_site<'a>(sites: &'a [AccountSite], wanted: Option<&str>) -> Result<&'a str, Error> {
     let labels = || sites.iter().map(|site| format!("`{}`", site.label)).collect::<Vec<_>>().join(", ");
-    let is_wanted = |site: &&Site, wanted: &str| {
+    let is_wanted = |site: &&AccountSite, wanted: &str| {
         let (label, wanted) = (site.label.to_lowercase(), wanted.to_lowercase());
         let wanted = wanted.trim_start_matches("https://").trim_end_matches('/');
         label == wanted || label.split('.').next() == Some(wanted) || site.value == wanted
@@ -198,11 +202,11 @@ pub(crate) fn chosen<'a>(sites: &'a [Site], wanted: Option<&str>) -> Result<&'a 
         None => sites.first().filter(|_| sites.len() == 1),
     };
     found.map(|site| site.value.as_str()).ok_or_else(|| match (sites, wanted) {
-        ([], _) => Error::new(Kind::AccountRequired, "the account has access to no site")
+        ([], _) => Error::new(ErrorKind::AccountRequired, "the account has access to no site")
             .hint("connect it again, and allow a site"),
-        (_, Some(wanted)) => Error::new(Kind::Validation, format!("the account has no site `{wanted}`"))
+        (_, Some(wanted)) => Error::new(ErrorKind::Validation, format!("the account has no site `{wanted}`"))
             .hint(format!("it has {}", labels())),
-        (_, None) => Error::new(Kind::Validation, "the account has several sites")
+        (_, None) => Error::new(ErrorKind::Validation, "the account has several sites")
             .hint(format!("say which with `site`: {}", labels())),
     })
 }

@@ -1,18 +1,18 @@
 //! MCP listing of a module.
 
 use hikite_core::json::{Object, Raw};
-use hikite_core::listing::{Item, ListKind, Listing};
+use hikite_core::listing::{ListItem, ListKind, Listing};
 use hikite_core::risk::Risk;
 use serde_json::json;
 
 use super::Service;
-use super::prompt::Prompt;
-use super::tool::Tool;
-use crate::file::Language;
+use super::prompt::ServicePrompt;
+use super::tool::ServiceTool;
+use crate::file::TextLanguage;
 
 impl Service {
     pub(super) fn offer(&self, api_version: Option<&str>, docs: Option<&str>) -> Listing {
-        let read = |kind: ListKind, raw: Raw| Item::read(kind, raw);
+        let read = |kind: ListKind, raw: Raw| ListItem::read(kind, raw);
         let tools =
             self.tools.iter().filter_map(|(name, tool)| read(ListKind::Tools, self.definition(name, tool)));
         let templates = self.resources.iter().map(|resource| resource.definition(self.language));
@@ -20,7 +20,7 @@ impl Service {
         let of = |kind: ListKind, raws: Vec<(Raw, bool)>| {
             raws.into_iter().filter_map(move |(raw, _)| read(kind, raw)).collect()
         };
-        let prompts = self.prompts.iter().map(|prompt: &Prompt| prompt.definition(self.language));
+        let prompts = self.prompts.iter().map(|prompt: &ServicePrompt| prompt.definition(self.language));
         let mut info = Object::default().with("name", &*self.name).with("title", &*self.title);
         info.set("version", api_version.unwrap_or(env!("CARGO_PKG_VERSION")));
         if let Some(docs) = docs {
@@ -40,13 +40,13 @@ impl Service {
         }
     }
 
-    fn definition(&self, name: &str, tool: &Tool) -> Raw {
+    fn definition(&self, name: &str, tool: &ServiceTool) -> Raw {
         let mut words = tool.description.get(self.language).to_owned();
         if !tool.one_of.is_empty() {
             let names = tool.one_of.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             words = match self.language {
-                Language::English => format!("{words} Give exactly one of {names}."),
-                Language::Japanese => format!("{words} {names} のうち一つだけを指定します。"),
+                TextLanguage::English => format!("{words} Give exactly one of {names}."),
+                TextLanguage::Japanese => format!("{words} {names} のうち一つだけを指定します。"),
             };
         }
         Raw::of(&json!({

@@ -4,20 +4,20 @@
 use http::HeaderMap;
 use serde_json::Value;
 
-use super::request::Filled;
+use super::request::FilledRequest;
 use crate::escape::decoded;
-use crate::expression::{Expression, Names};
-use crate::file::{Page, Place, Style};
-use crate::scope::Scope;
+use crate::expression::{Expression, ExpressionNames};
+use crate::file::{PaginationFile, PaginationLocation, PaginationStyle};
+use crate::scope::VariableScope;
 
 /// Query parameters taken from a next link.
-const CARRIED: [&str; 9] =
+const PAGINATION_PARAMETERS: [&str; 9] =
     ["page", "cursor", "after", "before", "start", "since", "$skip", "$skiptoken", "next"];
 
 #[derive(Debug)]
-pub(crate) struct Pager {
-    style: Style,
-    place: Place,
+pub(crate) struct Paginator {
+    style: PaginationStyle,
+    location: PaginationLocation,
     /// Parameter for cursor, offset or page number.
     at: Option<String>,
     size: Option<String>,
@@ -32,27 +32,27 @@ pub(crate) struct Pager {
 }
 
 /// Opaque cursor returned to the caller.
-pub(crate) type Cursor = String;
+pub(crate) type PageCursor = String;
 
-impl Pager {
-    pub(crate) fn new(file: &Page, names: &Names) -> Result<Self, String> {
+impl Paginator {
+    pub(crate) fn new(file: &PaginationFile, names: &ExpressionNames) -> Result<Self, String> {
         let at = match file.style {
-            Style::Cursor => &file.cursor,
-            Style::Offset => &file.offset,
-            Style::Page => &file.number,
-            Style::Link | Style::BodyLink => &None,
+            PaginationStyle::Cursor => &file.cursor,
+            PaginationStyle::Offset => &file.offset,
+            PaginationStyle::Page => &file.number,
+            PaginationStyle::Link | PaginationStyle::BodyLink => &None,
         };
-        if at.is_none() && !matches!(file.style, Style::Link | Style::BodyLink) {
+        if at.is_none() && !matches!(file.style, PaginationStyle::Link | PaginationStyle::BodyLink) {
             return Err("this style needs the name of its parameter: `cursor`, `offset` or `page`".into());
         }
-        if file.next.is_none() && matches!(file.style, Style::Cursor | Style::BodyLink) {
+        if file.next.is_none() && matches!(file.style, PaginationStyle::Cursor | PaginationStyle::BodyLink) {
             return Err("this style needs `next`".into());
         }
         let items = file.items.strip_prefix('.').ok_or("`items` is a plain path such as `.results`")?;
         let expression = |text: &Option<String>| text.as_ref().map(|text| Expression::new(text, names));
         Ok(Self {
             style: file.style,
-            place: file.place,
+            location: file.location,
             at: at.clone(),
             size: file.size.clone(),
             max: file.max.unwrap_or(100),
@@ -66,17 +66,19 @@ impl Pager {
     }
 
     /// Sets the pagination parameters of a request.
-    pub(crate) fn ask(&self, request: &mut Filled, cursor: Option<&Cursor>, size: u64) {
+    pub(crate) fn set_parameters(&self, request: &mut FilledRequest, cursor: Option<&PageCursor>, size: u64) {
         if let Some(name) = &self.size {
             self.put(request, name, Value::from(size));
         }
         match (&self.at, cursor) {
             (Some(name), Some(cursor)) => {
-                let number = cursor.parse::<u64>().ok().filter(|_| self.style != Style::Cursor);
+                let number = cursor.parse::<u64>().ok().filter(|_| self.style != PaginationStyle::Cursor);
                 self.put(request, name, number.map_or_else(|| Value::from(cursor.as_str()), Value::from));
             }
             (None, Some(cursor)) => {
-                for (name, value) in pairs(cursor).filter(|(name, _)| CARRIED.contains(&name.as_str())) {
+                for (name, value) in
+                    pairs(cursor).filter(|(name, _)| PAGINATION_PARAMETERS.contains(&name.as_str()))
+                {
                     request.set_query(&name, value);
                 }
             }
@@ -84,11 +86,11 @@ impl Pager {
         }
     }
 
-    fn put(&self, request: &mut Filled, name: &str, value: Value) {
-        match (self.place, value) {
-            (Place::Body, value) => request.set_body(name, value),
-            (Place::Query, Value::String(text)) => request.set_query(name, text),
-            (Place::Query, other) => request.set_query(name, other.to_string()),
+    fn put(&self, request: &mut FilledRequest, name: &str, value: Value) {
+        match (self.location, value) {
+            (PaginationLocation::Body, value) => request.set_body(name, value),
+            (PaginationLocation::Query, Value::String(text)) => request.set_query(name, text),
+            (PaginationLocation::Query, other) => request.set_query(name, other.to_string()),
         }
     }
 
@@ -96,12 +98,12 @@ impl Pager {
     /// the number of items so far.
     pub(crate) fn next(
         &self,
-        part: &Part<'_>,
-        before: Option<&Cursor>,
+        part: &ReceivedPage<'_>,
+        before: Option<&PageCursor>,
         size: u64,
         seen: u64,
-    ) -> Option<Cursor> {
-        let scope = Scope::default();
+    ) -> Option<PageCursor> {
+        let scope = VariableScope::default();
         let says = |expression: &Option<Expression>| {
             let expression = expression.as_ref()?;
             Some(expression.holds(part.value, &scope).unwrap_or(false))
@@ -114,22 +116,24 @@ impl Pager {
         let count = part.count;
         let full = count > 0 && (count >= size || self.size.is_none());
         let cursor = match self.style {
-            Style::Cursor => text(&self.next.as_ref()?.one(part.value, &scope).ok()?)?,
-            Style::Offset => {
+            PaginationStyle::Cursor => text(&self.next.as_ref()?.one(part.value, &scope).ok()?)?,
+            PaginationStyle::Offset => {
                 let next = start + count;
                 let total = self.total(part.value);
                 let more = count > 0 && total.map_or(full || self.last.is_some(), |total| next < total);
                 more.then(|| next.to_string())?
             }
-            Style::Page => full.then(|| (start.max(1) + 1).to_string())?,
-            Style::Link => carried(&link_next(part.headers)?)?,
-            Style::BodyLink => carried(&text(&self.next.as_ref()?.one(part.value, &scope).ok()?)?)?,
+            PaginationStyle::Page => full.then(|| (start.max(1) + 1).to_string())?,
+            PaginationStyle::Link => pagination_query(&link_next(part.headers)?)?,
+            PaginationStyle::BodyLink => {
+                pagination_query(&text(&self.next.as_ref()?.one(part.value, &scope).ok()?)?)?
+            }
         };
         (Some(&cursor) != before).then_some(cursor)
     }
 
     pub(crate) fn total(&self, value: &Value) -> Option<u64> {
-        self.total.as_ref()?.one(value, &Scope::default()).ok()?.as_u64()
+        self.total.as_ref()?.one(value, &VariableScope::default()).ok()?.as_u64()
     }
 
     pub(crate) fn list<'v>(&self, value: &'v Value) -> Option<&'v Vec<Value>> {
@@ -146,12 +150,12 @@ impl Pager {
 
     /// Returns `true` if the style allows a smaller last page.
     pub(crate) fn shrinks(&self) -> bool {
-        matches!(self.style, Style::Cursor | Style::Offset)
+        matches!(self.style, PaginationStyle::Cursor | PaginationStyle::Offset)
     }
 }
 
 /// One page as received.
-pub(crate) struct Part<'a> {
+pub(crate) struct ReceivedPage<'a> {
     pub(crate) value: &'a Value,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) count: u64,
@@ -179,12 +183,12 @@ fn link_next(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Returns the pagination parameters of a next link.
-fn carried(address: &str) -> Option<Cursor> {
+fn pagination_query(address: &str) -> Option<PageCursor> {
     let (_, query) = address.split_once('?')?;
     let query = query.split('#').next().unwrap_or_default();
     let leads = |pair: &&str| {
         let name = pair.split('=').next().unwrap_or_default();
-        CARRIED.contains(&decoded(name).as_str())
+        PAGINATION_PARAMETERS.contains(&decoded(name).as_str())
     };
     let cursor: Vec<&str> = query.split('&').filter(leads).collect();
     (!cursor.is_empty()).then(|| cursor.join("&"))

@@ -1,10 +1,10 @@
 //! Parameters of a tool as JSON Schema: those of its groups, its own, and those for pagination.
 
-use hikite_core::suggest::did_you_mean;
+use hikite_core::suggestion::did_you_mean;
 use serde_json::{Map, Value, json};
 
-use super::page::Pager;
-use crate::file::{File, Groups, Named, ToolFile};
+use super::page::Paginator;
+use crate::file::{GroupNames, ModuleFile, NamedMap, ServiceToolFile};
 
 /// Default of `max_items` with `fetch_all`.
 pub(crate) const ITEMS: u64 = 1000;
@@ -15,12 +15,12 @@ pub(crate) const SITE: &str = "site";
 
 /// Builds the schema of a tool's arguments. Returns all violations by parameter name.
 pub(crate) fn schema(
-    file: &File,
-    tool: &ToolFile,
-    pager: Option<(&Pager, u64)>,
+    file: &ModuleFile,
+    tool: &ServiceToolFile,
+    pager: Option<(&Paginator, u64)>,
 ) -> Result<Value, Vec<(String, String)>> {
     let (mut properties, mut required, mut faults) = (Map::new(), Vec::new(), Vec::new());
-    let mut add = |params: &Named<Value>| {
+    let mut add = |params: &NamedMap<Value>| {
         for (name, written) in params.iter() {
             match property(written) {
                 Ok((schema, needed)) => {
@@ -33,8 +33,8 @@ pub(crate) fn schema(
     };
     let groups = match &tool.group {
         None => &[][..],
-        Some(Groups::One(name)) => std::slice::from_ref(name),
-        Some(Groups::Several(names)) => names,
+        Some(GroupNames::One(name)) => std::slice::from_ref(name),
+        Some(GroupNames::Several(names)) => names,
     };
     let mut unknown = Vec::new();
     for name in groups {
@@ -87,7 +87,7 @@ fn paging(properties: &mut Map<String, Value>, max: u64, default: u64) {
 /// Parses one parameter: `"string! | What it is"` or a JSON Schema.
 fn property(written: &Value) -> Result<(Value, bool), String> {
     match written {
-        Value::String(short) => of_short(short),
+        Value::String(short) => parse_short(short),
         Value::Object(members) => {
             let mut members = members.clone();
             let required = match members.remove("required") {
@@ -111,7 +111,7 @@ fn property(written: &Value) -> Result<(Value, bool), String> {
     }
 }
 
-fn of_short(short: &str) -> Result<(Value, bool), String> {
+fn parse_short(short: &str) -> Result<(Value, bool), String> {
     const TYPES: [&str; 5] = ["string", "integer", "number", "boolean", "object"];
     let (kind, words) = short.split_once('|').map_or((short, ""), |(kind, words)| (kind, words));
     let (kind, required) = kind.trim().strip_suffix('!').map_or((kind.trim(), false), |kind| (kind, true));

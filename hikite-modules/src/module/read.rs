@@ -3,26 +3,27 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use hikite_core::fault::{Fault, step};
+use hikite_core::violation::{Violation, step};
 use http::{HeaderMap, HeaderValue};
 
-use super::account::{Addresses, Lookup};
-use super::pace::Paces;
-use super::prompt::Prompt;
-use super::request::{self, Request};
-use super::resource::Resource;
-use super::send::{Again, Refusals};
-use super::tool::{Reader, Tool};
-use super::{Service, Settings};
-use crate::expression::{Expression, Names};
-use crate::file::{AnswerWord, File, RequestFile, Verify};
-use crate::scope::Scope;
+use super::account::{BaseUrls, SiteLookup};
+use super::prompt::ServicePrompt;
+use super::rate_limiter::RateLimiters;
+use super::request::{self, RequestTemplate};
+use super::resource::ServiceResource;
+use super::send::{ErrorExpressions, RetryRules};
+use super::tool::{ServiceTool, ToolReader};
+use super::{Service, ServiceSettings};
+use crate::expression::{Expression, ExpressionNames};
+use crate::file::{ModuleFile, ResponseFormat, ServiceRequestFile, VerifyFile};
+use crate::scope::VariableScope;
 
 impl Service {
     /// Parses a module file. Returns all violations at once; jq programs are compiled later.
-    pub fn read(yaml: &str, settings: &Settings) -> Result<Self, Vec<Fault>> {
-        let file = File::read(yaml)?;
-        let mut reader = Reader { file: &file, definitions: file.defs.as_str().into(), faults: Vec::new() };
+    pub fn read(yaml: &str, settings: &ServiceSettings) -> Result<Self, Vec<Violation>> {
+        let file = ModuleFile::read(yaml)?;
+        let mut reader =
+            ToolReader { file: &file, definitions: file.defs.as_str().into(), faults: Vec::new() };
         let mut tools = Vec::new();
         for (name, written) in file.tools.iter() {
             if let Some(tool) = reader.tool(name, written) {
@@ -33,7 +34,7 @@ impl Service {
         let resources = resources(&file, &tools, &mut reader);
         let mut prompts = Vec::new();
         for (name, written) in file.prompts.iter() {
-            match Prompt::new(name, written) {
+            match ServicePrompt::new(name, written) {
                 Ok(prompt) => prompts.push(prompt),
                 Err(wrong) => reader.fault(format!("/prompts{}", step(name)), wrong),
             }
@@ -46,7 +47,7 @@ impl Service {
             );
         }
         let probe = probe(&file, &mut reader, &names);
-        let addresses = Addresses::new(file.base.clone(), file.resolve.iter(), &names);
+        let addresses = BaseUrls::new(file.base.clone(), file.resolve.iter(), &names);
         let addresses = match addresses {
             Ok(addresses) if reader.faults.is_empty() => addresses,
             Ok(_) => return Err(reader.faults),
@@ -64,9 +65,9 @@ impl Service {
             addresses,
             probe,
             headers,
-            paces: Paces::new(&file.limits),
-            again: Again { also: expression(&file.retry.also), rule: file.retry.clone() },
-            refusals: Refusals {
+            rate_limiters: RateLimiters::new(&file.limits),
+            retry: RetryRules { also: expression(&file.retry.also), rule: file.retry.clone() },
+            error_expressions: ErrorExpressions {
                 message: expression(&file.errors.message),
                 code: expression(&file.errors.code),
             },
@@ -76,7 +77,7 @@ impl Service {
             listing: Arc::default(),
             language: settings.language,
             client: settings.client.clone(),
-            exchanger: Arc::clone(&settings.exchanger),
+            credential_provider: Arc::clone(&settings.credential_provider),
             answer_bytes: settings.limits.answer_bytes,
         };
         service.listing = Arc::new(service.offer(file.api_version.as_deref(), file.docs.as_deref()));
@@ -84,29 +85,39 @@ impl Service {
     }
 
     /// Returns the compile errors of all jq programs.
-    pub fn problems(&self) -> Vec<Fault> {
+    pub fn compile_errors(&self) -> Vec<Violation> {
         let mut faults = Vec::new();
         for (name, tool) in &self.tools {
-            let wrong = tool.expressions().into_iter().filter_map(Expression::problem);
-            faults.extend(wrong.map(|wrong| Fault::new(format!("/tools{}", step(name)), wrong)));
+            let wrong = tool.expressions().into_iter().filter_map(Expression::compile_error);
+            faults.extend(wrong.map(|wrong| Violation::new(format!("/tools{}", step(name)), wrong)));
         }
         let mut of_probe = Vec::new();
         self.probe.iter().for_each(|probe| probe.expressions(&mut of_probe));
-        let of_probe = of_probe.into_iter().filter_map(Expression::problem);
-        faults.extend(of_probe.map(|wrong| Fault::new("/verify", wrong)));
-        let others = [&self.again.also, &self.refusals.message, &self.refusals.code].into_iter().flatten();
-        let lookups = self.addresses.lookups.iter().flat_map(Lookup::expressions);
-        faults
-            .extend(others.chain(lookups).filter_map(Expression::problem).map(|wrong| Fault::new("", wrong)));
+        let of_probe = of_probe.into_iter().filter_map(Expression::compile_error);
+        faults.extend(of_probe.map(|wrong| Violation::new("/verify", wrong)));
+        let others = [&self.retry.also, &self.error_expressions.message, &self.error_expressions.code]
+            .into_iter()
+            .flatten();
+        let lookups = self.addresses.lookups.iter().flat_map(SiteLookup::expressions);
+        faults.extend(
+            others
+                .chain(lookups)
+                .filter_map(Expression::compile_error)
+                .map(|wrong| Violation::new("", wrong)),
+        );
         faults
     }
 }
 
-fn resources(file: &File, tools: &[(String, Tool)], reader: &mut Reader<'_>) -> Vec<Resource> {
+fn resources(
+    file: &ModuleFile,
+    tools: &[(String, ServiceTool)],
+    reader: &mut ToolReader<'_>,
+) -> Vec<ServiceResource> {
     let mut resources = Vec::new();
     for (name, written) in file.resources.iter() {
         let at = format!("/resources{}", step(name));
-        let resource = match Resource::new(name, written) {
+        let resource = match ServiceResource::new(name, written) {
             Ok(resource) => resource,
             Err(wrong) => {
                 reader.fault(at, wrong);
@@ -133,25 +144,26 @@ fn resources(file: &File, tools: &[(String, Tool)], reader: &mut Reader<'_>) -> 
 }
 
 /// Builds the verification request, if the file has one.
-fn probe(file: &File, reader: &mut Reader<'_>, names: &Names) -> Option<Request> {
-    let Verify { get, query } = file.verify.as_ref()?;
+fn probe(file: &ModuleFile, reader: &mut ToolReader<'_>, names: &ExpressionNames) -> Option<RequestTemplate> {
+    let VerifyFile { get, query } = file.verify.as_ref()?;
     if file.provider.is_none() {
         reader.fault("/verify", "without `provider` there is no credential that it could prove");
     }
-    let request = RequestFile {
+    let request = ServiceRequestFile {
         get: Some(get.clone()),
         query: query.clone(),
-        answer: AnswerWord::Auto,
-        ..RequestFile::default()
+        answer: ResponseFormat::Auto,
+        ..ServiceRequestFile::default()
     };
-    Request::new(&request, names).map_err(|wrong| reader.fault("/verify", wrong)).ok()
+    RequestTemplate::new(&request, names).map_err(|wrong| reader.fault("/verify", wrong)).ok()
 }
 
-fn headers(file: &File, reader: &mut Reader<'_>, names: &Names) -> HeaderMap {
+fn headers(file: &ModuleFile, reader: &mut ToolReader<'_>, names: &ExpressionNames) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in file.headers.iter() {
         let made = request::header(name, value, names).and_then(|(header, places)| {
-            let value = places.header(&Scope::default()).map_err(|error| error.message.to_string())?;
+            let value =
+                places.header(&VariableScope::default()).map_err(|error| error.message.to_string())?;
             Ok((header, HeaderValue::try_from(value).map_err(|_| "it cannot be sent".to_owned())?))
         });
         match made {

@@ -1,32 +1,32 @@
 //! Request template of a module: method, path, query, headers and body. No value can change the method, the host or the
 //! structure of the path.
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::Value;
 
-use super::place::Places;
-use super::slot::Slot;
+use super::placeholder::PlaceholderText;
+use super::value_template::ValueTemplate;
 use crate::escape;
-use crate::expression::{Expression, Names};
-use crate::file::{AnswerWord, RequestFile};
-use crate::scope::Scope;
+use crate::expression::{Expression, ExpressionNames};
+use crate::file::{ResponseFormat, ServiceRequestFile};
+use crate::scope::VariableScope;
 
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RequestTemplate {
     pub(crate) method: Method,
-    path: Places,
-    query: Vec<(String, Slot)>,
-    headers: Vec<(HeaderName, Places)>,
-    body: Option<Slot>,
-    pub(crate) answer: AnswerWord,
+    path: PlaceholderText,
+    query: Vec<(String, ValueTemplate)>,
+    headers: Vec<(HeaderName, PlaceholderText)>,
+    body: Option<ValueTemplate>,
+    pub(crate) answer: ResponseFormat,
     /// Error statuses that count as null.
     pub(crate) allow: Vec<u16>,
 }
 
 /// A request with all values filled in, without the host.
 #[derive(Clone, Debug)]
-pub(crate) struct Filled {
+pub(crate) struct FilledRequest {
     pub(crate) method: Method,
     pub(crate) path: String,
     /// Names and values, not yet encoded.
@@ -35,8 +35,8 @@ pub(crate) struct Filled {
     pub(crate) body: Option<Value>,
 }
 
-impl Request {
-    pub(crate) fn new(file: &RequestFile, names: &Names) -> Result<Self, String> {
+impl RequestTemplate {
+    pub(crate) fn new(file: &ServiceRequestFile, names: &ExpressionNames) -> Result<Self, String> {
         let methods = [
             (Method::GET, &file.get),
             (Method::POST, &file.post),
@@ -44,8 +44,8 @@ impl Request {
             (Method::PATCH, &file.patch),
             (Method::DELETE, &file.delete),
         ];
-        let mut given = methods.into_iter().filter_map(|(method, path)| Some((method, path.as_ref()?)));
-        let (Some((method, path)), None) = (given.next(), given.next()) else {
+        let mut specified = methods.into_iter().filter_map(|(method, path)| Some((method, path.as_ref()?)));
+        let (Some((method, path)), None) = (specified.next(), specified.next()) else {
             return Err("a request has exactly one of GET, POST, PUT, PATCH and DELETE".into());
         };
         if !path.starts_with('/') || path.contains(['?', '#', '\\']) || escape::has_dot_segment(path) {
@@ -57,38 +57,39 @@ impl Request {
         let headers = file.headers.iter().map(|(name, value)| header(name, value, names));
         Ok(Self {
             method,
-            path: Places::new(path, names)?,
+            path: PlaceholderText::new(path, names)?,
             query: file
                 .query
                 .iter()
-                .map(|(name, value)| (name.to_owned(), Slot::new(value, names)))
+                .map(|(name, value)| (name.to_owned(), ValueTemplate::new(value, names)))
                 .collect(),
             headers: headers.collect::<Result<_, _>>()?,
-            body: file.body.as_ref().map(|body| Slot::new(body, names)),
+            body: file.body.as_ref().map(|body| ValueTemplate::new(body, names)),
             answer: file.answer,
             allow: file.allow.clone(),
         })
     }
 
     /// Builds a GET request without placeholders.
-    pub(crate) fn get(path: &str, answer: AnswerWord) -> Result<Self, String> {
-        let file = RequestFile { get: Some(path.to_owned()), answer, ..RequestFile::default() };
-        Self::new(&file, &Names::default())
+    pub(crate) fn get(path: &str, answer: ResponseFormat) -> Result<Self, String> {
+        let file = ServiceRequestFile { get: Some(path.to_owned()), answer, ..ServiceRequestFile::default() };
+        Self::new(&file, &ExpressionNames::default())
     }
 
-    pub(crate) fn fill(&self, scope: &Scope<'_>) -> Result<Filled, Error> {
+    pub(crate) fn fill(&self, scope: &VariableScope<'_>) -> Result<FilledRequest, Error> {
         let mut query = Vec::new();
-        for (name, slot) in &self.query {
-            add_pairs(name, &slot.fill(scope)?, &mut query);
+        for (name, value_template) in &self.query {
+            add_pairs(name, &value_template.fill(scope)?, &mut query);
         }
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
-            let value = HeaderValue::try_from(value.header(scope)?)
-                .map_err(|_| Error::new(Kind::Validation, format!("the header `{name}` cannot be sent")))?;
+            let value = HeaderValue::try_from(value.header(scope)?).map_err(|_| {
+                Error::new(ErrorKind::Validation, format!("the header `{name}` cannot be sent"))
+            })?;
             headers.insert(name.clone(), value);
         }
         let body = self.body.as_ref().map(|body| body.fill(scope)).transpose()?;
-        Ok(Filled { method: self.method.clone(), path: self.path.path(scope)?, query, headers, body })
+        Ok(FilledRequest { method: self.method.clone(), path: self.path.path(scope)?, query, headers, body })
     }
 
     /// Returns the placeholders of its path.
@@ -98,13 +99,13 @@ impl Request {
     }
 
     #[cfg(test)]
-    pub(crate) fn path(&self, scope: &Scope<'_>) -> Result<String, Error> {
+    pub(crate) fn path(&self, scope: &VariableScope<'_>) -> Result<String, Error> {
         self.path.path(scope)
     }
 
     pub(crate) fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
         self.path.expressions(found);
-        self.query.iter().for_each(|(_, slot)| slot.expressions(found));
+        self.query.iter().for_each(|(_, value_template)| value_template.expressions(found));
         self.headers.iter().for_each(|(_, places)| places.expressions(found));
         self.body.iter().for_each(|body| body.expressions(found));
     }
@@ -119,7 +120,7 @@ impl Request {
     }
 }
 
-impl Filled {
+impl FilledRequest {
     /// Returns the encoded path and query.
     pub(crate) fn target(&self) -> String {
         let mut out = self.path.clone();
@@ -146,7 +147,11 @@ impl Filled {
     }
 }
 
-pub(super) fn header(name: &str, value: &str, names: &Names) -> Result<(HeaderName, Places), String> {
+pub(super) fn header(
+    name: &str,
+    value: &str,
+    names: &ExpressionNames,
+) -> Result<(HeaderName, PlaceholderText), String> {
     let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
     if matches!(
         name.as_str(),
@@ -154,7 +159,7 @@ pub(super) fn header(name: &str, value: &str, names: &Names) -> Result<(HeaderNa
     ) {
         return Err(format!("the header `{name}` is not for a module to set"));
     }
-    Ok((name, Places::new(value, names)?))
+    Ok((name, PlaceholderText::new(value, names)?))
 }
 
 /// Adds query pairs: one per element of a list, none for null.

@@ -4,27 +4,27 @@ use hikite_core::json::Raw;
 use serde_json::{Map, Value, json};
 
 use crate::escape::decoded;
-use crate::file::{Language, ResourceFile, Text};
+use crate::file::{LocalizedText, ResourceFile, TextLanguage};
 
 #[derive(Debug)]
-pub(crate) struct Resource {
+pub(crate) struct ServiceResource {
     name: String,
     uri: String,
-    pieces: Vec<Piece>,
-    title: Text,
-    description: Text,
+    pieces: Vec<UriPiece>,
+    title: LocalizedText,
+    description: LocalizedText,
     pub(crate) mime: String,
     pub(crate) tool: String,
     arguments: Map<String, Value>,
 }
 
 #[derive(Debug)]
-enum Piece {
+enum UriPiece {
     Text(String),
     Value { name: String, segments: bool },
 }
 
-impl Resource {
+impl ServiceResource {
     pub(crate) fn new(name: &str, file: &ResourceFile) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = file.uri.as_str();
@@ -33,12 +33,12 @@ impl Resource {
         }
         while let Some((text, after)) = rest.split_once('{') {
             let (inside, after) = after.split_once('}').ok_or("a `{` is not closed")?;
-            pieces.push(Piece::Text(text.to_owned()));
+            pieces.push(UriPiece::Text(text.to_owned()));
             let segments = inside.starts_with('+');
-            pieces.push(Piece::Value { name: inside.trim_start_matches('+').to_owned(), segments });
+            pieces.push(UriPiece::Value { name: inside.trim_start_matches('+').to_owned(), segments });
             rest = after;
         }
-        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.push(UriPiece::Text(rest.to_owned()));
         Ok(Self {
             name: name.to_owned(),
             uri: file.uri.clone(),
@@ -52,7 +52,7 @@ impl Resource {
     }
 
     /// Returns the definition, and `true` if it is a single resource rather than a template.
-    pub(crate) fn definition(&self, language: Language) -> (Raw, bool) {
+    pub(crate) fn definition(&self, language: TextLanguage) -> (Raw, bool) {
         let is_fixed = self.names().next().is_none();
         let mut definition = json!({
             "name": self.name,
@@ -66,8 +66,8 @@ impl Resource {
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Value { name, .. } => Some(name.as_str()),
+            UriPiece::Text(_) => None,
+            UriPiece::Value { name, .. } => Some(name.as_str()),
         })
     }
 
@@ -78,10 +78,10 @@ impl Resource {
         let mut pieces = self.pieces.iter().peekable();
         while let Some(piece) = pieces.next() {
             match piece {
-                Piece::Text(text) => rest = rest.strip_prefix(text.as_str())?,
-                Piece::Value { name, segments } => {
+                UriPiece::Text(text) => rest = rest.strip_prefix(text.as_str())?,
+                UriPiece::Value { name, segments } => {
                     let until = match pieces.peek() {
-                        Some(Piece::Text(text)) if !text.is_empty() => rest.find(text.as_str())?,
+                        Some(UriPiece::Text(text)) if !text.is_empty() => rest.find(text.as_str())?,
                         _ => rest.len(),
                     };
                     let (value, after) = rest.split_at(until);

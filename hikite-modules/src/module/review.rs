@@ -2,31 +2,31 @@
 
 use std::collections::HashSet;
 
-use hikite_core::fault::{Fault, step};
 use hikite_core::risk::Risk;
+use hikite_core::violation::{Violation, step};
 
-use super::tool::{Reader, Tool};
-use super::{Service, Settings};
+use super::tool::{ServiceTool, ToolReader};
+use super::{Service, ServiceSettings};
 use crate::expression::Expression;
-use crate::file::{File, Groups, ToolFile, Usage};
-use crate::jq::Program;
+use crate::file::{GroupNames, ModuleFile, PaginationUsage, ServiceToolFile};
+use crate::jq::JqProgram;
 
 /// Maximum number of names in a warning.
 const NAMES: usize = 5;
 
 /// A valid module file with its warnings.
 #[derive(Debug)]
-pub struct Review {
+pub struct ModuleReview {
     pub service: Service,
     /// Findings that do not prevent its use.
-    pub warnings: Vec<Fault>,
+    pub warnings: Vec<Violation>,
 }
 
 /// Parses a module file and compiles all its programs. Returns all errors at once.
-pub fn review(yaml: &str, settings: &Settings) -> Result<Review, Vec<Fault>> {
-    let file = File::read(yaml)?;
-    let definitions = Program::compile_with(&file.defs, ".", &[]).err();
-    let definitions = definitions.map(|wrong| Fault::new("/defs", wrong.to_string()));
+pub fn review(yaml: &str, settings: &ServiceSettings) -> Result<ModuleReview, Vec<Violation>> {
+    let file = ModuleFile::read(yaml)?;
+    let definitions = JqProgram::compile_with(&file.defs, ".", &[]).err();
+    let definitions = definitions.map(|wrong| Violation::new("/defs", wrong.to_string()));
     let service = match Service::read(yaml, settings) {
         Ok(service) => service,
         Err(mut faults) => {
@@ -35,7 +35,7 @@ pub fn review(yaml: &str, settings: &Settings) -> Result<Review, Vec<Fault>> {
             return Err(faults);
         }
     };
-    let faults = definitions.map_or_else(|| service.problems(), |wrong| vec![wrong]);
+    let faults = definitions.map_or_else(|| service.compile_errors(), |wrong| vec![wrong]);
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -44,67 +44,68 @@ pub fn review(yaml: &str, settings: &Settings) -> Result<Review, Vec<Fault>> {
         warnings.extend(of_tool(name, tool, file.tools.get(name)));
     }
     warnings.extend(unused(&file));
-    Ok(Review { service, warnings })
+    Ok(ModuleReview { service, warnings })
 }
 
 /// Returns the compile errors of all tools that could be parsed.
-fn programs(file: &File) -> Vec<Fault> {
-    let mut reader = Reader { file, definitions: file.defs.as_str().into(), faults: Vec::new() };
+fn programs(file: &ModuleFile) -> Vec<Violation> {
+    let mut reader = ToolReader { file, definitions: file.defs.as_str().into(), faults: Vec::new() };
     let mut faults = Vec::new();
     for (name, written) in file.tools.iter() {
         let Some(tool) = reader.tool(name, written) else { continue };
-        let wrong = tool.expressions().into_iter().filter_map(Expression::problem);
-        faults.extend(wrong.map(|wrong| Fault::new(format!("/tools{}", step(name)), wrong)));
+        let wrong = tool.expressions().into_iter().filter_map(Expression::compile_error);
+        faults.extend(wrong.map(|wrong| Violation::new(format!("/tools{}", step(name)), wrong)));
     }
     faults
 }
 
-fn of_tool(name: &str, tool: &Tool, written: Option<&ToolFile>) -> Vec<Fault> {
+fn of_tool(name: &str, tool: &ServiceTool, written: Option<&ServiceToolFile>) -> Vec<Violation> {
     let at = format!("/tools{}", step(name));
     let mut warnings = Vec::new();
-    if tool.risk == Risk::Read && !tool.has_shape() {
-        warnings.push(Fault::new(at.clone(), "reads without `out`: answers are shown as they come"));
+    if tool.risk == Risk::Read && !tool.has_output_shape() {
+        warnings.push(Violation::new(at.clone(), "reads without `out`: answers are shown as they come"));
     }
     let used = tool.variables();
     let own = written.into_iter().flat_map(|written| written.params.names());
     for parameter in own.filter(|name| !used.contains(name)) {
         let at = format!("{at}/params{}", step(parameter));
-        warnings.push(Fault::new(at, "this parameter is used nowhere"));
+        warnings.push(Violation::new(at, "this parameter is used nowhere"));
     }
     warnings
 }
 
 /// Returns one warning for all untranslated tools, so that a file in one language is not flooded with them.
-fn untranslated(file: &File) -> Option<Fault> {
+fn untranslated(file: &ModuleFile) -> Option<Violation> {
     let names: Vec<&str> =
         file.tools.iter().filter(|(_, tool)| !tool.description.is_in_both()).map(|(name, _)| name).collect();
     let shown = names.iter().take(NAMES).copied().collect::<Vec<_>>().join(", ");
     let more = names.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!names.is_empty()).then(|| Fault::new("/tools", format!("no Japanese text: {shown}{more}")))
+    (!names.is_empty()).then(|| Violation::new("/tools", format!("no Japanese text: {shown}{more}")))
 }
 
 /// Returns warnings for unused groups and pagination styles.
-fn unused(file: &File) -> Vec<Fault> {
+fn unused(file: &ModuleFile) -> Vec<Violation> {
     let (mut groups, mut pages) = (HashSet::new(), HashSet::new());
     for (_, tool) in file.tools.iter() {
         match &tool.group {
             None => {}
-            Some(Groups::One(name)) => drop(groups.insert(name.as_str())),
-            Some(Groups::Several(names)) => groups.extend(names.iter().map(String::as_str)),
+            Some(GroupNames::One(name)) => drop(groups.insert(name.as_str())),
+            Some(GroupNames::Several(names)) => groups.extend(names.iter().map(String::as_str)),
         }
         let usages = [&tool.pages]
             .into_iter()
             .chain(tool.choose.iter().map(|branch| &branch.pages))
             .chain(tool.steps.iter().map(|one| &one.pages));
-        pages.extend(usages.flatten().map(|usage: &Usage| usage.name.as_str()));
+        pages.extend(usages.flatten().map(|usage: &PaginationUsage| usage.name.as_str()));
         let below = [&tool.recurse]
             .into_iter()
             .chain(tool.choose.iter().map(|branch| &branch.recurse))
             .chain(tool.steps.iter().map(|one| &one.recurse));
         pages.extend(below.flatten().filter_map(|recursion| recursion.pages.as_deref()));
     }
-    let told = |kind: &str, name: &str| Fault::new(format!("/{kind}{}", step(name)), "is used by no tool");
+    let told =
+        |kind: &str, name: &str| Violation::new(format!("/{kind}{}", step(name)), "is used by no tool");
     let lonely = file.groups.names().filter(|name| !groups.contains(name)).map(|name| told("groups", name));
     lonely
         .chain(file.pages.names().filter(|name| !pages.contains(name)).map(|name| told("pages", name)))

@@ -4,87 +4,91 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hikite_core::about;
-use hikite_core::error::{Error, Kind};
+use hikite_core::call_policy;
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_core::retry;
-use hikite_egress::{Content, SendError, read};
+use hikite_egress::{RequestBody, SendError, read};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request as HttpRequest, StatusCode, Uri};
 use serde_json::{Value, json};
 
-use super::account::Account;
-use super::call::Call;
+use super::account::CallAccount;
+use super::call::ServiceCall;
 use super::multipart;
-use super::pace::{PATIENCE, too_fast, wait_in};
-use super::request::{Filled, Request};
-use crate::answer::{REFUSAL_BYTES, clean, media_type, unsent, words};
+use super::rate_limiter::{WAIT_MAX, rate_limited, wait_in};
+use super::request::{FilledRequest, RequestTemplate};
 use crate::expression::Expression;
-use crate::file::{self, AnswerWord};
-use crate::scope::Scope;
+use crate::file::{self, ResponseFormat};
+use crate::response::{REFUSAL_BYTES, media_type, sanitize, transport_error, words};
+use crate::scope::VariableScope;
 
 /// Characters shown of an error message.
-const SHOWN: usize = 600;
+const MESSAGE_CHARS: usize = 600;
 /// First pause before a retry.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Retry rules of a service.
 #[derive(Debug)]
-pub(crate) struct Again {
-    pub(crate) rule: file::Retry,
+pub(crate) struct RetryRules {
+    pub(crate) rule: file::RetryRuleFile,
     pub(crate) also: Option<Expression>,
 }
 
 /// Expressions that extract error messages.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals {
+pub(crate) struct ErrorExpressions {
     pub(crate) message: Option<Expression>,
     pub(crate) code: Option<Expression>,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct ServiceResponse {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Raw,
 }
 
 /// An error response.
-struct Refusal {
+struct ErrorResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
 }
 
-enum Outcome {
-    Answer(Answer),
-    Refusal(Refusal),
+enum SendOutcome {
+    Answer(ServiceResponse),
+    Refusal(ErrorResponse),
 }
 
-enum Trouble {
-    Unsent(SendError),
-    Told(Error),
+enum SendFailure {
+    NotSent(SendError),
+    Failed(Error),
 }
 
-impl From<SendError> for Trouble {
+impl From<SendError> for SendFailure {
     fn from(error: SendError) -> Self {
-        Self::Unsent(error)
+        Self::NotSent(error)
     }
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for SendFailure {
     fn from(error: Error) -> Self {
-        Self::Told(error)
+        Self::Failed(error)
     }
 }
 
-impl Call<'_> {
+impl ServiceCall<'_> {
     /// Sends a request, with retries and one credential renewal.
-    pub(crate) async fn send(&self, filled: &Filled, rule: &Request) -> Result<Answer, Error> {
+    pub(crate) async fn send(
+        &self,
+        filled: &FilledRequest,
+        rule: &RequestTemplate,
+    ) -> Result<ServiceResponse, Error> {
         let account = self.account().await?;
         let outcome = self.send_until_answered(&account, filled, rule).await;
         if let (Ok(_), Some(provider)) = (&outcome, &self.service.provider) {
             let held = self.account.lock().await;
             if let Some(credential) = held.as_ref().and_then(|account| account.credential.as_ref()) {
-                self.service.exchanger.accepted(provider, credential);
+                self.service.credential_provider.accepted(provider, credential);
             }
         }
         outcome
@@ -92,12 +96,12 @@ impl Call<'_> {
 
     async fn send_until_answered(
         &self,
-        account: &Account,
-        filled: &Filled,
-        rule: &Request,
-    ) -> Result<Answer, Error> {
+        account: &CallAccount,
+        filled: &FilledRequest,
+        rule: &RequestTemplate,
+    ) -> Result<ServiceResponse, Error> {
         match self.send_as(account, filled, rule).await {
-            Err(error) if error.kind == Kind::AccountRequired => match self.renewed(account).await? {
+            Err(error) if error.kind == ErrorKind::AccountRequired => match self.renewed(account).await? {
                 Some(newer) => self.send_as(&newer, filled, rule).await,
                 None => Err(error),
             },
@@ -108,69 +112,82 @@ impl Call<'_> {
     /// Sends a request with this account, with retries but without renewal.
     pub(crate) async fn send_as(
         &self,
-        account: &Account,
-        filled: &Filled,
-        rule: &Request,
-    ) -> Result<Answer, Error> {
+        account: &CallAccount,
+        filled: &FilledRequest,
+        rule: &RequestTemplate,
+    ) -> Result<ServiceResponse, Error> {
         let mut attempts = 0;
         loop {
-            let refusal = match self.once(account, filled, rule).await {
-                Ok(Outcome::Answer(answer)) => return Ok(answer),
-                Ok(Outcome::Refusal(refusal)) => refusal,
-                Err(Trouble::Unsent(error)) if self.may_resend(&error, attempts) => {
+            let refusal = match self.send_once(account, filled, rule).await {
+                Ok(SendOutcome::Answer(answer)) => return Ok(answer),
+                Ok(SendOutcome::Refusal(refusal)) => refusal,
+                Err(SendFailure::NotSent(error)) if self.may_resend(&error, attempts) => {
                     attempts += 1;
                     tokio::time::sleep(self.backoff(attempts)).await;
                     continue;
                 }
-                Err(Trouble::Unsent(error)) => return Err(unsent(&error)),
-                Err(Trouble::Told(error)) => return Err(error),
+                Err(SendFailure::NotSent(error)) => return Err(transport_error(&error)),
+                Err(SendFailure::Failed(error)) => return Err(error),
             };
-            if !self.is_passing(&refusal) {
+            if !self.is_retryable(&refusal) {
                 return Err(self.refused(&refusal, account));
             }
             let wait = self.wait(&refusal, attempts + 1);
             // A retryable 403 is a rate limit in disguise and says nothing about the credential.
             let is_limit = matches!(refusal.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::FORBIDDEN);
             if is_limit {
-                account.pace.close(wait);
+                account.rate_limiter.close(wait);
             }
-            if attempts >= self.service.again.rule.attempts || wait > PATIENCE {
+            if attempts >= self.service.retry.rule.attempts || wait > WAIT_MAX {
                 let told = self.refused(&refusal, account);
                 let told = if is_limit {
-                    Error { kind: Kind::RateLimit, ..told.hint("try again later") }
+                    Error { kind: ErrorKind::RateLimit, ..told.hint("try again later") }
                 } else {
                     told
                 };
-                let waits = wait > PATIENCE && told.kind == Kind::RateLimit;
-                return Err(if waits { Error { message: told.message, ..too_fast(wait) } } else { told });
+                let waits = wait > WAIT_MAX && told.kind == ErrorKind::RateLimit;
+                return Err(if waits { Error { message: told.message, ..rate_limited(wait) } } else { told });
             }
             attempts += 1;
             tokio::time::sleep(wait).await;
         }
     }
 
-    async fn once(&self, account: &Account, filled: &Filled, rule: &Request) -> Result<Outcome, Trouble> {
+    async fn send_once(
+        &self,
+        account: &CallAccount,
+        filled: &FilledRequest,
+        rule: &RequestTemplate,
+    ) -> Result<SendOutcome, SendFailure> {
         let request = self.request(account, filled)?;
-        let _turn = account.pace.turn(self.writes).await?;
+        let _turn = account.rate_limiter.acquire(self.writes).await?;
         let answer = self.service.client.send(request).await?;
         let (parts, body) = answer.into_parts();
-        account.pace.learn(&parts.headers);
+        account.rate_limiter.learn(&parts.headers);
         if rule.allow.contains(&parts.status.as_u16()) {
-            return Ok(Outcome::Answer(Answer { headers: parts.headers, body: Raw::null() }));
+            return Ok(SendOutcome::Answer(ServiceResponse { headers: parts.headers, body: Raw::null() }));
         }
         if !parts.status.is_success() {
             let body = read(body, REFUSAL_BYTES).await.unwrap_or_default();
-            return Ok(Outcome::Refusal(Refusal { status: parts.status, headers: parts.headers, body }));
+            return Ok(SendOutcome::Refusal(ErrorResponse {
+                status: parts.status,
+                headers: parts.headers,
+                body,
+            }));
         }
         let bytes = read(body, self.service.answer_bytes).await?;
         match decode(&parts.headers, bytes, rule.answer) {
-            Some(body) => Ok(Outcome::Answer(Answer { headers: parts.headers, body })),
+            Some(body) => Ok(SendOutcome::Answer(ServiceResponse { headers: parts.headers, body })),
             None => Err(self.unreadable(&parts.headers, rule.answer).into()),
         }
     }
 
-    fn request(&self, account: &Account, filled: &Filled) -> Result<HttpRequest<Content>, Error> {
-        let wrong = |_| Error::new(Kind::Validation, "the arguments make an address that is too long");
+    fn request(
+        &self,
+        account: &CallAccount,
+        filled: &FilledRequest,
+    ) -> Result<HttpRequest<RequestBody>, Error> {
+        let wrong = |_| Error::new(ErrorKind::Validation, "the arguments make an address that is too long");
         let uri = Uri::try_from(format!("{}{}", account.base, filled.target())).map_err(wrong)?;
         let mut headers = self.service.headers.clone();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("hikite/", env!("CARGO_PKG_VERSION"))));
@@ -181,7 +198,7 @@ impl Call<'_> {
         if let Some(credential) = &account.credential {
             let value = format!("{} {}", credential.scheme.word(), credential.secret.expose());
             let mut value = HeaderValue::try_from(value).map_err(|_| {
-                Error::new(Kind::AccountRequired, "the token of the account cannot be sent")
+                Error::new(ErrorKind::AccountRequired, "the token of the account cannot be sent")
                     .hint("give it without line breaks")
             })?;
             value.set_sensitive(true);
@@ -199,38 +216,40 @@ impl Call<'_> {
                 Bytes::new()
             }
         };
-        let mut request = HttpRequest::new(Content::new(content));
+        let mut request = HttpRequest::new(RequestBody::new(content));
         *request.method_mut() = filled.method.clone();
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         Ok(request)
     }
 
-    fn unreadable(&self, headers: &HeaderMap, wanted: AnswerWord) -> Error {
+    fn unreadable(&self, headers: &HeaderMap, wanted: ResponseFormat) -> Error {
         let (title, kind) = (&self.service.title, media_type(headers));
         let (what, hint) = match wanted {
-            AnswerWord::Text | AnswerWord::Auto => ("no text", "only texts can be read with this tool"),
+            ResponseFormat::Text | ResponseFormat::Auto => {
+                ("no text", "only texts can be read with this tool")
+            }
             _ => ("not the JSON it should be", "try again later; the service may be in trouble"),
         };
-        Error::new(Kind::ToolExecution, format!("{title} answered something that is {what} (`{kind}`)"))
+        Error::new(ErrorKind::ToolExecution, format!("{title} answered something that is {what} (`{kind}`)"))
             .hint(hint)
     }
 
     /// Returns `true` if a failed request may be sent again: it was a read, and the connection broke.
     fn may_resend(&self, error: &SendError, attempts: u32) -> bool {
-        let again = match error {
+        let retry = match error {
             SendError::Transfer(_) => !self.writes,
             SendError::Connect(_)
             | SendError::TooLarge(_)
             | SendError::Refused
             | SendError::Certificates(_) => false,
         };
-        again && attempts < self.service.again.rule.attempts
+        retry && attempts < self.service.retry.rule.attempts
     }
 
     /// Returns `true` if the request may succeed later.
-    fn is_passing(&self, refusal: &Refusal) -> bool {
-        let Again { rule, also } = &self.service.again;
+    fn is_retryable(&self, refusal: &ErrorResponse) -> bool {
+        let RetryRules { rule, also } = &self.service.retry;
         let status = refusal.status.as_u16();
         let named = if self.writes { &rule.writes } else { &rule.status };
         let also = || {
@@ -241,64 +260,66 @@ impl Call<'_> {
                 .filter_map(|(name, value)| Some((name.to_string(), Value::from(value.to_str().ok()?))))
                 .collect();
             let input = json!({ "status": status, "headers": headers, "body": refusal.value() });
-            also.holds(&input, &Scope::default()).unwrap_or(false)
+            also.holds(&input, &VariableScope::default()).unwrap_or(false)
         };
         named.contains(&status) || also()
     }
 
-    fn wait(&self, refusal: &Refusal, attempt: u32) -> Duration {
-        let after = &self.service.again.rule.after;
+    fn wait(&self, refusal: &ErrorResponse, attempt: u32) -> Duration {
+        let after = &self.service.retry.rule.after;
         let told = after.iter().find_map(|name| wait_in(&refusal.headers, name));
         told.unwrap_or_else(|| self.backoff(attempt))
     }
 
     fn backoff(&self, attempt: u32) -> Duration {
-        retry::pause(about::Retry { attempts: u32::MAX, delay: PAUSE }, attempt - 1, self.share)
+        retry::backoff(call_policy::RetryPolicy { attempts: u32::MAX, delay: PAUSE }, attempt - 1, self.share)
     }
 
     /// Builds the error from the service's message, without secrets.
-    fn refused(&self, refusal: &Refusal, account: &Account) -> Error {
+    fn refused(&self, refusal: &ErrorResponse, account: &CallAccount) -> Error {
         let status = refusal.status.as_u16();
         let kind = match status {
-            400 | 422 => Kind::Validation,
-            401 => Kind::AccountRequired,
-            403 => Kind::Authorization,
-            404 | 410 => Kind::NotFound,
-            408 => Kind::Timeout,
-            409 => Kind::Conflict,
-            413 => Kind::PayloadTooLarge,
-            429 => Kind::RateLimit,
-            502..=504 | 529 => Kind::UpstreamUnavailable,
-            _ => Kind::ToolExecution,
+            400 | 422 => ErrorKind::Validation,
+            401 => ErrorKind::AccountRequired,
+            403 => ErrorKind::Authorization,
+            404 | 410 => ErrorKind::NotFound,
+            408 => ErrorKind::Timeout,
+            409 => ErrorKind::Conflict,
+            413 => ErrorKind::PayloadTooLarge,
+            429 => ErrorKind::RateLimit,
+            502..=504 | 529 => ErrorKind::UpstreamUnavailable,
+            _ => ErrorKind::ToolExecution,
         };
         let body = refusal.value();
         let find = |expression: &Option<Expression>| {
-            let found = expression.as_ref()?.one(&body, &Scope::default()).ok()?;
+            let found = expression.as_ref()?.one(&body, &VariableScope::default()).ok()?;
             found.as_str().map(str::to_owned).filter(|words| !words.is_empty())
         };
-        let said = find(&self.service.refusals.message).or_else(|| words(&refusal.headers, &refusal.body));
-        let said = said.map(|said| clean(&said, &account.hidden, SHOWN)).filter(|said| !said.is_empty());
+        let said =
+            find(&self.service.error_expressions.message).or_else(|| words(&refusal.headers, &refusal.body));
+        let said =
+            said.map(|said| sanitize(&said, &account.secrets, MESSAGE_CHARS)).filter(|said| !said.is_empty());
         let title = &self.service.title;
         let mut message = format!("{title} answered {status}");
-        if let Some(code) = find(&self.service.refusals.code) {
-            message = format!("{message} ({})", clean(&code, &account.hidden, 60));
+        if let Some(code) = find(&self.service.error_expressions.code) {
+            message = format!("{message} ({})", sanitize(&code, &account.secrets, 60));
         }
         if let Some(said) = said {
             message = format!("{message}: {said}");
         }
         let error = Error::new(kind, message);
         match kind {
-            Kind::AccountRequired => error.hint(self.service.how_to_connect("connect it again")),
-            Kind::NotFound => {
+            ErrorKind::AccountRequired => error.hint(self.service.how_to_connect("connect it again")),
+            ErrorKind::NotFound => {
                 error.hint("look for it with a tool that lists or searches; the account may not see it")
             }
-            Kind::Validation => error.hint("correct the arguments as the service says"),
-            Kind::Authorization => {
+            ErrorKind::Validation => error.hint("correct the arguments as the service says"),
+            ErrorKind::Authorization => {
                 error.hint(format!("the account with {title} may not do this, or needs further scopes"))
             }
-            Kind::RateLimit | Kind::UpstreamUnavailable => {
+            ErrorKind::RateLimit | ErrorKind::UpstreamUnavailable => {
                 let wait =
-                    self.service.again.rule.after.iter().find_map(|name| wait_in(&refusal.headers, name));
+                    self.service.retry.rule.after.iter().find_map(|name| wait_in(&refusal.headers, name));
                 Error { retry_after: wait, ..error.hint("try again later") }
             }
             _ => error,
@@ -306,26 +327,26 @@ impl Call<'_> {
     }
 }
 
-impl Refusal {
+impl ErrorResponse {
     fn value(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
 /// Decodes a response body. Returns `None` if it is not the expected JSON or text.
-fn decode(headers: &HeaderMap, bytes: Bytes, wanted: AnswerWord) -> Option<Raw> {
+fn decode(headers: &HeaderMap, bytes: Bytes, wanted: ResponseFormat) -> Option<Raw> {
     let text = |bytes: &Bytes| {
         let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
         text.map(|text| Raw::from(text.trim_start_matches('\u{feff}')))
     };
     match wanted {
-        AnswerWord::Auto if media_type(headers) == "application/json" => Raw::parse(bytes).ok(),
-        AnswerWord::Text | AnswerWord::Auto => text(&bytes),
-        AnswerWord::Multipart => {
+        ResponseFormat::Auto if media_type(headers) == "application/json" => Raw::parse(bytes).ok(),
+        ResponseFormat::Text | ResponseFormat::Auto => text(&bytes),
+        ResponseFormat::Multipart => {
             let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
             multipart::parts(kind, &bytes).map(|parts| Raw::of(&parts))
         }
-        AnswerWord::Json if bytes.is_empty() => Some(Raw::null()),
-        AnswerWord::Json => Raw::parse(bytes).ok(),
+        ResponseFormat::Json if bytes.is_empty() => Some(Raw::null()),
+        ResponseFormat::Json => Raw::parse(bytes).ok(),
     }
 }

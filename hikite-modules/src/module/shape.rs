@@ -3,46 +3,46 @@
 use hikite_core::error::Error;
 use serde_json::{Map, Value};
 
-use crate::expression::{Expression, Names};
-use crate::file::{Named, Out};
-use crate::scope::Scope;
+use crate::expression::{Expression, ExpressionNames};
+use crate::file::{NamedMap, OutputFile};
+use crate::scope::VariableScope;
 
 /// Column whose members become columns.
 const SPREAD: &str = "*";
 
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct OutputShape {
     pub(crate) when: Option<Expression>,
-    form: Form,
+    form: ShapeKind,
 }
 
 #[derive(Debug)]
-enum Form {
-    Table(Table),
-    Record(Vec<Column>),
+enum ShapeKind {
+    Table(TableOutput),
+    Record(Vec<OutputColumn>),
     Text(Expression),
 }
 
 #[derive(Debug)]
-struct Table {
+struct TableOutput {
     name: String,
     rows: Expression,
     /// Rows that match this are left out.
     unless: Option<Expression>,
-    columns: Vec<Column>,
-    beside: Vec<Column>,
+    columns: Vec<OutputColumn>,
+    beside: Vec<OutputColumn>,
 }
 
 #[derive(Debug)]
-struct Column {
+struct OutputColumn {
     name: String,
     value: Expression,
 }
 
-impl Shape {
-    pub(crate) fn new(out: &Out, names: &Names) -> Result<Self, String> {
-        let columns = |named: &Named<String>| -> Vec<Column> {
-            let column = |(name, text): (&str, &String)| Column {
+impl OutputShape {
+    pub(crate) fn new(out: &OutputFile, names: &ExpressionNames) -> Result<Self, String> {
+        let columns = |named: &NamedMap<String>| -> Vec<OutputColumn> {
+            let column = |(name, text): (&str, &String)| OutputColumn {
                 name: name.to_owned(),
                 value: Expression::new(text, names),
             };
@@ -51,7 +51,7 @@ impl Shape {
         let form = match (&out.table, &out.record, &out.text) {
             (Some(name), None, None) => {
                 let rows = out.rows.as_ref().ok_or("a table needs `rows`")?;
-                Form::Table(Table {
+                ShapeKind::Table(TableOutput {
                     name: name.clone(),
                     rows: Expression::new(rows, names),
                     unless: out.unless.as_ref().map(|unless| Expression::new(unless, names)),
@@ -59,8 +59,8 @@ impl Shape {
                     beside: columns(&out.beside),
                 })
             }
-            (None, Some(record), None) => Form::Record(columns(record)),
-            (None, None, Some(text)) => Form::Text(Expression::new(text, names)),
+            (None, Some(record), None) => ShapeKind::Record(columns(record)),
+            (None, None, Some(text)) => ShapeKind::Text(Expression::new(text, names)),
             _ => return Err("exactly one of `table`, `record` and `text`".into()),
         };
         let when = out.when.as_ref().map(|when| Expression::new(when, names));
@@ -68,34 +68,34 @@ impl Shape {
     }
 
     /// Returns the kind of the shape.
-    pub(crate) fn word(&self) -> &'static str {
+    pub(crate) fn kind_name(&self) -> &'static str {
         match self.form {
-            Form::Table { .. } => "table",
-            Form::Record(_) => "record",
-            Form::Text(_) => "text",
+            ShapeKind::Table { .. } => "table",
+            ShapeKind::Record(_) => "record",
+            ShapeKind::Text(_) => "text",
         }
     }
 
     /// Projects a value to this shape.
-    pub(crate) fn apply(&self, value: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
+    pub(crate) fn apply(&self, value: &Value, scope: &VariableScope<'_>) -> Result<Value, Error> {
         match &self.form {
-            Form::Text(text) => text.one(value, scope).map(as_text),
-            Form::Record(columns) => {
+            ShapeKind::Text(text) => text.one(value, scope).map(as_text),
+            ShapeKind::Record(columns) => {
                 let mut record = Map::new();
                 add(columns, value, scope, &mut record)?;
                 record.retain(|_, value| !value.is_null());
                 Ok(Value::Object(record))
             }
-            Form::Table(table) => table.apply(value, scope),
+            ShapeKind::Table(table) => table.apply(value, scope),
         }
     }
 
     pub(crate) fn expressions<'a>(&'a self, found: &mut Vec<&'a Expression>) {
         found.extend(&self.when);
         let columns = match &self.form {
-            Form::Text(text) => return found.push(text),
-            Form::Record(columns) => columns,
-            Form::Table(Table { rows, unless, columns, beside, .. }) => {
+            ShapeKind::Text(text) => return found.push(text),
+            ShapeKind::Record(columns) => columns,
+            ShapeKind::Table(TableOutput { rows, unless, columns, beside, .. }) => {
                 found.push(rows);
                 found.extend(unless);
                 found.extend(beside.iter().map(|column| &column.value));
@@ -106,8 +106,8 @@ impl Shape {
     }
 }
 
-impl Table {
-    fn apply(&self, value: &Value, scope: &Scope<'_>) -> Result<Value, Error> {
+impl TableOutput {
+    fn apply(&self, value: &Value, scope: &VariableScope<'_>) -> Result<Value, Error> {
         let mut table = Map::new();
         add(&self.beside, value, scope, &mut table)?;
         table.retain(|_, value| !value.is_null());
@@ -126,9 +126,9 @@ impl Table {
 }
 
 fn add(
-    columns: &[Column],
+    columns: &[OutputColumn],
     value: &Value,
-    scope: &Scope<'_>,
+    scope: &VariableScope<'_>,
     cells: &mut Map<String, Value>,
 ) -> Result<(), Error> {
     for column in columns {

@@ -10,31 +10,31 @@ mod trouble;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hikite_core::answer::Answer;
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
-use hikite_core::credential::{Credential, Exchanger, Scheme};
+use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
+use hikite_core::credential::{AuthScheme, Credential, CredentialProvider};
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::secret::Secret;
 use hikite_core::source::{
-    Backchannel, BoxFuture, CallContext, Invocation, Method, Origin, Question, Source,
+    Backchannel, BoxFuture, CallContext, CallOrigin, InputRequest, Invocation, Source, SourceMethod,
 };
+use hikite_core::tool_output::ToolOutput;
 
-use hikite_testkit::api::Api;
+use hikite_testkit::api::MockApi;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Service, Settings};
-use crate::file::Language;
+use super::{Service, ServiceSettings};
+use crate::file::TextLanguage;
 
 const TOY: &str = include_str!("tests/toy.yaml");
 
 /// Accounts shared by all callers: the first is used until it is refused.
 #[derive(Debug)]
-pub(crate) struct Accounts(Mutex<Vec<Arc<Credential>>>);
+pub(crate) struct TestAccounts(Mutex<Vec<Arc<Credential>>>);
 
-impl Exchanger for Accounts {
+impl CredentialProvider for TestAccounts {
     fn knows(&self, _: &str) -> bool {
         !self.0.lock().is_empty()
     }
@@ -63,74 +63,78 @@ impl Exchanger for Accounts {
 pub(super) fn bearer(token: &str, api: Option<String>) -> Credential {
     Credential {
         account: "work".into(),
-        scheme: Scheme::Bearer,
+        scheme: AuthScheme::Bearer,
         secret: Secret::hidden(token),
         details: BTreeMap::new(),
         api,
     }
 }
 
-pub(crate) fn settings_with(accounts: Vec<Credential>, language: Language) -> Settings {
-    Settings {
-        client: hikite_egress::Client::new(),
-        exchanger: Arc::new(Accounts(Mutex::new(accounts.into_iter().map(Arc::new).collect()))),
+pub(crate) fn settings_with(accounts: Vec<Credential>, language: TextLanguage) -> ServiceSettings {
+    ServiceSettings {
+        client: hikite_egress::EgressClient::new(),
+        credential_provider: Arc::new(TestAccounts(Mutex::new(accounts.into_iter().map(Arc::new).collect()))),
         limits: Arc::new(Limits { answer_bytes: 1 << 20, ..Limits::default() }),
         language,
     }
 }
 
-pub(crate) fn settings() -> Settings {
-    settings_with(vec![bearer("test-token", None)], Language::English)
+pub(crate) fn settings() -> ServiceSettings {
+    settings_with(vec![bearer("test-token", None)], TextLanguage::English)
 }
 
 /// Returns the test service with this server as its API.
-fn toy(api: &Api) -> Service {
+fn toy(api: &MockApi) -> Service {
     toy_with(vec![bearer("first-token", Some(api.url("")))])
 }
 
 fn toy_with(accounts: Vec<Credential>) -> Service {
-    Service::read(TOY, &settings_with(accounts, Language::English)).expect("a service")
+    Service::read(TOY, &settings_with(accounts, TextLanguage::English)).expect("a service")
 }
 
 /// A client that records progress.
 #[derive(Debug, Default)]
-struct Client(Mutex<Vec<Value>>);
+struct ProgressRecorder(Mutex<Vec<Value>>);
 
-impl Backchannel for Client {
+impl Backchannel for ProgressRecorder {
     fn progress(&self, params: Object) {
         self.0.lock().push(params.raw().value());
     }
 
     fn log(&self, _: Raw) {}
 
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+    fn ask(&self, _: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
         Box::pin(async { Err(Raw::null()) })
     }
 }
 
 fn context(back: Arc<dyn Backchannel>) -> CallContext {
-    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+    let session = Session {
+        id: SessionId(0),
+        caller: Caller::owner(),
+        client_capabilities: ClientCapabilities::default(),
+    };
     CallContext {
         session: Arc::new(session),
         back,
-        origin: Origin::default(),
-        takes_rounds: false,
+        origin: CallOrigin::default(),
+        accepts_input_required: false,
         account: None,
     }
 }
 
-async fn ask(service: &Service, method: Method, params: Value) -> Result<Raw, Error> {
+async fn ask(service: &Service, method: SourceMethod, params: Value) -> Result<Raw, Error> {
     let params = Raw::from(params).object().expect("an object");
-    service.call(Invocation { method, params }, context(Arc::new(Client::default()))).await
+    service.call(Invocation { method, params }, context(Arc::new(ProgressRecorder::default()))).await
 }
 
 async fn call_raw(service: &Service, tool: &str, arguments: Value) -> Result<Raw, Error> {
-    ask(service, Method::CallTool, json!({ "name": tool, "arguments": arguments })).await
+    ask(service, SourceMethod::CallTool, json!({ "name": tool, "arguments": arguments })).await
 }
 
 /// Returns the value of a tool's result.
 async fn call(service: &Service, tool: &str, arguments: Value) -> Result<Value, Error> {
-    call_raw(service, tool, arguments).await.map(|result| Answer::read(&result).value.value())
+    call_raw(service, tool, arguments).await.map(|result| ToolOutput::read(&result).value.value())
 }
 
 /// Returns the shaped result.

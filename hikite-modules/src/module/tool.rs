@@ -3,54 +3,54 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use hikite_core::fault::{Fault, step};
 use hikite_core::plan;
 use hikite_core::risk::Risk;
-use hikite_core::suggest::did_you_mean;
+use hikite_core::suggestion::did_you_mean;
+use hikite_core::violation::{Violation, step};
 use serde_json::Value;
 
-use super::leg::{Leg, Parts};
-use super::page::Pager;
+use super::page::Paginator;
 use super::parameter;
 #[cfg(test)]
-use super::request::Request;
-use super::shape::Shape;
-use crate::expression::{Expression, Names};
-use crate::file::{File, Outs, RiskWord, Step, Text, ToolFile};
+use super::request::RequestTemplate;
+use super::shape::OutputShape;
+use super::tool_request::{ToolRequest, ToolRequestParts};
+use crate::expression::{Expression, ExpressionNames};
+use crate::file::{LocalizedText, ModuleFile, OutputFiles, RiskFile, ServiceToolFile, StepFile};
 
 /// Variables available beside parameters and steps.
-const GIVEN: [&str; 4] = ["each", "item", "last", "call_id"];
+const BUILTIN_VARIABLES: [&str; 4] = ["each", "item", "last", "call_id"];
 
 #[derive(Debug)]
-pub(crate) struct Tool {
+pub(crate) struct ServiceTool {
     pub(crate) risk: Risk,
-    pub(crate) description: Text,
+    pub(crate) description: LocalizedText,
     pub(crate) schema: Value,
     pub(crate) one_of: Vec<String>,
-    pub(crate) work: Work,
+    pub(crate) work: ToolExecution,
 }
 
 /// Ways to produce a result.
 #[derive(Debug)]
-pub(crate) enum Work {
+pub(crate) enum ToolExecution {
     Compute {
         value: Expression,
-        shapes: Vec<Shape>,
+        shapes: Vec<OutputShape>,
     },
     /// The first choice whose condition holds.
-    Choose(Vec<Choice>),
+    Choose(Vec<RequestChoice>),
     Steps {
         steps: Vec<StepRule>,
         waves: Vec<Vec<usize>>,
-        shapes: Vec<Shape>,
+        shapes: Vec<OutputShape>,
     },
 }
 
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct RequestChoice {
     pub(crate) when: Option<Expression>,
-    pub(crate) leg: Leg,
-    pub(crate) shapes: Vec<Shape>,
+    pub(crate) tool_request: ToolRequest,
+    pub(crate) shapes: Vec<OutputShape>,
 }
 
 #[derive(Debug)]
@@ -59,18 +59,18 @@ pub(crate) struct StepRule {
     pub(crate) when: Option<Expression>,
     pub(crate) each: Option<Expression>,
     pub(crate) values: Vec<(String, Expression)>,
-    pub(crate) leg: Leg,
+    pub(crate) tool_request: ToolRequest,
 }
 
 /// Parser for the tools of one file.
-pub(crate) struct Reader<'a> {
-    pub(crate) file: &'a File,
+pub(crate) struct ToolReader<'a> {
+    pub(crate) file: &'a ModuleFile,
     pub(crate) definitions: Arc<str>,
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<Violation>,
 }
 
-impl Reader<'_> {
-    pub(crate) fn tool(&mut self, name: &str, written: &ToolFile) -> Option<Tool> {
+impl ToolReader<'_> {
+    pub(crate) fn tool(&mut self, name: &str, written: &ServiceToolFile) -> Option<ServiceTool> {
         let at = format!("/tools{}", step(name));
         let before = self.faults.len();
         let usages = [&written.pages].into_iter().chain(written.choose.iter().map(|branch| &branch.pages));
@@ -85,10 +85,10 @@ impl Reader<'_> {
             }
             Value::Null
         });
-        let mut variables: HashSet<String> = GIVEN.map(str::to_owned).into();
+        let mut variables: HashSet<String> = BUILTIN_VARIABLES.map(str::to_owned).into();
         variables.extend(schema["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()));
         for name in written.one_of.iter().filter(|name| !variables.contains(*name)) {
-            self.faults.push(Fault::new(format!("{at}/one_of"), format!("`{name}` is no parameter")));
+            self.faults.push(Violation::new(format!("{at}/one_of"), format!("`{name}` is no parameter")));
         }
         for one in &written.steps {
             variables.insert(one.id.clone());
@@ -97,16 +97,21 @@ impl Reader<'_> {
         let names = self.names(variables);
         let work = self.work(&at, written, &names)?;
         let risk = match written.risk {
-            RiskWord::Read => Risk::Read,
-            RiskWord::Write => Risk::Write,
-            RiskWord::Destructive => Risk::Destructive,
+            RiskFile::Read => Risk::Read,
+            RiskFile::Write => Risk::Write,
+            RiskFile::Destructive => Risk::Destructive,
         };
         let description = written.description.clone();
-        let tool = Tool { risk, description, schema, one_of: written.one_of.clone(), work };
+        let tool = ServiceTool { risk, description, schema, one_of: written.one_of.clone(), work };
         (self.faults.len() == before).then_some(tool)
     }
 
-    fn work(&mut self, at: &str, written: &ToolFile, names: &Names) -> Option<Work> {
+    fn work(
+        &mut self,
+        at: &str,
+        written: &ServiceToolFile,
+        names: &ExpressionNames,
+    ) -> Option<ToolExecution> {
         let shapes = self.shapes(&format!("{at}/out"), written.out.as_ref(), names);
         let ways = [
             written.compute.is_some(),
@@ -114,23 +119,23 @@ impl Reader<'_> {
             !written.steps.is_empty(),
             written.request.is_some(),
         ];
-        if ways.into_iter().filter(|given| *given).count() != 1 {
+        if ways.into_iter().filter(|is_present| *is_present).count() != 1 {
             self.fault(at.to_owned(), "a tool has exactly one of `request`, `choose`, `steps` and `compute`");
             return None;
         }
         if let Some(text) = &written.compute {
-            return Some(Work::Compute { value: Expression::new(text, names), shapes });
+            return Some(ToolExecution::Compute { value: Expression::new(text, names), shapes });
         }
         if let Some(request) = &written.request {
-            let parts = Parts {
+            let parts = ToolRequestParts {
                 request,
                 pages: written.pages.as_ref(),
                 recurse: written.recurse.as_ref(),
                 chunk: written.chunk.as_ref(),
                 result: written.result.as_deref(),
             };
-            let leg = self.leg(at, &parts, names)?;
-            return Some(Work::Choose(vec![Choice { when: None, leg, shapes }]));
+            let tool_request = self.tool_request(at, &parts, names)?;
+            return Some(ToolExecution::Choose(vec![RequestChoice { when: None, tool_request, shapes }]));
         }
         if !written.steps.is_empty() {
             return self.steps(at, &written.steps, names, shapes);
@@ -138,7 +143,7 @@ impl Reader<'_> {
         let mut choices = Vec::new();
         for (place, branch) in written.choose.iter().enumerate() {
             let at = format!("{at}/choose/{place}");
-            let parts = Parts {
+            let parts = ToolRequestParts {
                 request: &branch.request,
                 pages: branch.pages.as_ref().or(written.pages.as_ref()),
                 recurse: branch.recurse.as_ref().or(written.recurse.as_ref()),
@@ -148,15 +153,25 @@ impl Reader<'_> {
             let out = branch.out.as_ref().or(written.out.as_ref());
             let shapes = self.shapes(&format!("{at}/out"), out, names);
             let when = branch.when.as_ref().map(|when| Expression::new(when, names));
-            choices.push(Choice { when, leg: self.leg(&at, &parts, names)?, shapes });
+            choices.push(RequestChoice {
+                when,
+                tool_request: self.tool_request(&at, &parts, names)?,
+                shapes,
+            });
         }
-        Some(Work::Choose(choices))
+        Some(ToolExecution::Choose(choices))
     }
 
-    fn steps(&mut self, at: &str, written: &[Step], names: &Names, shapes: Vec<Shape>) -> Option<Work> {
+    fn steps(
+        &mut self,
+        at: &str,
+        written: &[StepFile],
+        names: &ExpressionNames,
+        shapes: Vec<OutputShape>,
+    ) -> Option<ToolExecution> {
         let mut steps = Vec::new();
         for (place, one) in written.iter().enumerate() {
-            let parts = Parts {
+            let parts = ToolRequestParts {
                 request: &one.request,
                 pages: one.pages.as_ref(),
                 recurse: one.recurse.as_ref(),
@@ -169,7 +184,7 @@ impl Reader<'_> {
                 when: one.when.as_ref().map(expression),
                 each: one.each.as_ref().map(expression),
                 values: one.values.iter().map(|(name, text)| (name.to_owned(), expression(text))).collect(),
-                leg: self.leg(&format!("{at}/steps/{place}"), &parts, names)?,
+                tool_request: self.tool_request(&format!("{at}/steps/{place}"), &parts, names)?,
             });
         }
         let after: Vec<Vec<usize>> = steps.iter().map(|rule| rule.after(&steps)).collect();
@@ -178,20 +193,25 @@ impl Reader<'_> {
             self.fault(format!("{at}/steps"), "steps wait for each other in a circle");
             return None;
         };
-        Some(Work::Steps { steps, waves, shapes })
+        Some(ToolExecution::Steps { steps, waves, shapes })
     }
 
-    fn leg(&mut self, at: &str, parts: &Parts<'_>, names: &Names) -> Option<Leg> {
+    fn tool_request(
+        &mut self,
+        at: &str,
+        parts: &ToolRequestParts<'_>,
+        names: &ExpressionNames,
+    ) -> Option<ToolRequest> {
         let pager = match parts.pages {
             Some(usage) => Some((self.pager(at, &usage.name, names)?, usage.default)),
             None => None,
         };
-        let below = match parts.recurse.and_then(|recurse| recurse.pages.as_ref()) {
+        let nested_list = match parts.recurse.and_then(|recurse| recurse.pages.as_ref()) {
             Some(name) => Some(self.pager(at, name, names)?),
             None => None,
         };
-        match Leg::new(parts, pager, below, names) {
-            Ok(leg) => Some(leg),
+        match ToolRequest::new(parts, pager, nested_list, names) {
+            Ok(tool_request) => Some(tool_request),
             Err(wrong) => {
                 self.fault(format!("{at}/request"), wrong);
                 None
@@ -199,13 +219,13 @@ impl Reader<'_> {
         }
     }
 
-    fn pager(&mut self, at: &str, name: &str, names: &Names) -> Option<Arc<Pager>> {
+    fn pager(&mut self, at: &str, name: &str, names: &ExpressionNames) -> Option<Arc<Paginator>> {
         let Some(page) = self.file.pages.get(name) else {
             let near = did_you_mean(name, self.file.pages.names()).unwrap_or_default();
             self.fault(format!("{at}/pages/use"), format!("`{name}` is no way of paging; {near}"));
             return None;
         };
-        match Pager::new(page, names) {
+        match Paginator::new(page, names) {
             Ok(pager) => Some(Arc::new(pager)),
             Err(wrong) => {
                 self.fault(format!("/pages{}", step(name)), wrong);
@@ -214,10 +234,10 @@ impl Reader<'_> {
         }
     }
 
-    fn shapes(&mut self, at: &str, outs: Option<&Outs>, names: &Names) -> Vec<Shape> {
+    fn shapes(&mut self, at: &str, outs: Option<&OutputFiles>, names: &ExpressionNames) -> Vec<OutputShape> {
         let mut shapes = Vec::new();
-        for out in outs.map(Outs::all).unwrap_or_default() {
-            match Shape::new(out, names) {
+        for out in outs.map(OutputFiles::all).unwrap_or_default() {
+            match OutputShape::new(out, names) {
                 Ok(shape) => shapes.push(shape),
                 Err(wrong) => self.fault(at.to_owned(), wrong),
             }
@@ -225,35 +245,35 @@ impl Reader<'_> {
         shapes
     }
 
-    pub(crate) fn names(&self, variables: HashSet<String>) -> Names {
-        Names { definitions: Arc::clone(&self.definitions), variables: Arc::new(variables) }
+    pub(crate) fn names(&self, variables: HashSet<String>) -> ExpressionNames {
+        ExpressionNames { definitions: Arc::clone(&self.definitions), variables: Arc::new(variables) }
     }
 
     pub(crate) fn fault(&mut self, pointer: impl Into<String>, message: impl Into<String>) {
-        self.faults.push(Fault::new(pointer, message));
+        self.faults.push(Violation::new(pointer, message));
     }
 }
 
-impl Tool {
+impl ServiceTool {
     /// Returns all expressions, so that they can be compiled ahead of use.
     pub(crate) fn expressions(&self) -> Vec<&Expression> {
         let mut found = Vec::new();
         let shapes = match &self.work {
-            Work::Compute { value, shapes } => {
+            ToolExecution::Compute { value, shapes } => {
                 found.push(value);
                 shapes.as_slice()
             }
-            Work::Choose(choices) => {
+            ToolExecution::Choose(choices) => {
                 for choice in choices {
                     found.extend(&choice.when);
-                    choice.leg.expressions(&mut found);
+                    choice.tool_request.expressions(&mut found);
                     for shape in &choice.shapes {
                         shape.expressions(&mut found);
                     }
                 }
                 &[]
             }
-            Work::Steps { steps, shapes, .. } => {
+            ToolExecution::Steps { steps, shapes, .. } => {
                 for rule in steps {
                     rule.expressions(&mut found);
                 }
@@ -270,23 +290,29 @@ impl Tool {
     pub(crate) fn variables(&self) -> HashSet<&str> {
         let mut found: Vec<&str> = self.expressions().into_iter().flat_map(Expression::variables).collect();
         match &self.work {
-            Work::Compute { .. } => {}
-            Work::Choose(choices) => choices.iter().for_each(|choice| choice.leg.variables(&mut found)),
-            Work::Steps { steps, .. } => steps.iter().for_each(|rule| rule.leg.variables(&mut found)),
+            ToolExecution::Compute { .. } => {}
+            ToolExecution::Choose(choices) => {
+                choices.iter().for_each(|choice| choice.tool_request.variables(&mut found))
+            }
+            ToolExecution::Steps { steps, .. } => {
+                steps.iter().for_each(|rule| rule.tool_request.variables(&mut found))
+            }
         }
         found.into_iter().collect()
     }
 
     /// Returns the kinds of its output shapes, without duplicates.
     pub(crate) fn forms(&self) -> Vec<&'static str> {
-        let shapes: Vec<&Shape> = match &self.work {
-            Work::Compute { shapes, .. } | Work::Steps { shapes, .. } => shapes.iter().collect(),
-            Work::Choose(choices) => choices.iter().flat_map(|choice| &choice.shapes).collect(),
+        let shapes: Vec<&OutputShape> = match &self.work {
+            ToolExecution::Compute { shapes, .. } | ToolExecution::Steps { shapes, .. } => {
+                shapes.iter().collect()
+            }
+            ToolExecution::Choose(choices) => choices.iter().flat_map(|choice| &choice.shapes).collect(),
         };
         let mut forms: Vec<&str> = Vec::new();
         for shape in shapes {
-            if !forms.contains(&shape.word()) {
-                forms.push(shape.word());
+            if !forms.contains(&shape.kind_name()) {
+                forms.push(shape.kind_name());
             }
         }
         forms
@@ -294,11 +320,15 @@ impl Tool {
 
     /// Returns all its requests, except those for nested lists.
     #[cfg(test)]
-    pub(crate) fn requests(&self) -> Vec<&Request> {
+    pub(crate) fn requests(&self) -> Vec<&RequestTemplate> {
         match &self.work {
-            Work::Compute { .. } => Vec::new(),
-            Work::Choose(choices) => choices.iter().map(|choice| &choice.leg.request).collect(),
-            Work::Steps { steps, .. } => steps.iter().map(|step| &step.leg.request).collect(),
+            ToolExecution::Compute { .. } => Vec::new(),
+            ToolExecution::Choose(choices) => {
+                choices.iter().map(|choice| &choice.tool_request.request).collect()
+            }
+            ToolExecution::Steps { steps, .. } => {
+                steps.iter().map(|step| &step.tool_request.request).collect()
+            }
         }
     }
 
@@ -306,10 +336,10 @@ impl Tool {
         self.schema["properties"].get("fetch_all").is_some()
     }
 
-    pub(crate) fn has_shape(&self) -> bool {
+    pub(crate) fn has_output_shape(&self) -> bool {
         match &self.work {
-            Work::Compute { shapes, .. } | Work::Steps { shapes, .. } => !shapes.is_empty(),
-            Work::Choose(choices) => choices.iter().all(|choice| !choice.shapes.is_empty()),
+            ToolExecution::Compute { shapes, .. } | ToolExecution::Steps { shapes, .. } => !shapes.is_empty(),
+            ToolExecution::Choose(choices) => choices.iter().all(|choice| !choice.shapes.is_empty()),
         }
     }
 }
@@ -319,7 +349,7 @@ impl StepRule {
         found.extend(&self.when);
         found.extend(&self.each);
         found.extend(self.values.iter().map(|(_, value)| value));
-        self.leg.expressions(found);
+        self.tool_request.expressions(found);
     }
 
     /// Returns the indices of the steps that it depends on.
@@ -327,7 +357,7 @@ impl StepRule {
         let mut expressions = Vec::new();
         self.expressions(&mut expressions);
         let mut named: Vec<&str> = expressions.into_iter().flat_map(Expression::variables).collect();
-        self.leg.variables(&mut named);
+        self.tool_request.variables(&mut named);
         let is_named = |other: &Self| other.id != self.id && named.contains(&other.id.as_str());
         steps.iter().enumerate().filter(|(_, other)| is_named(other)).map(|(place, _)| place).collect()
     }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::credential::{Credential, Proof};
-use hikite_core::error::{Error, Kind};
+use hikite_core::credential::{Credential, CredentialVerdict};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::source::CallContext;
 
 use super::Service;
-use super::call::Call;
-use super::request::Request;
-use crate::scope::Scope;
+use super::call::ServiceCall;
+use super::request::RequestTemplate;
+use crate::scope::VariableScope;
 
 /// Timeout. A person waits for the result in a browser.
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Service {
     /// Returns `true` if the file has a verification request.
@@ -22,38 +22,42 @@ impl Service {
     }
 
     #[cfg(test)]
-    pub(crate) fn probe_path(&self) -> Option<String> {
-        self.probe.as_ref()?.path(&Scope::default()).ok()
+    pub(crate) fn verification_path(&self) -> Option<String> {
+        self.probe.as_ref()?.path(&VariableScope::default()).ok()
     }
 
     /// Sends the verification request with this credential. Error messages are the vendor's.
-    pub async fn verify(&self, credential: Arc<Credential>) -> Proof {
-        let Some(probe) = &self.probe else { return Proof::NoProbe };
+    pub async fn verify(&self, credential: Arc<Credential>) -> CredentialVerdict {
+        let Some(probe) = &self.probe else { return CredentialVerdict::Unsupported };
         let context = CallContext::unattended();
-        let call = Call { any_site: true, ..Call::new(self, &context, false, None) };
-        match tokio::time::timeout(PATIENCE, call.prove(credential, probe)).await {
-            Ok(Ok(())) => Proof::Accepted,
-            Ok(Err(error)) => judged(&error),
+        let call = ServiceCall { any_site: true, ..ServiceCall::new(self, &context, false, None) };
+        match tokio::time::timeout(VERIFY_TIMEOUT, call.send_verification(credential, probe)).await {
+            Ok(Ok(())) => CredentialVerdict::Accepted,
+            Ok(Err(error)) => verdict_of(&error),
             Err(_) => {
-                let seconds = PATIENCE.as_secs();
-                Proof::Unclear(format!("{} did not answer within {seconds} s", self.title))
+                let seconds = VERIFY_TIMEOUT.as_secs();
+                CredentialVerdict::Unclear(format!("{} did not answer within {seconds} s", self.title))
             }
         }
     }
 }
 
-impl Call<'_> {
-    async fn prove(&self, credential: Arc<Credential>, probe: &Request) -> Result<(), Error> {
+impl ServiceCall<'_> {
+    async fn send_verification(
+        &self,
+        credential: Arc<Credential>,
+        probe: &RequestTemplate,
+    ) -> Result<(), Error> {
         let account = self.with(Some(credential)).await?;
-        self.send_as(&account, &probe.fill(&Scope::default())?, probe).await.map(drop)
+        self.send_as(&account, &probe.fill(&VariableScope::default())?, probe).await.map(drop)
     }
 }
 
 /// Converts an error. Only a refused credential counts as invalid.
-fn judged(error: &Error) -> Proof {
+fn verdict_of(error: &Error) -> CredentialVerdict {
     let words = error.message.to_string();
     match error.kind {
-        Kind::AccountRequired | Kind::Authorization => Proof::Refused(words),
-        _ => Proof::Unclear(words),
+        ErrorKind::AccountRequired | ErrorKind::Authorization => CredentialVerdict::Refused(words),
+        _ => CredentialVerdict::Unclear(words),
     }
 }

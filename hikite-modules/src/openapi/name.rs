@@ -43,14 +43,14 @@ pub(super) fn snake(text: &str, chars: usize) -> String {
 
 /// Set of unique names.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct UniqueNames(HashSet<String>);
 
-impl Names {
+impl UniqueNames {
     pub(super) fn without(taken: &[&str]) -> Self {
         Self(taken.iter().map(|name| (*name).to_owned()).collect())
     }
 
-    pub(super) fn give(&mut self, wanted: String, chars: usize) -> String {
+    pub(super) fn make_unique(&mut self, wanted: String, chars: usize) -> String {
         if self.0.insert(wanted.clone()) {
             return wanted;
         }
@@ -91,8 +91,8 @@ mod tests {
     proptest! {
         #[test]
         fn names_are_short_and_unique(texts in prop::collection::vec("\\PC{0,60}", 1..40)) {
-            let mut names = Names::default();
-            let made: Vec<String> = texts.iter().map(|text| names.give(snake(text, TOOL_CHARS), TOOL_CHARS)).collect();
+            let mut names = UniqueNames::default();
+            let made: Vec<String> = texts.iter().map(|text| names.make_unique(snake(text, TOOL_CHARS), TOOL_CHARS)).collect();
             let different: HashSet<&String> = made.iter().collect();
             prop_assert_eq!(different.len(), made.len());
             for name in &made {

@@ -4,17 +4,17 @@ use serde_json::Value;
 
 use crate::escape;
 
-use super::name::{Names, TOOL_CHARS, snake};
-use super::words::{line, single};
+use super::name::{TOOL_CHARS, UniqueNames, snake};
+use super::text::{line, single};
 
 /// HTTP methods that a module supports.
 const METHODS: [(&str, &str); 5] =
     [("get", "GET"), ("post", "POST"), ("put", "PUT"), ("patch", "PATCH"), ("delete", "DELETE")];
 /// Words in the name of a POST operation that only reads.
-const LOOKING: [&str; 5] = ["search", "query", "list", "find", "lookup"];
+const READING_WORDS: [&str; 5] = ["search", "query", "list", "find", "lookup"];
 
 #[derive(Clone, Debug)]
-pub struct Operation<'a> {
+pub struct ApiOperation<'a> {
     /// Name of the tool.
     pub name: String,
     /// The `operationId`, if there is one.
@@ -28,8 +28,8 @@ pub struct Operation<'a> {
     pub(super) value: &'a Value,
 }
 
-pub(super) fn all(document: &Value) -> Vec<Operation<'_>> {
-    let mut names = Names::default();
+pub(super) fn all(document: &Value) -> Vec<ApiOperation<'_>> {
+    let mut names = UniqueNames::default();
     let mut operations = Vec::new();
     let paths = document["paths"].as_object().into_iter().flatten().filter(|(path, _)| is_sendable(path));
     for (path, shared) in paths {
@@ -38,8 +38,8 @@ pub(super) fn all(document: &Value) -> Vec<Operation<'_>> {
             let id = value["operationId"].as_str();
             let wanted = id.map_or_else(|| format!("{key} {}", path.replace(['{', '}'], " ")), str::to_owned);
             let tags = value["tags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            operations.push(Operation {
-                name: names.give(snake(&wanted, TOOL_CHARS), TOOL_CHARS),
+            operations.push(ApiOperation {
+                name: names.make_unique(snake(&wanted, TOOL_CHARS), TOOL_CHARS),
                 id,
                 method,
                 path,
@@ -53,20 +53,20 @@ pub(super) fn all(document: &Value) -> Vec<Operation<'_>> {
     operations
 }
 
-impl Operation<'_> {
+impl ApiOperation<'_> {
     /// Returns the guessed risk and the reason.
     pub(super) fn risk(&self) -> (&'static str, String) {
-        let looks = self.name.split('_').any(|word| LOOKING.contains(&word));
+        let reads_only = self.name.split('_').any(|word| READING_WORDS.contains(&word));
         match self.method {
             "GET" => ("read", "GET".to_owned()),
             "DELETE" => ("destructive", "DELETE".to_owned()),
-            "POST" if looks => ("read", "a POST that looks for something by its name".to_owned()),
+            "POST" if reads_only => ("read", "a POST that looks for something by its name".to_owned()),
             method => ("write", method.to_owned()),
         }
     }
 
     /// Returns the last fixed segment of the path.
-    pub(super) fn thing(&self) -> String {
+    pub(super) fn entity(&self) -> String {
         let part = self.path.rsplit('/').find(|part| !part.is_empty() && !part.contains('{'));
         snake(part.unwrap_or("items"), TOOL_CHARS)
     }

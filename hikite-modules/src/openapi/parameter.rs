@@ -2,18 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Operation;
-use super::name::{Names, TOOL_CHARS, snake};
-use super::schema::{Schemas, kind};
-use super::words::{line, single};
+use super::ApiOperation;
+use super::name::{TOOL_CHARS, UniqueNames, snake};
+use super::schema::{SchemaResolver, kind};
+use super::text::{line, single};
 
 /// Names reserved for expressions and pagination.
-const TAKEN: [&str; 8] = ["each", "item", "last", "call_id", "page_size", "fetch_all", "max_items", "cursor"];
+const RESERVED_NAMES: [&str; 8] =
+    ["each", "item", "last", "call_id", "page_size", "fetch_all", "max_items", "cursor"];
 /// Headers that a module may not set.
-const OURS: [&str; 6] = ["authorization", "host", "content-length", "content-type", "accept", "user-agent"];
+const RESERVED_HEADERS: [&str; 6] =
+    ["authorization", "host", "content-length", "content-type", "accept", "user-agent"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ParameterLocation {
     Path,
     Query,
     Header,
@@ -21,11 +23,11 @@ pub(super) enum Place {
 }
 
 #[derive(Debug)]
-pub(super) struct Parameter {
+pub(super) struct OperationParameter {
     /// Name in the API.
     pub(super) wire: String,
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) location: ParameterLocation,
     pub(super) required: bool,
     pub(super) schema: Map<String, Value>,
     words: String,
@@ -34,80 +36,93 @@ pub(super) struct Parameter {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Parameters {
-    pub(super) all: Vec<Parameter>,
+pub(super) struct OperationParameters {
+    pub(super) all: Vec<OperationParameter>,
     /// Name of the parameter that is the whole body.
     pub(super) whole_body: Option<String>,
     /// Headers with a constant value.
     pub(super) fixed: Map<String, Value>,
     /// Parameters that a module cannot send.
-    pub(super) left_out: Vec<String>,
+    pub(super) unsupported: Vec<String>,
 }
 
-pub(super) fn of(operation: &Operation<'_>, schemas: Schemas<'_>) -> Parameters {
-    let mut found = Parameters::default();
-    let mut names = Names::without(&TAKEN);
+pub(super) fn of(operation: &ApiOperation<'_>, schemas: SchemaResolver<'_>) -> OperationParameters {
+    let mut found = OperationParameters::default();
+    let mut names = UniqueNames::without(&RESERVED_NAMES);
     let own = operation.value["parameters"].as_array().into_iter().flatten();
     let mut seen: Vec<(String, String)> = Vec::new();
     // Parameters of the operation override those of its path.
     for written in own.chain(operation.shared["parameters"].as_array().into_iter().flatten()) {
         let written = schemas.follow(written);
-        let (Some(wire), Some(place)) = (written["name"].as_str(), written["in"].as_str()) else { continue };
-        let key = (wire.to_owned(), place.to_owned());
+        let (Some(wire), Some(location)) = (written["name"].as_str(), written["in"].as_str()) else {
+            continue;
+        };
+        let key = (wire.to_owned(), location.to_owned());
         if !seen.contains(&key) {
             seen.push(key);
-            found.add(wire, place, written, schemas, &mut names);
+            found.add(wire, location, written, schemas, &mut names);
         }
     }
     for inside in operation.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
-        if !found.all.iter().any(|parameter| parameter.place == Place::Path && parameter.wire == inside) {
+        if !found
+            .all
+            .iter()
+            .any(|parameter| parameter.location == ParameterLocation::Path && parameter.wire == inside)
+        {
             found.add(inside, "path", &json!({ "schema": { "type": "string" } }), schemas, &mut names);
         }
     }
-    found.all.sort_by_key(|parameter| parameter.place != Place::Path);
+    found.all.sort_by_key(|parameter| parameter.location != ParameterLocation::Path);
     found.body(schemas.follow(&operation.value["requestBody"]), schemas, &mut names);
     found
 }
 
-impl Parameters {
-    fn add(&mut self, wire: &str, place: &str, written: &Value, schemas: Schemas<'_>, names: &mut Names) {
-        let schema = schemas.small(&written["schema"]);
+impl OperationParameters {
+    fn add(
+        &mut self,
+        wire: &str,
+        location: &str,
+        written: &Value,
+        schemas: SchemaResolver<'_>,
+        names: &mut UniqueNames,
+    ) {
+        let schema = schemas.reduced(&written["schema"]);
         let schema = schema.as_object().cloned().unwrap_or_default();
         let required = written["required"] == true;
-        let place = match place {
-            "path" => Place::Path,
+        let location = match location {
+            "path" => ParameterLocation::Path,
             "query" if kind(&schema) == Some("object") || written.get("schema").is_none() => {
-                return self.left_out.push(format!("{wire} (an object in the query)"));
+                return self.unsupported.push(format!("{wire} (an object in the query)"));
             }
-            "query" => Place::Query,
-            "header" if OURS.contains(&wire.to_lowercase().as_str()) => return,
+            "query" => ParameterLocation::Query,
+            "header" if RESERVED_HEADERS.contains(&wire.to_lowercase().as_str()) => return,
             "header" => {
                 if let Some(value) = only_value(written, schemas) {
                     self.fixed.insert(wire.to_owned(), Value::from(value));
                     return;
                 }
                 if !required {
-                    return self.left_out.push(format!("{wire} (a header)"));
+                    return self.unsupported.push(format!("{wire} (a header)"));
                 }
-                Place::Header
+                ParameterLocation::Header
             }
-            _ => return self.left_out.push(format!("{wire} (a cookie)")),
+            _ => return self.unsupported.push(format!("{wire} (a cookie)")),
         };
         let words = line(written["description"].as_str().unwrap_or_default());
         let joined = kind(&schema) == Some("array") && written["explode"] == false;
-        let required = required || place == Place::Path;
-        self.push((wire, place), required, schema, (words, joined), names);
+        let required = required || location == ParameterLocation::Path;
+        self.push((wire, location), required, schema, (words, joined), names);
     }
 
     fn push(
         &mut self,
-        (wire, place): (&str, Place),
+        (wire, location): (&str, ParameterLocation),
         required: bool,
         mut schema: Map<String, Value>,
         (words, joined): (String, bool),
-        names: &mut Names,
+        names: &mut UniqueNames,
     ) {
-        let name = names.give(snake(wire, TOOL_CHARS), TOOL_CHARS);
+        let name = names.make_unique(snake(wire, TOOL_CHARS), TOOL_CHARS);
         let own = schema.remove("description").and_then(|words| Some(words.as_str()?.to_owned()));
         let mut words = if words.is_empty() { own.unwrap_or_default() } else { words };
         // The service applies its own default; a default in the schema would be sent.
@@ -116,23 +131,37 @@ impl Parameters {
             let space = if words.is_empty() { "" } else { " " };
             words = format!("{words}{space}(default: {})", single(&shown));
         }
-        self.all.push(Parameter { wire: wire.to_owned(), name, place, required, schema, words, joined });
+        self.all.push(OperationParameter {
+            wire: wire.to_owned(),
+            name,
+            location,
+            required,
+            schema,
+            words,
+            joined,
+        });
     }
 
-    fn body(&mut self, body: &Value, schemas: Schemas<'_>, names: &mut Names) {
+    fn body(&mut self, body: &Value, schemas: SchemaResolver<'_>, names: &mut UniqueNames) {
         let Some(content) = body.get("content").and_then(Value::as_object) else { return };
         let Some(media) = json_of(content) else {
             let kinds = content.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            return self.left_out.push(format!("the body ({kinds})"));
+            return self.unsupported.push(format!("the body ({kinds})"));
         };
-        let schema = schemas.whole(&media["schema"]);
+        let schema = schemas.merged(&media["schema"]);
         let members =
             schema.get("properties").and_then(Value::as_object).filter(|members| !members.is_empty());
         let Some(members) = members else {
-            let mut small = schemas.small(&media["schema"]).as_object().cloned().unwrap_or_default();
-            small.entry("type").or_insert_with(|| json!("object"));
+            let mut reduced = schemas.reduced(&media["schema"]).as_object().cloned().unwrap_or_default();
+            reduced.entry("type").or_insert_with(|| json!("object"));
             let words = line(body["description"].as_str().unwrap_or_default());
-            self.push(("body", Place::Body), body["required"] == true, small, (words, false), names);
+            self.push(
+                ("body", ParameterLocation::Body),
+                body["required"] == true,
+                reduced,
+                (words, false),
+                names,
+            );
             self.whole_body = self.all.last().map(|parameter| parameter.name.clone());
             return;
         };
@@ -141,15 +170,15 @@ impl Parameters {
             if schemas.follow(member)["readOnly"] == true {
                 continue;
             }
-            let small = schemas.small(member);
+            let reduced = schemas.reduced(member);
             let required = needed.iter().any(|name| name == wire);
-            let small = small.as_object().cloned().unwrap_or_default();
-            self.push((wire, Place::Body), required, small, (String::new(), false), names);
+            let reduced = reduced.as_object().cloned().unwrap_or_default();
+            self.push((wire, ParameterLocation::Body), required, reduced, (String::new(), false), names);
         }
     }
 }
 
-impl Parameter {
+impl OperationParameter {
     /// Returns the parameter as written in a module file.
     pub(super) fn written(&self) -> Value {
         let mark = if self.required { "!" } else { "" };
@@ -189,7 +218,7 @@ impl Parameter {
 }
 
 /// Returns the only possible value of a header.
-fn only_value(written: &Value, schemas: Schemas<'_>) -> Option<String> {
+fn only_value(written: &Value, schemas: SchemaResolver<'_>) -> Option<String> {
     let schema = schemas.follow(&written["schema"]);
     let options = schema["enum"].as_array().filter(|options| options.len() == 1);
     let value =

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::words::line;
+use super::text::line;
 
 /// Maximum length of a chain of references.
 const HOPS: usize = 8;
@@ -13,9 +13,9 @@ const DEPTH: usize = 3;
 const OPTIONS: usize = 50;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Schemas<'a>(&'a Value);
+pub(super) struct SchemaResolver<'a>(&'a Value);
 
-impl<'a> Schemas<'a> {
+impl<'a> SchemaResolver<'a> {
     pub(super) fn new(document: &'a Value) -> Self {
         Self(document)
     }
@@ -35,16 +35,16 @@ impl<'a> Schemas<'a> {
     }
 
     /// Merges a schema: joins `allOf`, and takes the first useful variant of `oneOf` and `anyOf`.
-    pub(super) fn whole(self, schema: &Value) -> Map<String, Value> {
-        let mut whole = Map::new();
-        self.join(schema, HOPS, &mut whole);
-        whole
+    pub(super) fn merged(self, schema: &Value) -> Map<String, Value> {
+        let mut merged = Map::new();
+        self.join(schema, HOPS, &mut merged);
+        merged
     }
 
-    fn join(self, schema: &Value, depth: usize, whole: &mut Map<String, Value>) {
+    fn join(self, schema: &Value, depth: usize, merged: &mut Map<String, Value>) {
         let Some(members) = self.follow(schema).as_object().filter(|_| depth > 0) else { return };
         for (key, value) in members {
-            match (key.as_str(), whole.get_mut(key)) {
+            match (key.as_str(), merged.get_mut(key)) {
                 ("properties", Some(Value::Object(known))) => {
                     for (name, property) in value.as_object().into_iter().flatten() {
                         known.entry(name.clone()).or_insert_with(|| property.clone());
@@ -54,13 +54,13 @@ impl<'a> Schemas<'a> {
                     known.extend(value.as_array().cloned().unwrap_or_default());
                 }
                 ("allOf" | "oneOf" | "anyOf", _) | (_, Some(_)) => {}
-                (_, None) => drop(whole.insert(key.clone(), value.clone())),
+                (_, None) => drop(merged.insert(key.clone(), value.clone())),
             }
         }
         for part in members.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.join(part, depth - 1, whole);
+            self.join(part, depth - 1, merged);
         }
-        if kind(whole).is_some() {
+        if kind(merged).is_some() {
             return;
         }
         let forms = ["oneOf", "anyOf"].into_iter().filter_map(|key| members.get(key)?.as_array()).flatten();
@@ -68,58 +68,58 @@ impl<'a> Schemas<'a> {
             let mut first = Map::new();
             self.join(form, depth - 1, &mut first);
             if kind(&first).is_some_and(|kind| kind != "null") {
-                first.extend(std::mem::take(whole));
-                *whole = first;
+                first.extend(std::mem::take(merged));
+                *merged = first;
                 return;
             }
         }
     }
 
     /// Returns a reduced schema for a parameter.
-    pub(super) fn small(self, schema: &Value) -> Value {
-        self.smaller(schema, DEPTH)
+    pub(super) fn reduced(self, schema: &Value) -> Value {
+        self.reduce(schema, DEPTH)
     }
 
-    fn smaller(self, schema: &Value, depth: usize) -> Value {
-        let whole = self.whole(schema);
-        let mut small = Map::new();
-        if let Some(kind) = kind(&whole) {
-            small.insert("type".into(), json!(kind));
+    fn reduce(self, schema: &Value, depth: usize) -> Value {
+        let merged = self.merged(schema);
+        let mut reduced = Map::new();
+        if let Some(kind) = kind(&merged) {
+            reduced.insert("type".into(), json!(kind));
         }
         let options: Vec<Value> =
-            whole.get("enum").and_then(Value::as_array).into_iter().flatten().cloned().collect();
+            merged.get("enum").and_then(Value::as_array).into_iter().flatten().cloned().collect();
         let options: Vec<Value> = options.into_iter().filter(|option| !option.is_null()).collect();
         if (1..=OPTIONS).contains(&options.len()) {
-            small.insert("enum".into(), Value::Array(options));
+            reduced.insert("enum".into(), Value::Array(options));
         }
         let is_plain = |value: &&Value| !matches!(value, Value::Null | Value::Array(_) | Value::Object(_));
         for key in ["minimum", "maximum", "default"] {
-            small.extend(whole.get(key).filter(is_plain).map(|value| (key.to_owned(), value.clone())));
+            reduced.extend(merged.get(key).filter(is_plain).map(|value| (key.to_owned(), value.clone())));
         }
-        if let Some(items) = whole.get("items") {
-            let items = if depth > 0 { self.smaller(items, depth - 1) } else { json!({}) };
-            small.insert("items".into(), without_words(items));
+        if let Some(items) = merged.get("items") {
+            let items = if depth > 0 { self.reduce(items, depth - 1) } else { json!({}) };
+            reduced.insert("items".into(), without_words(items));
         }
-        let members = whole.get("properties").and_then(Value::as_object).filter(|_| depth > 1);
+        let members = merged.get("properties").and_then(Value::as_object).filter(|_| depth > 1);
         let shown = members.into_iter().flatten().filter(|(_, schema)| schema["readOnly"] != true);
         let shown: Map<String, Value> =
-            shown.map(|(name, schema)| (name.clone(), self.smaller(schema, depth - 1))).collect();
+            shown.map(|(name, schema)| (name.clone(), self.reduce(schema, depth - 1))).collect();
         if !shown.is_empty() {
-            let required = whole.get("required").and_then(Value::as_array).into_iter().flatten();
+            let required = merged.get("required").and_then(Value::as_array).into_iter().flatten();
             let required: Vec<Value> = required
                 .filter(|name| name.as_str().is_some_and(|name| shown.contains_key(name)))
                 .cloned()
                 .collect();
-            small.insert("properties".into(), Value::Object(shown));
+            reduced.insert("properties".into(), Value::Object(shown));
             if !required.is_empty() {
-                small.insert("required".into(), Value::Array(required));
+                reduced.insert("required".into(), Value::Array(required));
             }
         }
-        let words = line(whole.get("description").and_then(Value::as_str).unwrap_or_default());
+        let words = line(merged.get("description").and_then(Value::as_str).unwrap_or_default());
         if !words.is_empty() {
-            small.insert("description".into(), json!(words));
+            reduced.insert("description".into(), json!(words));
         }
-        Value::Object(small)
+        Value::Object(reduced)
     }
 }
 

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use super::{Choice, Description};
+use super::{ApiDescription, OperationFilter};
 use crate::module::tests::settings;
-use crate::{Review, review};
+use crate::{ModuleReview, review};
 
 const LIBRARY: &str = include_str!("tests/library.yaml");
 
-fn description() -> Description {
-    Description::read(LIBRARY).expect("a description")
+fn description() -> ApiDescription {
+    ApiDescription::read(LIBRARY).expect("a description")
 }
 
 #[track_caller]
-fn reviewed(text: &str) -> Review {
+fn reviewed(text: &str) -> ModuleReview {
     review(text, &settings()).unwrap_or_else(|faults| panic!("{faults:#?}\n{text}"))
 }
 
@@ -36,30 +36,33 @@ fn what_is_made_is_what_was_looked_through() {
 fn operations_are_chosen_by_id_tag_or_path() {
     let description = description();
     let operations = description.operations();
-    let check = |choice: Choice, expected: &[&str]| {
+    let check = |choice: OperationFilter, expected: &[&str]| {
         let chosen = choice.of(&operations).unwrap_or_else(|wrong| panic!("{wrong}"));
         assert_eq!(chosen.iter().map(|operation| operation.name.as_str()).collect::<Vec<_>>(), expected);
     };
     let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
     check(
-        Choice { operations: ids(&["books/list-all", "get_book"]), ..Choice::default() },
+        OperationFilter { operations: ids(&["books/list-all", "get_book"]), ..OperationFilter::default() },
         &["books_list_all", "get_book"],
     );
-    check(Choice { tag: Some("loans".into()), ..Choice::default() }, &["list_loans"]);
+    check(OperationFilter { tag: Some("loans".into()), ..OperationFilter::default() }, &["list_loans"]);
     check(
-        Choice { path: Some("/books/{".into()), ..Choice::default() },
+        OperationFilter { path: Some("/books/{".into()), ..OperationFilter::default() },
         &["get_book", "delete_books_book_id", "get_text"],
     );
-    let wrong = |choice: Choice| choice.of(&operations).err().unwrap_or_default();
+    let wrong = |choice: OperationFilter| choice.of(&operations).err().unwrap_or_default();
     assert_eq!(
-        wrong(Choice { operations: ids(&["getBok"]), ..Choice::default() }),
+        wrong(OperationFilter { operations: ids(&["getBok"]), ..OperationFilter::default() }),
         "there is no operation `getBok`\nhint: did you mean `getBook`?"
     );
     assert_eq!(
-        wrong(Choice { tag: Some("loan".into()), ..Choice::default() }),
+        wrong(OperationFilter { tag: Some("loan".into()), ..OperationFilter::default() }),
         "no operation has the tag `loan`\nhint: did you mean `loans`?"
     );
-    assert_eq!(wrong(Choice { path: Some("/x".into()), ..Choice::default() }), "no path begins with `/x`");
+    assert_eq!(
+        wrong(OperationFilter { path: Some("/x".into()), ..OperationFilter::default() }),
+        "no path begins with `/x`"
+    );
 }
 
 #[test]
@@ -69,7 +72,7 @@ fn what_is_no_description_is_refused() {
         ("swagger: '2.0'", "this is Swagger 2; turn it into OpenAPI 3 first"),
         ("a: 1", "this is no OpenAPI 3 description: it needs `openapi: 3.…` and `paths`"),
     ] {
-        assert_eq!(Description::read(text).err().as_deref(), Some(said));
+        assert_eq!(ApiDescription::read(text).err().as_deref(), Some(said));
     }
 }
 
@@ -80,7 +83,7 @@ fn a_schema_without_end_comes_to_one() {
         {"$ref":"#/components/schemas/B"}}}}}}}},"components":{"schemas":{"A":{"type":"object","properties":{"a":
         {"$ref":"#/components/schemas/A"},"all":{"allOf":[{"$ref":"#/components/schemas/A"}]}}},"B":{"$ref":
         "#/components/schemas/B"}}}}"##;
-    let description = Description::read(text).expect("a description");
+    let description = ApiDescription::read(text).expect("a description");
     let operations = description.operations();
     reviewed(&description.module("endless", &operations.iter().collect::<Vec<_>>()));
 }

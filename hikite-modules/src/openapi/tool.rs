@@ -4,18 +4,18 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::Operation;
-use super::list::{self, Answer};
-use super::parameter::{self, Parameter, Parameters, Place};
-use super::schema::Schemas;
+use super::ApiOperation;
+use super::list::{self, ResponseSchema};
+use super::parameter::{self, OperationParameter, OperationParameters, ParameterLocation};
+use super::schema::SchemaResolver;
 use super::{page, shape, yaml};
 
 /// Pagination styles by name, without duplicates.
 #[derive(Debug, Default)]
-pub(super) struct Ways(Vec<(String, Value)>);
+pub(super) struct PaginationStyles(Vec<(String, Value)>);
 
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct ToolDraft {
     name: String,
     risk: (&'static str, String),
     description: String,
@@ -26,40 +26,44 @@ pub(super) struct Made {
     pub(super) fixed: Map<String, Value>,
     pages: Option<(String, u64)>,
     out: Option<Value>,
-    left_out: Vec<String>,
+    unsupported: Vec<String>,
 }
 
-pub(super) fn make(operation: &Operation<'_>, schemas: Schemas<'_>, ways: &mut Ways) -> Made {
-    let Parameters { mut all, whole_body, fixed, left_out } = parameter::of(operation, schemas);
+pub(super) fn make(
+    operation: &ApiOperation<'_>,
+    schemas: SchemaResolver<'_>,
+    pagination_styles: &mut PaginationStyles,
+) -> ToolDraft {
+    let OperationParameters { mut all, whole_body, fixed, unsupported } = parameter::of(operation, schemas);
     let answer = list::of(operation, schemas);
     let paging = page::guess(&all, &answer, schemas);
     let pages = paging.map(|paging| {
-        all.retain(|parameter| !paging.taken.contains(&(parameter.place, parameter.wire.clone())));
-        (ways.name(paging.way), paging.default)
+        all.retain(|parameter| !paging.taken.contains(&(parameter.location, parameter.wire.clone())));
+        (pagination_styles.name(paging.way), paging.default)
     });
     let mut request = Map::new();
     request.insert(operation.method.into(), json!(path(operation.path, &all)));
-    let query = slots(&all, Place::Query);
+    let query = slots(&all, ParameterLocation::Query);
     if !query.is_empty() {
         request.insert("query".into(), Value::Object(query));
     }
-    let in_body = pages.as_ref().is_some_and(|(way, _)| ways.is_in_body(way));
+    let in_body = pages.as_ref().is_some_and(|(way, _)| pagination_styles.is_in_body(way));
     if operation.method == "GET" {
-        all.retain(|parameter| parameter.place != Place::Body);
+        all.retain(|parameter| parameter.location != ParameterLocation::Body);
     } else if let Some(name) = &whole_body {
         request.insert("body".into(), json!(format!("${name}")));
     } else {
-        let members = slots(&all, Place::Body);
+        let members = slots(&all, ParameterLocation::Body);
         let wanted = !members.is_empty() || in_body;
         request.extend(wanted.then(|| ("body".to_owned(), Value::Object(members))));
     }
-    if matches!(answer, Answer::Text) {
+    if matches!(answer, ResponseSchema::Text) {
         request.insert("answer".into(), json!("text"));
     }
-    let headers = all.iter().filter(|parameter| parameter.place == Place::Header);
+    let headers = all.iter().filter(|parameter| parameter.location == ParameterLocation::Header);
     let headers =
         headers.map(|header| (header.wire.clone(), json!(format!("{{{}}}", header.name)))).collect();
-    Made {
+    ToolDraft {
         name: operation.name.clone(),
         risk: operation.risk(),
         description: operation.summary.clone(),
@@ -68,12 +72,12 @@ pub(super) fn make(operation: &Operation<'_>, schemas: Schemas<'_>, ways: &mut W
         headers,
         fixed,
         pages,
-        out: shape::guess(&answer, &operation.thing(), schemas),
-        left_out,
+        out: shape::guess(&answer, &operation.entity(), schemas),
+        unsupported,
     }
 }
 
-impl Ways {
+impl PaginationStyles {
     pub(super) fn named(&self) -> &[(String, Value)] {
         &self.0
     }
@@ -94,14 +98,14 @@ impl Ways {
     }
 }
 
-impl Made {
+impl ToolDraft {
     /// Writes the tool, without the shared headers.
     pub(super) fn write(&self, shared: &Map<String, Value>, text: &mut String) {
         let (risk, why) = &self.risk;
         let _ = writeln!(text, "  {}:\n    risk: {risk} # guessed: {why}", self.name);
         let _ = writeln!(text, "    description: {}", yaml::quoted(&self.description));
-        if !self.left_out.is_empty() {
-            let _ = writeln!(text, "    # left out: {}", super::words::single(&self.left_out.join(", ")));
+        if !self.unsupported.is_empty() {
+            let _ = writeln!(text, "    # left out: {}", super::text::single(&self.unsupported.join(", ")));
         }
         if !self.params.is_empty() {
             text.push_str("    params:\n");
@@ -126,19 +130,21 @@ impl Made {
     }
 }
 
-fn slots(all: &[Parameter], place: Place) -> Map<String, Value> {
-    let here = all.iter().filter(|parameter| parameter.place == place);
+fn slots(all: &[OperationParameter], location: ParameterLocation) -> Map<String, Value> {
+    let here = all.iter().filter(|parameter| parameter.location == location);
     here.map(|parameter| (parameter.wire.clone(), parameter.slot())).collect()
 }
 
 /// Returns the path with our parameter names.
-fn path(written: &str, all: &[Parameter]) -> String {
+fn path(written: &str, all: &[OperationParameter]) -> String {
     let mut path = String::new();
     let mut rest = written;
     while let Some((text, after)) = rest.split_once('{') {
         let (inside, after) = after.split_once('}').unwrap_or((after, ""));
-        let place = all.iter().find(|parameter| parameter.place == Place::Path && parameter.wire == inside);
-        let _ = write!(path, "{text}{{{}}}", place.map_or(inside, |place| &place.name));
+        let location = all
+            .iter()
+            .find(|parameter| parameter.location == ParameterLocation::Path && parameter.wire == inside);
+        let _ = write!(path, "{text}{{{}}}", location.map_or(inside, |location| &location.name));
         rest = after;
     }
     path.push_str(rest);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Words that YAML does not parse as text.
-const TAKEN: [&str; 13] =
+const RESERVED_WORDS: [&str; 13] =
     ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf", ".nan", ".inf"];
 
 pub(super) fn flow(value: &Value) -> String {
@@ -26,7 +26,11 @@ pub(super) fn word(text: &str) -> String {
         Some(path) => path.split('.').all(is_name),
         None => is_name(rest),
     };
-    if is_plain && !TAKEN.contains(&text.to_lowercase().as_str()) { text.to_owned() } else { quoted(text) }
+    if is_plain && !RESERVED_WORDS.contains(&text.to_lowercase().as_str()) {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
 }
 
 pub(super) fn quoted(text: &str) -> String {

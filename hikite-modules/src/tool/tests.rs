@@ -3,32 +3,36 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
-use hikite_core::error::Kind;
-use hikite_core::source::{Backchannel, Question};
-use hikite_egress::{Allow, Allowed};
-use hikite_testkit::api::{Answer, Api, Seen};
+use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
+use hikite_core::error::ErrorKind;
+use hikite_core::source::{Backchannel, InputRequest};
+use hikite_egress::{AllowList, AllowedAddress};
+use hikite_testkit::api::{MockApi, MockResponse, RecordedRequest};
 use serde_json::{Value, json};
 
 use super::*;
 
-struct Nobody;
+struct SilentClient;
 
-impl Backchannel for Nobody {
+impl Backchannel for SilentClient {
     fn progress(&self, _: Object) {}
     fn log(&self, _: Raw) {}
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+    fn ask(&self, _: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
         Box::pin(async { Err(Raw::null()) })
     }
 }
 
-fn context(origin: Origin) -> CallContext {
-    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+fn context(origin: CallOrigin) -> CallContext {
+    let session = Session {
+        id: SessionId(0),
+        caller: Caller::owner(),
+        client_capabilities: ClientCapabilities::default(),
+    };
     CallContext {
         session: Arc::new(session),
-        back: Arc::new(Nobody),
+        back: Arc::new(SilentClient),
         origin,
-        takes_rounds: false,
+        accepts_input_required: false,
         account: None,
     }
 }
@@ -38,23 +42,23 @@ fn schema() -> Value {
         "id": {}, "q": {}, "tags": {}, "note": {}, "user": { "properties": { "name": {} } } } })
 }
 
-fn tool_with(http: &Value, schema: &Value, client: Client, limits: &Limits) -> HttpTool {
+fn tool_with(http: &Value, schema: &Value, client: EgressClient, limits: &Limits) -> HttpTool {
     HttpTool::read(&Raw::from(http.clone()), &Raw::from(schema.clone()), client, limits).expect("a tool")
 }
 
 async fn run(tool: &HttpTool, arguments: Value) -> Result<Value, Error> {
     let arguments = Raw::from(arguments).object().expect("an object");
-    tool.run(arguments, context(Origin::default())).await.map(|raw| raw.value())
+    tool.run(arguments, context(CallOrigin::default())).await.map(|raw| raw.value())
 }
 
 /// Runs a tool once. `url` is the path of its URL.
-async fn call(api: &Api, url: &str, mut form: Value, arguments: Value) -> Result<Value, Error> {
+async fn call(api: &MockApi, url: &str, mut form: Value, arguments: Value) -> Result<Value, Error> {
     form["url"] = api.url(url).into();
-    run(&tool_with(&form, &schema(), Client::new(), &Limits::default()), arguments).await
+    run(&tool_with(&form, &schema(), EgressClient::new(), &Limits::default()), arguments).await
 }
 
-async fn sent(url: &str, form: Value, arguments: Value) -> Seen {
-    let api = Api::start().await;
+async fn sent(url: &str, form: Value, arguments: Value) -> RecordedRequest {
+    let api = MockApi::start().await;
     call(&api, url, form, arguments).await.expect("an answer");
     api.last()
 }
@@ -114,10 +118,10 @@ async fn arguments_that_nothing_mentions_find_their_way() {
 
 #[tokio::test]
 async fn an_open_schema_has_further_arguments() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let schema = json!({ "properties": { "id": {} }, "additionalProperties": true });
     let form = json!({ "url": api.url("/{id}") });
-    let tool = tool_with(&form, &schema, Client::new(), &Limits::default());
+    let tool = tool_with(&form, &schema, EgressClient::new(), &Limits::default());
     run(&tool, json!({ "id": 1, "more": 2 })).await.expect("an answer");
     assert_eq!((api.last().path.as_str(), api.last().query.as_str()), ("/1", "more=2"));
 }
@@ -137,7 +141,7 @@ async fn forms_and_texts_are_sent_as_such() {
 
 #[tokio::test]
 async fn a_value_never_leaves_its_place_in_the_path() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let call = async |arguments| call(&api, "/v1/{id}/end", json!({}), arguments).await;
     call(json!({ "id": "a/b?c#d%2e" })).await.expect("an answer");
     assert_eq!(api.last().path, "/v1/a%2Fb%3Fc%23d%252e/end");
@@ -146,13 +150,13 @@ async fn a_value_never_leaves_its_place_in_the_path() {
         let error = call(json!({ "id": id })).await.expect_err(id);
         assert_eq!(
             (error.kind, &*error.message),
-            (Kind::Validation, "Invalid value for parameter id: no `.` or `..` in a path")
+            (ErrorKind::Validation, "Invalid value for parameter id: no `.` or `..` in a path")
         );
         assert_eq!(error.details.expect("details").value()[0]["pointer"], "/id");
     }
     for absent in [json!({}), json!({ "id": null })] {
         let error = call(absent).await.expect_err("absent");
-        assert_eq!((error.kind, &*error.message), (Kind::Validation, "Required parameter missing: id"));
+        assert_eq!((error.kind, &*error.message), (ErrorKind::Validation, "Required parameter missing: id"));
     }
     let empty = call(json!({ "id": "" })).await.expect_err("empty");
     assert_eq!(&*empty.message, "Invalid value for parameter id: it is empty");
@@ -161,22 +165,22 @@ async fn a_value_never_leaves_its_place_in_the_path() {
 
 #[tokio::test]
 async fn two_values_do_not_make_two_dots() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let error =
         call(&api, "/x/{id}{q}/y", json!({}), json!({ "id": ".", "q": "." })).await.expect_err("dots");
-    assert_eq!((error.kind, api.count()), (Kind::Validation, 0));
+    assert_eq!((error.kind, api.count()), (ErrorKind::Validation, 0));
     call(&api, "/x/{id}{q}/y", json!({}), json!({ "id": ".", "q": "a" })).await.expect("an answer");
 }
 
 #[tokio::test]
 async fn a_value_never_adds_a_header() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let form = || json!({ "headers": { "X-A": "{id}" } });
     for id in ["a\r\nX-B: 1", "a\nb", "a\u{0}", "\u{7f}", "a\u{85}b", "\t"] {
         let error = call(&api, "/", form(), json!({ "id": id })).await.expect_err(id);
         assert_eq!(
             (error.kind, &*error.message),
-            (Kind::Validation, "Invalid value for parameter id: no control characters")
+            (ErrorKind::Validation, "Invalid value for parameter id: no control characters")
         );
     }
     assert_eq!(api.count(), 0);
@@ -186,21 +190,21 @@ async fn a_value_never_adds_a_header() {
 
 #[tokio::test]
 async fn the_result_is_what_the_path_leads_to() {
-    let api = Api::start().await;
-    api.answer("/r", Answer::json(&json!({ "data": { "items": [{ "a": 1 }, 2] } })));
+    let api = MockApi::start().await;
+    api.answer("/r", MockResponse::json(&json!({ "data": { "items": [{ "a": 1 }, 2] } })));
     let pick = async |result: &str| call(&api, "/r", json!({ "result": result }), json!({})).await;
     assert_eq!(pick("data.items[1]").await.expect("found"), json!(2));
     assert_eq!(pick("/data/items/0").await.expect("found"), json!({ "a": 1 }));
     let lost = pick("data.nothing").await.expect_err("lost");
     assert_eq!(
         (lost.kind, &*lost.message),
-        (Kind::ToolExecution, "the answer of the service has nothing at `data.nothing`")
+        (ErrorKind::ToolExecution, "the answer of the service has nothing at `data.nothing`")
     );
     let whole = call(&api, "/r", json!({}), json!({})).await.expect("an answer");
     assert_eq!(whole["data"]["items"][1], 2);
     let head = call(&api, "/r", json!({ "method": "HEAD" }), json!({})).await.expect("an answer");
     assert_eq!(head, json!({ "status": 200 }));
-    api.answer("/none", Answer::status(204));
+    api.answer("/none", MockResponse::status(204));
     assert_eq!(
         call(&api, "/none", json!({ "method": "DELETE" }), json!({})).await.expect("an answer"),
         Value::Null
@@ -209,82 +213,90 @@ async fn the_result_is_what_the_path_leads_to() {
 
 #[tokio::test]
 async fn failures_say_whose_they_are() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let failure = async |path: &str| {
         let form = json!({ "headers": { "Authorization": "Bearer s3cr3t-token" } });
         call(&api, path, form, json!({})).await.expect_err(path)
     };
-    api.answer("/429", Answer::status(429).header("retry-after", "3"));
+    api.answer("/429", MockResponse::status(429).header("retry-after", "3"));
     let slow = failure("/429").await;
-    assert_eq!((slow.kind, slow.retry_after), (Kind::RateLimit, Some(Duration::from_secs(3))));
+    assert_eq!((slow.kind, slow.retry_after), (ErrorKind::RateLimit, Some(Duration::from_secs(3))));
     let body =
         json!({ "message": format!("bad s3cr3t-token at {} on {}", api.url("/x"), api.address().ip()) });
-    api.answer("/401", Answer::json(&body).with_status(401).header("x-inner", "s3cr3t-token"));
+    api.answer("/401", MockResponse::json(&body).with_status(401).header("x-inner", "s3cr3t-token"));
     let denied = failure("/401").await;
     assert_eq!(&*denied.message, "the service answered 401 Unauthorized: bad *** at … on ***");
-    api.answer("/302", Answer::status(302).header("location", &api.url("/elsewhere")));
+    api.answer("/302", MockResponse::status(302).header("location", &api.url("/elsewhere")));
     let moved = failure("/302").await;
-    assert_eq!((moved.kind, api.count_of("/elsewhere")), (Kind::ToolExecution, 0));
+    assert_eq!((moved.kind, api.count_of("/elsewhere")), (ErrorKind::ToolExecution, 0));
     assert!(!moved.to_string().contains("elsewhere"));
-    api.answer("/cut", Answer::text("0123456789").cut_after(3));
-    api.answer("/reset", Answer::cut());
+    api.answer("/cut", MockResponse::text("0123456789").cut_after(3));
+    api.answer("/reset", MockResponse::cut());
     for path in ["/cut", "/reset"] {
         let broken = failure(path).await;
-        assert_eq!((broken.kind, api.count_of(path)), (Kind::UpstreamUnavailable, 1), "{path}");
+        assert_eq!((broken.kind, api.count_of(path)), (ErrorKind::UpstreamUnavailable, 1), "{path}");
         assert!(!broken.to_string().contains("127.0.0.1"), "{broken}");
     }
     let url = api.url("/");
     api.stop().await;
-    let tool = tool_with(&json!({ "url": url }), &schema(), Client::new(), &Limits::default());
+    let tool = tool_with(&json!({ "url": url }), &schema(), EgressClient::new(), &Limits::default());
     let gone = run(&tool, json!({})).await.expect_err("nobody there");
-    assert_eq!((gone.kind, &*gone.message), (Kind::UpstreamUnavailable, "the service cannot be reached"));
+    assert_eq!(
+        (gone.kind, &*gone.message),
+        (ErrorKind::UpstreamUnavailable, "the service cannot be reached")
+    );
 }
 
 #[tokio::test]
 async fn an_answer_has_a_limit_and_is_no_picture() {
-    let api = Api::start().await;
-    api.answer("/large", Answer::text(&"x".repeat(101)));
-    api.answer("/png", Answer::bytes("image/png", &b"\x89PNG\0"[..]));
-    api.answer("/gzip", Answer::bytes("application/json", "{}").header("content-encoding", "gzip"));
+    let api = MockApi::start().await;
+    api.answer("/large", MockResponse::text(&"x".repeat(101)));
+    api.answer("/png", MockResponse::bytes("image/png", &b"\x89PNG\0"[..]));
+    api.answer("/gzip", MockResponse::bytes("application/json", "{}").header("content-encoding", "gzip"));
     let limits = Limits { answer_bytes: 100, ..Limits::default() };
-    for (path, kind) in
-        [("/large", Kind::PayloadTooLarge), ("/png", Kind::ToolExecution), ("/gzip", Kind::ToolExecution)]
-    {
-        let tool = tool_with(&json!({ "url": api.url(path) }), &schema(), Client::new(), &limits);
+    for (path, kind) in [
+        ("/large", ErrorKind::PayloadTooLarge),
+        ("/png", ErrorKind::ToolExecution),
+        ("/gzip", ErrorKind::ToolExecution),
+    ] {
+        let tool = tool_with(&json!({ "url": api.url(path) }), &schema(), EgressClient::new(), &limits);
         assert_eq!(run(&tool, json!({})).await.expect_err(path).kind, kind, "{path}");
     }
 }
 
 #[tokio::test]
 async fn a_guarded_tool_stays_outside() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let port = api.address().port();
-    let client = Client::guarded(Allow::default());
+    let client = EgressClient::guarded(AllowList::default());
     for host in ["127.0.0.1", "localhost", "2130706433", "[::ffff:127.0.0.1]"] {
         let form = json!({ "url": format!("http://{host}:{port}/") });
         let error = run(&tool_with(&form, &schema(), client.clone(), &Limits::default()), json!({})).await;
         let error = error.expect_err(host);
         assert_eq!(&*error.message, "the address of this tool is not one that hikite may call", "{host}");
-        assert!(!error.kind.face().retry);
+        assert!(!error.kind.definition().retry);
     }
     assert_eq!(api.connections(), 0);
     let tool = tool_with(&json!({ "url": api.url("/") }), &schema(), client.clone(), &Limits::default());
-    client.allow(Allow::of(Allowed::parse("127.0.0.1")));
+    client.allow(AllowList::of(AllowedAddress::parse("127.0.0.1")));
     run(&tool, json!({})).await.expect("it is allowed now");
     run(&tool, json!({})).await.expect("and again");
     assert_eq!(api.connections(), 1, "the connection is kept");
-    client.allow(Allow::default());
+    client.allow(AllowList::default());
     run(&tool, json!({})).await.expect_err("not over the open connection either");
     assert_eq!(api.count(), 2);
 }
 
 #[tokio::test]
 async fn the_trace_goes_on() {
-    let api = Api::start().await;
-    let tool = tool_with(&json!({ "url": api.url("/") }), &schema(), Client::new(), &Limits::default());
+    let api = MockApi::start().await;
+    let tool = tool_with(&json!({ "url": api.url("/") }), &schema(), EgressClient::new(), &Limits::default());
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let origin =
-        Origin { traceparent: Some(parent.into()), tracestate: Some("a=b".into()), ..Origin::default() };
+    let origin = CallOrigin {
+        traceparent: Some(parent.into()),
+        tracestate: Some("a=b".into()),
+        ..CallOrigin::default()
+    };
     tool.run(Object::default(), context(origin)).await.expect("an answer");
     assert_eq!(
         (api.last().header("traceparent"), api.last().header("tracestate")),
@@ -297,6 +309,6 @@ async fn the_trace_goes_on() {
 #[test]
 fn a_tool_does_not_show_its_credentials() {
     let form = json!({ "url": "https://x/?key=s3cr3t", "headers": { "A": "s3cr3t" } });
-    let tool = tool_with(&form, &schema(), Client::new(), &Limits::default());
+    let tool = tool_with(&form, &schema(), EgressClient::new(), &Limits::default());
     assert_eq!(format!("{tool:?}"), "HttpTool { method: GET, .. }");
 }

@@ -5,7 +5,7 @@ use hikite_core::error::Error;
 use hikite_core::html::escape;
 use hikite_core::language::Language;
 use hikite_core::uri::encode;
-use hikite_gateway::{AccountStanding, Connected, Waiting};
+use hikite_gateway::{AccountStatus, ConnectedAccount, PendingConnection};
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
@@ -20,12 +20,12 @@ const STYLE: &str = "body{font:1rem/1.6 system-ui,sans-serif;max-width:34rem;mar
 
 /// A page in the user's language.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Page(pub(super) Language);
+pub(super) struct ConnectPage(pub(super) Language);
 
 /// The proofs of identity that a page accepts.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one part of the page, there or not")]
-pub(super) struct Proof {
+pub(super) struct AcceptedProofs {
     pub(super) can_log_in: bool,
     /// Accepts the code that a terminal shows.
     pub(super) takes_code: bool,
@@ -35,15 +35,20 @@ pub(super) struct Proof {
     pub(super) is_wrong: bool,
 }
 
-impl Proof {
-    pub(super) fn of(waiting: &Waiting) -> Self {
+impl AcceptedProofs {
+    pub(super) fn of(waiting: &PendingConnection) -> Self {
         Self { takes_code: waiting.has_code, ..Self::default() }
     }
 }
 
-impl Page {
+impl ConnectPage {
     /// Asks for confirmation, and for a proof if the user is not authenticated.
-    pub(super) fn question(self, waiting: &Waiting, name: &str, proof: Option<(Proof, &Uri)>) -> Response {
+    pub(super) fn question(
+        self,
+        waiting: &PendingConnection,
+        name: &str,
+        proof: Option<(AcceptedProofs, &Uri)>,
+    ) -> Response {
         let is_wrong = proof.is_some_and(|(proof, _)| proof.is_wrong);
         let proof = proof.map(|(proof, uri)| self.proof(proof, uri)).unwrap_or_default();
         let (title, account, name) = (escape(&waiting.title), escape(&waiting.account), escape(name));
@@ -68,7 +73,7 @@ impl Page {
     }
 
     /// Renders the input for a code or token, and the login link.
-    fn proof(self, proof: Proof, uri: &Uri) -> String {
+    fn proof(self, proof: AcceptedProofs, uri: &Uri) -> String {
         let (label, wrong, log_in) = match (self.0, proof.takes_code, proof.takes_token) {
             (Language::English, true, false) => {
                 ("The code that the terminal shows", "That is not right.", "Log in instead")
@@ -97,9 +102,9 @@ impl Page {
         )
     }
 
-    pub(super) fn success(self, connected: &Connected) -> Response {
-        let Connected { waiting, account } = connected;
-        if account.standing != AccountStanding::Connected {
+    pub(super) fn success(self, connected: &ConnectedAccount) -> Response {
+        let ConnectedAccount { waiting, account } = connected;
+        if account.status != AccountStatus::Connected {
             return self.unverified(waiting, account.problem.as_deref());
         }
         let (title, account) = (escape(&waiting.title), escape(&waiting.account));
@@ -117,7 +122,7 @@ impl Page {
     }
 
     /// Renders the page for an account whose key the vendor has not confirmed.
-    fn unverified(self, waiting: &Waiting, problem: Option<&str>) -> Response {
+    fn unverified(self, waiting: &PendingConnection, problem: Option<&str>) -> Response {
         let (title, account) = (escape(&waiting.title), escape(&waiting.account));
         let problem = problem.map(|words| format!("<p>{}</p>", escape(words))).unwrap_or_default();
         let text = match self.0 {
@@ -135,7 +140,7 @@ impl Page {
 
     pub(super) fn failure(self, error: &Error) -> Response {
         let status =
-            StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let message = match status {
             StatusCode::INTERNAL_SERVER_ERROR => String::new(),
             _ => escape(&error.message),

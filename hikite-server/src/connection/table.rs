@@ -6,24 +6,24 @@ use std::net::IpAddr;
 use hikite_core::error::Error;
 use hikite_core::limits::Limits;
 use hikite_core::share::{Allowance, ShareHolder};
-use hikite_gateway::share::{Place, PlaceKind, Places, Usage};
+use hikite_gateway::share::{SharedSlot, SharedSlots, SlotKind, SlotUsage};
 use rustix::process::{Resource, getrlimit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Activity;
-use crate::brake::network_of;
+use crate::login_throttle::network_of;
 
 #[derive(Debug)]
 pub(crate) struct Connections {
-    places: Places<Open>,
+    places: SharedSlots<OpenConnection>,
     /// Advice on which limit to raise.
     raise: Box<str>,
 }
 
 /// An open connection.
 #[derive(Debug)]
-struct Open {
+struct OpenConnection {
     accepted: Instant,
     activity: Activity,
     ending: CancellationToken,
@@ -32,15 +32,14 @@ struct Open {
 
 /// A slot in the table, held while a connection is open.
 #[derive(Debug)]
-pub(crate) struct ConnectionPlace {
+pub(crate) struct ConnectionSlot {
     pub(crate) activity: Activity,
     /// Cancelled when the connection is evicted.
     pub(crate) ending: CancellationToken,
-    _place: Place<Open>,
+    _place: SharedSlot<OpenConnection>,
 }
 
-const KIND: PlaceKind =
-    PlaceKind { resource: "connections", limit: "connections", things: "connections open" };
+const KIND: SlotKind = SlotKind { resource: "connections", limit: "connections", things: "connections open" };
 
 impl Connections {
     /// Builds the table with the configured limit, reduced to what the limit of open files leaves beside upstreams and
@@ -60,20 +59,24 @@ impl Connections {
             _ => "`limits.connections` is the limit".into(),
         };
         let allowance = Allowance::of(limits.connections.min(most), limits.caller_share);
-        Self { places: Places::new(KIND, allowance.without_reserve()), raise: raise.into() }
+        Self { places: SharedSlots::new(KIND, allowance.without_reserve()), raise: raise.into() }
     }
 
-    pub(crate) fn what_to_raise(&self) -> &str {
+    pub(crate) fn limit_hint(&self) -> &str {
         &self.raise
     }
 
     /// Takes a slot for a connection. A trusted proxy serves many clients: it is exempt from the share of an address,
     /// and its connections are evicted only for its own.
-    pub(crate) fn take(&self, peer: IpAddr, is_proxy: bool) -> Result<ConnectionPlace, Error> {
+    pub(crate) fn take(&self, peer: IpAddr, is_proxy: bool) -> Result<ConnectionSlot, Error> {
         let holder = ShareHolder { name: network_of(peer).into(), privileged: is_proxy };
         let (activity, ending) = (Activity::new(), CancellationToken::new());
-        let open =
-            Open { accepted: Instant::now(), activity: activity.clone(), ending: ending.clone(), is_proxy };
+        let open = OpenConnection {
+            accepted: Instant::now(),
+            activity: activity.clone(),
+            ending: ending.clone(),
+            is_proxy,
+        };
         let (place, out) = self.places.take(&holder, open, |open, is_own| {
             let gives_way = is_own || !open.is_proxy;
             open.activity.idle_after().filter(|_| gives_way).map(|after| open.accepted + after)
@@ -81,10 +84,10 @@ impl Connections {
         if let Some(out) = out {
             out.ending.cancel();
         }
-        Ok(ConnectionPlace { activity, ending, _place: place })
+        Ok(ConnectionSlot { activity, ending, _place: place })
     }
 
-    pub(crate) fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> SlotUsage {
         self.places.usage()
     }
 }
@@ -119,7 +122,7 @@ mod tests {
     #[tokio::test]
     async fn idle_connections_of_one_network_give_way_and_others_get_in() {
         let connections = connections(4);
-        let held: Vec<ConnectionPlace> = ["2001:db8::1", "2001:db8::2", "2001:db8::3"]
+        let held: Vec<ConnectionSlot> = ["2001:db8::1", "2001:db8::2", "2001:db8::3"]
             .map(|text| connections.take(peer(text), false).expect("room"))
             .into();
         assert!(held[0].ending.is_cancelled(), "the third one is over its share");
@@ -146,7 +149,7 @@ mod tests {
         let busy: Vec<_> = (0..2)
             .map(|_| {
                 let place = connections.take(peer("192.0.2.1"), false).expect("room");
-                place.activity.becomes_known();
+                place.activity.mark_authenticated();
                 (place.activity.begin(), place)
             })
             .collect();

@@ -5,18 +5,18 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{Backchannel, BoxFuture, Question};
+use hikite_core::source::{Backchannel, BoxFuture, InputRequest};
 use hikite_wire::encode;
-use hikite_wire::message::Id;
+use hikite_wire::message::MessageId;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::mcp::session::{Asked, Session};
+use crate::mcp::session::{ClientSession, PendingQuestion};
 
-pub(crate) struct Call {
+pub(crate) struct RequestBackchannel {
     /// Weak, because sources may hold the backchannel longer than the session lives.
-    pub(crate) session: Weak<Session>,
+    pub(crate) session: Weak<ClientSession>,
     /// The client's id of the request.
-    pub(crate) request: Id,
+    pub(crate) request: MessageId,
     /// The client's progress token, if it wants progress.
     pub(crate) token: Option<Raw>,
     pub(crate) stream: Option<mpsc::Sender<Bytes>>,
@@ -26,7 +26,7 @@ pub(crate) struct Call {
 const FAILED: i32 = -32603;
 
 /// Sends on the request's own stream, else on the session's. Returns `true` if the message was accepted.
-fn send(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, message: Bytes) -> bool {
+fn send(session: &ClientSession, stream: Option<&mpsc::Sender<Bytes>>, message: Bytes) -> bool {
     match stream.map(|stream| stream.try_send(message.clone())) {
         Some(Ok(())) => true,
         Some(Err(mpsc::error::TrySendError::Full(_))) => false,
@@ -36,14 +36,14 @@ fn send(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, message: Bytes)
 }
 
 /// Sends `notifications/cancelled` for a question.
-fn withdraw(session: &Session, stream: Option<&mpsc::Sender<Bytes>>, question: u64) {
+fn withdraw(session: &ClientSession, stream: Option<&mpsc::Sender<Bytes>>, question: u64) {
     let params = Object::default().with("requestId", Raw::of(&question)).raw();
     send(session, stream, encode::notification("notifications/cancelled", Some(&params)));
 }
 
-impl Session {
+impl ClientSession {
     /// Cancels the questions of a cancelled request, so that the client learns of it before the response.
-    pub(crate) fn withdraw_questions(&self, request: &Id, stream: Option<&mpsc::Sender<Bytes>>) {
+    pub(crate) fn withdraw_questions(&self, request: &MessageId, stream: Option<&mpsc::Sender<Bytes>>) {
         let open: Vec<u64> = {
             let mut questions = self.questions.lock();
             questions.extract_if(|_, asked| asked.request == *request).map(|(id, _)| id).collect()
@@ -54,7 +54,7 @@ impl Session {
     }
 }
 
-impl Backchannel for Call {
+impl Backchannel for RequestBackchannel {
     fn progress(&self, params: Object) {
         if let (Some(token), Some(session)) = (&self.token, self.session.upgrade()) {
             let params = params.with("progressToken", token.clone()).raw();
@@ -70,12 +70,12 @@ impl Backchannel for Call {
         }
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+    fn ask(&self, question: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
         match self
             .session
             .upgrade()
             .ok_or("the session is over")
-            .and_then(|session| self.put(&session, question))
+            .and_then(|session| self.send_question(&session, question))
         {
             Ok(answer) => answer,
             Err(reason) => Box::pin(async move { Err(encode::error_object(FAILED, reason)) }),
@@ -83,11 +83,11 @@ impl Backchannel for Call {
     }
 }
 
-impl Call {
-    fn put(
+impl RequestBackchannel {
+    fn send_question(
         &self,
-        session: &Arc<Session>,
-        question: Question,
+        session: &Arc<ClientSession>,
+        question: InputRequest,
     ) -> Result<BoxFuture<'static, Result<Raw, Raw>>, &'static str> {
         let id = session.next_question();
         let (sender, answer) = oneshot::channel();
@@ -96,11 +96,11 @@ impl Call {
             if questions.len() >= session.app.limits.questions {
                 return Err("too many questions wait for the client");
             }
-            questions.insert(id, Asked { request: self.request.clone(), answer: sender });
+            questions.insert(id, PendingQuestion { request: self.request.clone(), answer: sender });
         }
-        let open = Open { session: Weak::clone(&self.session), stream: self.stream.clone(), id };
+        let open = OpenQuestion { session: Weak::clone(&self.session), stream: self.stream.clone(), id };
         let params = Some(question.params).filter(Raw::is_object);
-        let message = encode::request(&Id::number(id), question.kind.method(), params.as_ref());
+        let message = encode::request(&MessageId::number(id), question.kind.method(), params.as_ref());
         if !send(session, self.stream.as_ref(), message) {
             return Err("the client does not read what it is sent");
         }
@@ -119,13 +119,13 @@ impl Call {
 }
 
 /// A question without an answer; cancelled on drop.
-struct Open {
-    session: Weak<Session>,
+struct OpenQuestion {
+    session: Weak<ClientSession>,
     stream: Option<mpsc::Sender<Bytes>>,
     id: u64,
 }
 
-impl Drop for Open {
+impl Drop for OpenQuestion {
     fn drop(&mut self) {
         let Some(session) = self.session.upgrade() else { return };
         if session.questions.lock().remove(&self.id).is_some() {

@@ -8,13 +8,13 @@ use axum::extract::{Query, Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hikite_core::caller::Caller;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::source::BoxFuture;
-use hikite_gateway::aside::by_cost;
+use hikite_gateway::off_worker::off_worker;
 use hikite_gateway::{Surface, Surfaces};
 use hikite_wire::encode;
-use hikite_wire::handshake::Hello;
-use hikite_wire::message::{BadMessage, Id, Message, split};
+use hikite_wire::handshake::InitializeRequest;
+use hikite_wire::message::{InvalidMessage, Message, MessageId, split};
 use hikite_wire::revision::Revision;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode, Uri};
@@ -24,34 +24,34 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::arrival::Arrival;
-use crate::challenge::Lacks;
+use crate::challenge::InsufficientScope;
+use crate::error_response::error_response;
 use crate::health::only;
-use crate::mcp::operation::{Asked, Operation};
-use crate::mcp::place::{SESSION, find};
-use crate::mcp::sender::Params;
-use crate::mcp::session::Session;
+use crate::mcp::locate::{SESSION, find};
+use crate::mcp::operation::{McpOperation, RequestInfo};
+use crate::mcp::sender::MessageParams;
+use crate::mcp::session::ClientSession;
 use crate::mcp::{stateless, stream};
-use crate::node::Sent;
-use crate::refusal::refusal;
+use crate::node::ForwardedRequest;
+use crate::request_context::RequestContext;
 
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The start of an "insufficient permission" response, as a JSON-RPC error and as a tool result. Searched for in the
 /// first 256 bytes.
-static REFUSED: LazyLock<[memmem::Finder<'_>; 2]> = LazyLock::new(|| {
+static PERMISSION_ERRORS: LazyLock<[memmem::Finder<'_>; 2]> = LazyLock::new(|| {
     ["\"error\":{\"code\":-32003,", "\"text\":\"AUTHORIZATION_ERROR: this caller may not "]
         .map(memmem::Finder::new)
 });
-const HEAD: usize = 256;
+const SEARCHED_BYTES: usize = 256;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Choice {
+pub(crate) struct SurfaceQuery {
     surface: Option<String>,
 }
 
-impl Choice {
+impl SurfaceQuery {
     /// Returns the surfaces that the URL requests, as far as the caller's project has them; else those of the project,
     /// else those of the settings.
     pub(crate) fn surfaces(&self, app: &App, caller: &Caller) -> Result<Surfaces, Error> {
@@ -63,7 +63,7 @@ impl Choice {
         let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
         parsed.map(Surfaces::of).ok_or_else(|| {
             let known = Surface::ALL.map(Surface::name).join(", ");
-            Error::new(Kind::Validation, format!("`surface={names}` is not known"))
+            Error::new(ErrorKind::Validation, format!("`surface={names}` is not known"))
                 .hint(format!("one or more of: {known}"))
         })
     }
@@ -71,8 +71,8 @@ impl Choice {
 
 pub(crate) async fn post(
     State(app): State<Arc<App>>,
-    arrival: Arrival,
-    Query(choice): Query<Choice>,
+    request_context: RequestContext,
+    Query(choice): Query<SurfaceQuery>,
     request: Request,
 ) -> Response {
     let (http::request::Parts { method, uri, headers, .. }, body) = request.into_parts();
@@ -81,31 +81,31 @@ pub(crate) async fn post(
     }
     let body = match read(&app, body).await {
         Ok(body) => body,
-        Err(error) => return refusal(error),
+        Err(error) => return error_response(error),
     };
-    let sent = Sent { method, uri, headers, body };
-    if let Some(messages) = by_cost(sent.body.len(), || split(&sent.body)).await {
+    let sent = ForwardedRequest { method, uri, headers, body };
+    if let Some(messages) = off_worker(sent.body.len(), || split(&sent.body)).await {
         if let Err(response) = check_revision(&sent.headers) {
             return response;
         }
-        return Box::pin(batch(&app, &sent, messages, arrival)).await;
+        return Box::pin(batch(&app, &sent, messages, request_context)).await;
     }
-    let (message, claims) = match by_cost(sent.body.len(), || stateless::decode(&sent.body)).await {
+    let (message, claims) = match off_worker(sent.body.len(), || stateless::decode(&sent.body)).await {
         Ok(message) => message,
         Err(bad) => return bad_message(&bad),
     };
-    if claims || stateless::names_revision(&sent.headers) {
-        return Box::pin(stateless::post(app, (&choice, arrival), &sent, message)).await;
+    if claims || stateless::has_revision_header(&sent.headers) {
+        return Box::pin(stateless::post(app, (&choice, request_context), &sent, message)).await;
     }
-    with_session(&app, arrival, &choice, &sent, message).await.unwrap_or_else(|refused| refused)
+    with_session(&app, request_context, &choice, &sent, message).await.unwrap_or_else(|refused| refused)
 }
 
 /// Handles a message of the revisions that have sessions.
 async fn with_session(
     app: &Arc<App>,
-    arrival: Arrival,
-    choice: &Choice,
-    sent: &Sent,
+    request_context: RequestContext,
+    choice: &SurfaceQuery,
+    sent: &ForwardedRequest,
     message: Message,
 ) -> Result<Response, Response> {
     check_revision(&sent.headers)?;
@@ -114,27 +114,29 @@ async fn with_session(
     {
         // A session belongs to the project in the URL; a project in `_meta` applies to one message only.
         let read = || {
-            Params::read(app, params.as_ref(), arrival.clone())?;
-            Ok(Hello::read(params.as_ref()))
+            MessageParams::read(app, params.as_ref(), request_context.clone())?;
+            Ok(InitializeRequest::read(params.as_ref()))
         };
-        let hello = by_cost(sent.body.len(), read).await.map_err(refusal)?;
-        return Ok(Box::pin(initialize(app, arrival, choice, id, hello)).await);
+        let hello = off_worker(sent.body.len(), read).await.map_err(error_response)?;
+        return Ok(Box::pin(initialize(app, request_context, choice, id, hello)).await);
     }
-    let session = find(app, &arrival, sent).await?;
+    let session = find(app, &request_context, sent).await?;
     Ok(match message {
         Message::Request { id, method, params } => {
-            let read = || Params::read(app, params.as_ref(), arrival);
-            let (params, arrival) = by_cost(sent.body.len(), read).await.map_err(refusal)?;
+            let read = || MessageParams::read(app, params.as_ref(), request_context);
+            let (params, request_context) =
+                off_worker(sent.body.len(), read).await.map_err(error_response)?;
             let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-            let answer = Box::pin(Arc::clone(&session).handle(id, method, params, Some(sender), arrival));
+            let answer =
+                Box::pin(Arc::clone(&session).handle(id, method, params, Some(sender), request_context));
             let resumes = Some(session).filter(|session| session.resumes());
             answer_or_stream(answer, messages, resumes).await
         }
         Message::Notification { method, params } => {
-            let read = || Params::read(app, params.as_ref(), arrival);
-            by_cost(sent.body.len(), read).await.map_err(refusal)?;
+            let read = || MessageParams::read(app, params.as_ref(), request_context);
+            off_worker(sent.body.len(), read).await.map_err(error_response)?;
             session.touch();
-            session.notified(&method, params.as_ref());
+            session.handle_notification(&method, params.as_ref());
             StatusCode::ACCEPTED.into_response()
         }
         Message::Response { id, body } => {
@@ -148,35 +150,35 @@ async fn with_session(
 /// Handles the first request of a session.
 async fn initialize(
     app: &Arc<App>,
-    arrival: Arrival,
-    choice: &Choice,
-    id: &Id,
-    hello: Option<Hello>,
+    request_context: RequestContext,
+    choice: &SurfaceQuery,
+    id: &MessageId,
+    hello: Option<InitializeRequest>,
 ) -> Response {
     let revision = hello.as_ref().map_or("", |hello| hello.revision.name());
-    let caller = arrival.caller.clone();
-    let asked = Asked::initialize(id, revision);
-    let operation = Operation::begin(app.gateway.meter(), arrival, asked);
-    let hello = match Hello::checked(hello) {
+    let caller = request_context.caller.clone();
+    let asked = RequestInfo::initialize(id, revision);
+    let operation = McpOperation::begin(app.gateway.meter(), request_context, asked);
+    let hello = match InitializeRequest::checked(hello) {
         Ok(hello) => hello,
         Err(why) => {
-            operation.close(Some((Kind::Validation.face().code, -32602)));
+            operation.close(Some((ErrorKind::Validation.definition().code, -32602)));
             return json(StatusCode::OK, encode::error(Some(id), &encode::error_object(-32602, why)));
         }
     };
-    app.gateway.settle(&caller).await;
+    app.gateway.wait_for_listings(&caller).await;
     match open(app, caller, choice, hello) {
         Ok((session, name)) => {
             operation.close(None);
-            let mut response = json(StatusCode::OK, encode::result(id, &session.welcome()));
+            let mut response = json(StatusCode::OK, encode::result(id, &session.initialize_result()));
             if let Ok(name) = HeaderValue::from_str(&name) {
                 response.headers_mut().insert(SESSION, name);
             }
             response
         }
         Err(error) => {
-            operation.close(Some((error.code(), error.kind.face().rpc.into())));
-            refusal(error)
+            operation.close(Some((error.code(), error.kind.definition().rpc.into())));
+            error_response(error)
         }
     }
 }
@@ -184,26 +186,28 @@ async fn initialize(
 /// Opens the session's stream for messages outside of requests.
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
-    arrival: Arrival,
+    request_context: RequestContext,
     (method, uri, headers): (Method, Uri, HeaderMap),
 ) -> Response {
-    if stateless::names_revision(&headers) {
+    if stateless::has_revision_header(&headers) {
         return only("POST");
     }
     if !accepts(&headers, "text/event-stream") {
         return problem(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
     }
-    let sent = Sent { method, uri, headers, body: Bytes::new() };
-    let session = match find(&app, &arrival, &sent).await {
+    let sent = ForwardedRequest { method, uri, headers, body: Bytes::new() };
+    let session = match find(&app, &request_context, &sent).await {
         Ok(session) => session,
         Err(response) => return response,
     };
     session.touch();
     match sent.headers.get(LAST_EVENT) {
         None => session.own_stream(None),
-        Some(event) => event.to_str().ok().and_then(|event| session.take_up(event)).unwrap_or_else(|| {
-            problem(StatusCode::BAD_REQUEST, "there is no stream with this event, or no longer")
-        }),
+        Some(event) => {
+            event.to_str().ok().and_then(|event| session.resume_stream(event)).unwrap_or_else(|| {
+                problem(StatusCode::BAD_REQUEST, "there is no stream with this event, or no longer")
+            })
+        }
     }
 }
 
@@ -215,63 +219,63 @@ pub(crate) async fn head() -> Response {
 /// Ends the session.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    arrival: Arrival,
+    request_context: RequestContext,
     (method, uri, headers): (Method, Uri, HeaderMap),
 ) -> Response {
-    if stateless::names_revision(&headers) {
+    if stateless::has_revision_header(&headers) {
         return only("POST");
     }
-    let sent = Sent { method, uri, headers, body: Bytes::new() };
-    let session = match find(&app, &arrival, &sent).await {
+    let sent = ForwardedRequest { method, uri, headers, body: Bytes::new() };
+    let session = match find(&app, &request_context, &sent).await {
         Ok(session) => session,
         Err(response) => return response,
     };
     let id = sent.headers.get(SESSION).and_then(|id| id.to_str().ok()).unwrap_or_default();
-    let removed = app.sessions.remove(id, &arrival.caller);
+    let removed = app.sessions.remove(id, &request_context.caller);
     session.end();
     // Without this, another node could reopen the session from its id.
-    if let Some((entry, neighbours)) = removed.zip(app.neighbours())
-        && let Err(error) = neighbours.nodes.end(&entry.number).await
+    if let Some((entry, peers)) = removed.zip(app.peers())
+        && let Err(error) = peers.nodes.end(&entry.number).await
     {
-        return refusal(error);
+        return error_response(error);
     }
     StatusCode::NO_CONTENT.into_response()
 }
 
 /// The response to a request, with the status to use if it is not part of a stream.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RpcResponse {
     pub(crate) status: StatusCode,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl RpcResponse {
     pub(crate) fn ok(body: Bytes) -> Self {
         Self { status: StatusCode::OK, body }
     }
 
     pub(crate) fn response(self) -> Response {
-        let head = &self.body[..self.body.len().min(HEAD)];
-        let is_refused = REFUSED.iter().any(|words| words.find(head).is_some());
+        let head = &self.body[..self.body.len().min(SEARCHED_BYTES)];
+        let is_refused = PERMISSION_ERRORS.iter().any(|words| words.find(head).is_some());
         let mut response = json(self.status, self.body);
         if is_refused {
-            response.extensions_mut().insert(Lacks(None));
+            response.extensions_mut().insert(InsufficientScope(None));
         }
         response
     }
 }
 
-impl From<Bytes> for Answer {
+impl From<Bytes> for RpcResponse {
     fn from(body: Bytes) -> Self {
         Self::ok(body)
     }
 }
 
 /// Responds with JSON if the result comes first, else with a stream; a resumable one, if `resumes` is set.
-pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
+pub(crate) async fn answer_or_stream<A: Into<RpcResponse> + Send + 'static>(
     mut answer: BoxFuture<'static, A>,
     mut messages: mpsc::Receiver<Bytes>,
-    resumes: Option<Arc<Session>>,
+    resumes: Option<Arc<ClientSession>>,
 ) -> Response {
     let (first, answer): (Bytes, BoxFuture<'static, Bytes>) = tokio::select! {
         biased;
@@ -288,18 +292,23 @@ pub(crate) async fn answer_or_stream<A: Into<Answer> + Send + 'static>(
 }
 
 /// Handles a JSON-RPC batch, which only one revision has.
-async fn batch(app: &Arc<App>, sent: &Sent, messages: Vec<Bytes>, arrival: Arrival) -> Response {
-    let session = match find(app, &arrival, sent).await {
+async fn batch(
+    app: &Arc<App>,
+    sent: &ForwardedRequest,
+    messages: Vec<Bytes>,
+    request_context: RequestContext,
+) -> Response {
+    let session = match find(app, &request_context, sent).await {
         Ok(session) => session,
         Err(response) => return response,
     };
     if !session.revision.has_batches() || messages.is_empty() {
         let reason = "several messages in one body are not part of the negotiated revision";
-        return bad_message(&BadMessage::Shape { reason, id: None });
+        return bad_message(&InvalidMessage::Shape { reason, id: None });
     }
-    let answers = match session.handle_batch(messages, arrival).await {
+    let answers = match session.handle_batch(messages, request_context).await {
         Ok(answers) => answers,
-        Err(error) => return refusal(error),
+        Err(error) => return error_response(error),
     };
     if answers.is_empty() {
         StatusCode::ACCEPTED.into_response()
@@ -311,12 +320,12 @@ async fn batch(app: &Arc<App>, sent: &Sent, messages: Vec<Bytes>, arrival: Arriv
 fn open(
     app: &Arc<App>,
     caller: Caller,
-    choice: &Choice,
-    hello: Hello,
-) -> Result<(Arc<Session>, String), Error> {
+    choice: &SurfaceQuery,
+    hello: InitializeRequest,
+) -> Result<(Arc<ClientSession>, String), Error> {
     let surfaces = choice.surfaces(app, &caller)?;
-    let session = Session::open(app, caller, surfaces, hello);
-    let home = app.neighbours().map(|neighbours| neighbours.nodes.id());
+    let session = ClientSession::open(app, caller, surfaces, hello);
+    let home = app.peers().map(|peers| peers.nodes.id());
     let name = app.sessions.insert(Arc::clone(&session), home)?;
     Ok((session, name))
 }
@@ -362,7 +371,7 @@ fn accepts(headers: &HeaderMap, kind: &str) -> bool {
 pub(crate) async fn read(app: &App, body: Body) -> Result<Bytes, Error> {
     let limit = app.limits.body_bytes;
     let too_large = || {
-        Error::new(Kind::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
+        Error::new(ErrorKind::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
             .hint("send less, or raise `limits.body_bytes`")
     };
     // A declared length over the limit is refused without reading the body.
@@ -373,12 +382,12 @@ pub(crate) async fn read(app: &App, body: Body) -> Result<Bytes, Error> {
     match tokio::time::timeout(app.limits.body_timeout, reading).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(Error::new(Kind::Validation, "the body could not be read")),
-        Err(_) => Err(Error::new(Kind::Timeout, "the body did not come in time")),
+        Ok(Err(_)) => Err(Error::new(ErrorKind::Validation, "the body could not be read")),
+        Err(_) => Err(Error::new(ErrorKind::Timeout, "the body did not come in time")),
     }
 }
 
-pub(crate) fn bad_message(bad: &BadMessage) -> Response {
+pub(crate) fn bad_message(bad: &InvalidMessage) -> Response {
     let error = encode::error_object(bad.code(), &bad.to_string());
     json(StatusCode::BAD_REQUEST, encode::error(bad.id(), &error))
 }

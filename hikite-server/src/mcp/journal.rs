@@ -11,22 +11,22 @@ use tokio::sync::Notify;
 
 #[derive(Debug)]
 pub(crate) struct Journal {
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     /// Notifies of any change of the state.
     changed: Notify,
-    bounds: Bounds,
+    bounds: JournalBounds,
 }
 
 /// Limits on the retained messages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct JournalBounds {
     pub(crate) messages: usize,
     pub(crate) bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    kept: VecDeque<Bytes>,
+struct JournalState {
+    retained: VecDeque<Bytes>,
     bytes: usize,
     /// Number of the first retained message.
     first: u64,
@@ -34,25 +34,26 @@ struct State {
     unread: u64,
     /// Number of readers so far; only the newest one reads.
     readers: u64,
-    is_read: bool,
+    has_reader: bool,
     ended: bool,
 }
 
-impl State {
+impl JournalState {
     fn next(&self) -> u64 {
-        self.first + self.kept.len() as u64
+        self.first + self.retained.len() as u64
     }
 
-    fn add(&mut self, message: Bytes, bounds: Bounds) {
+    fn add(&mut self, message: Bytes, bounds: JournalBounds) {
         self.bytes += message.len();
-        self.kept.push_back(message);
+        self.retained.push_back(message);
         self.trim(bounds);
     }
 
     /// Drops read messages, the oldest first, until the limits are met.
-    fn trim(&mut self, bounds: Bounds) {
-        while self.first < self.unread && (self.kept.len() > bounds.messages || self.bytes > bounds.bytes) {
-            let Some(message) = self.kept.pop_front() else { return };
+    fn trim(&mut self, bounds: JournalBounds) {
+        while self.first < self.unread && (self.retained.len() > bounds.messages || self.bytes > bounds.bytes)
+        {
+            let Some(message) = self.retained.pop_front() else { return };
             self.bytes -= message.len();
             self.first += 1;
         }
@@ -60,14 +61,14 @@ impl State {
 }
 
 impl Journal {
-    pub(crate) fn new(bounds: Bounds) -> Arc<Self> {
+    pub(crate) fn new(bounds: JournalBounds) -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), changed: Notify::new(), bounds })
     }
 
     /// Adds a message, dropping read ones if necessary. Returns `false` if the journal is full of unread messages.
     pub(crate) fn push(&self, message: Bytes) -> bool {
         let mut state = self.state.lock();
-        let is_over = state.kept.len() >= self.bounds.messages || state.bytes >= self.bounds.bytes;
+        let is_over = state.retained.len() >= self.bounds.messages || state.bytes >= self.bounds.bytes;
         if state.ended || is_over && state.first >= state.unread {
             return false;
         }
@@ -98,18 +99,18 @@ impl Journal {
     }
 
     /// Returns `true` if there is a reader.
-    pub(crate) fn is_read(&self) -> bool {
-        self.state.lock().is_read
+    pub(crate) fn has_reader(&self) -> bool {
+        self.state.lock().has_reader
     }
 
     /// Starts reading at a message, or at the first unread one.
-    pub(crate) fn read(self: &Arc<Self>, from: Option<u64>) -> Reader {
+    pub(crate) fn read(self: &Arc<Self>, from: Option<u64>) -> JournalReader {
         let mut state = self.state.lock();
         state.readers += 1;
-        state.is_read = true;
+        state.has_reader = true;
         // A number beyond the end belongs to a stream of another node.
         let next = from.filter(|from| *from <= state.next()).unwrap_or(state.unread);
-        let reader = Reader { journal: Arc::clone(self), number: state.readers, next };
+        let reader = JournalReader { journal: Arc::clone(self), number: state.readers, next };
         drop(state);
         self.changed.notify_waiters();
         reader
@@ -120,20 +121,20 @@ impl Journal {
         let mut state = self.state.lock();
         let read = usize::try_from(state.unread.saturating_sub(state.first)).unwrap_or(usize::MAX);
         state.unread = state.next();
-        state.kept.iter().skip(read).cloned().collect()
+        state.retained.iter().skip(read).cloned().collect()
     }
 
     /// Waits until there has been no reader for this long.
-    pub(crate) async fn abandoned(&self, patience: Duration) {
+    pub(crate) async fn abandoned(&self, idle_limit: Duration) {
         loop {
-            self.until(|state| !state.is_read).await;
-            if tokio::time::timeout(patience, self.until(|state| state.is_read)).await.is_err() {
+            self.until(|state| !state.has_reader).await;
+            if tokio::time::timeout(idle_limit, self.until(|state| state.has_reader)).await.is_err() {
                 return;
             }
         }
     }
 
-    async fn until(&self, holds: impl Fn(&State) -> bool) {
+    async fn until(&self, holds: impl Fn(&JournalState) -> bool) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -148,13 +149,13 @@ impl Journal {
 
 /// Reads a journal until it ends or another reader replaces this one.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct JournalReader {
     journal: Arc<Journal>,
     number: u64,
     next: u64,
 }
 
-impl Reader {
+impl JournalReader {
     /// Returns the next message and its number.
     pub(crate) async fn next(&mut self) -> Option<(u64, Bytes)> {
         let (number, next) = (self.number, self.next);
@@ -164,7 +165,8 @@ impl Reader {
             return None;
         }
         let at = self.next.max(state.first);
-        let message = usize::try_from(at - state.first).ok().and_then(|place| state.kept.get(place).cloned());
+        let message =
+            usize::try_from(at - state.first).ok().and_then(|place| state.retained.get(place).cloned());
         if message.is_some() {
             self.next = at + 1;
             state.unread = state.unread.max(at + 1);
@@ -174,11 +176,11 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for JournalReader {
     fn drop(&mut self) {
         let mut state = self.journal.state.lock();
         if state.readers == self.number {
-            state.is_read = false;
+            state.has_reader = false;
             drop(state);
             self.journal.changed.notify_waiters();
         }
@@ -190,10 +192,10 @@ mod tests {
     use super::*;
 
     fn journal(messages: usize) -> Arc<Journal> {
-        Journal::new(Bounds { messages, bytes: 1000 })
+        Journal::new(JournalBounds { messages, bytes: 1000 })
     }
 
-    async fn read(reader: &mut Reader, count: usize) -> Vec<u64> {
+    async fn read(reader: &mut JournalReader, count: usize) -> Vec<u64> {
         let mut numbers = Vec::new();
         for _ in 0..count {
             numbers.extend(reader.next().await.map(|(number, _)| number));
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(read(&mut journal.read(Some(0)), 3).await, [2, 3, 4], "numbers go on");
         journal.push(vec![0; 2000].into());
         let mut reader = journal.read(None);
-        assert_eq!(journal.state.lock().kept.len(), 1, "the others were read");
+        assert_eq!(journal.state.lock().retained.len(), 1, "the others were read");
         assert_eq!(read(&mut reader, 1).await, [5], "an unread message stays, however large");
         assert_eq!(journal.bytes(), 0, "once read, it is too large to be kept");
         assert!(journal.push(vec![0; 2000].into()));
@@ -247,18 +249,18 @@ mod tests {
     async fn a_stream_is_abandoned_only_after_nobody_read_it_for_a_while() {
         let journal = journal(3);
         let reader = journal.read(None);
-        let patience = Duration::from_secs(5);
+        let idle_limit = Duration::from_secs(5);
         let tasks = tokio_util::task::TaskTracker::new();
         let abandoned = Arc::clone(&journal);
-        let waiting = tasks.spawn(async move { abandoned.abandoned(patience).await });
-        tokio::time::sleep(patience * 2).await;
+        let waiting = tasks.spawn(async move { abandoned.abandoned(idle_limit).await });
+        tokio::time::sleep(idle_limit * 2).await;
         drop(reader);
-        tokio::time::sleep(patience / 2).await;
+        tokio::time::sleep(idle_limit / 2).await;
         let again = journal.read(None);
-        tokio::time::sleep(patience * 2).await;
+        tokio::time::sleep(idle_limit * 2).await;
         assert!(!waiting.is_finished());
         drop(again);
-        tokio::time::sleep(patience * 2).await;
+        tokio::time::sleep(idle_limit * 2).await;
         assert!(waiting.is_finished());
     }
 }

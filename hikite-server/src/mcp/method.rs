@@ -6,38 +6,38 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use hikite_core::caller::Session as CoreSession;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
-use hikite_core::source::{CallContext, Method, Origin};
-use hikite_gateway::aside::by_cost;
-use hikite_gateway::{Command, Gateway, Page, Surfaces, scope};
+use hikite_core::log_level::LogLevel;
+use hikite_core::source::{CallContext, CallOrigin, SourceMethod};
+use hikite_gateway::off_worker::off_worker;
+use hikite_gateway::{Command, Gateway, ListPage, Surfaces, scope};
 use hikite_wire::encode;
-use hikite_wire::message::{Id, Message};
+use hikite_wire::message::{Message, MessageId};
 use tokio::sync::mpsc;
 use tokio::task::coop;
 use tokio_util::sync::CancellationToken;
 
-use crate::arrival::Arrival;
-use crate::mcp::call::Call;
-use crate::mcp::operation::{Asked, Operation};
-use crate::mcp::sender::Params;
-use crate::mcp::session::Session;
+use crate::mcp::call::RequestBackchannel;
+use crate::mcp::operation::{McpOperation, RequestInfo};
+use crate::mcp::sender::MessageParams;
+use crate::mcp::session::ClientSession;
+use crate::request_context::RequestContext;
 
-impl Session {
+impl ClientSession {
     /// Runs one request to its response. Messages that belong to the request go to `stream` while it runs.
     pub(crate) async fn handle(
         self: Arc<Self>,
-        id: Id,
+        id: MessageId,
         method: Box<str>,
-        Params { members: params, meta }: Params,
+        MessageParams { members: params, meta }: MessageParams,
         stream: Option<mpsc::Sender<Bytes>>,
-        arrival: Arrival,
+        request_context: RequestContext,
     ) -> Bytes {
         self.touch();
-        let core = self.core_of(&arrival.caller);
-        let asked = Asked {
+        let core = self.core_of(&request_context.caller);
+        let asked = RequestInfo {
             id: &id,
             method: &method,
             params: &params,
@@ -45,12 +45,12 @@ impl Session {
             revision: self.revision.name(),
             session: Some(self.core.id.0),
         };
-        let operation = Operation::begin(self.app.gateway.meter(), arrival, asked);
+        let operation = McpOperation::begin(self.app.gateway.meter(), request_context, asked);
         let way = (meta.as_ref(), stream.clone());
         let context = self.context(core, &id, way, operation.origin.clone());
         let cancelled = CancellationToken::new();
         self.running.lock().insert(id.clone(), cancelled.clone());
-        let _running = Forget { session: &self, id: &id };
+        let _running = RunningGuard { session: &self, id: &id };
         let answer = {
             let mut running =
                 pin!(scope::within(operation.origin.clone(), self.run(&method, params, context)));
@@ -58,7 +58,7 @@ impl Session {
                 biased;
                 answer = &mut running => answer,
                 () = cancelled.cancelled() => {
-                    Err(Error::new(Kind::Cancelled, "the client cancelled the request"))
+                    Err(Error::new(ErrorKind::Cancelled, "the client cancelled the request"))
                 }
             }
         };
@@ -77,31 +77,33 @@ impl Session {
     pub(crate) async fn handle_batch(
         self: Arc<Self>,
         messages: Vec<Bytes>,
-        arrival: Arrival,
+        request_context: RequestContext,
     ) -> Result<Vec<Bytes>, Error> {
         let (count, most) = (messages.len(), self.app.limits.batch_tasks);
         if count > most {
             let message = format!("there are {count} messages at once; there may be {most}");
-            return Err(Error::new(Kind::PayloadTooLarge, message)
+            return Err(Error::new(ErrorKind::PayloadTooLarge, message)
                 .hint("send fewer at once, or raise `limits.batch_tasks`"));
         }
         let answers = join_all(messages.into_iter().map(|bytes| {
-            let (session, arrival) = (Arc::clone(&self), arrival.clone());
+            let (session, request_context) = (Arc::clone(&self), request_context.clone());
             async move {
                 // The messages of a batch share one task.
                 coop::consume_budget().await;
-                match by_cost(bytes.len(), || Message::decode(&bytes)).await {
+                match off_worker(bytes.len(), || Message::decode(&bytes)).await {
                     Ok(Message::Request { id, method, params }) => {
-                        let read = || Params::read(&session.app, params.as_ref(), arrival);
-                        return Some(match by_cost(bytes.len(), read).await {
-                            Ok((params, arrival)) => session.handle(id, method, params, None, arrival).await,
+                        let read = || MessageParams::read(&session.app, params.as_ref(), request_context);
+                        return Some(match off_worker(bytes.len(), read).await {
+                            Ok((params, request_context)) => {
+                                session.handle(id, method, params, None, request_context).await
+                            }
                             Err(error) => encode::error(Some(&id), &error.rpc()),
                         });
                     }
                     Ok(Message::Notification { method, params }) => {
-                        let read = || Params::read(&session.app, params.as_ref(), arrival);
-                        if by_cost(bytes.len(), read).await.is_ok() {
-                            session.notified(&method, params.as_ref());
+                        let read = || MessageParams::read(&session.app, params.as_ref(), request_context);
+                        if off_worker(bytes.len(), read).await.is_ok() {
+                            session.handle_notification(&method, params.as_ref());
                         }
                     }
                     Ok(Message::Response { id, body }) => session.answered(&id, body),
@@ -119,7 +121,7 @@ impl Session {
     async fn run(self: &Arc<Self>, method: &str, params: Object, context: CallContext) -> Result<Raw, Error> {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
-            let page = Page { cursor: params.text("cursor") };
+            let page = ListPage { cursor: params.text("cursor") };
             return Box::pin(gateway.list(&*context.session, self.surfaces, kind, page)).await;
         }
         if method == "ping" {
@@ -144,20 +146,25 @@ impl Session {
     fn context(
         self: &Arc<Self>,
         session: Arc<CoreSession>,
-        id: &Id,
+        id: &MessageId,
         (meta, stream): (Option<&Object>, Option<mpsc::Sender<Bytes>>),
-        origin: Origin,
+        origin: CallOrigin,
     ) -> CallContext {
         let token = meta.and_then(|meta| meta.get("progressToken").cloned());
-        let back = Arc::new(Call { session: Arc::downgrade(self), request: id.clone(), token, stream });
-        let origin = Origin { client: Some(self.client.clone()), ..origin };
-        CallContext { session, back, origin, takes_rounds: false, account: None }
+        let back = Arc::new(RequestBackchannel {
+            session: Arc::downgrade(self),
+            request: id.clone(),
+            token,
+            stream,
+        });
+        let origin = CallOrigin { client: Some(self.client.clone()), ..origin };
+        CallContext { session, back, origin, accepts_input_required: false, account: None }
     }
 
     async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {
         let name = params.text("level").unwrap_or_default();
-        let level = Level::parse(&name).ok_or_else(|| {
-            Error::new(Kind::Validation, format!("`{name}` is not a log level"))
+        let level = LogLevel::parse(&name).ok_or_else(|| {
+            Error::new(ErrorKind::Validation, format!("`{name}` is not a log level"))
                 .hint("debug, info, notice, warning, error, critical, alert or emergency")
         })?;
         self.set_level(level);
@@ -181,25 +188,25 @@ pub(crate) async fn dispatch(
         "prompts/get" => Command::Prompt { params },
         "completion/complete" => Command::Complete { params },
         "skills/get" => Command::Skill { params },
-        "tasks/get" => Command::Task { method: Method::GetTask, params },
-        "tasks/update" => Command::Task { method: Method::UpdateTask, params },
-        "tasks/cancel" => Command::Task { method: Method::CancelTask, params },
+        "tasks/get" => Command::Task { method: SourceMethod::GetTask, params },
+        "tasks/update" => Command::Task { method: SourceMethod::UpdateTask, params },
+        "tasks/cancel" => Command::Task { method: SourceMethod::CancelTask, params },
         _ => return Err(unknown_method(method)),
     };
     Box::pin(gateway.dispatch(command, context)).await
 }
 
 fn unknown_method(method: &str) -> Error {
-    Error::new(Kind::MethodNotFound, format!("there is no method `{method}`"))
+    Error::new(ErrorKind::MethodNotFound, format!("there is no method `{method}`"))
 }
 
 /// Removes a request from the running ones on drop.
-struct Forget<'a> {
-    session: &'a Session,
-    id: &'a Id,
+struct RunningGuard<'a> {
+    session: &'a ClientSession,
+    id: &'a MessageId,
 }
 
-impl Drop for Forget<'_> {
+impl Drop for RunningGuard<'_> {
     fn drop(&mut self) {
         self.session.running.lock().remove(self.id);
     }

@@ -8,18 +8,18 @@ use hikite_core::error::Error;
 use hikite_core::limits::Limits;
 use hikite_core::share::{Allowance, ShareHolder};
 use hikite_gateway::People;
-use hikite_gateway::share::{Place, PlaceKind, Places, Usage};
+use hikite_gateway::share::{SharedSlot, SharedSlots, SlotKind, SlotUsage};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 
 #[derive(Debug)]
-pub(crate) struct OpenStreams(Places<Open>);
+pub(crate) struct OpenStreams(SharedSlots<OpenStream>);
 
 /// An open stream.
 #[derive(Debug)]
-struct Open {
+struct OpenStream {
     caller: Caller,
     since: Instant,
     ending: CancellationToken,
@@ -27,34 +27,34 @@ struct Open {
 
 /// A slot, held by the body of a stream.
 #[derive(Debug)]
-pub(crate) struct StreamPlace {
+pub(crate) struct StreamSlot {
     /// Cancelled when the stream must end: on shutdown, on eviction, or when its caller loses access.
     pub(crate) ending: CancellationToken,
-    _place: Place<Open>,
+    _place: SharedSlot<OpenStream>,
 }
 
-const KIND: PlaceKind = PlaceKind { resource: "streams", limit: "streams", things: "event streams open" };
+const KIND: SlotKind = SlotKind { resource: "streams", limit: "streams", things: "event streams open" };
 
 impl OpenStreams {
     pub(crate) fn new(limits: &Limits) -> Self {
-        Self(Places::new(KIND, Allowance::of(limits.streams, limits.caller_share)))
+        Self(SharedSlots::new(KIND, Allowance::of(limits.streams, limits.caller_share)))
     }
 
     /// Takes a slot for one more stream of this caller.
-    pub(crate) fn take(app: &Arc<App>, caller: &Caller) -> Result<StreamPlace, Error> {
+    pub(crate) fn take(app: &Arc<App>, caller: &Caller) -> Result<StreamSlot, Error> {
         let ending = app.stopping.child_token();
-        let open = Open { caller: caller.clone(), since: Instant::now(), ending: ending.clone() };
-        let oldest = |open: &Open, is_own: bool| (!is_own).then_some(open.since);
+        let open = OpenStream { caller: caller.clone(), since: Instant::now(), ending: ending.clone() };
+        let oldest = |open: &OpenStream, is_own: bool| (!is_own).then_some(open.since);
         let (place, out) = app.streams.0.take(&ShareHolder::from(caller), open, oldest)?;
         if let Some(out) = out {
             out.ending.cancel();
         }
-        Ok(StreamPlace { ending, _place: place })
+        Ok(StreamSlot { ending, _place: place })
     }
 
     /// Ends the streams of callers who were locked out or removed, or whose token was revoked.
-    pub(crate) fn end_gone(&self, people: &People) {
-        self.end_where(|caller| !people.still_knows(caller));
+    pub(crate) fn end_revoked(&self, people: &People) {
+        self.end_where(|caller| !people.is_still_valid(caller));
     }
 
     /// Ends the streams of the callers for whom `is_over` returns `true`.
@@ -66,7 +66,7 @@ impl OpenStreams {
         });
     }
 
-    pub(crate) fn usage(&self) -> Usage {
+    pub(crate) fn usage(&self) -> SlotUsage {
         self.0.usage()
     }
 }

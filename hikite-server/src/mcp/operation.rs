@@ -2,18 +2,18 @@
 
 use std::sync::LazyLock;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use hikite_core::trace::TraceContext;
-use hikite_gateway::meter::{Meter, TOOL_ERROR, says_error};
-use hikite_gateway::trace::{Span, SpanKind, context_of};
+use hikite_gateway::meter::{Meter, TOOL_ERROR, is_error_result};
+use hikite_gateway::trace::{SpanKind, TraceSpan, context_of};
 use hikite_gateway::{named, without_query};
-use hikite_wire::message::Id;
+use hikite_wire::message::MessageId;
 use tokio::time::Instant;
 
-use crate::arrival::{Arrival, TCP};
+use crate::request_context::{RequestContext, TCP};
 
 /// All methods that a client may call, except the lists.
 const METHODS: [&str; 19] = [
@@ -40,25 +40,25 @@ const METHODS: [&str; 19] = [
 const RESOURCE: &str = "mcp.resource.uri";
 const OTHER: &str = "_OTHER";
 /// Maximum characters of a client-chosen name in a span.
-const LONGEST: usize = 128;
+const NAME_CHARS_MAX: usize = 128;
 
 #[derive(Debug)]
-pub(crate) struct Operation<'a> {
+pub(crate) struct McpOperation<'a> {
     meter: &'a Meter,
     method: &'static str,
     transport: &'static str,
     started: Instant,
     error: Option<&'static str>,
-    span: Option<Box<Span>>,
+    span: Option<Box<TraceSpan>>,
     /// The attribute and the value of the requested tool, prompt or resource, as the client named it.
     target: Option<(&'static str, String)>,
-    pub(crate) origin: Origin,
+    pub(crate) origin: CallOrigin,
 }
 
 /// The parts of a request that the span describes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
-    pub(crate) id: &'a Id,
+pub(crate) struct RequestInfo<'a> {
+    pub(crate) id: &'a MessageId,
     pub(crate) method: &'a str,
     pub(crate) params: &'a Object,
     pub(crate) meta: Option<&'a Object>,
@@ -66,37 +66,39 @@ pub(crate) struct Asked<'a> {
     pub(crate) session: Option<u64>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> RequestInfo<'a> {
     /// Builds the info of an `initialize` request.
-    pub(crate) fn initialize(id: &'a Id, revision: &'a str) -> Self {
+    pub(crate) fn initialize(id: &'a MessageId, revision: &'a str) -> Self {
         static NOTHING: LazyLock<Object> = LazyLock::new(Object::default);
         Self { id, method: "initialize", params: &NOTHING, meta: None, revision, session: None }
     }
 }
 
-impl<'a> Operation<'a> {
-    pub(crate) fn begin(meter: &'a Meter, arrival: Arrival, asked: Asked<'_>) -> Self {
-        let Arrival { origin, transport, .. } = arrival;
-        let method = known(asked.method);
-        let said = asked.meta.and_then(context_in);
+impl<'a> McpOperation<'a> {
+    pub(crate) fn begin(meter: &'a Meter, request_context: RequestContext, request: RequestInfo<'_>) -> Self {
+        let RequestContext { origin, transport, .. } = request_context;
+        let method = known(request.method);
+        let declared = request.meta.and_then(context_in);
         let span = meter.tracer().and_then(|tracer| {
-            let around = context_of(&origin);
-            let parent = said.clone().or_else(|| around.clone());
+            let outer = context_of(&origin);
+            let parent = declared.clone().or_else(|| outer.clone());
             let mut span = tracer.begin(SpanKind::Server, || method.to_owned(), parent)?;
-            span.link(around.filter(|around| said.as_ref().is_some_and(|said| said.trace != around.trace)));
-            describe(&mut span, method, transport, &asked, &origin);
+            span.link(
+                outer.filter(|outer| declared.as_ref().is_some_and(|declared| declared.trace != outer.trace)),
+            );
+            describe(&mut span, method, transport, &request, &origin);
             Some(span)
         });
-        let origin = match (&span, said) {
+        let origin = match (&span, declared) {
             (Some(span), _) => span.origin(&origin),
-            (None, Some(said)) => {
-                let traceparent = Some(said.to_string().into());
-                Origin { traceparent, tracestate: said.state, ..origin }
+            (None, Some(declared)) => {
+                let traceparent = Some(declared.to_string().into());
+                CallOrigin { traceparent, tracestate: declared.state, ..origin }
             }
             (None, None) => origin,
         };
-        let error = Some(Kind::Cancelled.face().code);
-        let target = span.as_ref().filter(|span| span.context().sampled).and_then(|_| target(&asked));
+        let error = Some(ErrorKind::Cancelled.definition().code);
+        let target = span.as_ref().filter(|span| span.context().sampled).and_then(|_| target(&request));
         Self { meter, method, transport, started: Instant::now(), error, span, target, origin }
     }
 
@@ -104,14 +106,14 @@ impl<'a> Operation<'a> {
         match outcome {
             Ok(result) => self.end_with(result),
             Err(error) => {
-                let number = error.upstream_code().unwrap_or(error.kind.face().rpc.into());
+                let number = error.upstream_code().unwrap_or(error.kind.definition().rpc.into());
                 self.refused(error.code(), number);
             }
         }
     }
 
     pub(crate) fn end_with(mut self, result: &Raw) {
-        self.error = (self.method == "tools/call" && says_error(result)).then_some(TOOL_ERROR);
+        self.error = (self.method == "tools/call" && is_error_result(result)).then_some(TOOL_ERROR);
     }
 
     /// Ends with a result that needs no inspection, or with an error of this code and number.
@@ -130,7 +132,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-impl Drop for Operation<'_> {
+impl Drop for McpOperation<'_> {
     fn drop(&mut self) {
         self.meter.operation(self.method, self.transport, self.error, self.started.elapsed());
         let Some(span) = &mut self.span else { return };
@@ -148,24 +150,26 @@ impl Drop for Operation<'_> {
 }
 
 fn is_unknown(code: &str) -> bool {
-    [Kind::ToolNotFound, Kind::NotFound, Kind::Validation].iter().any(|kind| kind.face().code == code)
+    [ErrorKind::ToolNotFound, ErrorKind::NotFound, ErrorKind::Validation]
+        .iter()
+        .any(|kind| kind.definition().code == code)
 }
 
 fn describe(
-    span: &mut Span,
+    span: &mut TraceSpan,
     method: &'static str,
     transport: &'static str,
-    asked: &Asked<'_>,
-    origin: &Origin,
+    request: &RequestInfo<'_>,
+    origin: &CallOrigin,
 ) {
     span.set("mcp.method.name", method);
-    span.set("mcp.protocol.version", asked.revision.to_owned());
+    span.set("mcp.protocol.version", request.revision.to_owned());
     span.set("network.transport", transport);
     if transport == TCP {
         span.set("network.protocol.name", "http");
     }
-    span.set_with("jsonrpc.request.id", || Some(short(asked.id.raw().as_str().trim_matches('"'))));
-    span.set_with("mcp.session.id", || asked.session.map(|session| session.to_string()));
+    span.set_with("jsonrpc.request.id", || Some(short(request.id.raw().as_str().trim_matches('"'))));
+    span.set_with("mcp.session.id", || request.session.map(|session| session.to_string()));
     span.set_with("hikite.request.id", || origin.request_id.as_deref().map(ToOwned::to_owned));
     if method == "tools/call" {
         span.set("gen_ai.operation.name", "execute_tool");
@@ -173,13 +177,13 @@ fn describe(
 }
 
 /// Returns the requested tool, prompt or resource. The query of a URI is removed because it may hold a key.
-fn target(asked: &Asked<'_>) -> Option<(&'static str, String)> {
-    let (attribute, member) = match asked.method {
+fn target(request: &RequestInfo<'_>) -> Option<(&'static str, String)> {
+    let (attribute, member) = match request.method {
         "tools/call" => ("gen_ai.tool.name", "name"),
         "prompts/get" => ("gen_ai.prompt.name", "name"),
         _ => (RESOURCE, "uri"),
     };
-    Some((attribute, short(without_query(&asked.params.text(member)?))))
+    Some((attribute, short(without_query(&request.params.text(member)?))))
 }
 
 /// Reads the trace context in `_meta` of a request.
@@ -194,5 +198,5 @@ fn known(method: &str) -> &'static str {
 }
 
 fn short(text: &str) -> String {
-    text.chars().take(LONGEST).collect()
+    text.chars().take(NAME_CHARS_MAX).collect()
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use crate::mcp::journal::{Bounds, Journal, Reader};
+use crate::mcp::journal::{Journal, JournalBounds, JournalReader};
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -16,7 +16,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn new(bounds: Bounds) -> Self {
+    pub(crate) fn new(bounds: JournalBounds) -> Self {
         Self { journal: Journal::new(bounds), pipe: Mutex::default() }
     }
 
@@ -35,7 +35,7 @@ impl Outbox {
     }
 
     /// Opens a stream at a message, or at the first unread one; the previous stream ends.
-    pub(crate) fn open(&self, from: Option<u64>) -> Reader {
+    pub(crate) fn open(&self, from: Option<u64>) -> JournalReader {
         self.journal.read(from)
     }
 
@@ -49,7 +49,7 @@ impl Outbox {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.journal.is_read()
+        self.journal.has_reader()
     }
 
     /// Ends the open stream, if any.

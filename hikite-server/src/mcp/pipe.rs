@@ -6,37 +6,37 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hikite_core::caller::Caller;
-use hikite_core::error::Kind;
+use hikite_core::error::ErrorKind;
 use hikite_core::json::Raw;
 use hikite_gateway::Surfaces;
-use hikite_gateway::aside::by_cost;
+use hikite_gateway::off_worker::off_worker;
 use hikite_wire::encode;
-use hikite_wire::handshake::Hello;
-use hikite_wire::message::{Id, Message, split};
+use hikite_wire::handshake::InitializeRequest;
+use hikite_wire::message::{Message, MessageId, split};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
-use crate::arrival::{Arrival, Proof};
-use crate::mcp::operation::{Asked, Operation};
-use crate::mcp::sender::Params;
-use crate::mcp::session::Session;
+use crate::mcp::operation::{McpOperation, RequestInfo};
+use crate::mcp::sender::MessageParams;
+use crate::mcp::session::ClientSession;
 use crate::mcp::stateless;
+use crate::request_context::{CallerProof, RequestContext};
 
 #[derive(Debug)]
-pub(crate) struct Pipe {
+pub(crate) struct DuplexClient {
     pub(crate) app: Arc<App>,
     pub(crate) caller: Caller,
-    pub(crate) proof: Proof,
+    pub(crate) proof: CallerProof,
     pub(crate) surfaces: Surfaces,
     /// The transport, as spans name it.
     pub(crate) transport: &'static str,
     pub(crate) out: mpsc::Sender<Bytes>,
-    session: OnceLock<Arc<Session>>,
+    session: OnceLock<Arc<ClientSession>>,
     /// Cancellation tokens of the running stateless requests.
-    alone: Mutex<HashMap<Id, CancellationToken>>,
+    stateless_requests: Mutex<HashMap<MessageId, CancellationToken>>,
     /// The running requests.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the client stops sending; subscriptions end.
@@ -45,10 +45,10 @@ pub(crate) struct Pipe {
     pub(crate) gone: CancellationToken,
 }
 
-impl Pipe {
+impl DuplexClient {
     pub(crate) fn new(
         app: Arc<App>,
-        (caller, proof): (Caller, Proof),
+        (caller, proof): (Caller, CallerProof),
         (surfaces, transport): (Surfaces, &'static str),
         out: mpsc::Sender<Bytes>,
     ) -> Arc<Self> {
@@ -60,7 +60,7 @@ impl Pipe {
             transport,
             out,
             session: OnceLock::new(),
-            alone: Mutex::default(),
+            stateless_requests: Mutex::default(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             gone: CancellationToken::new(),
@@ -68,13 +68,13 @@ impl Pipe {
     }
 
     /// Builds the context of one message.
-    pub(crate) fn arrival(&self) -> Arrival {
-        Arrival::bare(self.caller.clone(), self.proof, self.transport)
+    pub(crate) fn request_context(&self) -> RequestContext {
+        RequestContext::bare(self.caller.clone(), self.proof, self.transport)
     }
 
     /// Receives one message. Requests run concurrently, so a slow one does not delay the others.
     pub(crate) async fn receive(self: &Arc<Self>, bytes: &Bytes) {
-        match by_cost(bytes.len(), || split(bytes)).await {
+        match off_worker(bytes.len(), || split(bytes)).await {
             Some(messages) => self.receive_batch(messages).await,
             None => self.receive_one(bytes).await,
         }
@@ -91,7 +91,7 @@ impl Pipe {
         let (pipe, session) = (Arc::clone(self), Arc::clone(session));
         self.tasks.spawn(async move {
             let answered = async {
-                let answer = match session.handle_batch(messages, pipe.arrival()).await {
+                let answer = match session.handle_batch(messages, pipe.request_context()).await {
                     Ok(answers) if answers.is_empty() => return,
                     Ok(answers) => encode::batch(&answers),
                     Err(error) => encode::error(None, &error.rpc()),
@@ -103,11 +103,11 @@ impl Pipe {
     }
 
     async fn receive_one(self: &Arc<Self>, bytes: &Bytes) {
-        match by_cost(bytes.len(), || stateless::decode(bytes)).await {
-            Ok((Message::Request { id, method, params }, true)) => self.run_alone((id, method, params)),
+        match off_worker(bytes.len(), || stateless::decode(bytes)).await {
+            Ok((Message::Request { id, method, params }, true)) => self.run_stateless((id, method, params)),
             Ok((Message::Request { id, method, params }, false)) => {
-                let read = || Params::read(&self.app, params.as_ref(), self.arrival());
-                let (read, arrival) = match by_cost(bytes.len(), read).await {
+                let read = || MessageParams::read(&self.app, params.as_ref(), self.request_context());
+                let (read, request_context) = match off_worker(bytes.len(), read).await {
                     Ok(read) => read,
                     Err(error) => {
                         let _ = self.out.send(encode::error(Some(&id), &error.rpc())).await;
@@ -115,8 +115,8 @@ impl Pipe {
                     }
                 };
                 if &*method == "initialize" {
-                    self.app.gateway.settle(&self.caller).await;
-                    let hello = by_cost(bytes.len(), || Hello::read(params.as_ref())).await;
+                    self.app.gateway.wait_for_listings(&self.caller).await;
+                    let hello = off_worker(bytes.len(), || InitializeRequest::read(params.as_ref())).await;
                     let answer = self.initialize(&id, hello);
                     let _ = self.out.send(answer).await;
                     // Stored messages are sent after the response to `initialize`.
@@ -132,22 +132,22 @@ impl Pipe {
                 let pipe = Arc::clone(self);
                 self.tasks.spawn(async move {
                     let answered = pin!(async {
-                        let answer = session.handle(id, method, read, None, arrival).await;
+                        let answer = session.handle(id, method, read, None, request_context).await;
                         pipe.out.send(answer).await
                     });
                     pipe.gone.run_until_cancelled(answered).await;
                 });
             }
             Ok((Message::Notification { method, params }, _)) => {
-                let read = || Params::read(&self.app, params.as_ref(), self.arrival());
-                if by_cost(bytes.len(), read).await.is_err() {
+                let read = || MessageParams::read(&self.app, params.as_ref(), self.request_context());
+                if off_worker(bytes.len(), read).await.is_err() {
                     return;
                 }
-                if &*method == "notifications/cancelled" && self.cancel_alone(params.as_ref()) {
+                if &*method == "notifications/cancelled" && self.cancel_stateless(params.as_ref()) {
                     return;
                 }
                 if let Some(session) = self.session.get() {
-                    session.notified(&method, params.as_ref());
+                    session.handle_notification(&method, params.as_ref());
                 }
             }
             Ok((Message::Response { id, body }, _)) => {
@@ -163,14 +163,14 @@ impl Pipe {
     }
 
     /// Runs a stateless request.
-    fn run_alone(self: &Arc<Self>, request: (Id, Box<str>, Option<Raw>)) {
+    fn run_stateless(self: &Arc<Self>, request: (MessageId, Box<str>, Option<Raw>)) {
         let (pipe, id) = (Arc::clone(self), request.0.clone());
         let cancelled = self.gone.child_token();
-        self.alone.lock().insert(id.clone(), cancelled.clone());
+        self.stateless_requests.lock().insert(id.clone(), cancelled.clone());
         self.tasks.spawn(async move {
             let answered = async {
                 let answer = Box::pin(stateless::on_pipe(&pipe, request)).await;
-                pipe.alone.lock().remove(&id);
+                pipe.stateless_requests.lock().remove(&id);
                 pipe.out.send(answer).await
             };
             cancelled.run_until_cancelled(answered).await;
@@ -178,31 +178,33 @@ impl Pipe {
     }
 
     /// Returns `true` if the notification cancelled a stateless request.
-    fn cancel_alone(&self, params: Option<&Raw>) -> bool {
-        let id = params.and_then(Raw::object).and_then(|params| Id::read(params.get("requestId")?.clone()));
-        let running = id.and_then(|id| self.alone.lock().remove(&id));
+    fn cancel_stateless(&self, params: Option<&Raw>) -> bool {
+        let id =
+            params.and_then(Raw::object).and_then(|params| MessageId::read(params.get("requestId")?.clone()));
+        let running = id.and_then(|id| self.stateless_requests.lock().remove(&id));
         running.inspect(CancellationToken::cancel).is_some()
     }
 
-    fn initialize(&self, id: &Id, hello: Option<Hello>) -> Bytes {
+    fn initialize(&self, id: &MessageId, hello: Option<InitializeRequest>) -> Bytes {
         let revision = hello.as_ref().map_or("", |hello| hello.revision.name());
-        let asked = Asked::initialize(id, revision);
-        let operation = Operation::begin(self.app.gateway.meter(), self.arrival(), asked);
-        let hello = match Hello::checked(hello) {
+        let asked = RequestInfo::initialize(id, revision);
+        let operation = McpOperation::begin(self.app.gateway.meter(), self.request_context(), asked);
+        let hello = match InitializeRequest::checked(hello) {
             Ok(hello) => hello,
             Err(why) => {
-                operation.close(Some((Kind::Validation.face().code, -32602)));
+                operation.close(Some((ErrorKind::Validation.definition().code, -32602)));
                 return encode::error(Some(id), &encode::error_object(-32602, why));
             }
         };
         operation.close(None);
-        let session =
-            self.session.get_or_init(|| Session::open(&self.app, self.caller.clone(), self.surfaces, hello));
-        encode::result(id, &session.welcome())
+        let session = self
+            .session
+            .get_or_init(|| ClientSession::open(&self.app, self.caller.clone(), self.surfaces, hello));
+        encode::result(id, &session.initialize_result())
     }
 }
 
-fn before_initialize(id: &Id, method: &str) -> Bytes {
+fn before_initialize(id: &MessageId, method: &str) -> Bytes {
     if method == "ping" {
         return encode::result(id, &Raw::empty_object());
     }

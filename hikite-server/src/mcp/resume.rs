@@ -13,14 +13,14 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::error_response::error_response;
 use crate::mcp::journal::Journal;
 use crate::mcp::open_stream::OpenStreams;
-use crate::mcp::session::Session;
+use crate::mcp::session::ClientSession;
 use crate::mcp::stream;
-use crate::refusal::refusal;
 
 /// Number of the session's own stream.
-const OWN: u64 = 0;
+const SESSION_STREAM: u64 = 0;
 
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
@@ -29,25 +29,25 @@ pub(crate) struct Streams {
 }
 
 /// Total bytes of ended streams that are retained for resumption.
-const KEPT: usize = 64 * 1024 * 1024;
+const RETAINED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Overhead of a stream beside its messages.
-const COST: usize = 1024;
+const STREAM_OVERHEAD_BYTES: usize = 1024;
 
 /// Accounts for the bytes of a retained stream.
-struct Kept<'a> {
+struct RetainedBytes<'a> {
     all: &'a AtomicUsize,
     bytes: usize,
     before: usize,
 }
 
-impl<'a> Kept<'a> {
+impl<'a> RetainedBytes<'a> {
     fn new(all: &'a AtomicUsize, bytes: usize) -> Self {
-        let bytes = bytes + COST;
+        let bytes = bytes + STREAM_OVERHEAD_BYTES;
         Self { all, bytes, before: all.fetch_add(bytes, Ordering::Relaxed) }
     }
 }
 
-impl Drop for Kept<'_> {
+impl Drop for RetainedBytes<'_> {
     fn drop(&mut self) {
         self.all.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -72,7 +72,7 @@ impl Streams {
     }
 }
 
-impl Session {
+impl ClientSession {
     /// Returns `true` if request streams can be resumed.
     pub(crate) fn resumes(&self) -> bool {
         self.revision >= Revision::V2025_11_25 && !self.app.limits.resume.is_zero()
@@ -83,10 +83,10 @@ impl Session {
         // The slot belongs to the caller who opened the session, so that a resumed stream counts for the same caller.
         let place = match OpenStreams::take(&self.app, &self.core.caller) {
             Ok(place) => place,
-            Err(error) => return refusal(error),
+            Err(error) => return error_response(error),
         };
         let reader = self.outbox.open(from);
-        stream::of_journal(OWN, reader, place.ending.clone(), place)
+        stream::of_journal(SESSION_STREAM, reader, place.ending.clone(), place)
     }
 
     /// Opens the stream of a request: messages while it runs, then its response. It begins with a message, whose id is
@@ -106,10 +106,10 @@ impl Session {
     }
 
     /// Resumes a broken stream after the event with this id; `None` if there is no such stream.
-    pub(crate) fn take_up(&self, event: &str) -> Option<Response> {
+    pub(crate) fn resume_stream(&self, event: &str) -> Option<Response> {
         let (number, place) = event.split_once('-')?;
         let (number, place) = (number.parse().ok()?, place.parse().ok()?);
-        if number == OWN {
+        if number == SESSION_STREAM {
             return Some(self.own_stream(Some(place)));
         }
         let reader = self.streams.by_number.lock().get(&number)?.read(Some(place));
@@ -140,20 +140,20 @@ impl Session {
             journal.finish(answer);
         };
         // The stream is removed before its request ends, so that nobody resumes it in between.
-        let given_up = async {
+        let abandoned = async {
             journal.abandoned(resume).await;
             self.streams.by_number.lock().remove(&number);
         };
         tokio::select! {
             () = running => {
                 // The stream may have broken just before its end, so it is retained if the total allows.
-                let kept = Kept::new(&self.app.kept_bytes, journal.bytes());
-                if kept.before < KEPT {
+                let retained = RetainedBytes::new(&self.app.retained_bytes, journal.bytes());
+                if retained.before < RETAINED_BYTES_MAX {
                     let unread = journal.abandoned(resume);
                     self.app.stopping.run_until_cancelled(unread).await;
                 }
             }
-            () = given_up => journal.end(),
+            () = abandoned => journal.end(),
         }
         self.streams.by_number.lock().remove(&number);
     }

@@ -4,16 +4,16 @@
 use axum::body::Body;
 use axum::extract::Request;
 use bytes::Bytes;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
-use hikite_gateway::aside::by_cost;
+use hikite_gateway::off_worker::off_worker;
 use hikite_wire::message::{Message, split};
 use http_body_util::{BodyExt, Limited};
 use memchr::memmem;
 
 use crate::app::App;
-use crate::arrival::{Arrival, Proof};
+use crate::request_context::{CallerProof, RequestContext};
 use crate::{auth, project};
 
 const META: &str = "_meta";
@@ -24,48 +24,56 @@ const BODY_BYTES: usize = 1024 * 1024;
 
 /// The params of a message, with `_meta` parsed and without the sender fields.
 #[derive(Debug, Default)]
-pub(crate) struct Params {
+pub(crate) struct MessageParams {
     pub(crate) members: Object,
     pub(crate) meta: Option<Object>,
 }
 
 /// The sender fields of a message.
 #[derive(Debug, Default)]
-struct Sender {
+struct SenderFields {
     token: Option<Raw>,
     project: Option<Raw>,
 }
 
-impl Params {
+impl MessageParams {
     /// Parses the params and returns them with the context of their sender. Fails if that contradicts the authenticated
     /// caller.
-    pub(crate) fn read(app: &App, params: Option<&Raw>, arrival: Arrival) -> Result<(Self, Arrival), Error> {
+    pub(crate) fn read(
+        app: &App,
+        params: Option<&Raw>,
+        request_context: RequestContext,
+    ) -> Result<(Self, RequestContext), Error> {
         let mut members = params.and_then(Raw::object).unwrap_or_default();
         let mut meta = members.get(META).and_then(Raw::object);
-        let sender = meta.as_mut().and_then(Sender::take);
-        let Some(sender) = sender else { return Ok((Self { members, meta }, arrival)) };
+        let sender = meta.as_mut().and_then(SenderFields::take);
+        let Some(sender) = sender else { return Ok((Self { members, meta }, request_context)) };
         put_back(&mut members, meta.as_ref());
         meta.take_if(|meta| meta.is_empty());
-        Ok((Self { members, meta }, sender.settle(app, arrival)?))
+        Ok((Self { members, meta }, sender.settle(app, request_context)?))
     }
 }
 
 /// Handles the sender fields of params whose `_meta` is not parsed; most need not be.
-pub(crate) fn settle(app: &App, params: &mut Object, arrival: Arrival) -> Result<Arrival, Error> {
+pub(crate) fn settle(
+    app: &App,
+    params: &mut Object,
+    request_context: RequestContext,
+) -> Result<RequestContext, Error> {
     let meta = params.get(META).filter(|meta| may_name_sender(meta.bytes()));
-    let Some(mut meta) = meta.and_then(Raw::object) else { return Ok(arrival) };
-    let Some(sender) = Sender::take(&mut meta) else { return Ok(arrival) };
+    let Some(mut meta) = meta.and_then(Raw::object) else { return Ok(request_context) };
+    let Some(sender) = SenderFields::take(&mut meta) else { return Ok(request_context) };
     put_back(params, Some(&meta));
-    sender.settle(app, arrival)
+    sender.settle(app, request_context)
 }
 
 /// Removes the sender fields from a client's answer to a question.
-pub(crate) fn cleaned(result: Raw) -> Raw {
+pub(crate) fn without_sender(result: Raw) -> Raw {
     let Some(mut members) = result.object().filter(|_| may_name_sender(result.bytes())) else {
         return result;
     };
     let Some(mut meta) = members.get(META).and_then(Raw::object) else { return result };
-    if Sender::take(&mut meta).is_none() {
+    if SenderFields::take(&mut meta).is_none() {
         return result;
     }
     put_back(&mut members, Some(&meta));
@@ -90,7 +98,7 @@ pub(crate) async fn token_in_body(app: &App, request: &mut Request) -> Option<Se
     if !may_name_sender(&body) {
         return None;
     }
-    let token = by_cost(body.len(), || only_token_in(&body, app.limits.batch_tasks)).await?;
+    let token = off_worker(body.len(), || only_token_in(&body, app.limits.batch_tasks)).await?;
     *request.body_mut() = Body::from(body);
     Some(Secret::hidden(token))
 }
@@ -119,47 +127,51 @@ fn may_name_sender(text: &[u8]) -> bool {
     [&b"\"token\""[..], b"\"projectId\"", b"\\u00"].iter().any(|name| memmem::find(text, name).is_some())
 }
 
-impl Sender {
+impl SenderFields {
     /// Removes the sender fields from `_meta`; `None` if there are none.
     fn take(meta: &mut Object) -> Option<Self> {
         let sender = Self { token: meta.remove(TOKEN), project: meta.remove(PROJECT) };
         (sender.token.is_some() || sender.project.is_some()).then_some(sender)
     }
 
-    fn settle(self, app: &App, arrival: Arrival) -> Result<Arrival, Error> {
-        let arrival = self.prove(app, arrival)?;
+    fn settle(self, app: &App, request_context: RequestContext) -> Result<RequestContext, Error> {
+        let request_context = self.prove(app, request_context)?;
         match self.project.filter(|project| !project.is_null()) {
             Some(name) => {
-                let caller = project::named_in(app, arrival.caller, name.text().as_deref())?;
-                Ok(Arrival { caller, ..arrival })
+                let caller = project::named_in(app, request_context.caller, name.text().as_deref())?;
+                Ok(RequestContext { caller, ..request_context })
             }
-            None => Ok(arrival),
+            None => Ok(request_context),
         }
     }
 
-    fn prove(&self, app: &App, arrival: Arrival) -> Result<Arrival, Error> {
-        let Some(token) = self.token.as_ref().filter(|token| !token.is_null()) else { return Ok(arrival) };
+    fn prove(&self, app: &App, request_context: RequestContext) -> Result<RequestContext, Error> {
+        let Some(token) = self.token.as_ref().filter(|token| !token.is_null()) else {
+            return Ok(request_context);
+        };
         let token = token.text().ok_or_else(not_the_sender)?;
         let known = auth::known(app, &token)?.ok_or_else(not_the_sender)?;
-        match arrival.proof {
-            Proof::Token | Proof::Local | Proof::Login if known.is_same_person(&arrival.caller) => {
-                Ok(arrival)
+        match request_context.proof {
+            CallerProof::Token | CallerProof::Local | CallerProof::Login
+                if known.has_same_credentials(&request_context.caller) =>
+            {
+                Ok(request_context)
             }
-            Proof::Token | Proof::Local | Proof::Login => Err(not_the_sender()),
+            CallerProof::Token | CallerProof::Local | CallerProof::Login => Err(not_the_sender()),
             // A project that the URL names applies to this caller as well.
-            Proof::Place => {
-                let caller = match arrival.caller.project.as_deref() {
+            CallerProof::Unauthenticated => {
+                let caller = match request_context.caller.project.as_deref() {
                     Some(name) => project::named_in(app, known, Some(name))?,
                     None => known,
                 };
-                Ok(Arrival { caller, ..arrival })
+                Ok(RequestContext { caller, ..request_context })
             }
         }
     }
 }
 
 fn not_the_sender() -> Error {
-    let error = Error::new(Kind::Authentication, "`_meta.token` is not valid for this request");
+    let error = Error::new(ErrorKind::Authentication, "`_meta.token` is not valid for this request");
     error.hint("send the same token as in `Authorization`, or one of the two alone")
 }
 
@@ -168,28 +180,29 @@ mod tests {
     use hikite_core::caller::Caller;
 
     use super::*;
-    use crate::arrival::PIPE;
-    use crate::probe::{app, app_with};
+    use crate::request_context::PIPE;
+    use crate::test_app::{app, app_with};
 
     fn raw(text: &str) -> Raw {
         Raw::parse(text.to_owned()).expect("JSON")
     }
 
-    fn arrival(proof: Proof) -> Arrival {
-        Arrival::bare(Caller::owner(), proof, PIPE)
+    fn request_context(proof: CallerProof) -> RequestContext {
+        RequestContext::bare(Caller::owner(), proof, PIPE)
     }
 
     /// Checks the remaining params of both ways of reading.
     #[track_caller]
     fn left(text: &str, expected: &str) {
         let app = app_with(auth::Auth::Token(Secret::hidden("own")));
-        let (read, _) = Params::read(&app, Some(&raw(text)), arrival(Proof::Token)).expect("the owner");
+        let (read, _) = MessageParams::read(&app, Some(&raw(text)), request_context(CallerProof::Token))
+            .expect("the owner");
         assert_eq!(read.members.raw().as_str(), expected);
         assert_eq!(read.members.get(META).is_some(), read.meta.is_some(), "{text}");
         let mut params = raw(text).object().expect("an object");
-        settle(&app, &mut params, arrival(Proof::Token)).expect("the owner");
+        settle(&app, &mut params, request_context(CallerProof::Token)).expect("the owner");
         assert_eq!(params.raw().as_str(), expected);
-        assert_eq!(cleaned(raw(text)).as_str(), expected);
+        assert_eq!(without_sender(raw(text)).as_str(), expected);
     }
 
     #[tokio::test]
@@ -209,28 +222,30 @@ mod tests {
         let app = app();
         let text = r#"{ "_meta" : { "progressToken":  1 } }"#;
         let mut params = raw(text).object().expect("an object");
-        settle(&app, &mut params, arrival(Proof::Place)).expect("the owner");
+        settle(&app, &mut params, request_context(CallerProof::Unauthenticated)).expect("the owner");
         assert_eq!(
             params.get(META).map(|meta| meta.as_str().into_owned()).as_deref(),
             Some(r#"{ "progressToken":  1 }"#)
         );
-        assert_eq!(cleaned(raw(text)).as_str(), text);
+        assert_eq!(without_sender(raw(text)).as_str(), text);
     }
 
     #[tokio::test]
     async fn another_token_and_an_unknown_project_are_refused() {
         let app = app_with(auth::Auth::Token(Secret::hidden("own")));
         let kind = |text: &str, proof| {
-            Params::read(&app, Some(&raw(text)), arrival(proof)).map(drop).map_err(|error| error.kind)
+            MessageParams::read(&app, Some(&raw(text)), request_context(proof))
+                .map(drop)
+                .map_err(|error| error.kind)
         };
-        for proof in [Proof::Token, Proof::Place] {
+        for proof in [CallerProof::Token, CallerProof::Unauthenticated] {
             for wrong in
                 [r#"{"_meta":{"token":"x"}}"#, r#"{"_meta":{"token":""}}"#, r#"{"_meta":{"token":7}}"#]
             {
-                assert_eq!(kind(wrong, proof), Err(Kind::Authentication), "{wrong}");
+                assert_eq!(kind(wrong, proof), Err(ErrorKind::Authentication), "{wrong}");
             }
             for wrong in [r#"{"_meta":{"projectId":"nowhere"}}"#, r#"{"_meta":{"projectId":7}}"#] {
-                assert_eq!(kind(wrong, proof), Err(Kind::NotFound), "{wrong}");
+                assert_eq!(kind(wrong, proof), Err(ErrorKind::NotFound), "{wrong}");
             }
             assert_eq!(kind(r#"{"_meta":{"token":"own","projectId":null}}"#, proof), Ok(()));
         }

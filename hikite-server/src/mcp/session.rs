@@ -7,13 +7,13 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use hikite_core::caller::{Caller, Session as CoreSession};
 use hikite_core::json::{Object, Raw};
-use hikite_core::level::Level;
 use hikite_core::listing::ListKind;
+use hikite_core::log_level::LogLevel;
 use hikite_core::time::rfc3339;
-use hikite_gateway::{Delivery, Inbox, Joined, Surfaces, now_ms};
+use hikite_gateway::{Delivery, Inbox, SessionRegistration, Surfaces, now_ms};
 use hikite_wire::encode;
-use hikite_wire::handshake::{Hello, Welcome, own_info, own_info_with_icon};
-use hikite_wire::message::Id;
+use hikite_wire::handshake::{InitializeRequest, InitializeResult, own_info, server_info};
+use hikite_wire::message::MessageId;
 use hikite_wire::revision::Revision;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -24,9 +24,9 @@ use crate::app::App;
 use crate::mcp::capability;
 use crate::mcp::outbox::Outbox;
 use crate::mcp::resume::Streams;
-use crate::mcp::sender::cleaned;
+use crate::mcp::sender::without_sender;
 
-pub(crate) struct Session {
+pub(crate) struct ClientSession {
     pub(crate) app: Arc<App>,
     pub(crate) core: Arc<CoreSession>,
     pub(crate) revision: Revision,
@@ -35,9 +35,9 @@ pub(crate) struct Session {
     pub(crate) client: Raw,
     pub(crate) outbox: Outbox,
     /// Cancellation tokens of the running requests, by the client's id.
-    pub(crate) running: Mutex<HashMap<Id, CancellationToken>>,
+    pub(crate) running: Mutex<HashMap<MessageId, CancellationToken>>,
     /// Open questions to the client, by our id.
-    pub(crate) questions: Mutex<HashMap<u64, Asked>>,
+    pub(crate) questions: Mutex<HashMap<u64, PendingQuestion>>,
     /// Resumable streams of requests.
     pub(crate) streams: Streams,
     next_question: AtomicU64,
@@ -45,26 +45,35 @@ pub(crate) struct Session {
     last_used: Mutex<Instant>,
     /// Start of the session, in milliseconds since 1970.
     since: u64,
-    joined: OnceLock<Joined>,
+    joined: OnceLock<SessionRegistration>,
 }
 
 /// An open question to the client, and the request that it belongs to.
 #[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) request: Id,
+pub(crate) struct PendingQuestion {
+    pub(crate) request: MessageId,
     pub(crate) answer: oneshot::Sender<Result<Raw, Raw>>,
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for ClientSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session").field("core", &self.core).finish_non_exhaustive()
     }
 }
 
-impl Session {
-    pub(crate) fn open(app: &Arc<App>, caller: Caller, surfaces: Surfaces, hello: Hello) -> Arc<Self> {
-        let surfaces = app.settings.load().fitting(surfaces, Some(&hello.client));
-        let core = Arc::new(CoreSession { id: app.next_session(), caller, abilities: hello.abilities });
+impl ClientSession {
+    pub(crate) fn open(
+        app: &Arc<App>,
+        caller: Caller,
+        surfaces: Surfaces,
+        hello: InitializeRequest,
+    ) -> Arc<Self> {
+        let surfaces = app.settings.load().surfaces_for(surfaces, Some(&hello.client));
+        let core = Arc::new(CoreSession {
+            id: app.next_session(),
+            caller,
+            client_capabilities: hello.client_capabilities,
+        });
         let session = Arc::new(Self {
             app: Arc::clone(app),
             core: Arc::clone(&core),
@@ -85,7 +94,7 @@ impl Session {
         let inbox: Weak<dyn Inbox> = Arc::<Self>::downgrade(&session);
         let _ = session.joined.set(app.gateway.join(core, surfaces, inbox));
         let name = hello.client.text("name").unwrap_or_default();
-        app.session_begins();
+        app.count_session();
         tracing::info!(session = session.core.id.0, client = name, revision = %session.revision, "a session begins");
         session
     }
@@ -108,13 +117,13 @@ impl Session {
     }
 
     /// Builds the result of `initialize`.
-    pub(crate) fn welcome(&self) -> Raw {
+    pub(crate) fn initialize_result(&self) -> Raw {
         let gateway = &self.app.gateway;
         let view = gateway.view_of(&self.core.caller);
-        Welcome {
+        InitializeResult {
             protocol_version: self.revision.name().into(),
             capabilities: capability::of_session(&view, self.revision),
-            info: if self.revision >= Revision::V2025_11_25 { own_info_with_icon() } else { own_info() },
+            info: if self.revision >= Revision::V2025_11_25 { server_info() } else { own_info() },
             instructions: gateway.instructions(&self.core.caller, self.surfaces),
         }
         .result()
@@ -125,8 +134,8 @@ impl Session {
         if self.core.caller == *caller {
             return Arc::clone(&self.core);
         }
-        let abilities = self.core.abilities.clone();
-        Arc::new(CoreSession { id: self.core.id, caller: caller.clone(), abilities })
+        let client_capabilities = self.core.client_capabilities.clone();
+        Arc::new(CoreSession { id: self.core.id, caller: caller.clone(), client_capabilities })
     }
 
     pub(crate) fn touch(&self) {
@@ -146,24 +155,24 @@ impl Session {
         self.next_question.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn set_level(&self, level: Level) {
+    pub(crate) fn set_level(&self, level: LogLevel) {
         self.level.store(level.rank(), Ordering::Relaxed);
     }
 
     /// Returns `true` if the client wants log messages of the level in the params.
     pub(crate) fn wants(&self, params: &Raw) -> bool {
         let level = params.object().and_then(|params| params.text("level"));
-        let level = level.and_then(|level| Level::parse(&level));
+        let level = level.and_then(|level| LogLevel::parse(&level));
         level.is_none_or(|level| level.rank() >= self.level.load(Ordering::Relaxed))
     }
 
     /// Handles a notification of the client.
-    pub(crate) fn notified(&self, method: &str, params: Option<&Raw>) {
+    pub(crate) fn handle_notification(&self, method: &str, params: Option<&Raw>) {
         match method {
             "notifications/cancelled" => {
                 let id = params
                     .and_then(Raw::object)
-                    .and_then(|params| Id::read(params.get("requestId")?.clone()));
+                    .and_then(|params| MessageId::read(params.get("requestId")?.clone()));
                 if let Some(running) = id.and_then(|id| self.running.lock().remove(&id)) {
                     running.cancel();
                 }
@@ -182,25 +191,25 @@ impl Session {
         self.streams.clear();
     }
 
-    pub(crate) fn answered(&self, id: &Id, body: Result<Raw, Raw>) {
+    pub(crate) fn answered(&self, id: &MessageId, body: Result<Raw, Raw>) {
         let question = id.as_number().and_then(|id| self.questions.lock().remove(&id));
         if let Some(question) = question {
-            let _ = question.answer.send(body.map(cleaned));
+            let _ = question.answer.send(body.map(without_sender));
         }
     }
 }
 
-impl Drop for Session {
+impl Drop for ClientSession {
     fn drop(&mut self) {
-        self.app.session_ends();
+        self.app.uncount_session();
         tracing::info!(session = self.core.id.0, "a session ends");
     }
 }
 
-impl Inbox for Session {
+impl Inbox for ClientSession {
     fn deliver(&self, delivery: Delivery) {
         // The token was revoked.
-        if !self.app.gateway.people().still_knows(&self.core.caller) {
+        if !self.app.gateway.people().is_still_valid(&self.core.caller) {
             return self.end();
         }
         let message: Bytes = match delivery {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hikite_gateway::Surfaces;
 use hikite_wire::encode;
-use hikite_wire::line::{Line, Lines, push};
+use hikite_wire::line::{FramedLine, LineDecoder, push};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::arrival::{PIPE, Proof};
-use crate::mcp::pipe::Pipe;
+use crate::mcp::pipe::DuplexClient;
+use crate::request_context::{CallerProof, PIPE};
 
 /// Serves one client until its input ends or the server stops; running requests may finish within the drain time.
 pub async fn serve_stdio(
@@ -22,23 +22,23 @@ pub async fn serve_stdio(
 ) {
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let writer = app.tasks.spawn(write(output, messages));
-    let pipe = Pipe::new(
+    let pipe = DuplexClient::new(
         Arc::clone(&app),
-        (app.gateway.people().owner(), Proof::Place),
+        (app.gateway.people().owner(), CallerProof::Unauthenticated),
         (surfaces, PIPE),
         out.clone(),
     );
-    let mut lines = Lines::new(app.limits.body_bytes);
+    let mut lines = LineDecoder::new(app.limits.body_bytes);
     while let Some(Ok(1..)) = app.stopping.run_until_cancelled(input.read_buf(lines.buffer())).await {
         while let Some(line) = lines.next_line() {
             match line {
-                Line::Text(bytes) => {
+                FramedLine::Text(bytes) => {
                     app.stopping.run_until_cancelled(pipe.receive(&bytes)).await;
                 }
-                Line::TooLong => {
+                FramedLine::TooLong => {
                     let reason = format!("the message is larger than {} bytes", app.limits.body_bytes);
-                    let refusal = encode::error(None, &encode::error_object(-32600, &reason));
-                    app.stopping.run_until_cancelled(out.send(refusal)).await;
+                    let error_response = encode::error(None, &encode::error_object(-32600, &reason));
+                    app.stopping.run_until_cancelled(out.send(error_response)).await;
                 }
             }
         }
@@ -48,7 +48,7 @@ pub async fn serve_stdio(
     let _ = tokio::time::timeout(app.limits.drain, pipe.tasks.wait()).await;
     pipe.gone.cancel();
     pipe.tasks.wait().await;
-    app.let_go();
+    app.end_all();
     drop((pipe, out));
     // The session's sender is dropped with the pipe, so the writer ends.
     let _ = tokio::time::timeout(app.limits.drain, writer).await;

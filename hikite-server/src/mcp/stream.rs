@@ -12,7 +12,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::journal::Reader;
+use crate::mcp::journal::JournalReader;
 
 /// Idle time after which a keep-alive comment is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -23,21 +23,21 @@ pub(crate) fn of_request(
     messages: mpsc::Receiver<Bytes>,
     answer: BoxFuture<'static, Bytes>,
 ) -> Response {
-    let state = Running { first: Some(first), messages, answer: Some(answer), last: None };
+    let state = RequestStream { first: Some(first), messages, answer: Some(answer), last: None };
     response(Body::from_stream(unfold(state, |mut state| async move {
         let event = state.next().await?;
         Some((Ok::<_, std::convert::Infallible>(event), state))
     })))
 }
 
-struct Running {
+struct RequestStream {
     first: Option<Bytes>,
     messages: mpsc::Receiver<Bytes>,
     answer: Option<BoxFuture<'static, Bytes>>,
     last: Option<Bytes>,
 }
 
-impl Running {
+impl RequestStream {
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(sse::message(&first));
@@ -92,7 +92,7 @@ pub(crate) fn of_messages<H: Send + 'static>(
 /// client resumes. `held` lives as long as the body.
 pub(crate) fn of_journal<H: Send + 'static>(
     number: u64,
-    reader: Reader,
+    reader: JournalReader,
     stopping: CancellationToken,
     held: H,
 ) -> Response {

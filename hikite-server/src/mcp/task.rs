@@ -4,20 +4,20 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::{CallContext, Method, Question, QuestionKind};
+use hikite_core::source::{CallContext, InputRequest, InputRequestKind, SourceMethod};
 use hikite_gateway::Command;
 use hikite_wire::stateless::ResultType;
 
-use crate::mcp::session::Session;
+use crate::mcp::session::ClientSession;
 
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
 const LONGEST_POLL: Duration = Duration::from_secs(5);
-const USUAL_POLL: Duration = Duration::from_millis(500);
+const DEFAULT_POLL: Duration = Duration::from_millis(500);
 
-impl Session {
+impl ClientSession {
     /// Handles a call that requests a task. Returns the task, or the result if the server does not support tasks.
     pub(crate) async fn begin_task(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
         let result = self.app.gateway.call_tool(self.surfaces, params, context).await?;
@@ -39,13 +39,21 @@ impl Session {
         match method {
             "tasks/result" => self.task_result(&id, &context).await,
             "tasks/cancel" => {
-                if is_over(&self.task_of(Method::GetTask, about(&id), &context).await?) {
-                    return Err(Error::new(Kind::Validation, "the task is over and cannot be cancelled"));
+                if is_over(&self.task_of(SourceMethod::GetTask, task_params(&id), &context).await?) {
+                    return Err(Error::new(
+                        ErrorKind::Validation,
+                        "the task is over and cannot be cancelled",
+                    ));
                 }
-                self.task_of(Method::CancelTask, about(&id), &context).await?;
-                self.task_of(Method::GetTask, about(&id), &context).await.map(|task| of_session(task).raw())
+                self.task_of(SourceMethod::CancelTask, task_params(&id), &context).await?;
+                self.task_of(SourceMethod::GetTask, task_params(&id), &context)
+                    .await
+                    .map(|task| of_session(task).raw())
             }
-            _ => self.task_of(Method::GetTask, about(&id), &context).await.map(|task| of_session(task).raw()),
+            _ => self
+                .task_of(SourceMethod::GetTask, task_params(&id), &context)
+                .await
+                .map(|task| of_session(task).raw()),
         }
     }
 
@@ -54,7 +62,7 @@ impl Session {
         // A server may report a question for a while after it was answered.
         let mut asked = HashSet::new();
         loop {
-            let task = self.task_of(Method::GetTask, about(id), context).await?;
+            let task = self.task_of(SourceMethod::GetTask, task_params(id), context).await?;
             match task.text("status").as_deref() {
                 Some("completed") => {
                     let result = task.get("result").and_then(Raw::object).unwrap_or_default();
@@ -64,7 +72,7 @@ impl Session {
                     let error = task.get("error").cloned().unwrap_or_else(Raw::empty_object);
                     return Err(Error::from_upstream(error));
                 }
-                Some("cancelled") => return Err(Error::new(Kind::Validation, "the task was cancelled")),
+                Some("cancelled") => return Err(Error::new(ErrorKind::Validation, "the task was cancelled")),
                 Some("input_required") => self.answer_task(id, &task, &mut asked, context).await?,
                 _ => {}
             }
@@ -93,31 +101,36 @@ impl Session {
         if responses.is_empty() {
             return Ok(());
         }
-        let params = about(id).with("inputResponses", responses);
-        self.task_of(Method::UpdateTask, params, context).await.map(drop)
+        let params = task_params(id).with("inputResponses", responses);
+        self.task_of(SourceMethod::UpdateTask, params, context).await.map(drop)
     }
 
-    async fn task_of(&self, method: Method, params: Object, context: &CallContext) -> Result<Object, Error> {
+    async fn task_of(
+        &self,
+        method: SourceMethod,
+        params: Object,
+        context: &CallContext,
+    ) -> Result<Object, Error> {
         let command = Command::Task { method, params };
         let task = self.app.gateway.dispatch(command, context.clone()).await?;
         Ok(task.object().unwrap_or_default())
     }
 }
 
-fn about(id: &str) -> Object {
+fn task_params(id: &str) -> Object {
     Object::default().with("taskId", id)
 }
 
 fn related(body: Object, id: &str) -> Object {
     let meta = body.get("_meta").and_then(Raw::object).unwrap_or_default();
-    body.with("_meta", meta.with(RELATED, about(id)))
+    body.with("_meta", meta.with(RELATED, task_params(id)))
 }
 
-fn read_question(key: &str, request: &Raw, id: &str) -> Option<Question> {
+fn read_question(key: &str, request: &Raw, id: &str) -> Option<InputRequest> {
     let request = request.object()?;
-    let kind = QuestionKind::of_method(&request.text("method")?)?;
+    let kind = InputRequestKind::of_method(&request.text("method")?)?;
     let params = request.get("params").and_then(Raw::object).unwrap_or_default();
-    Some(Question { kind, params: related(params, id).raw(), key: Some(key.into()) })
+    Some(InputRequest { kind, params: related(params, id).raw(), key: Some(key.into()) })
 }
 
 fn is_over(task: &Object) -> bool {
@@ -126,7 +139,7 @@ fn is_over(task: &Object) -> bool {
 
 fn poll_interval(task: &Object) -> Duration {
     let wanted = task.get("pollIntervalMs").and_then(|ms| ms.decode().ok()).map(Duration::from_millis);
-    wanted.unwrap_or(USUAL_POLL).clamp(SHORTEST_POLL, LONGEST_POLL)
+    wanted.unwrap_or(DEFAULT_POLL).clamp(SHORTEST_POLL, LONGEST_POLL)
 }
 
 /// Converts a task to the form of 2025-11-25.

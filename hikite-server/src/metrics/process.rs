@@ -3,24 +3,24 @@
 use hikite_gateway::meter::{Metric, Point};
 
 /// `USER_HZ`, which is 100 on all current Linux systems.
-const TICKS: f64 = 100.0;
+const TICKS_PER_SECOND: f64 = 100.0;
 
 pub(super) fn reading() -> Vec<Metric> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let memory = |member: &str| kibibytes(&status, member).map(|kib| Point::alone(kib * 1024.0));
+    let memory = |member: &str| kibibytes(&status, member).map(|kib| Point::single(kib * 1024.0));
     let files =
         std::fs::read_dir("/proc/self/fd").ok().map(|all| u32::try_from(all.count()).unwrap_or(u32::MAX));
     let cpu = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_seconds(&stat));
     let all = [
         cpu.map(|seconds| {
             // Prometheus' own name, without OpenTelemetry's `time`.
-            Metric::counter("process.cpu", "s", "CPU time used, user and system.", Point::alone(seconds))
+            Metric::counter("process.cpu", "s", "CPU time used, user and system.", Point::single(seconds))
         }),
         memory("VmRSS:").map(|points| Metric::gauge("process.memory.usage", "By", "Memory in use.", points)),
         memory("VmSize:")
             .map(|points| Metric::gauge("process.memory.virtual", "By", "Memory that is set aside.", points)),
         files.map(|files| {
-            let points = Point::alone(f64::from(files));
+            let points = Point::single(f64::from(files));
             Metric::gauge("process.unix.file_descriptor.count", "{file_descriptor}", "Open files.", points)
         }),
     ];
@@ -32,7 +32,7 @@ fn cpu_seconds(stat: &str) -> Option<f64> {
     // The program name, in parentheses, may contain spaces.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<f64>);
-    Some((ticks.next()?.ok()? + ticks.next()?.ok()?) / TICKS)
+    Some((ticks.next()?.ok()? + ticks.next()?.ok()?) / TICKS_PER_SECOND)
 }
 
 fn kibibytes(status: &str, member: &str) -> Option<f64> {

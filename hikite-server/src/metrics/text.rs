@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hikite_gateway::meter::{BOUNDS, Data, Durations, Labels, Metric};
+use hikite_gateway::meter::{BOUNDS, DurationCounts, Labels, Metric, MetricData};
 
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -14,12 +14,12 @@ pub(super) fn render(metrics: &[Metric]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "# HELP {name} {}\n# TYPE {name} {kind}", escaped(metric.help, false));
         match &metric.data {
-            Data::Counter(points) | Data::Gauge(points) => {
+            MetricData::Counter(points) | MetricData::Gauge(points) => {
                 for point in points {
                     let _ = writeln!(out, "{name}{} {}", labels(&point.labels, None), point.value);
                 }
             }
-            Data::Histogram(series) => {
+            MetricData::Histogram(series) => {
                 for (labels, durations) in series {
                     histogram(&mut out, &name, labels, durations);
                 }
@@ -29,7 +29,7 @@ pub(super) fn render(metrics: &[Metric]) -> String {
     out
 }
 
-fn histogram(out: &mut String, name: &str, of: &Labels, durations: &Durations) {
+fn histogram(out: &mut String, name: &str, of: &Labels, durations: &DurationCounts) {
     let mut below = 0;
     let bounds = BOUNDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
     for (bound, count) in bounds.zip(durations.counts) {
@@ -40,19 +40,19 @@ fn histogram(out: &mut String, name: &str, of: &Labels, durations: &Durations) {
     let _ = writeln!(out, "{name}_sum{plain} {}\n{name}_count{plain} {below}", durations.sum.as_secs_f64());
 }
 
-fn kind(data: &Data) -> &'static str {
+fn kind(data: &MetricData) -> &'static str {
     match data {
-        Data::Counter(_) => "counter",
-        Data::Gauge(_) => "gauge",
-        Data::Histogram(_) => "histogram",
+        MetricData::Counter(_) => "counter",
+        MetricData::Gauge(_) => "gauge",
+        MetricData::Histogram(_) => "histogram",
     }
 }
 
 /// Metrics with another name in Prometheus, whose rules reserve `_count` for histograms.
-const NAMED: [(&str, &str); 1] = [("process.unix.file_descriptor.count", "process_open_fds")];
+const PROMETHEUS_NAMES: [(&str, &str); 1] = [("process.unix.file_descriptor.count", "process_open_fds")];
 
 fn name(metric: &Metric) -> String {
-    if let Some((_, name)) = NAMED.iter().find(|(known, _)| *known == metric.name) {
+    if let Some((_, name)) = PROMETHEUS_NAMES.iter().find(|(known, _)| *known == metric.name) {
         return (*name).to_owned();
     }
     let unit = match metric.unit {
@@ -60,7 +60,7 @@ fn name(metric: &Metric) -> String {
         "By" => "_bytes",
         _ => "",
     };
-    let total = if matches!(metric.data, Data::Counter(_)) { "_total" } else { "" };
+    let total = if matches!(metric.data, MetricData::Counter(_)) { "_total" } else { "" };
     format!("{}{unit}{total}", metric.name.replace('.', "_"))
 }
 
@@ -89,7 +89,7 @@ mod tests {
         let nasty = vec![("module", "a\"b\\c\nd".into())];
         let mut counts = [0; BOUNDS.len() + 1];
         (counts[0], counts[BOUNDS.len()]) = (2, 1);
-        let durations = Durations { counts, sum: Duration::from_millis(1500) };
+        let durations = DurationCounts { counts, sum: Duration::from_millis(1500) };
         let text = render(&[
             Metric::counter(
                 "hikite.retries",
@@ -101,7 +101,7 @@ mod tests {
                 name: "mcp.client.operation.duration",
                 unit: "s",
                 help: "h",
-                data: Data::Histogram(vec![(vec![("mcp.method.name", "ping".into())], durations)]),
+                data: MetricData::Histogram(vec![(vec![("mcp.method.name", "ping".into())], durations)]),
             },
         ]);
         assert!(text.starts_with(

@@ -3,79 +3,87 @@
 use axum::response::Response;
 use hikite_core::caller::Scopes;
 use hikite_core::error::Error;
-use hikite_gateway::identity::{Ask, Consent, Login};
+use hikite_gateway::identity::{ApprovedRequest, Consent, LoginSession};
 use http::Uri;
 
-use super::desk::Desk;
-use super::request::{self, Asked};
+use super::context::OauthContext;
+use super::request::{self, AuthorizationRequest};
 use super::{consent, login, page};
 
-pub(crate) async fn authorize(desk: Desk, uri: Uri) -> Response {
-    answer(&desk, uri.query().unwrap_or_default()).await.unwrap_or_else(|answer| answer)
+pub(crate) async fn authorize(context: OauthContext, uri: Uri) -> Response {
+    answer(&context, uri.query().unwrap_or_default()).await.unwrap_or_else(|answer| answer)
 }
 
-async fn answer(desk: &Desk, query: &str) -> Result<Response, Response> {
-    let asked = request::read(desk, query).await?;
-    let trouble = |error: Error| page::trouble(desk, &error);
-    let is_silent = asked.prompt.as_deref() == Some("none");
-    let Some(login) = desk.login().await.map_err(trouble)? else {
+async fn answer(context: &OauthContext, query: &str) -> Result<Response, Response> {
+    let request = request::read(context, query).await?;
+    let error_page = |error: Error| page::error_page(context, &error);
+    let is_silent = request.prompt.as_deref() == Some("none");
+    let Some(login) = context.login().await.map_err(error_page)? else {
         if is_silent {
-            return Ok(asked.refused(desk, "login_required", "nobody is logged in"));
+            return Ok(request.refused(context, "login_required", "nobody is logged in"));
         }
-        return Ok(login::send_to(&format!("/oauth/authorize?{query}")));
+        return Ok(login::redirect_to_login(&format!("/oauth/authorize?{query}")));
     };
-    let scopes = allowed(desk, &asked, &login)?;
-    let before = desk.identity.consented(of(&asked, &login)).await.map_err(trouble)?;
-    let must_ask = asked.is_asked_every_time || asked.prompt.as_deref() == Some("consent");
+    let scopes = allowed(context, &request, &login)?;
+    let before = context.identity.consented(of(&request, &login)).await.map_err(error_page)?;
+    let must_ask = request.is_consent_always_required || request.prompt.as_deref() == Some("consent");
     if before.contains(scopes) && !must_ask {
-        return finish(desk, &asked, &login, scopes).await;
+        return finish(context, &request, &login, scopes).await;
     }
     if is_silent {
-        return Ok(asked.refused(desk, "consent_required", "the user has to be asked"));
+        return Ok(request.refused(context, "consent_required", "the user has to be asked"));
     }
-    consent::ask(desk, &asked, &login, scopes, query).await.map_err(trouble)
+    consent::ask(context, &request, &login, scopes, query).await.map_err(error_page)
 }
 
 /// Returns the requested scopes that this user can grant. Tokens for a project have no admin scope.
-pub(crate) fn allowed(desk: &Desk, asked: &Asked, login: &Login) -> Result<Scopes, Response> {
-    let people = desk.app.gateway.people();
-    if !asked.resource.project().is_none_or(|project| people.person_may_enter(&login.user, project)) {
+pub(crate) fn allowed(
+    context: &OauthContext,
+    request: &AuthorizationRequest,
+    login: &LoginSession,
+) -> Result<Scopes, Response> {
+    let people = context.app.gateway.people();
+    if !request.resource.project().is_none_or(|project| people.user_may_enter(&login.user, project)) {
         let why = "there is no such project, or this user may not enter it";
-        return Err(asked.refused(desk, "invalid_target", why));
+        return Err(request.refused(context, "invalid_target", why));
     }
-    let most = if project(asked, login).is_some() { Scopes::USUAL } else { Scopes::ALL };
-    let scopes = asked.scopes.both(login.user.role.scopes()).both(most);
+    let most = if project(request, login).is_some() { Scopes::DEFAULT } else { Scopes::ALL };
+    let scopes = request.scopes.both(login.user.role.scopes()).both(most);
     if scopes == Scopes::NONE {
-        return Err(asked.refused(desk, "invalid_scope", "this user may do nothing of what is asked for"));
+        return Err(request.refused(
+            context,
+            "invalid_scope",
+            "this user may do nothing of what is asked for",
+        ));
     }
     Ok(scopes)
 }
 
-pub(crate) fn of<'a>(asked: &'a Asked, login: &'a Login) -> Consent<'a> {
-    let project = project(asked, login);
-    Consent { subject: &login.user.subject, client: &asked.client.id, place: &asked.place, project }
+pub(crate) fn of<'a>(request: &'a AuthorizationRequest, login: &'a LoginSession) -> Consent<'a> {
+    let project = project(request, login);
+    Consent { subject: &login.user.subject, client: &request.client.id, place: &request.place, project }
 }
 
 /// Returns the only project that the client may enter: the requested one, or the one that its user is bound to.
-pub(crate) fn project<'a>(asked: &'a Asked, login: &'a Login) -> Option<&'a str> {
-    asked.resource.project().or(login.user.project.as_deref())
+pub(crate) fn project<'a>(request: &'a AuthorizationRequest, login: &'a LoginSession) -> Option<&'a str> {
+    request.resource.project().or(login.user.project.as_deref())
 }
 
 /// Redirects to the client with a code.
 pub(crate) async fn finish(
-    desk: &Desk,
-    asked: &Asked,
-    login: &Login,
+    context: &OauthContext,
+    request: &AuthorizationRequest,
+    login: &LoginSession,
     scopes: Scopes,
 ) -> Result<Response, Response> {
-    let ask = Ask {
+    let ask = ApprovedRequest {
         subject: &login.user.subject,
-        client: &asked.client.id,
-        redirect: &asked.redirect,
-        challenge: &asked.challenge,
+        client: &request.client.id,
+        redirect: &request.redirect,
+        challenge: &request.challenge,
         scopes,
-        project: asked.resource.project(),
+        project: request.resource.project(),
     };
-    let code = desk.identity.make_code(ask).await.map_err(|error| page::trouble(desk, &error))?;
-    Ok(asked.back(desk, &[("code", code.expose())]))
+    let code = context.identity.issue_code(ask).await.map_err(|error| page::error_page(context, &error))?;
+    Ok(request.back(context, &[("code", code.expose())]))
 }

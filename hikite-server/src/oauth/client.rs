@@ -1,49 +1,49 @@
 //! Resolves the client of a request: a registered one, or one whose id is the URL of its metadata document.
 
-use hikite_core::error::{Error, Kind};
-use hikite_gateway::identity::{Client, ClientForm, Known, Redirect};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_gateway::identity::{ClientRecord, NewClient, RedirectUri, WellKnownClient};
 use serde_json::Value;
 
-use super::Cimd;
-use super::answer::Refusal;
-use super::desk::Desk;
-use super::document;
+use super::ClientMetadataMode;
+use super::client_document;
+use super::context::OauthContext;
+use super::response::OauthError;
 
 const NAME_CHARS: usize = 200;
-const ADDRESSES: usize = 20;
+const REDIRECT_URIS_MAX: usize = 20;
 /// Maximum bytes of all redirect URIs together, because they are stored.
-const ADDRESS_BYTES: usize = 8 * 1024;
+const REDIRECT_URI_BYTES_MAX: usize = 8 * 1024;
 /// Name of a client that declares none.
-const UNNAMED: &str = "unnamed client";
+const DEFAULT_CLIENT_NAME: &str = "unnamed client";
 
 /// Returns the client, or an error with advice for the user.
-pub(crate) async fn find(desk: &Desk, id: &str) -> Result<Client, Error> {
+pub(crate) async fn find(context: &OauthContext, id: &str) -> Result<ClientRecord, Error> {
     if !id.starts_with("https://") {
-        return desk
+        return context
             .identity
             .client(id)
             .await?
             .ok_or_else(|| unknown().hint("connect the client anew: it will register"));
     }
-    let known =
-        Known::of(id).map(|known| Client::described(id, known.name.clone(), known.redirect_uris.clone()));
-    let client = match (desk.oauth.cimd, known) {
-        (Cimd::Off, _) => {
+    let known = WellKnownClient::of(id)
+        .map(|known| ClientRecord::described(id, known.name.clone(), known.redirect_uris.clone()));
+    let client = match (context.oauth.cimd, known) {
+        (ClientMetadataMode::Off, _) => {
             return Err(unknown().hint("addresses as ids are off here: see `auth.cimd` in the config"));
         }
-        (Cimd::Auto, Some(known)) => known,
-        (_, known) => match document::client(desk, id).await {
+        (ClientMetadataMode::Auto, Some(known)) => known,
+        (_, known) => match client_document::client(context, id).await {
             Ok(client) => client,
             Err(error) => known.ok_or(error)?,
         },
     };
-    desk.identity.keep_client(client, &desk.client_room()).await
+    context.identity.save_described_client(client, &context.client_room()).await
 }
 
 /// Reads client metadata (RFC 7591), from a registration or a metadata document.
-pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<ClientForm, Refusal> {
-    let wrong = |why: &str| Refusal::new("invalid_client_metadata", why);
-    let listed = |name: &str| -> Result<Option<Vec<&str>>, Refusal> {
+pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<NewClient, OauthError> {
+    let wrong = |why: &str| OauthError::new("invalid_client_metadata", why);
+    let listed = |name: &str| -> Result<Option<Vec<&str>>, OauthError> {
         match &metadata[name] {
             Value::Null => Ok(None),
             Value::Array(items) => {
@@ -54,22 +54,23 @@ pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<Cl
         }
     };
     let uris = listed("redirect_uris")?.unwrap_or_default();
-    if uris.is_empty() || uris.len() > ADDRESSES {
-        return Err(Refusal::new("invalid_redirect_uri", "redirect_uris must name 1 to 20 addresses"));
+    if uris.is_empty() || uris.len() > REDIRECT_URIS_MAX {
+        return Err(OauthError::new("invalid_redirect_uri", "redirect_uris must name 1 to 20 addresses"));
     }
-    if uris.iter().map(|uri| uri.len()).sum::<usize>() > ADDRESS_BYTES {
-        return Err(Refusal::new(
+    if uris.iter().map(|uri| uri.len()).sum::<usize>() > REDIRECT_URI_BYTES_MAX {
+        return Err(OauthError::new(
             "invalid_redirect_uri",
             "redirect_uris are too long: at most 8 KiB together",
         ));
     }
     for uri in &uris {
-        Redirect::read(uri).map_err(|why| {
-            Refusal::new("invalid_redirect_uri", format!("a redirect_uri cannot be used: {why}"))
+        RedirectUri::read(uri).map_err(|why| {
+            OauthError::new("invalid_redirect_uri", format!("a redirect_uri cannot be used: {why}"))
         })?;
     }
-    let has =
-        |name: &str, word: &str| Ok::<bool, Refusal>(listed(name)?.is_none_or(|words| words.contains(&word)));
+    let has = |name: &str, word: &str| {
+        Ok::<bool, OauthError>(listed(name)?.is_none_or(|words| words.contains(&word)))
+    };
     if !has("grant_types", "authorization_code")? || !has("response_types", "code")? {
         return Err(wrong(
             "only clients with the grant `authorization_code` and the response `code` are taken",
@@ -86,8 +87,9 @@ pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<Cl
         }
     };
     let name = metadata["client_name"].as_str().map(str::trim).filter(|name| !name.is_empty());
-    let name = name.unwrap_or(UNNAMED).chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
-    Ok(ClientForm {
+    let name =
+        name.unwrap_or(DEFAULT_CLIENT_NAME).chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
+    Ok(NewClient {
         name,
         redirect_uris: uris.into_iter().map(str::to_owned).collect(),
         confidential,
@@ -96,7 +98,7 @@ pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<Cl
 }
 
 fn unknown() -> Error {
-    Error::new(Kind::Validation, "there is no such client here")
+    Error::new(ErrorKind::Validation, "there is no such client here")
 }
 
 #[cfg(test)]
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!((form.name.as_str(), form.confidential), ("Ab", true));
         let none = json!({ "redirect_uris": uris, "token_endpoint_auth_method": "none" });
         let form = read(&none, true).expect("a client");
-        assert_eq!((form.name.as_str(), form.confidential), (UNNAMED, false));
+        assert_eq!((form.name.as_str(), form.confidential), (DEFAULT_CLIENT_NAME, false));
         for wrong in [
             json!({}),
             json!({ "redirect_uris": [] }),

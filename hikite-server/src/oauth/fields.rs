@@ -17,10 +17,10 @@ const FIELDS_MAX: usize = 256;
 const RESOURCE: &str = "resource";
 
 #[derive(Clone, Default)]
-pub(crate) struct Fields(Vec<(String, String)>);
+pub(crate) struct FormFields(Vec<(String, String)>);
 
 /// Prints only the names, because values may be passwords, codes or tokens.
-impl std::fmt::Debug for Fields {
+impl std::fmt::Debug for FormFields {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
@@ -28,21 +28,23 @@ impl std::fmt::Debug for Fields {
 
 /// The reason why fields are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BadFields(pub(crate) &'static str);
+pub(crate) struct InvalidFields(pub(crate) &'static str);
 
-impl Fields {
-    pub(crate) fn read(text: &str) -> Result<Self, BadFields> {
+impl FormFields {
+    pub(crate) fn read(text: &str) -> Result<Self, InvalidFields> {
         let mut fields: Vec<(String, String)> = Vec::new();
         let mut known = HashSet::new();
         for part in text.split('&').filter(|part| !part.is_empty()) {
             if fields.len() == FIELDS_MAX {
-                return Err(BadFields("there are more than 256 fields"));
+                return Err(InvalidFields("there are more than 256 fields"));
             }
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let decoded = (decode(name), decode(value));
-            let (Some(name), Some(value)) = decoded else { return Err(BadFields("a field is not UTF-8")) };
+            let (Some(name), Some(value)) = decoded else {
+                return Err(InvalidFields("a field is not UTF-8"));
+            };
             if name != RESOURCE && !known.insert(name.clone()) {
-                return Err(BadFields("a field comes more than once"));
+                return Err(InvalidFields("a field comes more than once"));
             }
             fields.push((name, value));
         }
@@ -50,17 +52,17 @@ impl Fields {
     }
 
     /// Reads the fields of a request body.
-    pub(crate) async fn of(app: &App, headers: &HeaderMap, body: Body) -> Result<Self, BadFields> {
+    pub(crate) async fn of(app: &App, headers: &HeaderMap, body: Body) -> Result<Self, InvalidFields> {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(BadFields("the body must be application/x-www-form-urlencoded"));
+            return Err(InvalidFields("the body must be application/x-www-form-urlencoded"));
         }
         let reading = Limited::new(body, BODY_BYTES).collect();
         let body = tokio::time::timeout(app.limits.body_timeout, reading).await;
-        let body = body.ok().and_then(Result::ok).ok_or(BadFields("the body could not be read"))?;
+        let body = body.ok().and_then(Result::ok).ok_or(InvalidFields("the body could not be read"))?;
         let body = body.to_bytes();
-        Self::read(std::str::from_utf8(&body).map_err(|_| BadFields("the body is not UTF-8"))?)
+        Self::read(std::str::from_utf8(&body).map_err(|_| InvalidFields("the body is not UTF-8"))?)
     }
 
     /// Returns a field that is present and not empty.
@@ -115,7 +117,8 @@ mod tests {
 
     #[test]
     fn fields_are_read_once_each_and_as_they_were_meant() {
-        let fields = Fields::read("a=1&b=x%20y+z&c=&d&resource=1&resource=2&e=%E6%97%A5").expect("fields");
+        let fields =
+            FormFields::read("a=1&b=x%20y+z&c=&d&resource=1&resource=2&e=%E6%97%A5").expect("fields");
         assert_eq!(
             (fields.get("a"), fields.get("b"), fields.get("e")),
             (Some("1"), Some("x y z"), Some("日"))
@@ -123,15 +126,15 @@ mod tests {
         assert_eq!((fields.get("c"), fields.get("d"), fields.get("x")), (None, None, None));
         assert_eq!(fields.resources().collect::<Vec<_>>(), ["1", "2"]);
         for wrong in ["a=1&a=2", "a=%", "a=%4", "a=%zz", "a=%+1", "a=%FF", "%61=1&a=2"] {
-            assert!(Fields::read(wrong).is_err(), "{wrong}");
+            assert!(FormFields::read(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn more_fields_than_any_form_has_are_refused() {
         let fields = |count: usize| (0..count).map(|n| format!("f{n}=")).collect::<Vec<_>>().join("&");
-        assert!(Fields::read(&fields(FIELDS_MAX)).is_ok());
-        assert!(Fields::read(&fields(FIELDS_MAX + 1)).is_err());
+        assert!(FormFields::read(&fields(FIELDS_MAX)).is_ok());
+        assert!(FormFields::read(&fields(FIELDS_MAX + 1)).is_err());
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use axum::response::{IntoResponse, Response};
 
-use super::answer::{Refusal, document};
-use super::desk::Desk;
+use super::context::OauthContext;
+use super::response::{OauthError, document};
 
-pub(crate) async fn jwks(desk: Desk) -> Response {
-    match desk.identity.key_set().await {
+pub(crate) async fn jwks(context: OauthContext) -> Response {
+    match context.identity.key_set().await {
         Ok(keys) => document(&keys),
-        Err(error) => Refusal::from(error).into_response(),
+        Err(error) => OauthError::from(error).into_response(),
     }
 }

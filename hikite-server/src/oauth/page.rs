@@ -2,7 +2,7 @@
 //! escaped on insertion; there is no way to insert raw text.
 
 use axum::response::{IntoResponse, Response};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::html;
 use hikite_core::language::Language;
 use http::StatusCode;
@@ -11,9 +11,9 @@ use http::header::{
     RETRY_AFTER, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 
-use super::desk::Desk;
-use super::words::{self, Words};
-use crate::refusal::whole_seconds;
+use super::context::OauthContext;
+use super::text::{self, PageText};
+use crate::error_response::whole_seconds;
 
 /// HTML that is safe to be part of a page.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +68,7 @@ pub(crate) fn page(
     language: Language,
     title: &str,
     body: &Html,
-    elsewhere: Option<&str>,
+    form_target: Option<&str>,
 ) -> Response {
     let whole = Html::mark("<!doctype html>\n<html lang=\"")
         .marks(language.tag())
@@ -80,7 +80,7 @@ pub(crate) fn page(
         .element("<h1>", title, "</h1>\n")
         .and(body)
         .marks("\n</main>\n</body>\n</html>\n");
-    let forms = elsewhere.map(|place| format!(" {place}")).unwrap_or_default();
+    let forms = form_target.map(|place| format!(" {place}")).unwrap_or_default();
     let policy = format!(
         "default-src 'none'; style-src 'self'; form-action 'self'{forms}; frame-ancestors 'none'; base-uri 'none'"
     );
@@ -114,18 +114,19 @@ pub(crate) fn with_script(mut response: Response) -> Response {
 }
 
 /// Builds an error page without links.
-pub(crate) fn trouble(desk: &Desk, error: &Error) -> Response {
-    let status = StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if error.kind == Kind::Internal {
+pub(crate) fn error_page(context: &OauthContext, error: &Error) -> Response {
+    let status =
+        StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if error.kind == ErrorKind::Internal {
         tracing::error!(%error, "a login failed inside hikite");
     }
     // Internal errors appear only in the log.
-    let message = if error.kind == Kind::Internal { "Internal server error" } else { &*error.message };
+    let message = if error.kind == ErrorKind::Internal { "Internal server error" } else { &*error.message };
     let mut body = Html::default().element("<p>", message, "</p>");
-    if let Some(hint) = error.hint.as_deref().filter(|_| error.kind != Kind::Internal) {
+    if let Some(hint) = error.hint.as_deref().filter(|_| error.kind != ErrorKind::Internal) {
         body = body.element("<p class=\"faint\">", hint, "</p>");
     }
-    let mut response = page(status, desk.language, desk.say(words::TROUBLE), &body, None);
+    let mut response = page(status, context.language, context.say(text::TROUBLE), &body, None);
     if let Some(wait) = error.retry_after {
         response.headers_mut().insert(RETRY_AFTER, whole_seconds(wait).into());
     }
@@ -133,13 +134,18 @@ pub(crate) fn trouble(desk: &Desk, error: &Error) -> Response {
 }
 
 /// Builds a page with a single message.
-pub(crate) fn notice(desk: &Desk, status: StatusCode, title: Words, text: Words) -> Response {
-    let body = Html::default().element("<p>", desk.say(text), "</p>");
-    page(status, desk.language, desk.say(title), &body, None)
+pub(crate) fn notice(
+    context: &OauthContext,
+    status: StatusCode,
+    title: PageText,
+    text: PageText,
+) -> Response {
+    let body = Html::default().element("<p>", context.say(text), "</p>");
+    page(status, context.language, context.say(title), &body, None)
 }
 
 /// Redirects a browser with 303.
-pub(crate) fn go(address: &str) -> Response {
+pub(crate) fn redirect(address: &str) -> Response {
     let Ok(address) = HeaderValue::from_str(address) else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };

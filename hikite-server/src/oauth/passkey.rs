@@ -5,21 +5,21 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use hikite_core::error::{Error, Kind};
-use hikite_gateway::identity::Login;
-use hikite_gateway::{Deed, Entrances};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_gateway::identity::LoginSession;
+use hikite_gateway::{AuthEvent, IdentityProviders};
 use hikite_vault::RelyingParty;
 use http::StatusCode;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Value, json};
 
-use super::answer::fresh;
-use super::desk::Desk;
-use super::federated::entrances;
-use super::form::{self, Binding};
+use super::context::OauthContext;
+use super::federated::identity_providers;
+use super::form::{self, FormBinding};
 use super::page::{self, Html};
-use super::{cookie, login, trial, words};
+use super::response::uncached;
+use super::{cookie, login, text, throttle};
 
 /// Maximum length of a browser's response.
 const BODY_BYTES: usize = 64 * 1024;
@@ -28,8 +28,8 @@ const BODY_BYTES: usize = 64 * 1024;
 const LOG_IN: &str = "login.passkey";
 
 /// The context of a passkey request.
-struct Visit {
-    entrances: Arc<Entrances>,
+struct PasskeyRequest {
+    identity_providers: Arc<IdentityProviders>,
     site: RelyingParty,
     /// The cookie value of the browser.
     browser: String,
@@ -37,40 +37,43 @@ struct Visit {
 }
 
 /// Returns the `WebAuthn` options for a login.
-pub(crate) async fn ask_to_log_in(desk: Desk, body: Body) -> Response {
-    answered(async {
-        trial::begin(&desk)?;
-        let visit = Visit::read(&desk, body).await?;
-        visit.entrances.passkeys.ask_to_log_in(&visit.site, &visit.browser).await
+pub(crate) async fn login_options(context: OauthContext, body: Body) -> Response {
+    json_response(async {
+        throttle::begin(&context)?;
+        let visit = PasskeyRequest::read(&context, body).await?;
+        visit.identity_providers.passkeys.login_options(&visit.site, &visit.browser).await
     })
     .await
 }
 
-pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
+pub(crate) async fn log_in(context: OauthContext, body: Body) -> Response {
     let proved = async {
-        trial::look(&desk)?;
-        let visit = Visit::read(&desk, body).await?;
-        let proved =
-            visit.entrances.passkeys.log_in(&visit.site, &visit.browser, &visit.body["answer"]).await;
+        throttle::look(&context)?;
+        let visit = PasskeyRequest::read(&context, body).await?;
+        let proved = visit
+            .identity_providers
+            .passkeys
+            .log_in(&visit.site, &visit.browser, &visit.body["answer"])
+            .await;
         let subject = match proved {
             Ok(subject) => subject,
             Err(error) => {
-                trial::failed(&desk);
+                throttle::failed(&context);
                 let refused = Some(error.kind);
-                desk.note(Deed { action: LOG_IN, refused, ..Deed::default() }).await?;
+                context.note(AuthEvent { action: LOG_IN, refused, ..AuthEvent::default() }).await?;
                 return Err(error);
             }
         };
-        let user = desk.identity.user_of(&subject).filter(|user| !user.disabled);
-        let user = user.ok_or_else(|| Error::new(Kind::Authentication, "this user may not log in"))?;
-        let next = visit.body["next"].as_str().and_then(login::local).unwrap_or("/ui").to_owned();
-        desk.note(Deed { action: LOG_IN, subject: &user.subject, ..Deed::default() }).await?;
-        Ok((desk.begin_login(&user).await?, next))
+        let user = context.identity.user_of(&subject).filter(|user| !user.disabled);
+        let user = user.ok_or_else(|| Error::new(ErrorKind::Authentication, "this user may not log in"))?;
+        let next = visit.body["next"].as_str().and_then(login::allowed_redirect).unwrap_or("/ui").to_owned();
+        context.note(AuthEvent { action: LOG_IN, subject: &user.subject, ..AuthEvent::default() }).await?;
+        Ok((context.begin_login(&user).await?, next))
     };
     match proved.await {
         Ok((login, next)) => {
-            let mut response = fresh(StatusCode::OK, &json!({ "next": next }));
-            let https = desk.place.is_https();
+            let mut response = uncached(StatusCode::OK, &json!({ "next": next }));
+            let https = context.place.is_https();
             cookie::set(response.headers_mut(), cookie::LOGIN, login.secret.expose(), https);
             cookie::clear(response.headers_mut(), cookie::VISIT, https);
             response
@@ -80,36 +83,38 @@ pub(crate) async fn log_in(desk: Desk, body: Body) -> Response {
 }
 
 /// Returns the `WebAuthn` options for registering a key, for a user who is logged in.
-pub(crate) async fn ask_to_register(desk: Desk, body: Body) -> Response {
-    answered(async {
-        let (visit, login) = Visit::of_user(&desk, body).await?;
+pub(crate) async fn register_options(context: OauthContext, body: Body) -> Response {
+    json_response(async {
+        let (visit, login) = PasskeyRequest::of_user(&context, body).await?;
         let who = (&*login.user.subject, &*login.user.name);
-        visit.entrances.passkeys.ask_to_register(&visit.site, who, &visit.browser).await
+        visit.identity_providers.passkeys.register_options(&visit.site, who, &visit.browser).await
     })
     .await
 }
 
-pub(crate) async fn register(desk: Desk, body: Body) -> Response {
-    answered(async {
-        let (visit, login) = Visit::of_user(&desk, body).await?;
+pub(crate) async fn register(context: OauthContext, body: Body) -> Response {
+    json_response(async {
+        let (visit, login) = PasskeyRequest::of_user(&context, body).await?;
         let answer = (&visit.body["answer"], visit.body["name"].as_str().unwrap_or_default());
-        let passkeys = &visit.entrances.passkeys;
-        let deed = Deed { action: "passkey.register", subject: &login.user.subject, ..Deed::default() };
+        let passkeys = &visit.identity_providers.passkeys;
+        let event =
+            AuthEvent { action: "passkey.register", subject: &login.user.subject, ..AuthEvent::default() };
         let work = passkeys.register(&visit.site, &login.user.subject, &visit.browser, answer);
-        let made = desk.app.gateway.audit_deed_with(deed, work).await?;
+        let made = context.app.gateway.audit_auth_event_with(event, work).await?;
         tracing::info!(user = &*login.user.name, "a passkey was registered");
         Ok(made)
     })
     .await
 }
 
-pub(crate) async fn remove(desk: Desk, body: Body) -> Response {
-    answered(async {
-        let (visit, login) = Visit::of_user(&desk, body).await?;
+pub(crate) async fn remove(context: OauthContext, body: Body) -> Response {
+    json_response(async {
+        let (visit, login) = PasskeyRequest::of_user(&context, body).await?;
         let id = visit.body["id"].as_str().unwrap_or_default();
-        let deed = Deed { action: "passkey.remove", subject: &login.user.subject, ..Deed::default() };
-        let work = visit.entrances.passkeys.remove(&login.user.subject, id);
-        desk.app.gateway.audit_deed_with(deed, work).await?;
+        let event =
+            AuthEvent { action: "passkey.remove", subject: &login.user.subject, ..AuthEvent::default() };
+        let work = visit.identity_providers.passkeys.remove(&login.user.subject, id);
+        context.app.gateway.audit_auth_event_with(event, work).await?;
         tracing::info!(user = &*login.user.name, "a passkey was removed");
         Ok(json!({}))
     })
@@ -117,73 +122,73 @@ pub(crate) async fn remove(desk: Desk, body: Body) -> Response {
 }
 
 /// Shows the page to manage passkeys.
-pub(crate) async fn show(desk: Desk) -> Response {
-    match listed(&desk).await {
+pub(crate) async fn show(context: OauthContext) -> Response {
+    match passkey_page(&context).await {
         Ok(response) => response,
-        Err(error) => page::trouble(&desk, &error),
+        Err(error) => page::error_page(&context, &error),
     }
 }
 
-async fn listed(desk: &Desk) -> Result<Response, Error> {
-    let Some(login) = desk.login().await? else { return Ok(login::send_to("/oauth/passkey")) };
-    let none = || Error::new(Kind::NotFound, "there are no passkeys here");
-    let entrances = entrances(desk).ok_or_else(none)?;
-    let keys = entrances.passkeys.list(&login.user.subject).await?;
-    let binding = Binding::of(desk).await?;
-    let say = |words| desk.say(words);
+async fn passkey_page(context: &OauthContext) -> Result<Response, Error> {
+    let Some(login) = context.login().await? else { return Ok(login::redirect_to_login("/oauth/passkey")) };
+    let none = || Error::new(ErrorKind::NotFound, "there are no passkeys here");
+    let identity_providers = identity_providers(context).ok_or_else(none)?;
+    let keys = identity_providers.passkeys.list(&login.user.subject).await?;
+    let binding = FormBinding::of(context).await?;
+    let say = |words| context.say(words);
     let text = |key: &Value, name: &str| key[name].as_str().unwrap_or_default().to_owned();
-    let mut body = Html::default().element("<p class=\"faint\">", say(words::PASSKEY_WHY), "</p>\n<ul>\n");
+    let mut body = Html::default().element("<p class=\"faint\">", say(text::PASSKEY_WHY), "</p>\n<ul>\n");
     for key in &keys {
         body = body
             .element("<li>", &text(key, "name"), " ")
             .element("<span class=\"faint\">", &text(key, "createdAt"), "</span> ")
             .marks("<button class=\"second\" type=\"button\" data-passkey=\"remove\" data-id=\"")
             .value(&text(key, "id"))
-            .element("\">", say(words::PASSKEY_REMOVE), "</button></li>\n");
+            .element("\">", say(text::PASSKEY_REMOVE), "</button></li>\n");
     }
     let body = body
         .element(
             "</ul>\n<label>",
-            say(words::PASSKEY_NAME),
+            say(text::PASSKEY_NAME),
             "<input id=\"passkey-name\" maxlength=\"64\"></label>\n",
         )
         .element(
             "<div class=\"choice\"><button type=\"button\" data-passkey=\"register\">",
-            say(words::PASSKEY_MAKE),
+            say(text::PASSKEY_MAKE),
             "</button></div>\n",
         )
-        .element("<p><a href=\"/ui/start\">", say(words::GO_ON), "</a></p>\n")
-        .and(&talk(desk, &binding, None));
-    let page = page::page(StatusCode::OK, desk.language, say(words::PASSKEYS), &body, None);
-    Ok(binding.put_on(page::with_script(page), desk))
+        .element("<p><a href=\"/ui/start\">", say(text::GO_ON), "</a></p>\n")
+        .and(&script_data(context, &binding, None));
+    let page = page::page(StatusCode::OK, context.language, say(text::PASSKEYS), &body, None);
+    Ok(binding.set_cookie(page::with_script(page), context))
 }
 
 /// Returns `true` if passkeys are possible; not under a bare IP address.
-pub(crate) fn can_be(desk: &Desk) -> bool {
-    RelyingParty::of(&desk.place.base).is_some() && entrances(desk).is_some()
+pub(crate) fn is_available(context: &OauthContext) -> bool {
+    RelyingParty::of(&context.place.base).is_some() && identity_providers(context).is_some()
 }
 
 /// Renders the button of the login page; `None` if passkeys are not possible.
-pub(crate) fn button(desk: &Desk, binding: &Binding, next: Option<&str>) -> Option<Html> {
-    if !can_be(desk) {
+pub(crate) fn button(context: &OauthContext, binding: &FormBinding, next: Option<&str>) -> Option<Html> {
+    if !is_available(context) {
         return None;
     }
     let button = Html::default()
         .marks("<p><button class=\"second\" type=\"button\" data-passkey=\"login\" hidden>")
-        .value(desk.say(words::PASSKEY_LOG_IN))
+        .value(context.say(text::PASSKEY_LOG_IN))
         .marks("</button></p>\n");
-    Some(button.and(&talk(desk, binding, next)))
+    Some(button.and(&script_data(context, binding, next)))
 }
 
 /// Renders the data that the script needs and its error output.
-fn talk(desk: &Desk, binding: &Binding, next: Option<&str>) -> Html {
+fn script_data(context: &OauthContext, binding: &FormBinding, next: Option<&str>) -> Html {
     Html::default()
         .marks("<p class=\"alarm\" role=\"alert\" id=\"passkey\" hidden data-token=\"")
         .value(binding.token())
         .marks("\" data-next=\"")
         .value(next.unwrap_or_default())
         .marks("\" data-failed=\"")
-        .value(desk.say(words::PASSKEY_FAILED))
+        .value(context.say(text::PASSKEY_FAILED))
         .marks("\"></p>\n<script src=\"/oauth/passkey.js\" defer></script>\n")
 }
 
@@ -196,53 +201,54 @@ pub(crate) async fn script() -> Response {
     (headers, include_str!("passkey.js")).into_response()
 }
 
-impl Visit {
+impl PasskeyRequest {
     /// Reads a request that our own page sent, in the browser it was rendered for.
-    async fn read(desk: &Desk, body: Body) -> Result<Self, Error> {
+    async fn read(context: &OauthContext, body: Body) -> Result<Self, Error> {
         let stale =
-            || Error::new(Kind::Authorization, "this page is too old, or was made for another browser");
-        let kind = desk.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        if kind != Some("application/json") || !form::is_from_us(desk) {
+            || Error::new(ErrorKind::Authorization, "this page is too old, or was made for another browser");
+        let kind = context.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        if kind != Some("application/json") || !form::is_same_origin(context) {
             return Err(stale());
         }
-        let wrong = || Error::new(Kind::Validation, "the body must be JSON");
+        let wrong = || Error::new(ErrorKind::Validation, "the body must be JSON");
         let reading = Limited::new(body, BODY_BYTES).collect();
-        let body = tokio::time::timeout(desk.app.limits.body_timeout, reading).await;
+        let body = tokio::time::timeout(context.app.limits.body_timeout, reading).await;
         let body = body.ok().and_then(Result::ok).ok_or_else(wrong)?.to_bytes();
         let body: Value = serde_json::from_slice(&body).map_err(|_| wrong())?;
-        let binding = Binding::of(desk).await?;
+        let binding = FormBinding::of(context).await?;
         let token = body["token"].as_str().unwrap_or_default();
-        if binding.is_new() || !desk.identity.is_form_token(binding.value(), token).await? {
+        if binding.is_new() || !context.identity.is_form_token(binding.value(), token).await? {
             return Err(stale());
         }
-        let none = || Error::new(Kind::NotFound, "there are no passkeys under this address");
+        let none = || Error::new(ErrorKind::NotFound, "there are no passkeys under this address");
         Ok(Self {
-            entrances: entrances(desk).ok_or_else(none)?,
-            site: RelyingParty::of(&desk.place.base).ok_or_else(none)?,
+            identity_providers: identity_providers(context).ok_or_else(none)?,
+            site: RelyingParty::of(&context.place.base).ok_or_else(none)?,
             browser: binding.value().to_owned(),
             body,
         })
     }
 
-    async fn of_user(desk: &Desk, body: Body) -> Result<(Self, Login), Error> {
-        let visit = Self::read(desk, body).await?;
-        let nobody = || Error::new(Kind::Authentication, "nobody is logged in at this browser");
-        Ok((visit, desk.login().await?.ok_or_else(nobody)?))
+    async fn of_user(context: &OauthContext, body: Body) -> Result<(Self, LoginSession), Error> {
+        let visit = Self::read(context, body).await?;
+        let nobody = || Error::new(ErrorKind::Authentication, "nobody is logged in at this browser");
+        Ok((visit, context.login().await?.ok_or_else(nobody)?))
     }
 }
 
-async fn answered(answer: impl Future<Output = Result<Value, Error>>) -> Response {
+async fn json_response(answer: impl Future<Output = Result<Value, Error>>) -> Response {
     match answer.await {
-        Ok(answer) => fresh(StatusCode::OK, &answer),
+        Ok(answer) => uncached(StatusCode::OK, &answer),
         Err(error) => refused(&error),
     }
 }
 
 fn refused(error: &Error) -> Response {
-    let status = StatusCode::from_u16(error.kind.face().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    if error.kind == Kind::Internal {
+    let status =
+        StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if error.kind == ErrorKind::Internal {
         tracing::error!(%error, "a passkey could not be looked at");
-        return fresh(status, &json!({ "error": "Internal server error" }));
+        return uncached(status, &json!({ "error": "Internal server error" }));
     }
-    fresh(status, &json!({ "error": error.message }))
+    uncached(status, &json!({ "error": error.message }))
 }

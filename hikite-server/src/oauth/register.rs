@@ -5,45 +5,46 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::rate::Rate;
-use hikite_gateway::Deed;
+use hikite_gateway::AuthEvent;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Value, json};
 
-use super::answer::{Refusal, fresh};
 use super::client;
-use super::desk::Desk;
+use super::context::OauthContext;
+use super::response::{OauthError, uncached};
 
 const BODY_BYTES: usize = 16 * 1024;
 /// Registrations allowed per address.
 const RATE: Rate = Rate { count: 30, per: Duration::from_secs(600) };
 
-pub(crate) async fn register(desk: Desk, body: Body) -> Response {
-    answer(&desk, body).await.unwrap_or_else(IntoResponse::into_response)
+pub(crate) async fn register(context: OauthContext, body: Body) -> Response {
+    answer(&context, body).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn answer(desk: &Desk, body: Body) -> Result<Response, Refusal> {
-    if !desk.oauth.registration {
-        return Err(Refusal::new(
+async fn answer(context: &OauthContext, body: Body) -> Result<Response, OauthError> {
+    if !context.oauth.registration {
+        return Err(OauthError::new(
             "access_denied",
             "clients do not register themselves here; ask an admin for an id",
         ));
     }
-    if let Some(peer) = desk.peer {
-        let taken = desk.app.tries.registrations.take(&peer, RATE, desk.app.started.elapsed()).0;
+    if let Some(peer) = context.peer {
+        let taken =
+            context.app.attempt_limits.registrations.take(&peer, RATE, context.app.started.elapsed()).0;
         taken.map_err(|wait| {
-            desk.identity.client_was_refused(&desk.client_room());
-            Error::new(Kind::RateLimit, "too many clients registered from this address").after(wait)
+            context.identity.count_refused_client(&context.client_room());
+            Error::new(ErrorKind::RateLimit, "too many clients registered from this address").after(wait)
         })?;
     }
-    let metadata = read(desk, body).await?;
+    let metadata = read(context, body).await?;
     let form = client::read(&metadata, true)?;
     let by_post = metadata["token_endpoint_auth_method"].as_str() == Some("client_secret_post");
-    let (client, secret) = desk.identity.register_client(form, &desk.client_room()).await?;
-    desk.note(Deed { action: "client.register", what: &client.id, ..Deed::default() }).await?;
+    let (client, secret) = context.identity.register_client(form, &context.client_room()).await?;
+    context.note(AuthEvent { action: "client.register", what: &client.id, ..AuthEvent::default() }).await?;
     tracing::info!(client = client.id, name = client.name, "a client registered");
     let method = match (&secret, by_post) {
         (None, _) => "none",
@@ -63,17 +64,17 @@ async fn answer(desk: &Desk, body: Body) -> Result<Response, Refusal> {
         answer["client_secret"] = secret.expose().into();
         answer["client_secret_expires_at"] = 0.into();
     }
-    Ok(fresh(StatusCode::CREATED, &answer))
+    Ok(uncached(StatusCode::CREATED, &answer))
 }
 
-async fn read(desk: &Desk, body: Body) -> Result<Value, Refusal> {
-    let wrong = |why: &str| Refusal::new("invalid_client_metadata", why);
-    let kind = desk.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+async fn read(context: &OauthContext, body: Body) -> Result<Value, OauthError> {
+    let wrong = |why: &str| OauthError::new("invalid_client_metadata", why);
+    let kind = context.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
         return Err(wrong("the body must be application/json"));
     }
     let reading = Limited::new(body, BODY_BYTES).collect();
-    let body = tokio::time::timeout(desk.app.limits.body_timeout, reading).await;
+    let body = tokio::time::timeout(context.app.limits.body_timeout, reading).await;
     let unread = || wrong("the body could not be read, or is larger than 16 KiB");
     let body = body.ok().and_then(Result::ok).ok_or_else(unread)?.to_bytes();
     let metadata: Value = serde_json::from_slice(&body).map_err(|_| wrong("the body is no JSON"))?;

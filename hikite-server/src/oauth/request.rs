@@ -3,22 +3,22 @@
 
 use axum::response::Response;
 use hikite_core::caller::Scopes;
-use hikite_core::error::{Error, Kind};
-use hikite_gateway::identity::{Client, Redirect, Standing};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_gateway::identity::{ClientRecord, ClientStatus, RedirectUri};
 use http::StatusCode;
 
-use super::desk::Desk;
-use super::fields::{Fields, encode};
+use super::context::OauthContext;
+use super::fields::{FormFields, encode};
 use super::page::{self, Html};
-use super::place::Resource;
-use super::{client, words};
+use super::public_url::ResourceIndicator;
+use super::{client, text};
 
 /// Length of a SHA-256 hash in base64url.
 const CHALLENGE_CHARS: usize = 43;
 const STATE_CHARS: usize = 4096;
 
-pub(crate) struct Asked {
-    pub(crate) client: Client,
+pub(crate) struct AuthorizationRequest {
+    pub(crate) client: ClientRecord,
     pub(crate) redirect: String,
     /// The recipient of the code, as stored with a consent.
     pub(crate) place: String,
@@ -29,9 +29,9 @@ pub(crate) struct Asked {
     pub(crate) is_loopback: bool,
     /// Set if the user must be asked even after an earlier consent: any program on the user's machine can impersonate a
     /// public native client (RFC 8252, 8.6).
-    pub(crate) is_asked_every_time: bool,
+    pub(crate) is_consent_always_required: bool,
     /// The resource that the token is for.
-    pub(crate) resource: Resource,
+    pub(crate) resource: ResourceIndicator,
     pub(crate) scopes: Scopes,
     pub(crate) challenge: String,
     pub(crate) prompt: Option<String>,
@@ -39,42 +39,42 @@ pub(crate) struct Asked {
 }
 
 /// Parses a request, or returns the response to an invalid one.
-pub(crate) async fn read(desk: &Desk, query: &str) -> Result<Asked, Response> {
-    let fields =
-        Fields::read(query).map_err(|bad| page::trouble(desk, &Error::new(Kind::Validation, bad.0)))?;
-    let asked = place(desk, &fields).await?;
-    match fault(desk, &fields) {
-        Some((word, why)) => Err(asked.refused(desk, word, why)),
-        None => Ok(asked),
+pub(crate) async fn read(context: &OauthContext, query: &str) -> Result<AuthorizationRequest, Response> {
+    let fields = FormFields::read(query)
+        .map_err(|bad| page::error_page(context, &Error::new(ErrorKind::Validation, bad.0)))?;
+    let request = place(context, &fields).await?;
+    match parameter_error(context, &fields) {
+        Some((word, why)) => Err(request.refused(context, word, why)),
+        None => Ok(request),
     }
 }
 
 /// Resolves client and redirect URI. On an error the browser is not redirected.
-async fn place(desk: &Desk, fields: &Fields) -> Result<Asked, Response> {
-    let trouble = |error: Error| page::trouble(desk, &error);
-    let wrong = |why: &str| trouble(Error::new(Kind::Validation, why));
+async fn place(context: &OauthContext, fields: &FormFields) -> Result<AuthorizationRequest, Response> {
+    let error_page = |error: Error| page::error_page(context, &error);
+    let wrong = |why: &str| error_page(Error::new(ErrorKind::Validation, why));
     let id = fields.get("client_id").ok_or_else(|| wrong("the request names no client_id"))?;
-    let client = client::find(desk, id).await.map_err(trouble)?;
+    let client = client::find(context, id).await.map_err(error_page)?;
     let uri = fields.get("redirect_uri").ok_or_else(|| wrong("the request names no redirect_uri"))?;
     let redirect =
-        Redirect::read(uri).map_err(|why| wrong(&format!("the redirect_uri cannot be used: {why}")))?;
-    if !client.leads_to(&redirect) {
+        RedirectUri::read(uri).map_err(|why| wrong(&format!("the redirect_uri cannot be used: {why}")))?;
+    if !client.has_redirect_uri(&redirect) {
         return Err(wrong("the redirect_uri is none that this client has registered"));
     }
-    if client.standing(&redirect, uri) == Standing::Pending {
-        return Err(pending(desk, &client, &redirect.recipient()));
+    if client.status(&redirect, uri) == ClientStatus::Pending {
+        return Err(pending(context, &client, &redirect.recipient()));
     }
     let text = |name: &str| fields.get(name).map(str::to_owned);
-    Ok(Asked {
+    Ok(AuthorizationRequest {
         place: redirect.place(),
         recipient: redirect.recipient(),
-        is_asked_every_time: redirect.is_native() && !client.is_confidential(),
+        is_consent_always_required: redirect.is_native() && !client.is_confidential(),
         // An invalid resource is reported to the client together with the other parameters.
-        resource: desk.place.target(fields.resources()).unwrap_or_default(),
+        resource: context.place.target(fields.resources()).unwrap_or_default(),
         source: redirect.source(),
         is_loopback: redirect.is_loopback(),
         redirect: uri.to_owned(),
-        scopes: scopes(fields.get("scope")).unwrap_or(Scopes::USUAL),
+        scopes: scopes(fields.get("scope")).unwrap_or(Scopes::DEFAULT),
         challenge: text("code_challenge").unwrap_or_default(),
         prompt: text("prompt"),
         state: text("state").filter(|state| state.len() <= STATE_CHARS),
@@ -83,7 +83,7 @@ async fn place(desk: &Desk, fields: &Fields) -> Result<Asked, Response> {
 }
 
 /// Returns the OAuth error code and description of the first invalid parameter.
-fn fault(desk: &Desk, fields: &Fields) -> Option<(&'static str, &'static str)> {
+fn parameter_error(context: &OauthContext, fields: &FormFields) -> Option<(&'static str, &'static str)> {
     let is_hash = |text: &str| {
         text.len() == CHALLENGE_CHARS
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
@@ -108,7 +108,7 @@ fn fault(desk: &Desk, fields: &Fields) -> Option<(&'static str, &'static str)> {
     if fields.get("state").is_some_and(|state| state.len() > STATE_CHARS) {
         return Some(("invalid_request", "state is too long"));
     }
-    desk.place.target(fields.resources()).err().map(|why| ("invalid_target", why))
+    context.place.target(fields.resources()).err().map(|why| ("invalid_target", why))
 }
 
 /// Parses scopes; unknown ones are ignored. Returns `None` if none is known.
@@ -117,35 +117,35 @@ pub(crate) fn scopes(text: Option<&str>) -> Option<Scopes> {
     Some(words.fold(Scopes::NONE, Scopes::with)).filter(|scopes| *scopes != Scopes::NONE)
 }
 
-impl Asked {
+impl AuthorizationRequest {
     /// Redirects the browser to the client, with our issuer (RFC 9207).
-    pub(crate) fn back(&self, desk: &Desk, answer: &[(&str, &str)]) -> Response {
+    pub(crate) fn back(&self, context: &OauthContext, answer: &[(&str, &str)]) -> Response {
         let mut address = self.redirect.clone();
         let state = self.state.as_deref().map(|state| ("state", state));
-        let all = answer.iter().copied().chain(state).chain([("iss", desk.place.base.as_str())]);
+        let all = answer.iter().copied().chain(state).chain([("iss", context.place.base.as_str())]);
         for (name, value) in all {
             address.push(if address.contains('?') { '&' } else { '?' });
             address.push_str(name);
             address.push('=');
             address.push_str(&encode(value));
         }
-        page::go(&address)
+        page::redirect(&address)
     }
 
-    pub(crate) fn refused(&self, desk: &Desk, word: &str, why: &str) -> Response {
-        self.back(desk, &[("error", word), ("error_description", why)])
+    pub(crate) fn refused(&self, context: &OauthContext, word: &str, why: &str) -> Response {
+        self.back(context, &[("error", word), ("error_description", why)])
     }
 }
 
-fn pending(desk: &Desk, client: &Client, place: &str) -> Response {
-    let say = |words| desk.say(words);
+fn pending(context: &OauthContext, client: &ClientRecord, place: &str) -> Response {
+    let say = |words| context.say(words);
     let body = Html::default()
         .element("<p>", &client.name, "</p>")
-        .element("<p>", say(words::ANSWERED_AT), "")
+        .element("<p>", say(text::ANSWERED_AT), "")
         .element(" <span class=\"place\">", place, "</span></p>")
-        .element("<p>", say(words::PENDING_WHY), "</p>")
+        .element("<p>", say(text::PENDING_WHY), "</p>")
         .element("<p><code>hikite client approve ", &client.id, "</code></p>");
-    page::page(StatusCode::FORBIDDEN, desk.language, say(words::PENDING), &body, None)
+    page::page(StatusCode::FORBIDDEN, context.language, say(text::PENDING), &body, None)
 }
 
 #[cfg(test)]

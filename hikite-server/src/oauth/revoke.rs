@@ -2,27 +2,29 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use hikite_gateway::Deed;
+use hikite_gateway::AuthEvent;
 use http::StatusCode;
 use serde_json::json;
 
-use super::answer::{Refusal, fresh};
-use super::desk::Desk;
-use super::fields::Fields;
+use super::context::OauthContext;
+use super::fields::FormFields;
+use super::response::{OauthError, uncached};
 use super::token;
 
-pub(crate) async fn revoke(desk: Desk, body: Body) -> Response {
-    answer(&desk, body).await.unwrap_or_else(IntoResponse::into_response)
+pub(crate) async fn revoke(context: OauthContext, body: Body) -> Response {
+    answer(&context, body).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn answer(desk: &Desk, body: Body) -> Result<Response, Refusal> {
-    let fields = Fields::of(&desk.app, &desk.headers, body).await;
-    let fields = fields.map_err(|bad| Refusal::new("invalid_request", bad.0))?;
-    let client = token::client(desk, &fields).await?;
-    let given = fields.get("token").ok_or_else(|| Refusal::new("invalid_request", "token is missing"))?;
-    if let Some((subject, grant)) = desk.identity.revoke(&client, given).await? {
-        let deed = Deed { action: "grant.revoke", subject: &subject, what: &client.id, ..Deed::default() };
-        desk.note(Deed { grant: Some(&grant), ..deed }).await?;
+async fn answer(context: &OauthContext, body: Body) -> Result<Response, OauthError> {
+    let fields = FormFields::of(&context.app, &context.headers, body).await;
+    let fields = fields.map_err(|bad| OauthError::new("invalid_request", bad.0))?;
+    let client = token::client(context, &fields).await?;
+    let revoked_token =
+        fields.get("token").ok_or_else(|| OauthError::new("invalid_request", "token is missing"))?;
+    if let Some((subject, grant)) = context.identity.revoke(&client, revoked_token).await? {
+        let event =
+            AuthEvent { action: "grant.revoke", subject: &subject, what: &client.id, ..AuthEvent::default() };
+        context.note(AuthEvent { grant: Some(&grant), ..event }).await?;
     }
-    Ok(fresh(StatusCode::OK, &json!({})))
+    Ok(uncached(StatusCode::OK, &json!({})))
 }

@@ -4,95 +4,100 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hikite_core::error::Kind;
-use hikite_gateway::Deed;
-use hikite_gateway::identity::{Client, Code, Denied, Pair, Refresh};
+use hikite_core::error::ErrorKind;
+use hikite_gateway::AuthEvent;
+use hikite_gateway::identity::{ClientRecord, CodeExchange, RefreshRequest, TokenError, TokenPair};
 use http::StatusCode;
 use http::header::AUTHORIZATION;
 use serde_json::json;
 
-use super::answer::{Refusal, fresh};
-use super::desk::Desk;
-use super::fields::{Fields, decode};
+use super::context::OauthContext;
+use super::fields::{FormFields, decode};
 use super::request;
+use super::response::{OauthError, uncached};
 
-pub(crate) async fn token(desk: Desk, body: Body) -> Response {
-    answer(&desk, body).await.map_or_else(IntoResponse::into_response, |pair| given(&pair))
+pub(crate) async fn token(context: OauthContext, body: Body) -> Response {
+    answer(&context, body).await.map_or_else(IntoResponse::into_response, |pair| token_response(&pair))
 }
 
-async fn answer(desk: &Desk, body: Body) -> Result<Pair, Refusal> {
-    let fields = Fields::of(&desk.app, &desk.headers, body).await;
-    let fields = fields.map_err(|bad| Refusal::new("invalid_request", bad.0))?;
-    let client = client(desk, &fields).await?;
-    let resource = desk.place.target(fields.resources());
-    let resource = resource.map_err(|why| Refusal::new("invalid_target", why))?;
+async fn answer(context: &OauthContext, body: Body) -> Result<TokenPair, OauthError> {
+    let fields = FormFields::of(&context.app, &context.headers, body).await;
+    let fields = fields.map_err(|bad| OauthError::new("invalid_request", bad.0))?;
+    let client = client(context, &fields).await?;
+    let resource = context.place.target(fields.resources());
+    let resource = resource.map_err(|why| OauthError::new("invalid_target", why))?;
     let target = resource.target();
-    let missing = |what: &str| Refusal::new("invalid_request", format!("{what} is missing"));
-    let (terms, scopes) = (&desk.oauth.terms, request::scopes(fields.get("scope")));
+    let missing = |what: &str| OauthError::new("invalid_request", format!("{what} is missing"));
+    let (terms, scopes) = (&context.oauth.terms, request::scopes(fields.get("scope")));
     match fields.get("grant_type") {
         Some("authorization_code") => {
-            let code = Code {
+            let code = CodeExchange {
                 code: fields.get("code").ok_or_else(|| missing("code"))?,
                 client: &client.id,
                 redirect: fields.get("redirect_uri"),
                 verifier: fields.get("code_verifier").ok_or_else(|| missing("code_verifier"))?,
                 target,
             };
-            told(desk, &client, desk.identity.use_code(terms, code).await).await
+            audit_reuse(context, &client, context.identity.redeem_code(terms, code).await).await
         }
         Some("refresh_token") => {
             let token = fields.get("refresh_token").ok_or_else(|| missing("refresh_token"))?;
-            let refresh = Refresh { token, scopes, target };
-            told(desk, &client, desk.identity.refresh(terms, &client, refresh).await).await
+            let refresh = RefreshRequest { token, scopes, target };
+            audit_reuse(context, &client, context.identity.refresh(terms, &client, refresh).await).await
         }
         Some("client_credentials") if client.is_own() => {
-            Ok(desk.identity.own_token(terms, &client, scopes, target).await?)
+            Ok(context.identity.client_credentials_token(terms, &client, scopes, target).await?)
         }
         Some("client_credentials") => {
-            Err(Refusal::new("unauthorized_client", "an admin must allow this client to come for itself"))
+            Err(OauthError::new("unauthorized_client", "an admin must allow this client to come for itself"))
         }
-        Some(_) => Err(Refusal::new("unsupported_grant_type", "this grant_type is not one of ours")),
+        Some(_) => Err(OauthError::new("unsupported_grant_type", "this grant_type is not one of ours")),
         None => Err(missing("grant_type")),
     }
 }
 
 /// Records the reuse of a code or refresh token in the audit log, and refuses it.
-async fn told(desk: &Desk, client: &Client, outcome: Result<Pair, Denied>) -> Result<Pair, Refusal> {
-    if let Err(Denied::Again(again)) = &outcome {
-        desk.note(Deed {
-            action: again.action,
-            subject: &again.subject,
-            grant: Some(&again.grant),
-            what: &client.id,
-            refused: Some(Kind::Authentication),
-        })
-        .await?;
+async fn audit_reuse(
+    context: &OauthContext,
+    client: &ClientRecord,
+    outcome: Result<TokenPair, TokenError>,
+) -> Result<TokenPair, OauthError> {
+    if let Err(TokenError::Replay(again)) = &outcome {
+        context
+            .note(AuthEvent {
+                action: again.action,
+                subject: &again.subject,
+                grant: Some(&again.grant),
+                what: &client.id,
+                refused: Some(ErrorKind::Authentication),
+            })
+            .await?;
     }
     Ok(outcome?)
 }
 
 /// Authenticates the client. Wrong secrets are counted per address.
-pub(super) async fn client(desk: &Desk, fields: &Fields) -> Result<Client, Refusal> {
-    let by_header = desk.headers.contains_key(AUTHORIZATION);
-    let (id, secret) = credentials(desk, fields)?;
+pub(super) async fn client(context: &OauthContext, fields: &FormFields) -> Result<ClientRecord, OauthError> {
+    let by_header = context.headers.contains_key(AUTHORIZATION);
+    let (id, secret) = credentials(context, fields)?;
     if secret.is_some() {
-        desk.app.brake.look(desk.peer, &desk.app)?;
+        context.app.login_throttle.look(context.peer, &context.app)?;
     }
-    let proved = desk.identity.prove_client(&id, secret.as_deref()).await;
-    if matches!(proved, Err(Denied::Client(_))) && secret.is_some() {
-        desk.app.brake.note(desk.peer, &desk.app)?;
+    let proved = context.identity.authenticate_client(&id, secret.as_deref()).await;
+    if matches!(proved, Err(TokenError::Client(_))) && secret.is_some() {
+        context.app.login_throttle.note(context.peer, &context.app)?;
     }
-    proved.map_err(|denied| Refusal::from(denied).by_header(by_header))
+    proved.map_err(|denied| OauthError::from(denied).by_header(by_header))
 }
 
-fn credentials(desk: &Desk, fields: &Fields) -> Result<(String, Option<String>), Refusal> {
-    let wrong = |why: &str| Refusal::new("invalid_client", why).by_header(true);
-    let mut sent = desk.headers.get_all(AUTHORIZATION).iter();
+fn credentials(context: &OauthContext, fields: &FormFields) -> Result<(String, Option<String>), OauthError> {
+    let wrong = |why: &str| OauthError::new("invalid_client", why).by_header(true);
+    let mut sent = context.headers.get_all(AUTHORIZATION).iter();
     match (sent.next(), sent.next()) {
         (None, _) => {
             let id = fields
                 .get("client_id")
-                .ok_or_else(|| Refusal::new("invalid_client", "client_id is missing"))?;
+                .ok_or_else(|| OauthError::new("invalid_client", "client_id is missing"))?;
             Ok((id.to_owned(), fields.get("client_secret").map(str::to_owned)))
         }
         (Some(value), None) => {
@@ -101,7 +106,7 @@ fn credentials(desk: &Desk, fields: &Fields) -> Result<(String, Option<String>),
             if fields.get("client_secret").is_some()
                 || fields.get("client_id").is_some_and(|other| other != id)
             {
-                return Err(Refusal::new("invalid_request", "the client says twice who it is"));
+                return Err(OauthError::new("invalid_request", "the client says twice who it is"));
             }
             Ok((id, Some(secret).filter(|secret| !secret.is_empty())))
         }
@@ -118,7 +123,7 @@ fn basic(value: &str) -> Option<(String, String)> {
     Some((decode(id)?, decode(secret)?))
 }
 
-fn given(pair: &Pair) -> Response {
+fn token_response(pair: &TokenPair) -> Response {
     let mut body = json!({
         "access_token": pair.access.expose(),
         "token_type": "Bearer",
@@ -128,7 +133,7 @@ fn given(pair: &Pair) -> Response {
     if let Some(refresh) = &pair.refresh {
         body["refresh_token"] = refresh.expose().into();
     }
-    fresh(StatusCode::OK, &body)
+    uncached(StatusCode::OK, &body)
 }
 
 #[cfg(test)]

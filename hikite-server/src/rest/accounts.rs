@@ -6,36 +6,36 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use hikite_core::time::rfc3339;
-use hikite_gateway::{Account, Accounts};
+use hikite_gateway::{Account, AccountStore};
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::form::Form;
-use super::query::Query;
-use super::{Answer, Named, body, created, key, location, ok, query};
+use super::form::RequestForm;
+use super::query::QueryParams;
+use super::{NamePath, RestResult, body, created, key, location, ok, query};
 use crate::app::App;
-use crate::arrival::{Arrival, Proof};
+use crate::request_context::{CallerProof, RequestContext};
 
 const NAME_CHARS: usize = 128;
 
-fn accounts(app: &App) -> Result<&Arc<Accounts>, Error> {
-    app.gateway.accounts().ok_or_else(|| Error::new(Kind::NotFound, "there are no accounts here"))
+fn accounts(app: &App) -> Result<&Arc<AccountStore>, Error> {
+    app.gateway.accounts().ok_or_else(|| Error::new(ErrorKind::NotFound, "there are no accounts here"))
 }
 
 /// Checks that only the owner changes the owner's accounts.
-fn check_owner(app: &App, (caller, proof): (&Caller, Proof), account: &Account) -> Result<(), Error> {
+fn check_owner(app: &App, (caller, proof): (&Caller, CallerProof), account: &Account) -> Result<(), Error> {
     if account.subject == caller.subject {
         return Ok(());
     }
     let people = app.gateway.people();
-    people.check_right(&account.subject, people.right_of(caller, proof.is_in_person()))
+    people.check_right(&account.subject, people.right_of(caller, proof.is_person()))
 }
 
 /// Adds the name of its user to an account.
-fn named(app: &App, account: &Raw) -> Raw {
+fn with_user_name(app: &App, account: &Raw) -> Raw {
     let Some(account) = account.object() else { return account.clone() };
     let user = account.text("subject").and_then(|subject| app.gateway.people().name_of(&subject));
     match user {
@@ -45,9 +45,9 @@ fn named(app: &App, account: &Raw) -> Raw {
 }
 
 /// Runs and audits the work, then publishes the changed accounts.
-async fn recorded<T>(
+async fn audited<T>(
     app: &App,
-    who: (&Caller, &Origin),
+    who: (&Caller, &CallOrigin),
     (action, what): (&'static str, &str),
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
@@ -56,131 +56,138 @@ async fn recorded<T>(
     outcome
 }
 
-pub(crate) async fn list(State(app): State<Arc<App>>, Arrival { caller, .. }: Arrival, uri: Uri) -> Answer {
-    let mut query = Query::read(&uri, &["all"]);
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    RequestContext { caller, .. }: RequestContext,
+    uri: Uri,
+) -> RestResult {
+    let mut query = QueryParams::read(&uri, &["all"]);
     let all = query.flag("all").unwrap_or_default();
     query.finish()?;
-    caller.must_have(Scopes::READ)?;
+    caller.require(Scopes::READ)?;
     if all && !caller.is_admin() {
-        return Err(Error::new(Kind::Authorization, "only an admin sees the accounts of others").into());
+        return Err(Error::new(ErrorKind::Authorization, "only an admin sees the accounts of others").into());
     }
-    let objects: Vec<Raw> =
-        accounts(&app)?.objects(&caller, all).into_iter().map(|object| named(&app, &object)).collect();
+    let objects: Vec<Raw> = accounts(&app)?
+        .objects(&caller, all)
+        .into_iter()
+        .map(|object| with_user_name(&app, &object))
+        .collect();
     Ok(ok(&Object::default().with("accounts", Raw::array(&objects)).raw()))
 }
 
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
-    caller.must_have(Scopes::READ)?;
-    Ok(ok(&named(&app, &accounts(&app)?.account(&caller, &key(path)?)?.object())))
+    caller.require(Scopes::READ)?;
+    Ok(ok(&with_user_name(&app, &accounts(&app)?.account(&caller, &key(path)?)?.object())))
 }
 
 /// Adds an account with a manually created token.
 pub(crate) async fn add(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
-    caller.must_have(Scopes::CALL)?;
+    caller.require(Scopes::CALL)?;
     let accounts = accounts(&app)?;
     let what = form.text("provider").unwrap_or_default();
     let work = accounts.add(&caller, &form);
-    let account = recorded(&app, (&caller, &origin), ("account.add", &what), work).await?;
-    Ok(created(&named(&app, &account.object()), location("/v1/accounts/", &account.id)))
+    let account = audited(&app, (&caller, &origin), ("account.add", &what), work).await?;
+    Ok(created(&with_user_name(&app, &account.object()), location("/v1/accounts/", &account.id)))
 }
 
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, proof, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, proof, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let (id, form) = (key(path)?, body::read(&app, &headers, body).await?);
-    Accounts::check_may_change(&caller)?;
+    AccountStore::check_may_change(&caller)?;
     let accounts = accounts(&app)?;
     let account = accounts.account(&caller, &id)?;
     check_owner(&app, (&caller, proof), &account)?;
     let work = accounts.change(&account, &form);
-    let account = recorded(&app, (&caller, &origin), ("account.change", &id), work).await?;
-    Ok(ok(&named(&app, &account.object())))
+    let account = audited(&app, (&caller, &origin), ("account.change", &id), work).await?;
+    Ok(ok(&with_user_name(&app, &account.object())))
 }
 
 pub(crate) async fn remove(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, proof, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, proof, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
-    Accounts::check_may_change(&caller)?;
+    AccountStore::check_may_change(&caller)?;
     let accounts = accounts(&app)?;
     let account = accounts.account(&caller, &id)?;
     check_owner(&app, (&caller, proof), &account)?;
-    recorded(&app, (&caller, &origin), ("account.remove", &id), accounts.remove(&account)).await?;
+    audited(&app, (&caller, &origin), ("account.remove", &id), accounts.remove(&account)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Verifies the credential of an account with its vendor.
 pub(crate) async fn verify(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
-    caller.must_have(Scopes::CALL)?;
+    caller.require(Scopes::CALL)?;
     let accounts = accounts(&app)?;
     let work = async {
         if id.starts_with("file:") {
-            return accounts.verify_filed(&id).await;
+            return accounts.verify_configured(&id).await;
         }
         let account = accounts.account(&caller, &id)?;
         Ok(accounts.verify(&account).await?.object())
     };
-    Ok(ok(&recorded(&app, (&caller, &origin), ("account.verify", &id), work).await?))
+    Ok(ok(&audited(&app, (&caller, &origin), ("account.verify", &id), work).await?))
 }
 
 /// Creates a link to connect an account in a browser.
 pub(crate) async fn connect(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, proof, .. }: Arrival,
+    RequestContext { caller, origin, proof, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let known = ["provider", "name", "terminal"];
-    let mut form = Form::new(body::read(&app, &headers, body).await?, &known);
+    let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &known);
     let at_terminal = form.flag("terminal").unwrap_or(false);
     let (provider, name) = (form.text("provider", NAME_CHARS), form.text("name", NAME_CHARS));
     if provider.is_none() && form.raw("provider").is_none() {
         form.fault("provider", "`provider` must be the name of a provider");
     }
     form.finish()?;
-    caller.must_have(Scopes::CALL)?;
+    caller.require(Scopes::CALL)?;
     let (accounts, provider) = (accounts(&app)?, provider.unwrap_or_default());
-    if at_terminal && !matches!(proof, Proof::Local | Proof::Place) {
-        let error = Error::new(Kind::Authorization, "only the holder of the local token gets a code");
+    if at_terminal && !matches!(proof, CallerProof::Local | CallerProof::Unauthenticated) {
+        let error = Error::new(ErrorKind::Authorization, "only the holder of the local token gets a code");
         return Err(error.hint("leave `terminal` out: the link works after a login").into());
     }
     let (subject, name) = (&*caller.subject, name.as_deref());
     let work = async {
         if at_terminal {
-            accounts.begin_at_terminal(subject, &provider, name).await
+            accounts.begin_terminal_connection(subject, &provider, name).await
         } else {
             accounts.begin(subject, &provider, name).await
         }
@@ -199,22 +206,22 @@ pub(crate) async fn connect(
 /// Returns the progress of connecting an account.
 pub(crate) async fn connection(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
-    caller.must_have(Scopes::CALL)?;
+    caller.require(Scopes::CALL)?;
     Ok(ok(&accounts(&app)?.progress(&caller.subject, &key(path)?).await?))
 }
 
 pub(crate) async fn providers(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
+    RequestContext { caller, .. }: RequestContext,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
-    caller.must_have(Scopes::READ)?;
+    caller.require(Scopes::READ)?;
     let objects = accounts(&app)?.provider_objects();
     Ok(ok(&Object::default().with("providers", Raw::array(&objects)).raw()))
 }
@@ -222,28 +229,28 @@ pub(crate) async fn providers(
 /// Sets the OAuth app of hikite at a provider; admins only, enforced by the router.
 pub(crate) async fn set_app(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
     let work = accounts(&app)?.set_app(&name, &form);
-    recorded(&app, (&caller, &origin), ("provider.set", &name), work).await?;
+    audited(&app, (&caller, &origin), ("provider.set", &name), work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 pub(crate) async fn remove_app(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
     let work = accounts(&app)?.remove_app(&name);
-    recorded(&app, (&caller, &origin), ("provider.remove", &name), work).await?;
+    audited(&app, (&caller, &origin), ("provider.remove", &name), work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

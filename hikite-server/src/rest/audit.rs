@@ -6,26 +6,26 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::IntoResponse;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::{AuditFilter, AuditRow, AuditWalk, TrimTrace, Verified};
+use hikite_gateway::{AuditCursor, AuditFilter, AuditRow, AuditVerification, TrimEvidence};
 use http::{StatusCode, Uri};
 
-use super::query::{self, Query};
-use super::{Answer, Named, key, ok};
+use super::query::{self, QueryParams};
+use super::{NamePath, RestResult, key, ok};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
 pub(crate) const LIMIT: u32 = 100;
 pub(crate) const LIMIT_MAX: u32 = 1000;
 /// Filter parameters, besides the time.
-pub(crate) const WORDS: [&str; 10] =
+pub(crate) const FILTERS: [&str; 10] =
     ["kind", "decision", "outcome", "requestId", "subject", "project", "module", "tool", "actor", "text"];
 /// Maximum characters of a text filter.
 const TEXT_CHARS: usize = 200;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
-    let mut query = Query::read(&uri, &known(&["before", "after", "limit"]));
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
+    let mut query = QueryParams::read(&uri, &parameters(&["before", "after", "limit"]));
     let filter = filter(&mut query);
     let (before, after) = (query.number("before"), query.number("after"));
     let limit = query.whole("limit", 1..=LIMIT_MAX).unwrap_or(LIMIT) as usize;
@@ -33,7 +33,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
         query.fault("after", "`after` and `before` do not go together".into());
     }
     query.finish()?;
-    let walk = after.map_or(AuditWalk::Back(before), AuditWalk::On);
+    let walk = after.map_or(AuditCursor::Back(before), AuditCursor::On);
     let page = app.gateway.audit_page(&filter, walk, limit).await?;
     let records: Vec<Raw> = page.rows.iter().filter_map(record).collect();
     let mut body = Object::default().with("records", Raw::array(&records));
@@ -44,25 +44,25 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
 }
 
 /// Returns one record by number.
-pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let seq = key(path)?.parse::<u64>().ok().filter(|seq| (1..=i64::MAX as u64).contains(seq));
-    let missing = || Error::new(Kind::NotFound, "there is no such record");
+    let missing = || Error::new(ErrorKind::NotFound, "there is no such record");
     let seq = seq.ok_or_else(missing)?;
-    let walk = AuditWalk::On(seq - 1);
+    let walk = AuditCursor::On(seq - 1);
     let page = app.gateway.audit_page(&AuditFilter::default(), walk, 1).await?;
     let found = page.rows.iter().find(|row| row.seq == seq).and_then(record);
     Ok(ok(&found.ok_or_else(missing)?))
 }
 
 /// Returns all known parameters: the filters, the time range, and `more`.
-fn known(more: &[&'static str]) -> Vec<&'static str> {
-    WORDS.into_iter().chain(["since", "until"]).chain(more.iter().copied()).collect()
+fn parameters(more: &[&'static str]) -> Vec<&'static str> {
+    FILTERS.into_iter().chain(["since", "until"]).chain(more.iter().copied()).collect()
 }
 
-fn filter(query: &mut Query) -> AuditFilter {
+fn filter(query: &mut QueryParams) -> AuditFilter {
     let [kind, decision, outcome, request_id, subject, project, module, tool, actor, text] =
-        WORDS.map(|word| query.one(word));
+        FILTERS.map(|word| query.one(word));
     let (since, until) = (query.moment("since"), query.moment("until"));
     if text.as_ref().is_some_and(|text| text.chars().count() > TEXT_CHARS) {
         query.fault("text", format!("`text` has at most {TEXT_CHARS} characters"));
@@ -84,7 +84,7 @@ fn filter(query: &mut Query) -> AuditFilter {
     }
 }
 
-pub(crate) async fn verify(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+pub(crate) async fn verify(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
     Ok(ok(&verdict(&app.gateway.verify_audit().await?)))
 }
@@ -92,9 +92,9 @@ pub(crate) async fn verify(State(app): State<Arc<App>>, uri: Uri) -> Answer {
 /// Confirms that the machine's clock is right, so that trimming old records resumes.
 pub(crate) async fn resume_trim(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let work = app.gateway.resume_trim();
     app.gateway.audit_admin((&caller, &origin), "audit.resume-trim", "", work).await?;
@@ -106,7 +106,7 @@ fn record(row: &AuditRow) -> Option<Raw> {
     Raw::parse(row.line()).ok()
 }
 
-fn verdict(verified: &Verified) -> Raw {
+fn verdict(verified: &AuditVerification) -> Raw {
     let mut body = Object::default()
         .with("intact", Raw::of(&verified.broken.is_none()))
         .with("records", Raw::of(&verified.records()))
@@ -125,10 +125,10 @@ fn verdict(verified: &Verified) -> Raw {
 }
 
 /// Describes what removed the records before the first one.
-fn trimmed(verified: &Verified, trim: &TrimTrace) -> Object {
+fn trimmed(verified: &AuditVerification, trim: &TrimEvidence) -> Object {
     let trimmed = Object::default().with("to", Raw::of(&verified.first.seq));
     match trim {
-        TrimTrace::Record { seq, .. } => trimmed.with("record", Raw::of(seq)),
-        TrimTrace::Before => trimmed,
+        TrimEvidence::Record { seq, .. } => trimmed.with("record", Raw::of(seq)),
+        TrimEvidence::Before => trimmed,
     }
 }

@@ -8,22 +8,22 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use hikite_core::caller::{Abilities, Caller};
+use hikite_core::caller::{Caller, ClientCapabilities};
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::OnError;
-use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_core::source::{CallContext, CallOrigin, NoClient};
 use hikite_core::time::rfc3339;
-use hikite_gateway::{Batch, Observer, Report, Silent, now_ms};
+use hikite_gateway::{Batch, BatchReport, Observer, SilentObserver, now_ms};
 use http::{HeaderMap, StatusCode, Uri};
 use tokio::time::Instant;
 
-use super::form::Form;
+use super::form::RequestForm;
 use super::{body, query};
 use crate::app::App;
-use crate::arrival::Arrival;
-use crate::mcp::Lanes;
-use crate::refusal::{json, milliseconds, refusal_after};
+use crate::error_response::{json, milliseconds, timed_error_response};
+use crate::mcp::StatelessSessions;
+use crate::request_context::RequestContext;
 
 /// Maximum concurrency of a request; configured limits may be stricter.
 pub(crate) const CONCURRENCY_MAX: u32 = 1000;
@@ -32,27 +32,27 @@ const MEMBERS: [&str; 4] = ["commands", "dry_run", "concurrency", "on_error"];
 
 pub(crate) async fn batch(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let began = Instant::now();
-    let batch = match wanted(&app, &uri, &headers, body).await {
+    let batch = match parse_batch(&app, &uri, &headers, body).await {
         Ok(batch) => batch,
-        Err(error) => return refusal_after(error, began.elapsed()),
+        Err(error) => return timed_error_response(error, began.elapsed()),
     };
     if stream::is_wanted(&headers) {
         return stream::run(app, caller, origin, batch);
     }
-    match run(&app, caller, origin, batch, &Silent).await {
+    match run(&app, caller, origin, batch, &SilentObserver).await {
         Ok(report) => json(StatusCode::OK, &answer(&report, began.elapsed())),
-        Err(error) => refusal_after(error, began.elapsed()),
+        Err(error) => timed_error_response(error, began.elapsed()),
     }
 }
 
 /// Builds the response body.
-fn answer(report: &Report, took: Duration) -> Raw {
+fn answer(report: &BatchReport, took: Duration) -> Raw {
     let mut body = Object::default().with("success", Raw::of(&true)).with("result", report.document.clone());
     if !report.content.is_empty() {
         body.set("content", Raw::array(&report.content));
@@ -61,9 +61,9 @@ fn answer(report: &Report, took: Duration) -> Raw {
     body.with("timestamp", rfc3339(now_ms())).raw()
 }
 
-async fn wanted(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<Batch, Error> {
+async fn parse_batch(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<Batch, Error> {
     query::none(uri)?;
-    let mut form = Form::new(body::read(app, headers, body).await?, &MEMBERS);
+    let mut form = RequestForm::new(body::read(app, headers, body).await?, &MEMBERS);
     let commands = form.raw("commands");
     if commands.as_ref().is_none_or(|raw| raw.text().is_none() && raw.bytes().first() != Some(&b'[')) {
         form.fault("commands", "`commands` must be a list of tasks, or text with one task per line");
@@ -84,7 +84,7 @@ async fn wanted(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result
     })
 }
 
-fn on_error(form: &mut Form) -> OnError {
+fn on_error(form: &mut RequestForm) -> OnError {
     let Some(raw) = form.raw("on_error") else { return OnError::default() };
     let word = raw.text();
     let found = OnError::ALL.into_iter().find(|(name, _)| word.as_deref() == Some(name));
@@ -98,17 +98,17 @@ fn on_error(form: &mut Form) -> OnError {
 async fn run(
     app: &Arc<App>,
     caller: Caller,
-    origin: Origin,
+    origin: CallOrigin,
     batch: Batch,
     observer: &dyn Observer,
-) -> Result<Report, Error> {
+) -> Result<BatchReport, Error> {
     let surfaces = app.settings.load().surfaces;
-    let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
+    let mut lease = StatelessSessions::lease(app, (caller, ClientCapabilities::default()), surfaces)?;
     let context = CallContext {
         session: Arc::clone(&lease.session),
-        back: Arc::new(Nobody),
+        back: Arc::new(NoClient),
         origin,
-        takes_rounds: false,
+        accepts_input_required: false,
         account: None,
     };
     // Boxed, because this future is much larger than its caller's.

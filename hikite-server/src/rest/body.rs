@@ -2,9 +2,9 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::aside::by_cost;
+use hikite_gateway::off_worker::off_worker;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 
@@ -13,23 +13,23 @@ use crate::mcp::http::read as read_bytes;
 
 pub(crate) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Object, Error> {
     if !is_json(headers) {
-        let error = Error::new(Kind::MediaType, "the body must be application/json");
+        let error = Error::new(ErrorKind::MediaType, "the body must be application/json");
         return Err(error.hint("send `Content-Type: application/json`"));
     }
     let bytes = read_bytes(app, body).await?;
     if bytes.is_empty() {
-        return Err(Error::new(Kind::Validation, "the body is empty").hint("send a JSON object"));
+        return Err(Error::new(ErrorKind::Validation, "the body is empty").hint("send a JSON object"));
     }
-    by_cost(bytes.len(), || members(bytes)).await
+    off_worker(bytes.len(), || members(bytes)).await
 }
 
 fn members(bytes: Bytes) -> Result<Object, Error> {
     let raw = Raw::parse(bytes).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         let what = if error.is_eof() { "ends too early" } else { "is not valid JSON" };
-        Error::new(Kind::Validation, format!("the body {what}: {place}"))
+        Error::new(ErrorKind::Validation, format!("the body {what}: {place}"))
     })?;
-    raw.object().ok_or_else(|| Error::new(Kind::Validation, "the body must be a JSON object"))
+    raw.object().ok_or_else(|| Error::new(ErrorKind::Validation, "the body must be a JSON object"))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

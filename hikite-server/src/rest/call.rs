@@ -6,26 +6,26 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use hikite_core::about::Retry;
-use hikite_core::answer::Answer;
-use hikite_core::caller::{Abilities, Caller};
-use hikite_core::compact::Format;
-use hikite_core::error::{Error, Kind};
+use hikite_core::call_policy::RetryPolicy;
+use hikite_core::caller::{Caller, ClientCapabilities};
+use hikite_core::compact::AnswerFormat;
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::select::{Selector, TEXT_MAX};
-use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_core::selector::{Selector, TEXT_MAX};
+use hikite_core::source::{CallContext, CallOrigin, NoClient};
 use hikite_core::time::rfc3339;
-use hikite_gateway::{CallOptions, Wanted, now_ms};
+use hikite_core::tool_output::ToolOutput;
+use hikite_gateway::{CallOptions, OutputOptions, now_ms};
 use http::{HeaderMap, StatusCode, Uri};
 use tokio::time::Instant;
 
-use super::form::Form;
-use super::words::of_tool;
+use super::form::RequestForm;
+use super::text::tool_error;
 use super::{body, query};
 use crate::app::App;
-use crate::arrival::Arrival;
-use crate::mcp::Lanes;
-use crate::refusal::{json, milliseconds, refusal_after};
+use crate::error_response::{json, milliseconds, timed_error_response};
+use crate::mcp::StatelessSessions;
+use crate::request_context::RequestContext;
 
 pub(crate) const NAME_CHARS: usize = 512;
 /// Maximum values of a request; configured limits may be stricter.
@@ -38,18 +38,18 @@ const FORMAT_CHARS: usize = 32;
 pub(crate) const BOTH: &str = "both";
 
 /// A parsed call request.
-struct Request {
+struct CallRequest {
     name: String,
     parameters: Option<Raw>,
-    options: (CallOptions, Wanted),
+    options: (CallOptions, OutputOptions),
     /// `true` if both the value and its compact form are requested.
     both: bool,
     account: Option<String>,
 }
 
 /// The result of a call.
-struct Outcome {
-    answer: Answer,
+struct RestCallResult {
+    answer: ToolOutput,
     /// The compact form, if both were requested.
     compact: Option<String>,
     about: Option<Raw>,
@@ -57,7 +57,7 @@ struct Outcome {
 
 pub(crate) async fn call(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -69,7 +69,7 @@ pub(crate) async fn call(
     };
     let took = began.elapsed();
     match outcome {
-        Ok(Outcome { answer, compact, about }) => {
+        Ok(RestCallResult { answer, compact, about }) => {
             let mut body = Object::default().with("success", Raw::of(&true)).with("result", answer.value);
             if !answer.others.is_empty() {
                 body.set("content", Raw::array(&answer.others));
@@ -86,13 +86,14 @@ pub(crate) async fn call(
             body.set("executionTime", milliseconds(took));
             json(StatusCode::OK, &body.with("timestamp", rfc3339(now_ms())).raw())
         }
-        Err(error) => refusal_after(error, took),
+        Err(error) => timed_error_response(error, took),
     }
 }
 
-async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<Request, Error> {
+async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<CallRequest, Error> {
     query::none(uri)?;
-    let mut form = Form::new(body::read(app, headers, body).await?, &["name", "parameters", "options"]);
+    let mut form =
+        RequestForm::new(body::read(app, headers, body).await?, &["name", "parameters", "options"]);
     let name = form.text("name", NAME_CHARS);
     if name.as_ref().map_or(form.raw("name").is_none(), String::is_empty) {
         form.fault("name", "`name` must be the key or the name of a tool");
@@ -104,18 +105,18 @@ async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Resul
     }
     let (options, both, account) = options(&mut form);
     form.finish()?;
-    Ok(Request { name: name.unwrap_or_default(), parameters, options, both, account })
+    Ok(CallRequest { name: name.unwrap_or_default(), parameters, options, both, account })
 }
 
-fn options(form: &mut Form) -> ((CallOptions, Wanted), bool, Option<String>) {
+fn options(form: &mut RequestForm) -> ((CallOptions, OutputOptions), bool, Option<String>) {
     let known = ["timeout", "retry", "retryDelay", "format", "select", "account"];
     let Some(mut options) = form.inner("options", &known) else {
         return Default::default();
     };
     let span = |ms: u32| Duration::from_millis(ms.into());
     let timeout = options.whole("timeout", 1..=TIMEOUT_MS_MAX).map(span);
-    let delay = options.whole("retryDelay", 0..=DELAY_MS_MAX).map_or(Retry::DELAY, span);
-    let retry = options.whole("retry", 0..=RETRY_MAX).map(|attempts| Retry { attempts, delay });
+    let delay = options.whole("retryDelay", 0..=DELAY_MS_MAX).map_or(RetryPolicy::DELAY, span);
+    let retry = options.whole("retry", 0..=RETRY_MAX).map(|attempts| RetryPolicy { attempts, delay });
     let (wanted, both) = wanted(&mut options);
     let account = options.text("account", NAME_CHARS).filter(|name| !name.is_empty());
     form.join(options);
@@ -123,13 +124,13 @@ fn options(form: &mut Form) -> ((CallOptions, Wanted), bool, Option<String>) {
 }
 
 /// Parses the output options, and reports whether both formats are requested.
-fn wanted(options: &mut Form) -> (Wanted, bool) {
+fn wanted(options: &mut RequestForm) -> (OutputOptions, bool) {
     let word = options.text("format", FORMAT_CHARS);
     let both = word.as_deref() == Some(BOTH);
     let format = word.filter(|_| !both).and_then(|word| {
-        let format = Format::parse(&word);
+        let format = AnswerFormat::parse(&word);
         if format.is_none() {
-            let known = Format::ALL.map(|(name, _)| name).join("`, `");
+            let known = AnswerFormat::ALL.map(|(name, _)| name).join("`, `");
             options.fault("format", format!("`format` must be `{known}` or `{BOTH}`"));
         }
         format
@@ -137,32 +138,37 @@ fn wanted(options: &mut Form) -> (Wanted, bool) {
     let select = options.text("select", SELECT_CHARS).and_then(|text| {
         Selector::parse(&text).map_err(|what| options.fault("select", format!("`select` {what}"))).ok()
     });
-    (Wanted { format, select }, both)
+    (OutputOptions { format, select }, both)
 }
 
 /// Runs the call on a pooled stateless session.
-async fn run(app: &Arc<App>, caller: Caller, origin: Origin, request: Request) -> Result<Outcome, Error> {
+async fn run(
+    app: &Arc<App>,
+    caller: Caller,
+    origin: CallOrigin,
+    request: CallRequest,
+) -> Result<RestCallResult, Error> {
     let surfaces = app.settings.load().surfaces;
-    let mut lease = Lanes::lease(app, (caller, Abilities::default()), surfaces)?;
+    let mut lease = StatelessSessions::lease(app, (caller, ClientCapabilities::default()), surfaces)?;
     let context = CallContext {
         session: Arc::clone(&lease.session),
-        back: Arc::new(Nobody),
+        back: Arc::new(NoClient),
         origin,
-        takes_rounds: false,
+        accepts_input_required: false,
         account: None,
     };
-    let Request { name, parameters, options, both, account } = request;
+    let CallRequest { name, parameters, options, both, account } = request;
     let (gateway, account) = (&app.gateway, account.as_deref());
     let outcome = if both {
-        let ran = Box::pin(gateway.run_tool_both(&name, account, parameters, options, context)).await;
-        ran.map(|(answer, text, about)| Outcome { answer, compact: Some(text), about: Some(about) })
+        let ran = Box::pin(gateway.run_tool_with_preview(&name, account, parameters, options, context)).await;
+        ran.map(|(answer, text, about)| RestCallResult { answer, compact: Some(text), about: Some(about) })
     } else {
         let ran = gateway.run_tool_with(&name, account, parameters, options, context).await;
-        ran.map(|(answer, about)| Outcome { answer, compact: None, about })
+        ran.map(|(answer, about)| RestCallResult { answer, compact: None, about })
     };
     // After a timeout the server may still be running the call.
-    if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
+    if outcome.as_ref().map_or_else(|error| error.kind != ErrorKind::Timeout, |_| true) {
         lease.answered();
     }
-    outcome.map_err(|error| of_tool(&name, error))
+    outcome.map_err(|error| tool_error(&name, error))
 }

@@ -6,35 +6,35 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::identity::ClientForm;
+use hikite_gateway::identity::NewClient;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::{Answer, Named, body, created, identity, key, location, ok, query};
+use super::{NamePath, RestResult, body, created, identity, key, location, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let clients = identity(&app)?.clients().await?;
     let clients: Vec<Raw> = clients.iter().map(|client| client.object().raw()).collect();
     Ok(ok(&Object::default().with("clients", Raw::array(&clients)).raw()))
 }
 
-pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
     Ok(ok(&identity(&app)?.client_object(&key(path)?).await?))
 }
 
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
-    let form = ClientForm::read(&body::read(&app, &headers, body).await?)?;
+    let form = NewClient::read(&body::read(&app, &headers, body).await?)?;
     let name = form.name.clone();
     let work = identity(&app)?.add_client(form);
     let (client, secret) = app.gateway.audit_admin((&caller, &origin), "client.create", &name, work).await?;
@@ -49,10 +49,10 @@ pub(crate) async fn create(
 
 pub(crate) async fn approve(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
     let work = identity(&app)?.approve_client(&id);
@@ -61,10 +61,10 @@ pub(crate) async fn approve(
 
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
     let work = identity(&app)?.remove_client(&id);

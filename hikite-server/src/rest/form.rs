@@ -2,19 +2,19 @@
 
 use std::ops::RangeInclusive;
 
-use hikite_core::error::{Error, Kind};
-use hikite_core::fault::{self, Fault, step};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::suggest;
+use hikite_core::suggestion;
+use hikite_core::violation::{self, Violation, step};
 
-pub(crate) struct Form {
+pub(crate) struct RequestForm {
     members: Object,
     /// JSON pointer of the object itself.
     place: String,
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<Violation>,
 }
 
-impl Form {
+impl RequestForm {
     pub(crate) fn new(members: Object, known: &[&str]) -> Self {
         Self::at(String::new(), members, known)
     }
@@ -22,7 +22,7 @@ impl Form {
     fn at(place: String, members: Object, known: &[&str]) -> Self {
         let faults = members
             .unknown(known)
-            .map(|name| Fault::new(place.clone() + &step(name), unknown_member("member", name, known)))
+            .map(|name| Violation::new(place.clone() + &step(name), unknown_member("member", name, known)))
             .collect();
         Self { members, place, faults }
     }
@@ -82,7 +82,7 @@ impl Form {
     }
 
     pub(crate) fn fault(&mut self, name: &str, message: impl Into<String>) {
-        self.faults.push(Fault::new(self.place.clone() + &step(name), message));
+        self.faults.push(Violation::new(self.place.clone() + &step(name), message));
     }
 
     pub(crate) fn finish(self) -> Result<(), Error> {
@@ -91,9 +91,9 @@ impl Form {
 }
 
 /// Returns `Validation failed` with all faults, or `Ok` without any.
-pub(crate) fn failed(faults: &[Fault]) -> Result<(), Error> {
+pub(crate) fn failed(faults: &[Violation]) -> Result<(), Error> {
     let Some(first) = faults.first() else { return Ok(()) };
-    let details = fault::error(faults).details;
+    let details = violation::error(faults).details;
     let more = if faults.len() > 1 {
         format!(" (and {} more, see `details`)", faults.len() - 1)
     } else {
@@ -101,13 +101,13 @@ pub(crate) fn failed(faults: &[Fault]) -> Result<(), Error> {
     };
     Err(Error {
         details,
-        ..Error::new(Kind::Validation, "Validation failed").hint(first.message.clone() + &more)
+        ..Error::new(ErrorKind::Validation, "Validation failed").hint(first.message.clone() + &more)
     })
 }
 
 pub(crate) fn unknown_member(what: &str, name: &str, known: &[&str]) -> String {
     let shown: String = name.chars().take(64).collect();
-    let near = suggest::did_you_mean(name, known.iter().copied());
+    let near = suggestion::did_you_mean(name, known.iter().copied());
     let hint = near.unwrap_or_else(|| format!("there are: {}", known.join(", ")));
     format!("unknown {what} `{shown}`; {hint}")
 }
@@ -120,9 +120,9 @@ pub(crate) fn out_of_range(name: &str, range: &RangeInclusive<u32>) -> String {
 mod tests {
     use super::*;
 
-    fn form(text: &str, known: &[&str]) -> Form {
+    fn form(text: &str, known: &[&str]) -> RequestForm {
         let raw = Raw::parse(text.to_owned()).expect("JSON");
-        Form::new(raw.object().expect("an object"), known)
+        RequestForm::new(raw.object().expect("an object"), known)
     }
 
     #[test]

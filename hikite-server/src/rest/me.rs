@@ -7,11 +7,15 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
 use http::Uri;
 
-use super::{Answer, ok, query};
+use super::{RestResult, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
-pub(crate) async fn me(State(app): State<Arc<App>>, Arrival { caller, .. }: Arrival, uri: Uri) -> Answer {
+pub(crate) async fn me(
+    State(app): State<Arc<App>>,
+    RequestContext { caller, .. }: RequestContext,
+    uri: Uri,
+) -> RestResult {
     query::none(&uri)?;
     let or_null = |text: Option<&str>| text.map_or_else(Raw::null, Raw::from);
     let expires_at = caller.token.as_ref().and_then(|id| app.gateway.people().expires_at(id));

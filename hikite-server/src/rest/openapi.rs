@@ -3,10 +3,10 @@
 
 mod account;
 mod control;
+mod error_response;
 mod identity;
 mod operation;
 mod pin;
-mod refused;
 mod schema;
 
 use std::sync::LazyLock;
@@ -65,7 +65,7 @@ pub(crate) fn document() -> Value {
             },
             "headers": headers(),
             "parameters": parameters(),
-            "responses": refused::responses(),
+            "responses": error_response::responses(),
             "schemas": schemas(),
         },
     })

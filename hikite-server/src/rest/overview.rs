@@ -5,18 +5,18 @@ use std::sync::Arc;
 use axum::extract::State;
 use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use http::Uri;
 
-use super::{Answer, Named, key, ok, query};
+use super::{NamePath, RestResult, key, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
 pub(crate) async fn modules(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
+    RequestContext { caller, .. }: RequestContext,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let modules = app.gateway.module_objects(&caller).await?;
     Ok(ok(&Object::default().with("modules", Raw::array(&modules)).raw()))
@@ -24,20 +24,20 @@ pub(crate) async fn modules(
 
 pub(crate) async fn module(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     Ok(ok(&app.gateway.module_object(&caller, &key(path)?).await?))
 }
 
 pub(crate) async fn restart(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
     let work = app.gateway.restart_module(&name);
@@ -46,23 +46,29 @@ pub(crate) async fn restart(
 
 pub(crate) async fn enable(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     switch(&app, (&caller, &origin), path, &uri, true).await
 }
 
 pub(crate) async fn disable(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     switch(&app, (&caller, &origin), path, &uri, false).await
 }
 
-async fn switch(app: &App, who: (&Caller, &Origin), path: Named, uri: &Uri, enabled: bool) -> Answer {
+async fn switch(
+    app: &App,
+    who: (&Caller, &CallOrigin),
+    path: NamePath,
+    uri: &Uri,
+    enabled: bool,
+) -> RestResult {
     query::none(uri)?;
     let name = key(path)?;
     let action = if enabled { "module.enable" } else { "module.disable" };
@@ -72,9 +78,9 @@ async fn switch(app: &App, who: (&Caller, &Origin), path: Named, uri: &Uri, enab
 
 pub(crate) async fn categories(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
+    RequestContext { caller, .. }: RequestContext,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let categories = app.gateway.category_objects(&caller).await?;
     Ok(ok(&Object::default().with("categories", Raw::array(&categories)).raw()))

@@ -8,17 +8,17 @@ use hikite_core::json::{Object, Raw};
 use hikite_gateway::{PinFilter, PinState};
 use http::{HeaderMap, Uri};
 
-use super::form::Form;
-use super::query::{self, Query};
-use super::{Answer, Named, body, key, ok};
+use super::form::RequestForm;
+use super::query::{self, QueryParams};
+use super::{NamePath, RestResult, body, key, ok};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
 /// Hexadecimal digits of a SHA-256 hash.
 pub(crate) const HASH_CHARS: usize = 64;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
-    let mut query = Query::read(&uri, &["state", "module"]);
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
+    let mut query = QueryParams::read(&uri, &["state", "module"]);
     let state = query.one_of("state", &PinState::ALL.map(PinState::word));
     let filter =
         PinFilter { state: state.as_deref().and_then(PinState::of_word), module: query.one("module") };
@@ -26,21 +26,21 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
     Ok(ok(&Object::default().with("pins", Raw::array(&app.gateway.pins(&filter))).raw()))
 }
 
-pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
     Ok(ok(&app.gateway.pin(&key(path)?).await?))
 }
 
 pub(crate) async fn approve(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
-    let mut form = Form::new(body::read(&app, &headers, body).await?, &["hash"]);
+    let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &["hash"]);
     let hash = form.text("hash", HASH_CHARS).unwrap_or_default();
     let is_hash =
         hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -58,10 +58,10 @@ pub(crate) async fn approve(
 
 pub(crate) async fn block(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
     let work = app.gateway.block_pin(&name);

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
 use hikite_gateway::{Surface, Surfaces};
 use http::{HeaderMap, Uri};
 
-use super::form::Form;
-use super::query::Query;
-use super::{Answer, body, ok, query};
+use super::form::RequestForm;
+use super::query::QueryParams;
+use super::{RestResult, body, ok, query};
 use crate::app::App;
 
 /// Returns the tool menu that a model gets: `?project=work&surface=modules,search`.
-pub(crate) async fn menu(State(app): State<Arc<App>>, uri: Uri) -> Answer {
-    let mut query = Query::read(&uri, &["project", "surface"]);
+pub(crate) async fn menu(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
+    let mut query = QueryParams::read(&uri, &["project", "surface"]);
     let (project, surface) = (query.one("project"), query.one("surface"));
     query.finish()?;
     let asked = surface.as_deref().map(surfaces).transpose()?;
@@ -30,9 +30,9 @@ pub(crate) async fn permissions(
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
-    let mut form = Form::new(body::read(&app, &headers, body).await?, &["permissions"]);
+    let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &["permissions"]);
     let permissions = form.raw("permissions");
     if permissions.as_ref().is_none_or(|permissions| !permissions.is_object()) {
         form.fault("permissions", "`permissions` must be an object: `allow` and `deny`");
@@ -46,7 +46,7 @@ fn surfaces(names: &str) -> Result<Surfaces, Error> {
     let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
     parsed.map(Surfaces::of).ok_or_else(|| {
         let known = Surface::ALL.map(Surface::name).join(", ");
-        Error::new(Kind::Validation, format!("`surface={names}` is not known"))
+        Error::new(ErrorKind::Validation, format!("`surface={names}` is not known"))
             .hint(format!("one or more of: {known}"))
     })
 }

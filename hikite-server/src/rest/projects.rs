@@ -5,21 +5,21 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::{Answer, Named, body, created, key, location, ok, query};
+use super::{NamePath, RestResult, body, created, key, location, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let projects = app.gateway.people().project_objects();
     Ok(ok(&Object::default().with("projects", Raw::array(&projects)).raw()))
 }
 
-pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
     Ok(ok(&app.gateway.people().project_object(&key(path)?)?))
 }
@@ -27,15 +27,15 @@ pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> A
 /// Creates a project from its form and name.
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let mut form = body::read(&app, &headers, body).await?;
     let name = form.remove("name").and_then(|name| name.text()).ok_or_else(|| {
-        Error::new(Kind::Validation, "`name` is required")
+        Error::new(ErrorKind::Validation, "`name` is required")
             .hint("what the project is called, in addresses too")
     })?;
     let work = app.gateway.create_project(&name, &form);
@@ -45,12 +45,12 @@ pub(crate) async fn create(
 
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
@@ -60,10 +60,10 @@ pub(crate) async fn change(
 
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
     let work = app.gateway.delete_project(&name);

@@ -3,25 +3,25 @@
 use std::ops::RangeInclusive;
 
 use hikite_core::error::Error;
-use hikite_core::fault::{self, Fault, step};
 use hikite_core::time::read as read_moment;
+use hikite_core::violation::{self, Violation, step};
 use http::Uri;
 
 use super::form::{failed, out_of_range, unknown_member};
 
-pub(crate) struct Query {
+pub(crate) struct QueryParams {
     pairs: Vec<(String, String)>,
-    faults: Vec<Fault>,
+    faults: Vec<Violation>,
 }
 
-impl Query {
+impl QueryParams {
     pub(crate) fn read(uri: &Uri, known: &[&str]) -> Self {
         let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri);
         let pairs = pairs.map(|pairs| pairs.0).unwrap_or_default();
         let unknown = pairs.iter().map(|(name, _)| name.as_str()).filter(|name| !known.contains(name));
         let faults = unknown
-            .take(fault::TOLD_MAX)
-            .map(|name| Fault::new(step(name), unknown_member("parameter", name, known)))
+            .take(violation::REPORTED_MAX)
+            .map(|name| Violation::new(step(name), unknown_member("parameter", name, known)))
             .collect();
         Self { pairs, faults }
     }
@@ -93,7 +93,7 @@ impl Query {
     }
 
     pub(crate) fn fault(&mut self, name: &str, message: String) {
-        self.faults.push(Fault::new(step(name), message));
+        self.faults.push(Violation::new(step(name), message));
     }
 }
 
@@ -101,7 +101,7 @@ impl Query {
 pub(crate) fn none(uri: &Uri) -> Result<(), Error> {
     match uri.query() {
         None | Some("") => Ok(()),
-        Some(_) => Query::read(uri, &[]).finish(),
+        Some(_) => QueryParams::read(uri, &[]).finish(),
     }
 }
 
@@ -109,9 +109,9 @@ pub(crate) fn none(uri: &Uri) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn query(text: &str) -> Query {
+    fn query(text: &str) -> QueryParams {
         let uri: Uri = format!("/x?{text}").parse().expect("an address");
-        Query::read(&uri, &["page", "enabled", "tag"])
+        QueryParams::read(&uri, &["page", "enabled", "tag"])
     }
 
     #[test]

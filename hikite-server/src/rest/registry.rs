@@ -6,21 +6,21 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::IntoResponse;
 use hikite_core::caller::Caller;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::words::of_tool;
-use super::{Answer, Named, body, created, key, location, ok, query};
+use super::text::tool_error;
+use super::{NamePath, RestResult, body, created, key, location, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
 pub(crate) async fn register(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
     let name = form.text("name").unwrap_or_default();
@@ -31,59 +31,65 @@ pub(crate) async fn register(
 }
 
 /// Overrides the texts of a tool, or restores its own.
-pub(crate) async fn retell(
+pub(crate) async fn override_text(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
-    let work = app.gateway.retell_tool(&name, &form);
+    let work = app.gateway.override_tool_texts(&name, &form);
     let tool = app.gateway.audit_admin((&caller, &origin), "tool.change", &name, work).await;
-    Ok(ok(&tool.map_err(|error| of_tool(&name, error))?))
+    Ok(ok(&tool.map_err(|error| tool_error(&name, error))?))
 }
 
 pub(crate) async fn unregister(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
     let work = app.gateway.unregister(&name);
     let done = app.gateway.audit_admin((&caller, &origin), "tool.unregister", &name, work).await;
-    done.map_err(|error| of_tool(&name, error))?;
+    done.map_err(|error| tool_error(&name, error))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 pub(crate) async fn enable(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     switch(&app, (&caller, &origin), path, &uri, true).await
 }
 
 pub(crate) async fn disable(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     switch(&app, (&caller, &origin), path, &uri, false).await
 }
 
-async fn switch(app: &App, who: (&Caller, &Origin), path: Named, uri: &Uri, enabled: bool) -> Answer {
+async fn switch(
+    app: &App,
+    who: (&Caller, &CallOrigin),
+    path: NamePath,
+    uri: &Uri,
+    enabled: bool,
+) -> RestResult {
     query::none(uri)?;
     let name = key(path)?;
     let action = if enabled { "tool.enable" } else { "tool.disable" };
     let work = app.gateway.switch(&name, enabled);
     let tool = app.gateway.audit_admin(who, action, &name, work).await;
-    let tool = tool.map_err(|error| of_tool(&name, error))?;
+    let tool = tool.map_err(|error| tool_error(&name, error))?;
     Ok(ok(&tool))
 }

@@ -8,26 +8,26 @@ use axum::body::Body;
 use axum::extract::State;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
-use hikite_core::search::provider::{Available, Chosen};
+use hikite_core::search::provider::{AvailableTool, RankedTool};
 use http::{HeaderMap, Uri};
 use serde::Deserialize;
 
-use super::form::Form;
+use super::form::RequestForm;
 use super::query;
 use super::tools::QUERY_CHARS;
-use super::{Answer, body, ok};
+use super::{RestResult, body, ok};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
 pub(crate) const TOOLS_MAX: usize = 20_000;
 pub(crate) const QUERIES_MAX: usize = 20;
-pub(crate) const RESULTS: u32 = 10;
+pub(crate) const RESULTS_DEFAULT: u32 = 10;
 pub(crate) const RESULTS_MAX: u32 = 50;
 pub(crate) const CONTEXT_CHARS: usize = 8000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Given {
+struct CandidateTool {
     tool_key: String,
     tool_name: String,
     server_name: String,
@@ -37,24 +37,26 @@ struct Given {
 
 pub(crate) async fn search(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let members = body::read(&app, &headers, body).await?;
-    let mut form = Form::new(members, &["query", "context", "tools", "maxResults"]);
+    let mut form = RequestForm::new(members, &["query", "context", "tools", "maxResults"]);
     let queries = queries(&mut form);
     let context = form.text("context", CONTEXT_CHARS);
-    let limit = form.whole("maxResults", 1..=RESULTS_MAX).unwrap_or(RESULTS);
+    let limit = form.whole("maxResults", 1..=RESULTS_MAX).unwrap_or(RESULTS_DEFAULT);
     let tools = tools(&mut form);
     form.finish()?;
     let names: Vec<(ToolKey, Raw)> =
         tools.iter().map(|(tool, shown)| (tool.key.clone(), shown.clone())).collect();
-    let given = tools.into_iter().map(|(tool, _)| tool).collect();
-    let (chosen, provider) =
-        app.gateway.search_given((&caller, &origin), queries, context, given, limit as usize).await?;
+    let candidates = tools.into_iter().map(|(tool, _)| tool).collect();
+    let (chosen, provider) = app
+        .gateway
+        .search_candidates((&caller, &origin), queries, context, candidates, limit as usize)
+        .await?;
     let results: Vec<Raw> = chosen.iter().filter_map(|chosen| result(&names, chosen)).collect();
     let meta = Object::default()
         .with("provider", provider)
@@ -67,7 +69,7 @@ pub(crate) async fn search(
 }
 
 /// Returns the tool as sent, with its relevance and explanation.
-fn result(names: &[(ToolKey, Raw)], chosen: &Chosen) -> Option<Raw> {
+fn result(names: &[(ToolKey, Raw)], chosen: &RankedTool) -> Option<Raw> {
     let (_, shown) = names.iter().find(|(key, _)| *key == chosen.key)?;
     let relevance = (chosen.relevance * 1000.0).round() / 1000.0;
     let mut result = shown.object()?.with("relevance", Raw::of(&relevance));
@@ -77,7 +79,7 @@ fn result(names: &[(ToolKey, Raw)], chosen: &Chosen) -> Option<Raw> {
     Some(result.raw())
 }
 
-fn queries(form: &mut Form) -> Vec<String> {
+fn queries(form: &mut RequestForm) -> Vec<String> {
     let Some(raw) = form.raw("query") else {
         form.fault("query", "`query` is required: a list of strings");
         return Vec::new();
@@ -99,7 +101,7 @@ fn queries(form: &mut Form) -> Vec<String> {
 }
 
 /// Parses the tools; of two with the same key the first one counts.
-fn tools(form: &mut Form) -> Vec<(Available, Raw)> {
+fn tools(form: &mut RequestForm) -> Vec<(AvailableTool, Raw)> {
     let items = form.raw("tools").and_then(|raw| raw.items());
     let Some(items) = items else {
         form.fault("tools", "`tools` must be a list of tools");
@@ -112,7 +114,7 @@ fn tools(form: &mut Form) -> Vec<(Available, Raw)> {
     let mut tools = Vec::with_capacity(items.len());
     let mut seen: HashSet<ToolKey> = HashSet::with_capacity(items.len());
     for (at, item) in items.into_iter().enumerate() {
-        let Ok(tool) = item.decode::<Given>() else {
+        let Ok(tool) = item.decode::<CandidateTool>() else {
             form.fault(
                 "tools",
                 format!("`tools[{at}]` must have the strings `toolKey`, `toolName` and `serverName`"),
@@ -133,7 +135,7 @@ fn tools(form: &mut Form) -> Vec<(Available, Raw)> {
         if let Some(description) = &tool.description {
             shown.set("description", description.as_str());
         }
-        let available = Available {
+        let available = AvailableTool {
             key,
             name: tool.tool_name.into(),
             module: tool.server_name.into(),

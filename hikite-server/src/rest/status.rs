@@ -6,10 +6,10 @@ use axum::extract::State;
 use hikite_core::json::{Object, Raw};
 use http::Uri;
 
-use super::{Answer, ok, query};
+use super::{RestResult, ok, query};
 use crate::app::App;
 
-pub(crate) async fn status(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+pub(crate) async fn status(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let mut status = Object::default()
         .with("version", env!("CARGO_PKG_VERSION"))

@@ -9,11 +9,11 @@ use hikite_core::json::{Object, Raw};
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::{Answer, Named, body, created, key, location, ok, query};
+use super::{NamePath, RestResult, body, created, key, location, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let tokens = app.gateway.people().token_objects();
     Ok(ok(&Object::default().with("tokens", Raw::array(&tokens)).raw()))
@@ -21,15 +21,15 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
 
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, proof, .. }: Arrival,
+    RequestContext { caller, origin, proof, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
     let name = form.text("name").unwrap_or_default();
-    let right = app.gateway.people().right_of(&caller, proof.is_in_person());
+    let right = app.gateway.people().right_of(&caller, proof.is_person());
     let work = app.gateway.people().create_token(&form, right);
     let (token, secret) = app.gateway.audit_admin((&caller, &origin), "token.create", &name, work).await?;
     let token = token.object().unwrap_or_default();
@@ -41,10 +41,10 @@ pub(crate) async fn create(
 
 pub(crate) async fn revoke(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
     let work = app.gateway.people().revoke_token(&id);

@@ -4,28 +4,32 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::{Found, ToolFilter};
+use hikite_gateway::{ToolFilter, ToolListPage};
 use http::{HeaderMap, Uri};
 
-use super::form::Form;
-use super::query::{self, Query};
-use super::words::of_tool;
-use super::{Answer, Named, body, key, ok};
+use super::form::RequestForm;
+use super::query::{self, QueryParams};
+use super::text::tool_error;
+use super::{NamePath, RestResult, body, key, ok};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
 /// Maximum page number.
 pub(crate) const PAGE_MAX: u32 = 1_000_000;
 pub(crate) const LIMIT_MAX: u32 = 100;
 pub(crate) const LIMIT: u32 = 50;
-pub(crate) const FOUND: u32 = 20;
+pub(crate) const SEARCH_LIMIT: u32 = 20;
 /// Maximum characters of a query.
 pub(crate) const QUERY_CHARS: usize = 1000;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, Arrival { caller, .. }: Arrival, uri: Uri) -> Answer {
-    let mut query = Query::read(&uri, &["category", "tag", "module", "enabled", "page", "limit"]);
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    RequestContext { caller, .. }: RequestContext,
+    uri: Uri,
+) -> RestResult {
+    let mut query = QueryParams::read(&uri, &["category", "tag", "module", "enabled", "page", "limit"]);
     let filter = ToolFilter {
         module: query.one("module"),
         category: query.one("category"),
@@ -42,32 +46,32 @@ pub(crate) async fn list(State(app): State<Arc<App>>, Arrival { caller, .. }: Ar
 
 pub(crate) async fn get(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let tool = app.gateway.tool(&caller, &name).await.map_err(|error| of_tool(&name, error))?;
+    let tool = app.gateway.tool(&caller, &name).await.map_err(|error| tool_error(&name, error))?;
     Ok(ok(&tool))
 }
 
 pub(crate) async fn search(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
-    let mut form = Form::new(body::read(&app, &headers, body).await?, &["query", "filters", "limit"]);
+    let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &["query", "filters", "limit"]);
     let asked = form.raw("query").filter(|query| !query.is_null());
     if asked.is_none_or(|query| query.text().is_some_and(|text| text.trim().is_empty())) {
-        return Err(Error::new(Kind::Validation, "Query is required").into());
+        return Err(Error::new(ErrorKind::Validation, "Query is required").into());
     }
     let query = form.text("query", QUERY_CHARS).unwrap_or_default();
     let filter = filter(&mut form);
-    let limit = form.whole("limit", 1..=LIMIT_MAX).unwrap_or(FOUND);
+    let limit = form.whole("limit", 1..=LIMIT_MAX).unwrap_or(SEARCH_LIMIT);
     form.finish()?;
     let found = app.gateway.find_tools((&caller, &origin), &query, &filter, limit as usize).await?;
     let body = Object::default()
@@ -77,7 +81,7 @@ pub(crate) async fn search(
     Ok(ok(&body.raw()))
 }
 
-fn filter(form: &mut Form) -> ToolFilter {
+fn filter(form: &mut RequestForm) -> ToolFilter {
     let Some(mut filters) = form.inner("filters", &["category", "tags", "module"]) else {
         return ToolFilter::default();
     };
@@ -91,7 +95,7 @@ fn filter(form: &mut Form) -> ToolFilter {
     filter
 }
 
-fn listed(found: &Found, page: u32, limit: u32) -> Raw {
+fn listed(found: &ToolListPage, page: u32, limit: u32) -> Raw {
     let pagination = Object::default()
         .with("page", Raw::of(&page))
         .with("limit", Raw::of(&limit))

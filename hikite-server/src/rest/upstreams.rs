@@ -5,54 +5,54 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::form::Form;
-use super::{Answer, Named, body, created, key, location, ok, query};
+use super::form::RequestForm;
+use super::{NamePath, RestResult, body, created, key, location, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let upstreams = app.gateway.workshop()?.upstreams();
+    let upstreams = app.gateway.config_admin()?.upstreams();
     Ok(ok(&Object::default().with("upstreams", Raw::array(&upstreams)).raw()))
 }
 
-pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let upstreams = app.gateway.workshop()?.upstreams();
+    let upstreams = app.gateway.config_admin()?.upstreams();
     let is_it = |raw: &&Raw| raw.object().and_then(|own| own.text("name")).as_deref() == Some(name.as_str());
     let found = upstreams.iter().find(is_it);
-    Ok(ok(found.ok_or_else(|| Error::new(Kind::NotFound, format!("there is no upstream `{name}`")))?))
+    Ok(ok(found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no upstream `{name}`")))?))
 }
 
 pub(crate) async fn put(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
-    let work = app.gateway.workshop()?.put_upstream(&name, &form);
+    let work = app.gateway.config_admin()?.put_upstream(&name, &form);
     let (upstream, is_new) = app.gateway.audit_admin((&caller, &origin), "upstream.put", &name, work).await?;
     Ok(put_answer(&upstream, is_new, "/v1/upstreams/", &name))
 }
 
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = app.gateway.workshop()?.remove_upstream(&name);
+    let work = app.gateway.config_admin()?.remove_upstream(&name);
     app.gateway.audit_admin((&caller, &origin), "upstream.delete", &name, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -60,13 +60,13 @@ pub(crate) async fn delete(
 /// Handles `{config, apply}`: previews or applies the import of another client's config.
 pub(crate) async fn import(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
-    let mut form = Form::new(body::read(&app, &headers, body).await?, &["config", "apply"]);
+    let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &["config", "apply"]);
     let config = form.raw("config").filter(|config| config.is_object() || config.text().is_some());
     if config.is_none() {
         form.fault("config", "`config` must be the config of a client: an object, or its text");
@@ -74,8 +74,8 @@ pub(crate) async fn import(
     let apply = form.flag("apply").unwrap_or_default();
     form.finish()?;
     let config = config.unwrap_or_else(Raw::empty_object);
-    let workshop = app.gateway.workshop()?;
-    let work = workshop.import(&config, apply);
+    let config_admin = app.gateway.config_admin()?;
+    let work = config_admin.import(&config, apply);
     if !apply {
         return Ok(ok(&work.await?));
     }
@@ -84,25 +84,25 @@ pub(crate) async fn import(
 
 pub(crate) async fn category(
     State(app): State<Arc<App>>,
-    Arrival { caller, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     Ok(ok(&app.gateway.category_object(&caller, &key(path)?).await?))
 }
 
 pub(crate) async fn put_category(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
-    let work = app.gateway.workshop()?.put_category(&name, &form);
+    let work = app.gateway.config_admin()?.put_category(&name, &form);
     let is_new = app.gateway.audit_admin((&caller, &origin), "category.put", &name, work).await?;
     let category = app.gateway.category_object(&caller, &name).await?;
     Ok(put_answer(&category, is_new, "/v1/categories/", &name))
@@ -110,13 +110,13 @@ pub(crate) async fn put_category(
 
 pub(crate) async fn delete_category(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = app.gateway.workshop()?.remove_category(&name);
+    let work = app.gateway.config_admin()?.remove_category(&name);
     app.gateway.audit_admin((&caller, &origin), "category.delete", &name, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -11,36 +11,36 @@ use hikite_gateway::identity::Successor;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{HeaderMap, StatusCode, Uri};
 
-use super::query::Query;
-use super::{Answer, Named, body, created, identity, key, location, ok, query};
+use super::query::QueryParams;
+use super::{NamePath, RestResult, body, created, identity, key, location, ok, query};
 use crate::app::App;
-use crate::arrival::Arrival;
+use crate::request_context::RequestContext;
 
-pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let users = identity(&app)?.user_objects();
     Ok(ok(&Object::default().with("users", Raw::array(&users)).raw()))
 }
 
-pub(crate) async fn get(State(app): State<Arc<App>>, path: Named, uri: Uri) -> Answer {
+pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
     Ok(ok(&identity(&app)?.user_object(&key(path)?)?))
 }
 
 pub(crate) async fn create(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
+    RequestContext { caller, origin, .. }: RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
     app.gateway.check_project_of(&form)?;
     let name = form.text("name").unwrap_or_default();
     let work = identity(&app)?.add_user(&form);
     let (user, made) = app.gateway.audit_admin((&caller, &origin), "user.create", &name, work).await?;
-    app.gateway.follow_users().await?;
+    app.gateway.refresh_users().await?;
     let mut user = user.object().unwrap_or_default();
     if let Some(password) = made {
         user.set("password", password.expose());
@@ -52,65 +52,65 @@ pub(crate) async fn create(
 
 pub(crate) async fn change(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, proof, login, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, proof, login, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
     let identity = identity(&app)?;
-    let right = app.gateway.people().right_of(&caller, proof.is_in_person());
+    let right = app.gateway.people().right_of(&caller, proof.is_person());
     // Users who change their own password keep their current login.
     let is_own = identity.user(&name).is_ok_and(|user| user.subject == caller.subject);
-    let kept = login.as_ref().filter(|_| is_own).map(|login| login.secret.expose());
-    let what = described(&app, &name);
+    let kept_login = login.as_ref().filter(|_| is_own).map(|login| login.secret.expose());
+    let what = audit_name(&app, &name);
     let work = async {
         if let Ok(user) = identity.user(&name) {
             app.gateway.people().check_right(&user.subject, right)?;
         }
         app.gateway.check_project_of(&changes)?;
-        identity.change_user(&name, &changes, right, kept).await
+        identity.change_user(&name, &changes, right, kept_login).await
     };
     let user = app.gateway.audit_admin((&caller, &origin), "user.change", &what, work).await?;
-    app.gateway.follow_users().await?;
+    app.gateway.refresh_users().await?;
     Ok(ok(&user))
 }
 
 /// Deletes a user. With `successor`, accounts and memberships go to another user; without, they are deleted too.
 pub(crate) async fn delete(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, proof, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, proof, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
-    let mut query = Query::read(&uri, &["successor"]);
+) -> RestResult {
+    let mut query = QueryParams::read(&uri, &["successor"]);
     let successor = query.one("successor");
     query.finish()?;
     let name = key(path)?;
-    let right = app.gateway.people().right_of(&caller, proof.is_in_person());
-    let what = described(&app, &name);
+    let right = app.gateway.people().right_of(&caller, proof.is_person());
+    let what = audit_name(&app, &name);
     let work = identity(&app)?.remove_user(&name, successor.as_deref().map(Successor), right);
     app.gateway.audit_admin((&caller, &origin), "user.delete", &what, work).await?;
-    app.gateway.follow_users().await?;
+    app.gateway.refresh_users().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Lists removed users of external identity providers, who may not log in again.
-pub(crate) async fn removed(State(app): State<Arc<App>>, uri: Uri) -> Answer {
+pub(crate) async fn removed(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let removed = identity(&app)?.removal_objects().await?;
     Ok(ok(&Object::default().with("removals", Raw::array(&removed)).raw()))
 }
 
-pub(crate) async fn lift(
+pub(crate) async fn lift_removal(
     State(app): State<Arc<App>>,
-    Arrival { caller, origin, .. }: Arrival,
-    path: Named,
+    RequestContext { caller, origin, .. }: RequestContext,
+    path: NamePath,
     uri: Uri,
-) -> Answer {
+) -> RestResult {
     query::none(&uri)?;
     let id = key(path)?;
     let work = identity(&app)?.lift_removal(&id);
@@ -119,7 +119,7 @@ pub(crate) async fn lift(
 }
 
 /// Describes a user for the audit log: by name and id, if known.
-pub(super) fn described(app: &App, named: &str) -> String {
+pub(super) fn audit_name(app: &App, named: &str) -> String {
     match identity(app).and_then(|identity| identity.user(named)) {
         Ok(user) => format!("{} ({})", user.name, user.id),
         Err(_) => named.to_owned(),

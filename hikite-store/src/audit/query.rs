@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::read::{AuditFilter, AuditPage, AuditWalk};
-use crate::connect::Engine;
+use super::read::{AuditCursor, AuditFilter, AuditPage};
+use crate::connect::DatabaseEngine;
 
 /// A condition on records.
-pub(super) enum Condition<'a> {
+pub(super) enum AuditCondition<'a> {
     /// Equality of a column.
     Word(&'static str, &'a str),
     /// A pattern match on the record, with the operator of the database.
@@ -17,20 +17,20 @@ pub(super) enum Condition<'a> {
 
 /// A half-open range of sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
+pub(super) struct SequenceRange {
     pub(super) low: u64,
     pub(super) high: u64,
 }
 
-pub(super) struct Select<'a> {
-    pub(super) conditions: &'a [Condition<'a>],
-    pub(super) range: Range,
-    pub(super) walk: AuditWalk,
+pub(super) struct AuditQuery<'a> {
+    pub(super) conditions: &'a [AuditCondition<'a>],
+    pub(super) range: SequenceRange,
+    pub(super) walk: AuditCursor,
     pub(super) limit: usize,
 }
 
 impl AuditFilter {
-    pub(super) fn conditions(&self, engine: Engine) -> Vec<Condition<'_>> {
+    pub(super) fn conditions(&self, engine: DatabaseEngine) -> Vec<AuditCondition<'_>> {
         let words = [
             ("kind", &self.kind),
             ("decision", &self.decision),
@@ -41,12 +41,13 @@ impl AuditFilter {
             ("module", &self.module),
             ("tool", &self.tool),
         ];
-        let words =
-            words.into_iter().filter_map(|(column, word)| Some(Condition::Word(column, word.as_deref()?)));
+        let words = words
+            .into_iter()
+            .filter_map(|(column, word)| Some(AuditCondition::Word(column, word.as_deref()?)));
         let text = self.text.as_deref().filter(|text| !text.is_empty());
-        let text = text.map(|text| Condition::Text(engine.like(), pattern(text)));
-        let since = self.since.map(Condition::Since);
-        words.chain(text).chain(since).chain(self.until.map(Condition::Until)).collect()
+        let text = text.map(|text| AuditCondition::Text(engine.like(), pattern(text)));
+        let since = self.since.map(AuditCondition::Since);
+        words.chain(text).chain(since).chain(self.until.map(AuditCondition::Until)).collect()
     }
 }
 
@@ -67,7 +68,7 @@ fn pattern(text: &str) -> String {
     pattern
 }
 
-impl Condition<'_> {
+impl AuditCondition<'_> {
     pub(super) fn has_nul(&self) -> bool {
         matches!(self, Self::Word(_, word) if word.contains('\0'))
             || matches!(self, Self::Text(_, text) if text.contains('\0'))
@@ -79,20 +80,20 @@ impl Condition<'_> {
     }
 }
 
-impl Select<'_> {
+impl AuditQuery<'_> {
     pub(super) fn text(&self) -> String {
         let mut text = "SELECT seq, record, hash FROM audit WHERE".to_owned();
         let mut number = 0;
         for condition in self.conditions {
             number += 1;
             let _ = match condition {
-                Condition::Word(column, _) => write!(text, " {column} = ${number} AND"),
-                Condition::Text(like, _) => write!(text, " record {like} ${number} ESCAPE '\\' AND"),
-                Condition::Since(_) => write!(text, " at >= ${number} AND"),
-                Condition::Until(_) => write!(text, " at < ${number} AND"),
+                AuditCondition::Word(column, _) => write!(text, " {column} = ${number} AND"),
+                AuditCondition::Text(like, _) => write!(text, " record {like} ${number} ESCAPE '\\' AND"),
+                AuditCondition::Since(_) => write!(text, " at >= ${number} AND"),
+                AuditCondition::Until(_) => write!(text, " at < ${number} AND"),
             };
         }
-        let order = if matches!(self.walk, AuditWalk::Back(_)) { "DESC" } else { "ASC" };
+        let order = if matches!(self.walk, AuditCursor::Back(_)) { "DESC" } else { "ASC" };
         let _ = write!(
             text,
             " seq >= ${} AND seq < ${} ORDER BY seq {order} LIMIT {}",
@@ -104,16 +105,16 @@ impl Select<'_> {
     }
 }
 
-impl Range {
+impl SequenceRange {
     pub(super) fn is_empty(self) -> bool {
         self.low >= self.high
     }
 
     /// Restricts the range to what lies ahead of the cursor.
-    pub(super) fn from(self, walk: AuditWalk) -> Self {
+    pub(super) fn from(self, walk: AuditCursor) -> Self {
         match walk {
-            AuditWalk::Back(before) => self.within(0, before.unwrap_or(u64::MAX)),
-            AuditWalk::On(after) => self.within(after.saturating_add(1), u64::MAX),
+            AuditCursor::Back(before) => self.within(0, before.unwrap_or(u64::MAX)),
+            AuditCursor::On(after) => self.within(after.saturating_add(1), u64::MAX),
         }
     }
 
@@ -122,39 +123,39 @@ impl Range {
     }
 
     /// Returns the first part of at most `size` numbers, in walking direction.
-    pub(super) fn piece(self, walk: AuditWalk, size: u64) -> Self {
+    pub(super) fn piece(self, walk: AuditCursor, size: u64) -> Self {
         match walk {
-            AuditWalk::Back(_) => self.within(self.high.saturating_sub(size), u64::MAX),
-            AuditWalk::On(_) => self.within(0, self.low.saturating_add(size)),
+            AuditCursor::Back(_) => self.within(self.high.saturating_sub(size), u64::MAX),
+            AuditCursor::On(_) => self.within(0, self.low.saturating_add(size)),
         }
     }
 
     /// Returns the part up to and including a record.
-    pub(super) fn up_to(self, walk: AuditWalk, seq: u64) -> Self {
+    pub(super) fn up_to(self, walk: AuditCursor, seq: u64) -> Self {
         match walk {
-            AuditWalk::Back(_) => self.within(seq, u64::MAX),
-            AuditWalk::On(_) => self.within(0, seq + 1),
+            AuditCursor::Back(_) => self.within(seq, u64::MAX),
+            AuditCursor::On(_) => self.within(0, seq + 1),
         }
     }
 
     /// Returns the rest after a part.
-    pub(super) fn after(self, walk: AuditWalk, part: Self) -> Self {
+    pub(super) fn after(self, walk: AuditCursor, part: Self) -> Self {
         match walk {
-            AuditWalk::Back(_) => self.within(0, part.low),
-            AuditWalk::On(_) => self.within(part.high, u64::MAX),
+            AuditCursor::Back(_) => self.within(0, part.low),
+            AuditCursor::On(_) => self.within(part.high, u64::MAX),
         }
     }
 
     /// Returns the cursor from which the rest is read.
-    pub(super) fn edge(self, walk: AuditWalk) -> u64 {
+    pub(super) fn edge(self, walk: AuditCursor) -> u64 {
         match walk {
-            AuditWalk::Back(_) => self.high,
-            AuditWalk::On(_) => self.low.saturating_sub(1),
+            AuditCursor::Back(_) => self.high,
+            AuditCursor::On(_) => self.low.saturating_sub(1),
         }
     }
 }
 
-impl AuditWalk {
+impl AuditCursor {
     /// Returns the same direction from another record on.
     #[must_use]
     pub fn resume_at(self, next: u64) -> Self {

@@ -8,18 +8,18 @@ use sqlx::Row;
 use sqlx::any::AnyRow;
 use tokio::time::Instant;
 
-use super::query::{Condition, Range, Select};
+use super::query::{AuditCondition, AuditQuery, SequenceRange};
 use super::trim::end;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 
 /// Time after which an incomplete page is returned.
-const BUDGET: Duration = Duration::from_millis(50);
+const TIME_BUDGET: Duration = Duration::from_millis(50);
 /// Sequence numbers per scan where no index gives the records in order.
-const PIECE: u64 = 2_000;
+const SCAN_SIZE: u64 = 2_000;
 /// A time range with at most this many records is first narrowed to its sequence numbers.
-const SPAN: u64 = 20_000;
+const NARROWED_RECORDS_MAX: u64 = 20_000;
 
 /// A filter of audit records; the default matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct AuditFilter {
 
 /// Direction and starting point of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuditWalk {
+pub enum AuditCursor {
     /// Backwards from the newest record, or from before this one.
     Back(Option<u64>),
     /// Forwards from after this record.
@@ -81,7 +81,7 @@ impl Store {
     pub async fn audit(
         &self,
         filter: &AuditFilter,
-        mut walk: AuditWalk,
+        mut walk: AuditCursor,
         limit: usize,
     ) -> Result<Vec<AuditRow>, StoreError> {
         let mut rows = Vec::new();
@@ -99,7 +99,7 @@ impl Store {
     pub async fn audit_page(
         &self,
         filter: &AuditFilter,
-        walk: AuditWalk,
+        walk: AuditCursor,
         limit: usize,
     ) -> Result<AuditPage, StoreError> {
         let Some(actor) = &filter.actor else { return self.page(filter, walk, limit).await };
@@ -133,32 +133,35 @@ impl Store {
     async fn page(
         &self,
         filter: &AuditFilter,
-        walk: AuditWalk,
+        walk: AuditCursor,
         limit: usize,
     ) -> Result<AuditPage, StoreError> {
         let conditions = filter.conditions(self.engine());
         // No record contains NUL, and PostgreSQL would reject it.
-        if conditions.iter().any(Condition::has_nul) || limit == 0 {
+        if conditions.iter().any(AuditCondition::has_nul) || limit == 0 {
             return Ok(AuditPage::default());
         }
         let mut left = self.range(filter, walk).await?;
         let needle = filter.text.as_ref().map(|text| text.to_lowercase());
         // An index on one column is in chain order.
-        let is_direct = conditions.len() <= 1 && conditions.iter().all(Condition::has_index);
+        let is_direct = conditions.len() <= 1 && conditions.iter().all(AuditCondition::has_index);
         let started = Instant::now();
         let mut page = AuditPage::default();
         while !left.is_empty() {
-            let piece = if is_direct { left } else { left.piece(walk, PIECE) };
+            let piece = if is_direct { left } else { left.piece(walk, SCAN_SIZE) };
             let wanted = limit - page.rows.len();
-            let found =
-                self.select(&Select { conditions: &conditions, range: piece, walk, limit: wanted }).await?;
+            let found = self
+                .select(&AuditQuery { conditions: &conditions, range: piece, walk, limit: wanted })
+                .await?;
             let is_cut = found.len() == wanted;
             let edge = found.last().filter(|_| is_cut).map(|row| row.seq);
             left = left.after(walk, edge.map_or(piece, |seq| piece.up_to(walk, seq)));
             page.rows.extend(
-                found.into_iter().filter(|row| needle.as_ref().is_none_or(|needle| row.says(needle))),
+                found
+                    .into_iter()
+                    .filter(|row| needle.as_ref().is_none_or(|needle| row.contains_text(needle))),
             );
-            if page.rows.len() == limit || (started.elapsed() >= BUDGET && !left.is_empty()) {
+            if page.rows.len() == limit || (started.elapsed() >= TIME_BUDGET && !left.is_empty()) {
                 page.next = Some(left.edge(walk));
                 break;
             }
@@ -167,11 +170,11 @@ impl Store {
     }
 
     /// Returns the range of sequence numbers that can match.
-    async fn range(&self, filter: &AuditFilter, walk: AuditWalk) -> Result<Range, StoreError> {
+    async fn range(&self, filter: &AuditFilter, walk: AuditCursor) -> Result<SequenceRange, StoreError> {
         let mut connection = self.reader().acquire().await.map_err(self.failed())?;
         let first = end(&mut connection, "first").await.map_err(self.failed())?.seq;
         let last = end(&mut connection, "last").await.map_err(self.failed())?.seq;
-        let whole = Range { low: first + 1, high: last + 1 }.from(walk);
+        let whole = SequenceRange { low: first + 1, high: last + 1 }.from(walk);
         if filter.since.is_none() && filter.until.is_none() {
             return Ok(whole);
         }
@@ -179,7 +182,7 @@ impl Store {
         let text = format!(
             "SELECT COUNT(*), MIN(seq), MAX(seq) FROM \
              (SELECT seq FROM audit WHERE at >= $1 AND at < $2 LIMIT {}) AS span",
-            SPAN + 1
+            NARROWED_RECORDS_MAX + 1
         );
         let query = sqlx::query(&text).bind(stored(filter.since.unwrap_or(0)));
         let query = query.bind(filter.until.map_or(i64::MAX, stored));
@@ -189,20 +192,22 @@ impl Store {
         };
         let (count, min, max) = read().map_err(self.failed())?;
         Ok(match min.zip(max) {
-            Some((min, max)) if shown(count) <= SPAN => whole.within(shown(min), shown(max) + 1),
+            Some((min, max)) if shown(count) <= NARROWED_RECORDS_MAX => {
+                whole.within(shown(min), shown(max) + 1)
+            }
             Some(_) => whole,
-            None => Range { low: 0, high: 0 },
+            None => SequenceRange { low: 0, high: 0 },
         })
     }
 
-    async fn select(&self, select: &Select<'_>) -> Result<Vec<AuditRow>, StoreError> {
+    async fn select(&self, select: &AuditQuery<'_>) -> Result<Vec<AuditRow>, StoreError> {
         let text = select.text();
         let mut query = sqlx::query(&text);
         for condition in select.conditions {
             query = match condition {
-                Condition::Word(_, word) => query.bind(*word),
-                Condition::Text(_, pattern) => query.bind(pattern.as_str()),
-                Condition::Since(at) | Condition::Until(at) => query.bind(stored(*at)),
+                AuditCondition::Word(_, word) => query.bind(*word),
+                AuditCondition::Text(_, pattern) => query.bind(pattern.as_str()),
+                AuditCondition::Since(at) | AuditCondition::Until(at) => query.bind(stored(*at)),
             };
         }
         let query = query.bind(stored(select.range.low)).bind(stored(select.range.high));
@@ -213,7 +218,7 @@ impl Store {
 
 impl AuditRow {
     /// Returns `true` if a text member contains `needle`, which is in lower case. Member names are ignored.
-    fn says(&self, needle: &str) -> bool {
+    fn contains_text(&self, needle: &str) -> bool {
         let record =
             Raw::parse(self.record.clone()).ok().and_then(|record| record.object()).unwrap_or_default();
         record.iter().filter_map(|(_, value)| value.text()).any(|text| text.to_lowercase().contains(needle))

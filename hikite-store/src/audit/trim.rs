@@ -4,21 +4,21 @@
 
 use std::time::Duration;
 
-use hikite_core::audit::{Chain, Record, TRIM};
+use hikite_core::audit::{AuditChain, AuditRecord, TRIM};
 use sqlx::{AnyConnection, Row};
 
 use super::values;
 use crate::clock::{self, ClockJump, MachineClock};
-use crate::connect::Engine;
+use crate::connect::DatabaseEngine;
 use crate::control::{shown, stored};
 use crate::error::StoreError;
 use crate::store::Store;
 use crate::table::AUDIT;
 
 /// Records deleted per transaction.
-const TRIMMED_AT_ONCE: u64 = 1000;
+const RECORDS_PER_TRANSACTION: u64 = 1000;
 /// Pages of a SQLite file returned to the file system at a time: 16 MB.
-const PAGES_AT_ONCE: u32 = 4096;
+const PAGES_PER_VACUUM: u32 = 4096;
 
 /// The retention policy of the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Retention {
 
 /// The outcome of one trim step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trimmed {
+pub struct TrimOutcome {
     pub records: u64,
     /// `true` if there is more to remove now.
     pub more: bool,
@@ -40,11 +40,11 @@ pub struct Trimmed {
 }
 
 /// The state of the chain at the start of a step.
-struct Scene {
-    first: Chain,
-    last: Chain,
-    trimmed: Chain,
-    last_v6: Chain,
+struct ChainState {
+    first: AuditChain,
+    last: AuditChain,
+    trimmed: AuditChain,
+    last_v6: AuditChain,
     now: u64,
     paused: Option<ClockJump>,
 }
@@ -55,18 +55,18 @@ impl Store {
         &self,
         retention: Retention,
         machine: &MachineClock,
-    ) -> Result<Trimmed, StoreError> {
+    ) -> Result<TrimOutcome, StoreError> {
         // The audit writer waits for this step, so a hanging database must not block it.
-        self.unless_given_up(self.trim(retention, machine)).await
+        self.until_replaced(self.trim(retention, machine)).await
     }
 
-    async fn trim(&self, retention: Retention, machine: &MachineClock) -> Result<Trimmed, StoreError> {
+    async fn trim(&self, retention: Retention, machine: &MachineClock) -> Result<TrimOutcome, StoreError> {
         let mut transaction = self.begin().await?;
         let step = self.step(&mut transaction, retention, machine).await;
         let trimmed = step.map_err(self.failed())?;
         transaction.commit().await.map_err(self.failed())?;
-        if trimmed.records > 0 && self.engine() == Engine::Sqlite {
-            self.give_space_back().await?;
+        if trimmed.records > 0 && self.engine() == DatabaseEngine::Sqlite {
+            self.release_pages().await?;
         }
         Ok(trimmed)
     }
@@ -76,39 +76,39 @@ impl Store {
         connection: &mut AnyConnection,
         retention: Retention,
         machine: &MachineClock,
-    ) -> Result<Trimmed, sqlx::Error> {
-        let mut scene = self.look(connection, machine).await?;
-        if scene.paused.is_none() {
-            mark(connection, &scene).await?;
+    ) -> Result<TrimOutcome, sqlx::Error> {
+        let mut chain_state = self.read_state(connection, machine).await?;
+        if chain_state.paused.is_none() {
+            mark(connection, &chain_state).await?;
         }
-        if scene.trimmed.seq <= scene.first.seq {
-            let target = target(connection, &scene, retention).await?;
+        if chain_state.trimmed.seq <= chain_state.first.seq {
+            let target = target(connection, &chain_state, retention).await?;
             if let Some(target) = target {
-                record(connection, &mut scene, target).await?;
+                record(connection, &mut chain_state, target).await?;
             }
         }
-        let records = remove(connection, &scene).await?;
-        let more = records > 0 && scene.first.seq + records < scene.trimmed.seq;
-        Ok(Trimmed { records, more, paused: scene.paused })
+        let records = remove(connection, &chain_state).await?;
+        let more = records > 0 && chain_state.first.seq + records < chain_state.trimmed.seq;
+        Ok(TrimOutcome { records, more, paused: chain_state.paused })
     }
 
-    async fn look(
+    async fn read_state(
         &self,
         connection: &mut AnyConnection,
         machine: &MachineClock,
-    ) -> Result<Scene, sqlx::Error> {
+    ) -> Result<ChainState, sqlx::Error> {
         // Locks the row, so that one process trims at a time.
         let query = sqlx::query("UPDATE audit_end SET seq = seq WHERE name = 'first' RETURNING seq");
         query.fetch_one(&mut *connection).await?;
         let (now, paused) = match self.engine() {
-            Engine::Sqlite => (machine.wall_ms, clock::watch(connection, machine).await?),
-            Engine::Postgres => {
+            DatabaseEngine::Sqlite => (machine.wall_ms, clock::watch(connection, machine).await?),
+            DatabaseEngine::Postgres => {
                 let text = format!("SELECT {}", self.engine().now_ms());
                 let row = sqlx::query(&text).fetch_one(&mut *connection).await?;
                 (shown(row.try_get(0)?), None)
             }
         };
-        Ok(Scene {
+        Ok(ChainState {
             first: end(connection, "first").await?,
             last: end(connection, "last").await?,
             trimmed: end(connection, "trimmed").await?,
@@ -119,51 +119,55 @@ impl Store {
     }
 
     /// Returns free pages to the file system, if the file supports incremental vacuum.
-    async fn give_space_back(&self) -> Result<(), StoreError> {
-        let text = format!("PRAGMA incremental_vacuum({PAGES_AT_ONCE})");
+    async fn release_pages(&self) -> Result<(), StoreError> {
+        let text = format!("PRAGMA incremental_vacuum({PAGES_PER_VACUUM})");
         // Each row of the result frees one page, so all must be read.
         sqlx::query(&text).fetch_all(self.writer()).await.map(drop).map_err(self.failed())
     }
 }
 
 /// Reads an end of the chain; a missing one is the beginning.
-pub(super) async fn end(connection: &mut AnyConnection, name: &str) -> Result<Chain, sqlx::Error> {
+pub(super) async fn end(connection: &mut AnyConnection, name: &str) -> Result<AuditChain, sqlx::Error> {
     let query = sqlx::query("SELECT seq, hash FROM audit_end WHERE name = $1").bind(name);
     let row = query.fetch_optional(connection).await?;
     row.map_or_else(
-        || Ok(Chain::new(0, "")),
-        |row| Ok(Chain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?)),
+        || Ok(AuditChain::new(0, "")),
+        |row| Ok(AuditChain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?)),
     )
 }
 
 /// Records the current end of the chain with the database's time.
-async fn mark(connection: &mut AnyConnection, scene: &Scene) -> Result<(), sqlx::Error> {
-    if scene.last.seq == 0 {
+async fn mark(connection: &mut AnyConnection, chain_state: &ChainState) -> Result<(), sqlx::Error> {
+    if chain_state.last.seq == 0 {
         return Ok(());
     }
     let query = sqlx::query("INSERT INTO audit_mark (seq, at) VALUES ($1, $2) ON CONFLICT (seq) DO NOTHING");
-    query.bind(stored(scene.last.seq)).bind(stored(scene.now)).execute(connection).await.map(drop)
+    query.bind(stored(chain_state.last.seq)).bind(stored(chain_state.now)).execute(connection).await.map(drop)
 }
 
 /// Returns the last record to remove, if there is one that is not a trim record itself; otherwise every trim would
 /// leave something to trim.
 async fn target(
     connection: &mut AnyConnection,
-    scene: &Scene,
+    chain_state: &ChainState,
     retention: Retention,
-) -> Result<Option<Chain>, sqlx::Error> {
-    let count = scene.last.seq.saturating_sub(scene.first.seq);
+) -> Result<Option<AuditChain>, sqlx::Error> {
+    let count = chain_state.last.seq.saturating_sub(chain_state.first.seq);
     let most = retention.max_records.filter(|most| count > *most);
     // The trim record adds one.
-    let by_count = most.map_or(0, |most| scene.last.seq + 1 - most);
-    let by_age = if scene.paused.is_some() { 0 } else { by_age(connection, scene, retention.keep).await? };
-    let upto = by_count.max(by_age).min(scene.last.seq);
-    if upto <= scene.first.seq {
+    let by_count = most.map_or(0, |most| chain_state.last.seq + 1 - most);
+    let by_age = if chain_state.paused.is_some() {
+        0
+    } else {
+        by_age(connection, chain_state, retention.keep).await?
+    };
+    let upto = by_count.max(by_age).min(chain_state.last.seq);
+    if upto <= chain_state.first.seq {
         return Ok(None);
     }
     let query =
         sqlx::query("SELECT seq FROM audit WHERE seq > $1 AND seq <= $2 AND kind <> $3 ORDER BY seq LIMIT 1");
-    let query = query.bind(stored(scene.first.seq)).bind(stored(upto)).bind(TRIM);
+    let query = query.bind(stored(chain_state.first.seq)).bind(stored(upto)).bind(TRIM);
     if query.fetch_optional(&mut *connection).await?.is_none() {
         return Ok(None);
     }
@@ -171,47 +175,55 @@ async fn target(
 }
 
 /// Returns the number of the last record that is old enough.
-async fn by_age(connection: &mut AnyConnection, scene: &Scene, keep: Duration) -> Result<u64, sqlx::Error> {
+async fn by_age(
+    connection: &mut AnyConnection,
+    chain_state: &ChainState,
+    keep: Duration,
+) -> Result<u64, sqlx::Error> {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
-    let Some(before) = scene.now.checked_sub(keep) else { return Ok(0) };
+    let Some(before) = chain_state.now.checked_sub(keep) else { return Ok(0) };
     let query = sqlx::query("SELECT MAX(seq) FROM audit_mark WHERE at <= $1").bind(stored(before));
     let row = query.fetch_one(&mut *connection).await?;
     let marked = row.try_get::<Option<i64>, _>(0)?.map_or(0, shown);
-    if scene.first.seq >= scene.last_v6.seq {
+    if chain_state.first.seq >= chain_state.last_v6.seq {
         return Ok(marked);
     }
     // Records from before there were marks are judged by their own time. The unary plus keeps both databases from using
     // the index on the time: the chain is scanned from its beginning, only as far as it is old.
     let query = sqlx::query("SELECT seq FROM audit WHERE +at >= $1 AND seq <= $2 ORDER BY seq LIMIT 1");
-    let query = query.bind(stored(before)).bind(stored(scene.last_v6.seq));
+    let query = query.bind(stored(before)).bind(stored(chain_state.last_v6.seq));
     let row = query.fetch_optional(connection).await?;
     let young = row.map(|row| row.try_get(0).map(shown)).transpose()?;
-    Ok(marked.max(young.map_or(scene.last_v6.seq, |young| young.saturating_sub(1))))
+    Ok(marked.max(young.map_or(chain_state.last_v6.seq, |young| young.saturating_sub(1))))
 }
 
 /// Returns the last record up to this number; numbers may be missing.
-async fn at_most(connection: &mut AnyConnection, seq: u64) -> Result<Option<Chain>, sqlx::Error> {
+async fn at_most(connection: &mut AnyConnection, seq: u64) -> Result<Option<AuditChain>, sqlx::Error> {
     let query = sqlx::query("SELECT seq, hash FROM audit WHERE seq <= $1 ORDER BY seq DESC LIMIT 1");
     let row = query.bind(stored(seq)).fetch_optional(connection).await?;
-    row.map(|row| Ok(Chain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?))).transpose()
+    row.map(|row| Ok(AuditChain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?))).transpose()
 }
 
 /// Appends the trim record and marks what it covers as removable.
-async fn record(connection: &mut AnyConnection, scene: &mut Scene, target: Chain) -> Result<(), sqlx::Error> {
+async fn record(
+    connection: &mut AnyConnection,
+    chain_state: &mut ChainState,
+    target: AuditChain,
+) -> Result<(), sqlx::Error> {
     let query = sqlx::query("UPDATE audit_end SET seq = seq + 1 WHERE name = 'last' RETURNING seq, hash");
     let row = query.fetch_one(&mut *connection).await?;
     let (last, hash): (i64, String) = (row.try_get(0)?, row.try_get(1)?);
-    let mut chain = Chain::new(shown(last - 1), hash);
-    let record = Record {
-        at: scene.now,
+    let mut chain = AuditChain::new(shown(last - 1), hash);
+    let record = AuditRecord {
+        at: chain_state.now,
         kind: TRIM,
         decision: "allowed",
         outcome: "ok",
-        what: format!("{} to {}", scene.first.seq + 1, target.seq),
-        trimmed: target.seq - scene.first.seq,
+        what: format!("{} to {}", chain_state.first.seq + 1, target.seq),
+        trimmed: target.seq - chain_state.first.seq,
         trimmed_to: target.seq,
         trimmed_hash: target.hash.clone(),
-        ..Record::default()
+        ..AuditRecord::default()
     };
     let text = chain.append(&record);
     AUDIT.insert(connection, &[values(&record, text, &chain)], "").await?;
@@ -221,19 +233,19 @@ async fn record(connection: &mut AnyConnection, scene: &mut Scene, target: Chain
     query.bind(stored(target.seq)).bind(target.hash.as_str()).execute(&mut *connection).await?;
     let query = sqlx::query("DELETE FROM audit_mark WHERE seq <= $1").bind(stored(target.seq));
     query.execute(connection).await?;
-    scene.trimmed = target;
+    chain_state.trimmed = target;
     Ok(())
 }
 
 /// Deletes some of the records that a trim record covers; returns how many numbers were freed.
-async fn remove(connection: &mut AnyConnection, scene: &Scene) -> Result<u64, sqlx::Error> {
-    let upto = scene.trimmed.seq.min(scene.first.seq + TRIMMED_AT_ONCE);
-    let Some(last) = at_most(connection, upto).await?.filter(|last| last.seq > scene.first.seq) else {
+async fn remove(connection: &mut AnyConnection, chain_state: &ChainState) -> Result<u64, sqlx::Error> {
+    let upto = chain_state.trimmed.seq.min(chain_state.first.seq + RECORDS_PER_TRANSACTION);
+    let Some(last) = at_most(connection, upto).await?.filter(|last| last.seq > chain_state.first.seq) else {
         return Ok(0);
     };
     let query = sqlx::query("DELETE FROM audit WHERE seq <= $1").bind(stored(last.seq));
     query.execute(&mut *connection).await?;
     let query = sqlx::query("UPDATE audit_end SET seq = $1, hash = $2 WHERE name = 'first'");
     query.bind(stored(last.seq)).bind(last.hash.as_str()).execute(connection).await?;
-    Ok(last.seq - scene.first.seq)
+    Ok(last.seq - chain_state.first.seq)
 }

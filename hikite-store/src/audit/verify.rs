@@ -2,41 +2,41 @@
 //! Reports the first record that was altered. A chain that was shortened must contain the matching trim record.
 
 use futures_util::TryStreamExt;
-use hikite_core::audit::{Broken, COLUMNS, Chain, TRIM};
+use hikite_core::audit::{AuditChain, COLUMNS, ChainBreak, TRIM};
 use hikite_core::json::Object;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
 
 use super::trim;
 use crate::control::{shown, stored};
-use crate::error::{Fault, StoreError};
+use crate::error::{StoreError, StoreFault};
 use crate::store::Store;
 use crate::table::AUDIT;
 
 /// Records between two progress reports.
-const TELL_EVERY: u64 = 1000;
+const PROGRESS_INTERVAL: u64 = 1000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct AuditVerification {
     /// The start of the chain: the last removed record, or zero.
-    pub first: Chain,
+    pub first: AuditChain,
     /// The last verified record.
-    pub last: Chain,
+    pub last: AuditChain,
     /// Evidence for the removal of earlier records; `None` if none were removed.
-    pub trim: Option<TrimTrace>,
-    pub broken: Option<Broken>,
+    pub trim: Option<TrimEvidence>,
+    pub broken: Option<ChainBreak>,
 }
 
 /// Evidence that records were removed properly.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TrimTrace {
+pub enum TrimEvidence {
     /// The trim record `seq` covers everything up to `covers`.
-    Record { seq: u64, covers: Chain },
+    Record { seq: u64, covers: AuditChain },
     /// Removed by a version that left no trim record.
     Before,
 }
 
-impl Verified {
+impl AuditVerification {
     /// Returns the number of intact records.
     pub fn records(&self) -> u64 {
         self.last.seq.saturating_sub(self.first.seq)
@@ -48,17 +48,17 @@ impl Store {
     /// the total.
     pub async fn verify_audit(
         &self,
-        anchor: Option<&Chain>,
-        tell: impl Fn(u64, u64) + Send,
-    ) -> Result<Verified, StoreError> {
+        anchor: Option<&AuditChain>,
+        report: impl Fn(u64, u64) + Send,
+    ) -> Result<AuditVerification, StoreError> {
         let mut transaction = self.snapshot().await?;
-        let verified = self.follow(&mut transaction, (0, anchor), tell).await?;
+        let verified = self.follow(&mut transaction, (0, anchor), report).await?;
         transaction.rollback().await.map_err(self.failed())?;
         Ok(verified)
     }
 
     /// Verifies only the newest records, up to the end of the chain.
-    pub(crate) async fn verify_newest(&self, records: u64) -> Result<Option<Broken>, StoreError> {
+    pub(crate) async fn verify_newest(&self, records: u64) -> Result<Option<ChainBreak>, StoreError> {
         let mut transaction = self.snapshot().await?;
         let last = trim::end(&mut transaction, "last").await.map_err(self.failed())?;
         let from = last.seq.saturating_sub(records);
@@ -71,25 +71,26 @@ impl Store {
     async fn follow(
         &self,
         connection: &mut AnyConnection,
-        (from, anchor): (u64, Option<&Chain>),
-        tell: impl Fn(u64, u64) + Send,
-    ) -> Result<Verified, StoreError> {
-        let ([mut first, last], traces) = match (ends(connection).await, Traces::read(connection).await) {
-            (Ok(ends), Ok(traces)) => (ends, traces),
-            (Err(error), _) | (_, Err(error)) => return Ok(nothing(self.damage(error)?)),
-        };
+        (from, anchor): (u64, Option<&AuditChain>),
+        report: impl Fn(u64, u64) + Send,
+    ) -> Result<AuditVerification, StoreError> {
+        let ([mut first, last], evidence) =
+            match (ends(connection).await, ChainEvidence::read(connection).await) {
+                (Ok(ends), Ok(evidence)) => (ends, evidence),
+                (Err(error), _) | (_, Err(error)) => return Ok(unreadable_chain(self.damage(error)?)),
+            };
         let is_whole = from <= first.seq;
         if !is_whole {
             // The starting hash within the chain must be trusted.
             let query = sqlx::query("SELECT hash FROM audit WHERE seq = $1").bind(stored(from));
             let row = query.fetch_optional(&mut *connection).await.map_err(self.failed())?;
             let Some(hash) = row.and_then(|row| row.try_get::<String, _>(0).ok()) else {
-                return Ok(nothing_at(from, "it is missing or cannot be read"));
+                return Ok(unreadable_at(from, "it is missing or cannot be read"));
             };
-            first = Chain::new(from, hash);
+            first = AuditChain::new(from, hash);
         }
         let (mut chain, mut trim) = (first.clone(), None);
-        let broken = |chain: Chain, broken| Verified {
+        let broken = |chain: AuditChain, broken| AuditVerification {
             first: first.clone(),
             last: chain,
             trim: None,
@@ -104,7 +105,7 @@ impl Store {
                 Ok(None) => break,
                 Err(error) => {
                     let problem = self.damage(error)?;
-                    return Ok(broken(chain.clone(), Broken::new(chain.seq + 1, problem)));
+                    return Ok(broken(chain.clone(), ChainBreak::new(chain.seq + 1, problem)));
                 }
             };
             match follow_row(&mut chain, &row) {
@@ -113,20 +114,20 @@ impl Store {
             }
             if anchor.is_some_and(|anchor| anchor.seq == chain.seq && anchor.hash != chain.hash) {
                 let problem = "it has another hash than was written down";
-                return Ok(broken(chain.clone(), Broken::new(chain.seq, problem)));
+                return Ok(broken(chain.clone(), ChainBreak::new(chain.seq, problem)));
             }
-            if (chain.seq - first.seq).is_multiple_of(TELL_EVERY) {
-                tell(chain.seq - first.seq, last.seq.saturating_sub(first.seq));
+            if (chain.seq - first.seq).is_multiple_of(PROGRESS_INTERVAL) {
+                report(chain.seq - first.seq, last.seq.saturating_sub(first.seq));
             }
         }
-        let mut found = end(&chain, &last).or_else(|| beyond(&first, &chain, anchor));
+        let mut found = end(&chain, &last).or_else(|| anchor_problem(&first, &chain, anchor));
         if !is_whole {
-            return Ok(Verified { first, last: chain, trim: None, broken: found });
+            return Ok(AuditVerification { first, last: chain, trim: None, broken: found });
         }
-        let trim = trim.map(|(seq, covers)| TrimTrace::Record { seq, covers });
-        let trace = traces.of(&first, trim).map_err(|broken| found.get_or_insert(broken).clone());
-        let found = found.or_else(|| traces.lost(&chain));
-        Ok(Verified { first, last: chain, trim: trace.ok().flatten(), broken: found })
+        let trim = trim.map(|(seq, covers)| TrimEvidence::Record { seq, covers });
+        let trace = evidence.of(&first, trim).map_err(|broken| found.get_or_insert(broken).clone());
+        let found = found.or_else(|| evidence.truncation(&chain));
+        Ok(AuditVerification { first, last: chain, trim: trace.ok().flatten(), broken: found })
     }
 
     /// Turns a read error into a finding; connection errors are returned as errors.
@@ -135,32 +136,32 @@ impl Store {
             return Ok("the row that says where the chain begins or ends is missing".into());
         }
         let error = self.failed()(error);
-        if matches!(error.fault, Fault::Failed | Fault::Damaged) {
+        if matches!(error.fault, StoreFault::Failed | StoreFault::Damaged) {
             return Ok("it cannot be read".into());
         }
         Err(error)
     }
 }
 
-async fn ends(connection: &mut AnyConnection) -> Result<[Chain; 2], sqlx::Error> {
-    let mut ends = [Chain::new(0, ""), Chain::new(0, "")];
+async fn ends(connection: &mut AnyConnection) -> Result<[AuditChain; 2], sqlx::Error> {
+    let mut ends = [AuditChain::new(0, ""), AuditChain::new(0, "")];
     for (name, end) in ["first", "last"].into_iter().zip(&mut ends) {
         let query = sqlx::query("SELECT seq, hash FROM audit_end WHERE name = $1").bind(name);
         let row = query.fetch_one(&mut *connection).await?;
-        *end = Chain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?);
+        *end = AuditChain::new(shown(row.try_get(0)?), row.try_get::<String, _>(1)?);
     }
     Ok(ends)
 }
 
 /// Stored evidence of the chain's history.
-struct Traces {
+struct ChainEvidence {
     /// Start of the chain when trims began to leave records.
-    first_v6: Chain,
+    first_v6: AuditChain,
     /// The highest number that a mark names.
     marked: u64,
 }
 
-impl Traces {
+impl ChainEvidence {
     async fn read(connection: &mut AnyConnection) -> Result<Self, sqlx::Error> {
         let row = sqlx::query("SELECT MAX(seq) FROM audit_mark").fetch_one(&mut *connection).await?;
         let marked = row.try_get::<Option<i64>, _>(0)?.map_or(0, shown);
@@ -168,47 +169,52 @@ impl Traces {
     }
 
     /// Returns the evidence for the removal of the records before `first`.
-    fn of(&self, first: &Chain, trim: Option<TrimTrace>) -> Result<Option<TrimTrace>, Broken> {
+    fn of(&self, first: &AuditChain, trim: Option<TrimEvidence>) -> Result<Option<TrimEvidence>, ChainBreak> {
         if first.seq == 0 {
             return Ok(None);
         }
         match trim {
-            Some(TrimTrace::Record { seq, covers }) if covers.seq >= first.seq => {
+            Some(TrimEvidence::Record { seq, covers }) if covers.seq >= first.seq => {
                 if covers.seq == first.seq && covers.hash != first.hash {
                     let problem = format!("the chain begins after record {} with another hash", first.seq);
-                    return Err(Broken::new(seq, problem));
+                    return Err(ChainBreak::new(seq, problem));
                 }
-                Ok(Some(TrimTrace::Record { seq, covers }))
+                Ok(Some(TrimEvidence::Record { seq, covers }))
             }
-            _ if *first == self.first_v6 => Ok(Some(TrimTrace::Before)),
+            _ if *first == self.first_v6 => Ok(Some(TrimEvidence::Before)),
             _ => {
                 let problem =
                     format!("the records up to {} were removed, and no trim record says so", first.seq);
-                Err(Broken::new(first.seq, problem))
+                Err(ChainBreak::new(first.seq, problem))
             }
         }
     }
 
     /// Reports a chain that ends before a record that once existed.
-    fn lost(&self, chain: &Chain) -> Option<Broken> {
+    fn truncation(&self, chain: &AuditChain) -> Option<ChainBreak> {
         let problem = "it was there once, and the chain ends before it";
-        (self.marked > chain.seq).then(|| Broken::new(self.marked, problem))
+        (self.marked > chain.seq).then(|| ChainBreak::new(self.marked, problem))
     }
 }
 
-fn nothing(problem: String) -> Verified {
-    nothing_at(0, problem)
+fn unreadable_chain(problem: String) -> AuditVerification {
+    unreadable_at(0, problem)
 }
 
-fn nothing_at(seq: u64, problem: impl Into<String>) -> Verified {
-    let chain = Chain::new(0, "");
-    Verified { first: chain.clone(), last: chain, trim: None, broken: Some(Broken::new(seq, problem)) }
+fn unreadable_at(seq: u64, problem: impl Into<String>) -> AuditVerification {
+    let chain = AuditChain::new(0, "");
+    AuditVerification {
+        first: chain.clone(),
+        last: chain,
+        trim: None,
+        broken: Some(ChainBreak::new(seq, problem)),
+    }
 }
 
 /// Verifies one record. Returns the covered end if it is a trim record.
-fn follow_row(chain: &mut Chain, row: &AnyRow) -> Result<Option<Chain>, Broken> {
+fn follow_row(chain: &mut AuditChain, row: &AnyRow) -> Result<Option<AuditChain>, ChainBreak> {
     let next = chain.seq + 1;
-    let unreadable = |_| Broken::new(next, "it cannot be read");
+    let unreadable = |_| ChainBreak::new(next, "it cannot be read");
     let seq: i64 = row.try_get("seq").map_err(unreadable)?;
     let (record, hash): (String, String) =
         (row.try_get("record").map_err(unreadable)?, row.try_get("hash").map_err(unreadable)?);
@@ -227,7 +233,7 @@ fn follow_row(chain: &mut Chain, row: &AnyRow) -> Result<Option<Chain>, Broken> 
     *chain = after;
     let covers = (text(&members, "kind") == TRIM).then(|| {
         let upto = members.get("trimmedTo").and_then(|seq| seq.decode().ok()).unwrap_or_default();
-        Chain::new(upto, text(&members, "trimmedHash"))
+        AuditChain::new(upto, text(&members, "trimmedHash"))
     });
     Ok(covers)
 }
@@ -236,12 +242,12 @@ fn text(members: &Object, name: &str) -> String {
     members.text(name).unwrap_or_default()
 }
 
-fn disagrees(seq: u64, column: &str) -> Broken {
-    Broken::new(seq, format!("its column `{column}` does not say what the record says"))
+fn disagrees(seq: u64, column: &str) -> ChainBreak {
+    ChainBreak::new(seq, format!("its column `{column}` does not say what the record says"))
 }
 
 /// Compares the verified end of the chain with the recorded one.
-fn end(chain: &Chain, last: &Chain) -> Option<Broken> {
+fn end(chain: &AuditChain, last: &AuditChain) -> Option<ChainBreak> {
     if chain == last {
         return None;
     }
@@ -250,13 +256,13 @@ fn end(chain: &Chain, last: &Chain) -> Option<Broken> {
     } else {
         format!("the chain is said to end with record {} and another hash", last.seq)
     };
-    Some(Broken::new(if chain.seq < last.seq { chain.seq + 1 } else { chain.seq }, problem))
+    Some(ChainBreak::new(if chain.seq < last.seq { chain.seq + 1 } else { chain.seq }, problem))
 }
 
 /// Checks that the anchor is in the chain or was removed properly.
-fn beyond(first: &Chain, chain: &Chain, anchor: Option<&Chain>) -> Option<Broken> {
+fn anchor_problem(first: &AuditChain, chain: &AuditChain, anchor: Option<&AuditChain>) -> Option<ChainBreak> {
     let anchor = anchor?;
     let wrong_begin = anchor.seq == first.seq && anchor.hash != first.hash;
     (wrong_begin || anchor.seq > chain.seq)
-        .then(|| Broken::new(anchor.seq, "it was written down, and the chain does not have it"))
+        .then(|| ChainBreak::new(anchor.seq, "it was written down, and the chain does not have it"))
 }

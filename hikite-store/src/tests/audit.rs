@@ -5,14 +5,14 @@ mod trim;
 
 use std::time::Duration;
 
-use hikite_core::audit::{Chain, Record, short};
+use hikite_core::audit::{AuditChain, AuditRecord, printable_excerpt};
 use sqlx::{Executor, Row};
 
-use super::Place;
-use crate::{AuditBatch, AuditFilter, AuditWalk, Retention, Store, StoreUrl};
+use super::TestStore;
+use crate::{AuditBatch, AuditCursor, AuditFilter, Retention, Store, StoreUrl};
 
-fn record(n: u64) -> Record {
-    Record {
+fn record(n: u64) -> AuditRecord {
+    AuditRecord {
         at: 1000 + n,
         kind: "call",
         decision: "allowed",
@@ -20,10 +20,10 @@ fn record(n: u64) -> Record {
         request_id: format!("request-{n}"),
         subject: if n.is_multiple_of(2) { "alice".into() } else { "bob".into() },
         project: if n.is_multiple_of(5) { String::new() } else { "p".into() },
-        module: short("m\0日本"),
+        module: printable_excerpt("m\0日本"),
         tool: format!("t'\"\\{n}"),
         ms: 0.125,
-        ..Record::default()
+        ..AuditRecord::default()
     }
 }
 
@@ -46,13 +46,13 @@ async fn empty(store: &Store) {
     }
 }
 
-async fn seqs(store: &Store, filter: &AuditFilter, walk: AuditWalk, limit: usize) -> Vec<u64> {
+async fn seqs(store: &Store, filter: &AuditFilter, walk: AuditCursor, limit: usize) -> Vec<u64> {
     store.audit(filter, walk, limit).await.expect("read").iter().map(|row| row.seq).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_appends_there_is_one_chain() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let (one, other) = (place.open().await, place.open().await);
         let write = async |store: &Store, from: u64| {
             for n in 0..30 {
@@ -63,7 +63,7 @@ async fn whoever_appends_there_is_one_chain() {
         let verified = other.verify_audit(None, |_, _| {}).await.expect("verified");
         let each: u64 = (0..30).map(|n| 1 + n % 7).sum();
         assert_eq!((verified.broken.clone(), verified.records()), (None, 3 * each), "{}", place.url);
-        let ids = one.audit(&AuditFilter::default(), AuditWalk::On(0), 10_000).await.expect("read");
+        let ids = one.audit(&AuditFilter::default(), AuditCursor::On(0), 10_000).await.expect("read");
         let ids: std::collections::HashSet<String> = ids.into_iter().map(|row| row.record).collect();
         assert_eq!(ids.len() as u64, 3 * each, "each once");
         assert_eq!(one.check().await.expect("checked"), [""; 0]);
@@ -72,7 +72,7 @@ async fn whoever_appends_there_is_one_chain() {
 
 #[tokio::test]
 async fn a_batch_that_is_tried_again_is_written_once() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         append(&store, 0..3).await;
         let mut batch = AuditBatch::new((3..700).map(record).collect());
@@ -87,13 +87,13 @@ async fn a_batch_that_is_tried_again_is_written_once() {
 
 #[tokio::test]
 async fn records_are_found_by_what_they_say_the_newest_first() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         append(&store, 1..=20).await;
         let all = AuditFilter::default();
-        assert_eq!(seqs(&store, &all, AuditWalk::Back(None), 3).await, [20, 19, 18]);
-        assert_eq!(seqs(&store, &all, AuditWalk::Back(Some(18)), 3).await, [17, 16, 15]);
-        assert_eq!(seqs(&store, &all, AuditWalk::On(18), 3).await, [19, 20]);
+        assert_eq!(seqs(&store, &all, AuditCursor::Back(None), 3).await, [20, 19, 18]);
+        assert_eq!(seqs(&store, &all, AuditCursor::Back(Some(18)), 3).await, [17, 16, 15]);
+        assert_eq!(seqs(&store, &all, AuditCursor::On(18), 3).await, [19, 20]);
         let text = |text: &str| Some(text.to_owned());
         for (filter, expected) in [
             (AuditFilter { request_id: text("request-7"), ..all.clone() }, vec![7]),
@@ -106,14 +106,14 @@ async fn records_are_found_by_what_they_say_the_newest_first() {
             (AuditFilter { subject: text("' OR 1=1 --"), ..all.clone() }, vec![]),
             (AuditFilter { subject: text("al\0ice"), ..all.clone() }, vec![]),
         ] {
-            assert_eq!(seqs(&store, &filter, AuditWalk::Back(None), 50).await, expected, "{filter:?}");
+            assert_eq!(seqs(&store, &filter, AuditCursor::Back(None), 50).await, expected, "{filter:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn every_change_of_a_row_is_named() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         append(&store, 1..=4).await;
         let columns = [
@@ -190,7 +190,7 @@ async fn what_is_taken_out_swapped_cut_off_or_put_in_is_named() {
         (&["UPDATE audit_end SET hash = 'x' WHERE name = 'first'"], 1),
         (&["DELETE FROM audit WHERE seq = 1", "UPDATE audit_end SET seq = 1 WHERE name = 'first'"], 2),
     ];
-    for place in Place::both() {
+    for place in TestStore::both() {
         for (change, expected) in changes {
             let store = place.open().await;
             empty(&store).await;
@@ -213,7 +213,7 @@ async fn what_is_taken_out_swapped_cut_off_or_put_in_is_named() {
 
 #[tokio::test]
 async fn bytes_that_are_no_text_are_named_too() {
-    let place = Place::sqlite();
+    let place = TestStore::sqlite();
     let store = place.open().await;
     append(&store, 1..=3).await;
     for column in ["subject", "record", "hash"] {
@@ -233,13 +233,13 @@ async fn bytes_that_are_no_text_are_named_too() {
 /// Without a key, anybody who can write the store can forge a whole chain; a hash noted elsewhere reveals it.
 #[tokio::test]
 async fn a_chain_that_was_written_anew_does_not_have_the_hash_that_was_written_down() {
-    let place = Place::sqlite();
+    let place = TestStore::sqlite();
     let store = place.open().await;
     append(&store, 1..=5).await;
     let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
     let anchor = verified.last;
     empty(&store).await;
-    let broken = async |anchor: &Chain| {
+    let broken = async |anchor: &AuditChain| {
         let verified = store.verify_audit(Some(anchor), |_, _| {}).await.expect("verified");
         verified.broken.map(|broken| broken.seq)
     };
@@ -254,7 +254,7 @@ async fn a_chain_that_was_written_anew_does_not_have_the_hash_that_was_written_d
 
 #[tokio::test]
 async fn a_copy_keeps_the_chain_and_goes_on_with_it() {
-    let [here, there, folder] = [Place::sqlite(), Place::postgres(), Place::sqlite()];
+    let [here, there, folder] = [TestStore::sqlite(), TestStore::postgres(), TestStore::sqlite()];
     let (one, other) = (here.open().await, there.open().await);
     append(&one, 1..=500).await;
     let retention = Retention { keep: Duration::from_secs(3600), max_records: Some(452) };
@@ -266,7 +266,7 @@ async fn a_copy_keeps_the_chain_and_goes_on_with_it() {
     append(&other, 501..=502).await;
     assert!(other.verify_audit(Some(&end.last), |_, _| {}).await.expect("verified").broken.is_none());
     let used = one.copy_to(&other).await.expect_err("it has records");
-    assert_eq!(used.fault, crate::Fault::NotEmpty);
+    assert_eq!(used.fault, crate::StoreFault::NotEmpty);
     for (store, last) in [(&one, 501), (&other, 503)] {
         let file = folder.folder.path().join(format!("{last}.db"));
         store.backup(&file).await.expect("copied");

@@ -4,9 +4,9 @@ use hikite_core::json::Raw;
 use serde_json::json;
 use sqlx::Executor;
 
-use super::{Place, key, tool};
+use super::{TestStore, key, tool};
 use crate::change::LOG_SINCE;
-use crate::{Change, Changes, Entry, ProjectRow, Store, TokenRow, UserRow};
+use crate::{ChangeSet, DocumentRow, ProjectRow, RowChange, Store, TokenRow, UserRow};
 
 fn project(name: &str) -> ProjectRow {
     ProjectRow { name: name.into(), form: Raw::of(&json!({ "members": ["alice"] })), created_at: 1 }
@@ -33,10 +33,10 @@ fn user(name: &str) -> UserRow {
     }
 }
 
-fn account(id: &str, owner: &str) -> Entry {
+fn account(id: &str, owner: &str) -> DocumentRow {
     let form = Raw::of(&json!({ "provider": "notion", "name": id }));
     let (id, owner) = (id.into(), owner.into());
-    Entry { kind: "account", id, owner, form, version: 1, created_at: 1, expires_at: 0 }
+    DocumentRow { kind: "account", id, owner, form, version: 1, created_at: 1, expires_at: 0 }
 }
 
 /// Returns the changes since a revision, as text.
@@ -44,7 +44,7 @@ async fn since(store: &Store, known: &mut i64) -> Vec<String> {
     let changes = store.changes_since(*known).await.expect("read");
     assert_eq!(changes.from, *known);
     *known = changes.to;
-    let told = |Change { kind, id }: &Change| format!("{kind} {id}");
+    let told = |RowChange { kind, id }: &RowChange| format!("{kind} {id}");
     let mut touched: Vec<String> = changes.touched.expect("known").iter().map(told).collect();
     touched.sort();
     touched
@@ -52,7 +52,7 @@ async fn since(store: &Store, known: &mut i64) -> Vec<String> {
 
 #[tokio::test]
 async fn every_change_says_what_it_touched() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let mut known = store.revision().await.expect("read");
         assert_eq!(since(&store, &mut known).await, [""; 0]);
@@ -63,9 +63,9 @@ async fn every_change_says_what_it_touched() {
         store.put_token(&token("t1", "work", "usr_bob")).await.expect("put");
         assert_eq!(since(&store, &mut known).await, ["project work", "token t1"]);
         store.put_user(&user("bob"), None).await.expect("put");
-        store.put_entry(&account("a1", "usr_bob")).await.expect("put");
+        store.put_document(&account("a1", "usr_bob")).await.expect("put");
         store.set_switch(&key("x"), false).await.expect("switched");
-        store.put_registered(&tool("y", 1), false).await.expect("registered");
+        store.put_registered_tool(&tool("y", 1), false).await.expect("registered");
         let all = ["account a1", "registered-tool ", "tool-switch ", "users usr_bob"];
         assert_eq!(since(&store, &mut known).await, all);
         // Removing a user also removes and logs what belonged to them.
@@ -80,7 +80,7 @@ async fn every_change_says_what_it_touched() {
 
 #[tokio::test]
 async fn a_change_by_a_node_of_the_version_before_makes_everything_be_read() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let known = store.revision().await.expect("read");
         store.put_project(&project("work")).await.expect("put");
@@ -89,7 +89,7 @@ async fn a_change_by_a_node_of_the_version_before_makes_everything_be_read() {
         store.writer().execute(raise).await.expect("raised");
         store.put_project(&project("home")).await.expect("put");
         let changes = store.changes_since(known).await.expect("read");
-        assert_eq!(changes, Changes { from: known, to: known + 3, touched: None });
+        assert_eq!(changes, ChangeSet { from: known, to: known + 3, touched: None });
         let later = store.changes_since(known + 2).await.expect("read");
         assert!(later.continue_from(known + 2) && !later.continue_from(known + 1), "{later:?}");
         assert_eq!(later.ids("project"), Some(vec!["home"]));
@@ -102,7 +102,7 @@ async fn a_change_by_a_node_of_the_version_before_makes_everything_be_read() {
 
 #[tokio::test]
 async fn the_log_comes_with_its_version_and_is_kept_short() {
-    let place = Place::sqlite();
+    let place = TestStore::sqlite();
     let store = Store::open_at(&place.url, LOG_SINCE - 1, None).await.expect("a store");
     store.put_project(&project("old")).await.expect("put without a log");
     assert_eq!(store.changes_since(0).await.expect("read").touched, None);

@@ -5,28 +5,28 @@ use std::sync::Arc;
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
 
-use super::{Place, key, tool};
-use crate::Fault;
+use super::{TestStore, key, tool};
+use crate::StoreFault;
 
 #[tokio::test]
 async fn a_tool_is_registered_once_unless_it_may_be_overwritten() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         assert_eq!(store.revision().await.expect("read"), 0);
         let first = tool("a", 5);
-        assert!(store.put_registered(&first, false).await.expect("put"));
-        let second = crate::Registered {
+        assert!(store.put_registered_tool(&first, false).await.expect("put"));
+        let second = crate::RegisteredToolRow {
             form: Raw::parse(r#"{ "x": 1.50,"u":"é" }"#).expect("JSON"),
             ..tool("a", 9)
         };
-        assert!(!store.put_registered(&second, false).await.expect("refused"));
+        assert!(!store.put_registered_tool(&second, false).await.expect("refused"));
         assert_eq!(
             (store.registered().await.expect("read"), store.revision().await.expect("read")),
             (vec![first], 1)
         );
-        assert!(store.put_registered(&second, true).await.expect("put"));
+        assert!(store.put_registered_tool(&second, true).await.expect("put"));
         let older = tool("b", 1);
-        assert!(store.put_registered(&older, true).await.expect("put"));
+        assert!(store.put_registered_tool(&older, true).await.expect("put"));
         store.close().await;
         let store = place.open().await;
         let found = store.registered().await.expect("read");
@@ -38,26 +38,26 @@ async fn a_tool_is_registered_once_unless_it_may_be_overwritten() {
 
 #[tokio::test]
 async fn a_switch_goes_with_its_tool_and_every_change_raises_the_revision() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
-        assert!(store.put_registered(&tool("a", 1), false).await.expect("put"));
+        assert!(store.put_registered_tool(&tool("a", 1), false).await.expect("put"));
         for (name, enabled) in [("a", false), ("other", false), ("other", true)] {
             store.set_switch(&key(name), enabled).await.expect("switched");
         }
         let mut switches = store.switches().await.expect("read");
         switches.sort();
         assert_eq!(switches, [(key("a"), false), (key("other"), true)]);
-        assert!(store.remove_registered(&key("a")).await.expect("removed"));
+        assert!(store.remove_registered_tool(&key("a")).await.expect("removed"));
         assert_eq!(store.switches().await.expect("read"), [(key("other"), true)]);
         assert_eq!(store.revision().await.expect("read"), 5);
-        assert!(!store.remove_registered(&key("a")).await.expect("not there"));
+        assert!(!store.remove_registered_tool(&key("a")).await.expect("not there"));
         assert_eq!(store.revision().await.expect("read"), 5, "nothing changed");
     }
 }
 
 #[tokio::test]
 async fn the_first_time_a_tool_was_seen_stays() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let keys: Vec<ToolKey> = (0..1000).map(|n| key(&format!("t{n}"))).collect();
         store.note_seen(&keys[..500], 10).await.expect("noted");
@@ -76,23 +76,23 @@ async fn the_first_time_a_tool_was_seen_stays() {
 
 #[tokio::test]
 async fn a_name_with_a_nul_is_refused_by_both_and_looks_absent() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let fault = |outcome: Result<(), crate::StoreError>| outcome.map_err(|error| error.fault);
-        let put = store.put_registered(&tool("a\0b", 1), true).await.map(drop);
-        assert_eq!(fault(put), Err(Fault::Nul));
-        assert_eq!(fault(store.set_switch(&key("a\0b"), true).await), Err(Fault::Nul));
-        assert!(!store.remove_registered(&key("a\0b")).await.expect("not there"));
+        let put = store.put_registered_tool(&tool("a\0b", 1), true).await.map(drop);
+        assert_eq!(fault(put), Err(StoreFault::Nul));
+        assert_eq!(fault(store.set_switch(&key("a\0b"), true).await), Err(StoreFault::Nul));
+        assert!(!store.remove_registered_tool(&key("a\0b")).await.expect("not there"));
         // JSON escapes NUL, so it is stored like any other character.
-        let escaped = crate::Registered { form: Raw::of("a\0b"), ..tool("a", 1) };
-        assert!(store.put_registered(&escaped, true).await.expect("put"));
+        let escaped = crate::RegisteredToolRow { form: Raw::of("a\0b"), ..tool("a", 1) };
+        assert!(store.put_registered_tool(&escaped, true).await.expect("put"));
         assert_eq!(store.registered().await.expect("read"), [escaped]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_many_write_at_once_is_all_there() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         // Each store has its own connections, like another process.
         let mut stores = Vec::new();
         for _ in 0..4 {
@@ -103,7 +103,7 @@ async fn what_many_write_at_once_is_all_there() {
             let store = Arc::clone(&stores[usize::try_from(n % 4).expect("small")]);
             tasks.spawn(async move {
                 let name = format!("t{n}");
-                assert!(store.put_registered(&tool(&name, n), false).await.expect("put"));
+                assert!(store.put_registered_tool(&tool(&name, n), false).await.expect("put"));
                 store.set_switch(&key("contested"), n % 2 == 0).await.expect("switched");
                 store.note_seen(&[key("b"), key("a"), key(&name)], n).await.expect("noted");
             });

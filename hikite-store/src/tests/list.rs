@@ -1,16 +1,16 @@
 //! The cached lists of upstream servers.
 
 use hikite_core::json::Raw;
-use hikite_core::listing::{Item, ListCache, ListKind, Listing};
+use hikite_core::listing::{ListCache, ListItem, ListKind, Listing};
 use sqlx::Executor;
 
-use super::Place;
+use super::TestStore;
 
 fn listing(fetched_at: u64) -> Listing {
     let raw =
         Raw::parse(r#"{"name":"t","inputSchema": {"type":"object"}, "x":1.50,"e":"\u0000"}"#).expect("JSON");
     Listing {
-        tools: vec![Item::read(ListKind::Tools, raw).expect("named")],
+        tools: vec![ListItem::read(ListKind::Tools, raw).expect("named")],
         fetched_at,
         ..Listing::default()
     }
@@ -18,7 +18,7 @@ fn listing(fetched_at: u64) -> Listing {
 
 #[tokio::test]
 async fn a_list_is_found_at_once_and_after_another_start() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let cache = store.list_cache().await.expect("a cache");
         assert_eq!(cache.load("abc"), None);
@@ -37,7 +37,7 @@ async fn a_list_is_found_at_once_and_after_another_start() {
 
 #[tokio::test]
 async fn of_many_definitions_the_latest_lists_are_kept() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let cache = store.list_cache().await.expect("a cache");
         for n in 0..300 {
@@ -53,7 +53,7 @@ async fn of_many_definitions_the_latest_lists_are_kept() {
 
 #[tokio::test]
 async fn an_unreadable_list_counts_as_absent_and_the_others_are_there() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let cache = store.list_cache().await.expect("a cache");
         cache.store("good", &listing(1));

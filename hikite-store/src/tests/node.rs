@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use sqlx::Row;
 
-use super::{Place, tool};
+use super::{TestStore, tool};
 use crate::NOBODY;
-use crate::connect::Engine;
+use crate::connect::DatabaseEngine;
 use crate::node::{IS_SESSION, nodes_query};
 use crate::store::Store;
 
@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 #[tokio::test]
 async fn who_was_declared_gone_does_not_come_back_under_its_name() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         store.announce_node("a", "http://a", LONG).await.expect("announced");
         store.announce_node("b", "http://b", Duration::ZERO).await.expect("announced");
@@ -36,7 +36,7 @@ async fn who_was_declared_gone_does_not_come_back_under_its_name() {
 
 #[tokio::test]
 async fn of_several_who_want_a_session_one_gets_it() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let holder =
             async || store.session_lease("s").await.expect("read").map(|lease| (lease.holder, lease.fence));
@@ -48,7 +48,7 @@ async fn of_several_who_want_a_session_one_gets_it() {
         assert!(!store.take_session("s", "c", 0).await.expect("asked"), "who saw nobody comes late");
         assert!(store.take_session("s", "c", 1).await.expect("asked"));
         assert!(!store.take_session("s", &first, 1).await.expect("asked"), "an older fence");
-        store.tend_sessions("c").await.expect("tended");
+        store.renew_sessions("c").await.expect("tended");
         assert_eq!(holder().await, Some(("c".into(), 2)));
         store.end_session("s").await.expect("ended");
         assert_eq!(holder().await, Some((NOBODY.into(), 3)));
@@ -57,15 +57,15 @@ async fn of_several_who_want_a_session_one_gets_it() {
 
 #[tokio::test]
 async fn word_of_a_change_comes_from_another_process_where_it_is_sent() {
-    let place = Place::postgres();
+    let place = TestStore::postgres();
     let (here, there) = (place.open().await, place.open().await);
     here.listen();
     // Starting to listen sends a notification as well.
     assert!(here.changed(Duration::from_secs(10)).await);
     while here.changed(Duration::from_millis(100)).await {}
-    assert!(there.put_registered(&tool("t", 1), false).await.expect("put"));
+    assert!(there.put_registered_tool(&tool("t", 1), false).await.expect("put"));
     assert!(here.changed(Duration::from_secs(10)).await, "told");
-    let silent = Place::sqlite().open().await;
+    let silent = TestStore::sqlite().open().await;
     silent.listen();
     assert!(!silent.changed(Duration::from_millis(1)).await);
 }
@@ -73,8 +73,8 @@ async fn word_of_a_change_comes_from_another_process_where_it_is_sent() {
 /// Returns the query plan of the database.
 async fn plan(store: &Store, query: &str) -> String {
     let (explain, column) = match store.engine() {
-        Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
-        Engine::Postgres => ("EXPLAIN", 0),
+        DatabaseEngine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+        DatabaseEngine::Postgres => ("EXPLAIN", 0),
     };
     let rows = sqlx::query(&format!("{explain} {query}")).fetch_all(store.writer()).await.expect("a plan");
     let line = |row: &sqlx::any::AnyRow| row.try_get::<String, _>(column).expect("a line");
@@ -86,7 +86,7 @@ async fn what_nodes_ask_every_second_uses_an_index() {
     const MANY: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) \
         INSERT INTO lease (name, holder, fence, until) \
         SELECT 'session:' || i, CASE WHEN i % 100 = 0 THEN 'a' ELSE 'b' || i END, 1, 9000000000000 + i FROM n";
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         sqlx::query(MANY).execute(store.writer()).await.expect("many sessions that moved");
         store.announce_node("a", "http://a", LONG).await.expect("announced");
@@ -101,7 +101,7 @@ async fn what_nodes_ask_every_second_uses_an_index() {
         assert!(old.contains("lease_session_until"), "{old}");
         // The indexes do not change the results.
         assert_eq!(store.nodes().await.expect("read").len(), 1);
-        store.tend_sessions("a").await.expect("tended");
+        store.renew_sessions("a").await.expect("tended");
         assert_eq!(store.nodes().await.expect("read").len(), 1);
     }
 }

@@ -3,8 +3,8 @@
 use hikite_core::json::Raw;
 use serde_json::json;
 
-use super::Place;
-use crate::{Fault, ProjectRow, StoreError, TokenRow};
+use super::TestStore;
+use crate::{ProjectRow, StoreError, StoreFault, TokenRow};
 
 fn project(name: &str, created_at: u64) -> ProjectRow {
     ProjectRow { name: name.into(), form: Raw::of(&json!({ "description": name })), created_at }
@@ -18,7 +18,7 @@ fn token(id: &str, project: &str, created_at: u64) -> TokenRow {
 
 #[tokio::test]
 async fn a_project_is_made_once_and_changed_in_its_place() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let first = project("work", 5);
         assert!(store.put_project(&first).await.expect("put"));
@@ -42,7 +42,7 @@ async fn a_project_is_made_once_and_changed_in_its_place() {
 
 #[tokio::test]
 async fn the_tokens_of_a_project_go_with_it() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         store.put_project(&project("work", 1)).await.expect("put");
         for (id, of, at) in [("a", "work", 3), ("b", "", 1), ("c", "home", 2)] {
@@ -82,7 +82,7 @@ async fn the_tokens_of_a_project_go_with_it() {
 
 #[tokio::test]
 async fn two_tokens_never_have_one_secret() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let first = token("a", "", 1);
         assert!(store.put_token(&first).await.expect("put"));
@@ -94,11 +94,11 @@ async fn two_tokens_never_have_one_secret() {
 
 #[tokio::test]
 async fn a_nul_is_refused_by_both_and_looks_absent() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let fault = |outcome: Result<bool, StoreError>| outcome.map_err(|error| error.fault);
-        assert_eq!(fault(store.put_project(&project("a\0b", 1)).await), Err(Fault::Nul));
-        assert_eq!(fault(store.put_token(&token("a", "a\0b", 1)).await), Err(Fault::Nul));
+        assert_eq!(fault(store.put_project(&project("a\0b", 1)).await), Err(StoreFault::Nul));
+        assert_eq!(fault(store.put_token(&token("a", "a\0b", 1)).await), Err(StoreFault::Nul));
         assert_eq!(fault(store.remove_project("a\0b").await), Ok(false));
         assert_eq!(fault(store.remove_token("a\0b").await), Ok(false));
     }

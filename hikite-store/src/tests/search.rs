@@ -2,11 +2,11 @@
 
 use hikite_core::search::encoder::Vector;
 
-use super::{Place, key};
-use crate::Remembered;
+use super::{TestStore, key};
+use crate::SearchMemoryRow;
 
-fn pair(project: &str, query: &str, tool: &str, weight: f32) -> Remembered {
-    Remembered {
+fn pair(project: &str, query: &str, tool: &str, weight: f32) -> SearchMemoryRow {
+    SearchMemoryRow {
         project: project.into(),
         query: query.into(),
         key: key(tool),
@@ -21,7 +21,7 @@ fn pair(project: &str, query: &str, tool: &str, weight: f32) -> Remembered {
 
 #[tokio::test]
 async fn vectors_are_found_by_model_and_content() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let vectors: Vec<(String, Vector)> =
             (0..450_u16).map(|at| (format!("c{at}"), Vector::of(&[f32::from(at), 1.0]))).collect();
@@ -40,11 +40,11 @@ async fn vectors_are_found_by_model_and_content() {
 
 #[tokio::test]
 async fn what_is_remembered_gets_stronger_and_is_let_go_of() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let (one, two) = (pair("p", "q1", "a", 1.0), pair("", "q2", "b", 2.5));
         store.remember(&[one.clone(), two.clone()], &[]).await.expect("written");
-        let stronger = Remembered { weight: 1.5, used_at: 20, ..one.clone() };
+        let stronger = SearchMemoryRow { weight: 1.5, used_at: 20, ..one.clone() };
         store.remember(std::slice::from_ref(&stronger), &[]).await.expect("written");
         assert_eq!(store.revision().await.expect("read"), 0, "nobody has to read it at once");
         assert_eq!(store.remembered(Some("p")).await.expect("read"), [stronger]);
@@ -57,7 +57,7 @@ async fn what_is_remembered_gets_stronger_and_is_let_go_of() {
         assert_eq!(store.revision().await.expect("read"), 0);
         assert_eq!(store.forget(None).await.expect("forgotten"), 1);
         assert_eq!(store.revision().await.expect("read"), 1, "others have to forget, too");
-        let nul = Remembered { text: Some("a\0b".into()), ..two };
+        let nul = SearchMemoryRow { text: Some("a\0b".into()), ..two };
         store.remember(&[nul], &[]).await.expect("written");
         assert_eq!(store.check().await.expect("checked"), [""; 0]);
     }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use hikite_core::json::Raw;
 use serde_json::{Value, json};
 
-use super::Place;
-use crate::{Entry, Holder, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow, VaultSecretRow};
+use super::TestStore;
+use crate::{
+    DocumentRow, OwnerCheck, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow, VaultSecretRow,
+};
 
 /// The version of the first release, which has no table of users.
 const BEFORE: i64 = 5;
@@ -26,8 +28,8 @@ fn user(id: &str, name: &str) -> UserRow {
     }
 }
 
-fn entry(kind: &'static str, id: &str, owner: &str, form: &Value) -> Entry {
-    Entry {
+fn entry(kind: &'static str, id: &str, owner: &str, form: &Value) -> DocumentRow {
+    DocumentRow {
         kind,
         id: id.into(),
         owner: owner.into(),
@@ -50,7 +52,7 @@ async fn mirror(store: &Store, name: &str) -> Option<(String, Value, u64)> {
 
 #[tokio::test]
 async fn what_is_changed_is_mirrored_where_the_version_before_looks() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
         for taken in
@@ -92,10 +94,12 @@ async fn what_is_changed_is_mirrored_where_the_version_before_looks() {
 
 #[tokio::test]
 async fn what_a_node_of_the_version_before_does_is_taken_in() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let form = json!({ "role": "member", "password": null, "permissions": null });
-        assert!(store.put_entry(&entry("user", "alice", "alice", &form)).await.expect("made by the other"));
+        assert!(
+            store.put_document(&entry("user", "alice", "alice", &form)).await.expect("made by the other")
+        );
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let alice = store.user("alice").await.expect("read").expect("there");
         assert!(alice.id.starts_with("usr_") && alice.subject == "alice", "{alice:?}");
@@ -104,7 +108,7 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
         let there = store.entry("user", "alice", 9).await.expect("read").expect("there");
         assert!(
             store
-                .change_entry(&Entry { form: Raw::of(&changed), ..there })
+                .change_document(&DocumentRow { form: Raw::of(&changed), ..there })
                 .await
                 .expect("changed by the other")
         );
@@ -120,7 +124,9 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
                 .await
                 .expect("changed")
         );
-        assert!(store.put_entry(&entry("user", "alice", "alice", &form)).await.expect("made by the other"));
+        assert!(
+            store.put_document(&entry("user", "alice", "alice", &form)).await.expect("made by the other")
+        );
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let second = store.user("alice").await.expect("read").expect("there");
         assert_ne!(second.subject, "alice");
@@ -134,7 +140,7 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
             expires_at: 0,
         };
         assert!(store.put_token(&token).await.expect("put"));
-        store.take_entry("user", "alicia", 9).await.expect("removed by the other");
+        store.take_document("user", "alicia", 9).await.expect("removed by the other");
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         assert_eq!(names(&store).await, ["alice"]);
         assert_eq!(store.tokens().await.expect("read"), [], "and the token with its user");
@@ -144,8 +150,10 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
 
 #[tokio::test]
 async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
-    for (place, has_heir) in
-        Place::both().into_iter().zip([false, true]).chain(Place::both().into_iter().zip([true, false]))
+    for (place, has_heir) in TestStore::both()
+        .into_iter()
+        .zip([false, true])
+        .chain(TestStore::both().into_iter().zip([true, false]))
     {
         let store = place.open().await;
         let (alice, bob) = (user("1", "alice"), user("2", "bob"));
@@ -153,11 +161,11 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
             assert!(store.put_user(one, None).await.expect("put"));
             let form = json!({ "provider": "p", "name": "work", "default": true });
             store
-                .put_entry(&entry("account", &format!("of-{}", one.name), &one.subject, &form))
+                .put_document(&entry("account", &format!("of-{}", one.name), &one.subject, &form))
                 .await
                 .expect("put");
             store
-                .put_entry(&entry("login", &format!("of-{}", one.name), &one.subject, &json!({})))
+                .put_document(&entry("login", &format!("of-{}", one.name), &one.subject, &json!({})))
                 .await
                 .expect("put");
             let account = format!("of-{}", one.name);
@@ -211,13 +219,13 @@ fn copies(folder: &Path) -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let old = Store::open_at(&place.url, BEFORE, None).await.expect("as it was");
         for (name, subject, role) in [("kana", "owner", "owner"), ("alice", "alice", "member")] {
             let form = json!({ "role": role, "password": "h", "permissions": null });
-            assert!(old.put_entry(&entry("user", name, subject, &form)).await.expect("put"));
+            assert!(old.put_document(&entry("user", name, subject, &form)).await.expect("put"));
         }
-        let store = Store::open_keeping(&place.url, place.folder.path()).await.expect("opened");
+        let store = Store::open_with_backup(&place.url, place.folder.path()).await.expect("opened");
         assert_eq!(
             (store.found_version(), names(&store).await),
             (BEFORE, vec!["alice".into(), "kana".into()])
@@ -227,7 +235,7 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
         assert_eq!((users[0].subject.as_str(), users[1].subject.as_str()), ("alice", "owner"));
         // An open store and a newly opened one both continue to work.
         assert!(old.entry("user", "alice", 9).await.expect("read").is_some());
-        let again = Store::open_keeping(&place.url, place.folder.path()).await.expect("opened");
+        let again = Store::open_with_backup(&place.url, place.folder.path()).await.expect("opened");
         assert_eq!(again.users().await.expect("read"), users, "the ids stay");
         let mut found = copies(place.folder.path());
         found.extend(copies(&place.folder.path().join("in here")));
@@ -245,31 +253,31 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
 
 #[tokio::test]
 async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
-        let put = async |id: &str, owner: &str, holder: Holder| {
-            store.put_entry_of(&entry("login", id, owner, &json!({})), holder).await.expect("asked")
+        let put = async |id: &str, owner: &str, holder: OwnerCheck| {
+            store.put_owned_document(&entry("login", id, owner, &json!({})), holder).await.expect("asked")
         };
-        assert!(put("a", "usr_1", Holder::UserIn(1)).await);
-        assert!(!put("a", "usr_1", Holder::User).await, "it is there");
-        assert!(!put("b", "usr_1", Holder::UserIn(2)).await);
-        assert!(put("b", "token:1", Holder::Anybody).await, "no user");
-        assert!(!put("c", "token:1", Holder::User).await);
+        assert!(put("a", "usr_1", OwnerCheck::UserAtVersion(1)).await);
+        assert!(!put("a", "usr_1", OwnerCheck::User).await, "it is there");
+        assert!(!put("b", "usr_1", OwnerCheck::UserAtVersion(2)).await);
+        assert!(put("b", "token:1", OwnerCheck::Anybody).await, "no user");
+        assert!(!put("c", "token:1", OwnerCheck::User).await);
         let changed = UserRow { password: Some("another".into()), ..user("1", "alice") };
         assert!(store.change_users(&[(changed.clone(), "alice".into())]).await.expect("changed"));
-        assert!(!put("c", "usr_1", Holder::UserIn(1)).await, "it was another password");
-        assert!(put("c", "usr_1", Holder::User).await);
+        assert!(!put("c", "usr_1", OwnerCheck::UserAtVersion(1)).await, "it was another password");
+        assert!(put("c", "usr_1", OwnerCheck::User).await);
         let locked = UserRow { disabled: true, version: 2, ..changed };
         assert!(store.change_users(&[(locked.clone(), "alice".into())]).await.expect("changed"));
-        for holder in [Holder::User, Holder::UserIn(3), Holder::Anybody] {
+        for holder in [OwnerCheck::User, OwnerCheck::UserAtVersion(3), OwnerCheck::Anybody] {
             assert!(!put("d", "usr_1", holder).await, "{holder:?}: locked out");
         }
         let new = [entry("grant", "g", "usr_1", &json!({}))];
-        assert!(!store.exchange_entry(("login", "c"), &new, Holder::User).await.expect("asked"));
+        assert!(!store.exchange_document(("login", "c"), &new, OwnerCheck::User).await.expect("asked"));
         assert!(store.entry("login", "c", 9).await.expect("read").is_some(), "nothing is used up");
         assert!(store.remove_user(&UserRow { version: 3, ..locked }, None, None).await.expect("removed"));
-        assert!(!put("d", "usr_1", Holder::User).await, "gone");
+        assert!(!put("d", "usr_1", OwnerCheck::User).await, "gone");
     }
 }
 
@@ -277,7 +285,7 @@ async fn what_is_put_in_for_a_user_is_put_in_while_they_are_as_they_must_be() {
 /// the change.
 #[tokio::test]
 async fn no_login_is_left_of_a_password_that_was_changed_meanwhile() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
         for version in 1..6 {
@@ -285,13 +293,13 @@ async fn no_login_is_left_of_a_password_that_was_changed_meanwhile() {
                 let store = store.clone();
                 async move {
                     let entry = entry("login", &format!("{version}-{number}"), "usr_1", &json!({}));
-                    store.put_entry_of(&entry, Holder::UserIn(version)).await.expect("asked")
+                    store.put_owned_document(&entry, OwnerCheck::UserAtVersion(version)).await.expect("asked")
                 }
             });
             let change = async {
                 let row = UserRow { version, ..user("1", "alice") };
                 assert!(store.change_users(&[(row, "alice".into())]).await.expect("changed"));
-                store.remove_entries_but(&["login"], "usr_1", None).await.expect("swept");
+                store.remove_documents_except(&["login"], "usr_1", None).await.expect("swept");
             };
             futures_util::future::join(futures_util::future::join_all(logins), change).await;
             assert_eq!(store.entries("login", Some("usr_1"), 9).await.expect("read"), [], "{version}");

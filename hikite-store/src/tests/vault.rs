@@ -1,6 +1,6 @@
 //! Sealed rows: stored unchanged, replaced only by the next version.
 
-use super::Place;
+use super::TestStore;
 use crate::{VaultKeyRow, VaultSecretRow};
 
 fn secret(version: u64) -> VaultSecretRow {
@@ -15,7 +15,7 @@ fn secret(version: u64) -> VaultSecretRow {
 
 #[tokio::test]
 async fn a_secret_is_replaced_by_its_successor_alone() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         assert!(store.put_vault_secret(&secret(1)).await.expect("put"));
         assert!(!store.put_vault_secret(&secret(1)).await.expect("refused"), "there is a first");
@@ -32,7 +32,7 @@ async fn a_secret_is_replaced_by_its_successor_alone() {
 
 #[tokio::test]
 async fn an_account_keeps_the_key_it_got_first() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let row = |key_id: &str, sealed: &str| VaultKeyRow {
             account: "work".into(),

@@ -4,17 +4,17 @@
 use sqlx::{AnyConnection, Row};
 
 use crate::control::shown;
-use crate::drawer::Entry;
+use crate::document::DocumentRow;
 use crate::error::StoreError;
 use crate::store::Store;
 
 /// The required state of a new document's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holder {
+pub enum OwnerCheck {
     /// A user who is not locked out.
     User,
     /// A user who is not locked out, in this version.
-    UserIn(u64),
+    UserAtVersion(u64),
     /// A user who is not locked out, or a subject that is no user.
     Anybody,
 }
@@ -22,44 +22,48 @@ pub enum Holder {
 impl Store {
     /// Returns `true` if a subject belongs to a user, locked out or not.
     pub async fn is_user(&self, subject: &str) -> Result<bool, StoreError> {
-        let Ok(subject) = self.keepable_text(subject) else { return Ok(false) };
+        let Ok(subject) = self.checked_text(subject) else { return Ok(false) };
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1").bind(subject);
         Ok(query.fetch_optional(self.reader()).await.map_err(self.failed())?.is_some())
     }
 
     /// Returns `true` if a subject belongs to a user who is locked out.
     pub async fn is_locked_out(&self, subject: &str) -> Result<bool, StoreError> {
-        let Ok(subject) = self.keepable_text(subject) else { return Ok(false) };
+        let Ok(subject) = self.checked_text(subject) else { return Ok(false) };
         let query = sqlx::query("SELECT id FROM users WHERE subject = $1 AND disabled <> 0").bind(subject);
         Ok(query.fetch_optional(self.reader()).await.map_err(self.failed())?.is_some())
     }
 
     /// Inserts a document. Returns `false` if its id exists or its owner does not match `holder`.
-    pub async fn put_entry_of(&self, entry: &Entry, holder: Holder) -> Result<bool, StoreError> {
+    pub async fn put_owned_document(
+        &self,
+        entry: &DocumentRow,
+        holder: OwnerCheck,
+    ) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
-        let done = self.is_held(&mut transaction, &entry.owner, holder).await?
-            && self.insert_entry(&mut transaction, entry).await?;
-        self.conclude(transaction, done, &[(entry.kind, &entry.id)]).await
+        let done = self.lock_owner(&mut transaction, &entry.owner, holder).await?
+            && self.insert_document(&mut transaction, entry).await?;
+        self.commit_change(transaction, done, &[(entry.kind, &entry.id)]).await
     }
 
     /// Returns `true` if a subject matches `holder`. A user is locked until the end of the transaction: the update
     /// changes nothing, but takes the row lock that PostgreSQL needs.
-    pub(crate) async fn is_held(
+    pub(crate) async fn lock_owner(
         &self,
         connection: &mut AnyConnection,
         subject: &str,
-        holder: Holder,
+        holder: OwnerCheck,
     ) -> Result<bool, StoreError> {
         let text = "UPDATE users SET version = version WHERE subject = $1 RETURNING version, disabled";
-        let query = sqlx::query(text).bind(self.keepable_text(subject)?);
+        let query = sqlx::query(text).bind(self.checked_text(subject)?);
         let Some(row) = query.fetch_optional(connection).await.map_err(self.failed())? else {
-            return Ok(holder == Holder::Anybody);
+            return Ok(holder == OwnerCheck::Anybody);
         };
         let version = shown(row.try_get(0).map_err(self.failed())?);
         let disabled = row.try_get::<i64, _>(1).map_err(self.failed())? != 0;
         let is_same = match holder {
-            Holder::UserIn(before) => before == version,
-            Holder::User | Holder::Anybody => true,
+            OwnerCheck::UserAtVersion(before) => before == version,
+            OwnerCheck::User | OwnerCheck::Anybody => true,
         };
         Ok(is_same && !disabled)
     }

@@ -21,20 +21,20 @@ impl Store {
     /// Synchronises users and mirror; returns the number of differences.
     pub async fn adopt_users(&self) -> Result<u64, StoreError> {
         let mut adopted = 0;
-        for user in self.users_in_the_drawer_alone().await? {
+        for user in self.users_only_in_mirror().await? {
             adopted += u64::from(self.adopt_new(user).await?);
         }
-        for user in self.users_changed_in_the_drawer().await? {
+        for user in self.users_changed_in_mirror().await? {
             adopted += u64::from(self.adopt_change(&user).await?);
         }
-        for user in self.users_taken_out_of_the_drawer().await? {
+        for user in self.users_removed_from_mirror().await? {
             tracing::info!(user = user.name, "a node of an earlier version has removed a user");
             adopted += u64::from(self.remove_user(&user, None, None).await?);
         }
         Ok(adopted)
     }
 
-    async fn users_in_the_drawer_alone(&self) -> Result<Vec<UserRow>, StoreError> {
+    async fn users_only_in_mirror(&self) -> Result<Vec<UserRow>, StoreError> {
         let query = sqlx::query(
             "SELECT d.id, d.owner, d.form, d.version, d.created_at FROM drawer d LEFT JOIN users u ON u.name = d.id \
              WHERE d.kind = $1 AND u.id IS NULL",
@@ -59,7 +59,7 @@ impl Store {
         let query = query.bind(&*user.subject).bind(KIND).bind(&*user.name).bind(stored(user.version));
         let there = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
         let done = there && self.insert_user(&mut transaction, &user).await?;
-        self.conclude(transaction, done, &[(kind::USER, &user.id)]).await
+        self.commit_change(transaction, done, &[(kind::USER, &user.id)]).await
     }
 
     async fn has_user(&self, connection: &mut AnyConnection, id: &str) -> Result<bool, StoreError> {
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Returns the users as changed in the mirror.
-    async fn users_changed_in_the_drawer(&self) -> Result<Vec<UserRow>, StoreError> {
+    async fn users_changed_in_mirror(&self) -> Result<Vec<UserRow>, StoreError> {
         let query = sqlx::query(
             "SELECT u.name, u.subject, d.form, d.version, u.created_at, u.id, u.project \
              FROM users u JOIN drawer d ON d.kind = $1 AND d.id = u.name WHERE d.version <> u.version",
@@ -99,10 +99,10 @@ impl Store {
             .bind(&*user.name);
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;
-        self.conclude(transaction, done.rows_affected() > 0, &[(kind::USER, &user.id)]).await
+        self.commit_change(transaction, done.rows_affected() > 0, &[(kind::USER, &user.id)]).await
     }
 
-    async fn users_taken_out_of_the_drawer(&self) -> Result<Vec<UserRow>, StoreError> {
+    async fn users_removed_from_mirror(&self) -> Result<Vec<UserRow>, StoreError> {
         let text = format!(
             "SELECT {} FROM users WHERE NOT EXISTS (SELECT 1 FROM drawer d WHERE d.kind = $1 AND d.id = users.name)",
             super::COLUMNS

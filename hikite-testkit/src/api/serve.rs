@@ -13,11 +13,11 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Answer, Seen, Shared, answer::Cut};
+use super::{MockApiState, MockResponse, RecordedRequest, response::ResponseCut};
 
-type Body = BoxBody<Bytes, io::Error>;
+type MockBody = BoxBody<Bytes, io::Error>;
 
-pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+pub(super) async fn accept(shared: Arc<MockApiState>, listener: TcpListener) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -30,7 +30,7 @@ pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-async fn connection(shared: Arc<Shared>, stream: TcpStream) {
+async fn connection(shared: Arc<MockApiState>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| respond(Arc::clone(&shared), request));
     let connection =
@@ -42,10 +42,10 @@ async fn connection(shared: Arc<Shared>, stream: TcpStream) {
     }
 }
 
-async fn respond(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<Response<Body>> {
+async fn respond(shared: Arc<MockApiState>, request: Request<Incoming>) -> io::Result<Response<MockBody>> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-    let answer = shared.take(Seen {
+    let answer = shared.take(RecordedRequest {
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
@@ -53,7 +53,7 @@ async fn respond(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<
         body,
     });
     tokio::time::sleep(answer.delay).await;
-    if answer.cut == Some(Cut::BeforeHeaders) {
+    if answer.cut == Some(ResponseCut::BeforeHeaders) {
         return Err(io::ErrorKind::ConnectionReset.into());
     }
     let mut response = Response::builder().status(answer.status);
@@ -66,8 +66,8 @@ async fn respond(shared: Arc<Shared>, request: Request<Incoming>) -> io::Result<
     response.body(body_of(&answer)).map_err(io::Error::other)
 }
 
-fn body_of(answer: &Answer) -> Body {
-    let Some(Cut::AfterBytes(bytes)) = answer.cut else {
+fn body_of(answer: &MockResponse) -> MockBody {
+    let Some(ResponseCut::AfterBytes(bytes)) = answer.cut else {
         return Full::new(answer.body.clone()).map_err(|never: Infallible| match never {}).boxed();
     };
     let first = answer.body.slice(..bytes.min(answer.body.len()));

@@ -4,11 +4,13 @@
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, ValueEnum};
-use hikite_testkit::fixture::{Answer, Era, Options, Play, Revision, run_http, run_sse, run_stdio};
+use hikite_testkit::fixture::{
+    Era, FixtureOptions, ImitatedService, PostResponseFormat, Revision, run_http, run_sse, run_stdio,
+};
 
 /// An MCP server for tests, well-behaved or not.
 #[derive(Debug, Parser)]
-struct Arguments {
+struct FixtureArguments {
     #[command(flatten)]
     transport: TransportArguments,
     #[command(flatten)]
@@ -35,8 +37,8 @@ struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     list_delay_ms: u64,
     /// How a POST is answered over streamable HTTP.
-    #[arg(long, value_enum, default_value_t = AnswerArgument::Sse)]
-    answer: AnswerArgument,
+    #[arg(long, value_enum, default_value_t = ResponseFormatArgument::Sse)]
+    answer: ResponseFormatArgument,
     /// The newest protocol revision offered.
     #[arg(long, default_value_t)]
     revision: Revision,
@@ -102,14 +104,14 @@ enum CatalogArgument {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum AnswerArgument {
+enum ResponseFormatArgument {
     Sse,
     Json,
     Mixed,
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = FixtureArguments::parse();
     let runtime = tokio::runtime::Runtime::new().expect("a machine that runs tests has threads");
     let result = runtime.block_on(run(arguments));
     // A blocking read of stdin cannot be cancelled; waiting for it would keep the process alive.
@@ -124,9 +126,9 @@ fn report(error: &std::io::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-async fn run(arguments: Arguments) -> std::io::Result<()> {
+async fn run(arguments: FixtureArguments) -> std::io::Result<()> {
     let TransportArguments { http, sse, .. } = arguments.transport;
-    let options = Options {
+    let options = FixtureOptions {
         era: match arguments.era {
             EraArgument::Legacy => Era::Legacy,
             EraArgument::Modern => Era::Modern,
@@ -135,18 +137,18 @@ async fn run(arguments: Arguments) -> std::io::Result<()> {
         extended: arguments.extended,
         skills: arguments.skills,
         replay: arguments.replay,
-        play: arguments.catalog.map(|catalog| match catalog {
-            CatalogArgument::Notion => Play::Notion,
-            CatalogArgument::Jira => Play::Jira,
+        imitation: arguments.catalog.map(|catalog| match catalog {
+            CatalogArgument::Notion => ImitatedService::Notion,
+            CatalogArgument::Jira => ImitatedService::Jira,
         }),
         page: arguments.page,
         endless: None,
         picture_bytes: None,
         list_delay: Duration::from_millis(arguments.list_delay_ms),
         answer: match arguments.answer {
-            AnswerArgument::Sse => Answer::Sse,
-            AnswerArgument::Json => Answer::Json,
-            AnswerArgument::Mixed => Answer::Mixed,
+            ResponseFormatArgument::Sse => PostResponseFormat::Sse,
+            ResponseFormatArgument::Json => PostResponseFormat::Json,
+            ResponseFormatArgument::Mixed => PostResponseFormat::Mixed,
         },
         revision_max: arguments.revision,
         ask_roots: arguments.quirks.ask_roots,

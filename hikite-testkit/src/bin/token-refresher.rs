@@ -4,37 +4,45 @@
 
 use std::{io::Write, process::ExitCode, sync::Arc, time::Duration};
 
-use hikite::Endpoint;
+use hikite::HttpTokenEndpoint;
 use hikite_core::{
-    credential::{Credential, Exchanger, NoProbes},
+    credential::{Credential, CredentialProvider, NoVerifier},
     error::Error,
     source::{BoxFuture, CallContext},
 };
-use hikite_egress::Client;
-use hikite_gateway::{AccountSettings, Accounts, App, Pace, Provider, Safe, TokenAuth};
+use hikite_egress::EgressClient;
+use hikite_gateway::{
+    AccountProvider, AccountSettings, AccountStore, OAuthApp, RefreshTiming, SecretStore, TokenAuth,
+};
 use hikite_store::{Store, StoreUrl};
-use hikite_vault::Ring;
+use hikite_vault::KeyRing;
 
 const PROVIDER: &str = "fake";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [store, key, provider] = &arguments[..] else { return complain("three arguments are wanted") };
+    let [store, key, provider] = &arguments[..] else { return print_error("three arguments are wanted") };
     match run(store, key, provider).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => complain(&reason),
+        Err(reason) => print_error(&reason),
     }
 }
 
 async fn run(store: &str, key: &str, provider: &str) -> Result<(), String> {
     let url = StoreUrl::parse(store).map_err(|bad| bad.to_string())?;
     let store = Store::open(&url).await.map_err(|error| error.to_string())?;
-    let safe = Safe::new(store, Ring::parse(key).map_err(|why| why.to_string())?);
+    let secret_store = SecretStore::new(store, KeyRing::parse(key).map_err(|why| why.to_string())?);
     // A killed process holds its lease no longer than this.
-    let pace = Pace { lease: Duration::from_millis(20), look: Duration::from_millis(2) };
-    let endpoint = Arc::new(Endpoint::new(Client::new()));
-    let accounts = Accounts::paced(Arc::new(safe), endpoint, Arc::new(NoAccounts), Arc::new(NoProbes), pace);
+    let timing = RefreshTiming { lease: Duration::from_millis(20), poll_interval: Duration::from_millis(2) };
+    let endpoint = Arc::new(HttpTokenEndpoint::new(EgressClient::new()));
+    let accounts = AccountStore::with_timing(
+        Arc::new(secret_store),
+        endpoint,
+        Arc::new(NoAccounts),
+        Arc::new(NoVerifier),
+        timing,
+    );
     accounts.follow(AccountSettings { providers: vec![definition(provider)], ..AccountSettings::default() });
     accounts.read_store().await.map_err(|error| error.to_string())?;
     let context = CallContext::unattended();
@@ -55,8 +63,8 @@ fn ask(outcome: Result<Option<Arc<Credential>>, Error>) -> Result<Arc<Credential
         .ok_or_else(|| "no account".into())
 }
 
-fn definition(base: &str) -> Provider {
-    Provider {
+fn definition(base: &str) -> AccountProvider {
+    AccountProvider {
         name: PROVIDER.into(),
         title: "Fake".into(),
         authorize_url: format!("{base}/authorize"),
@@ -70,7 +78,7 @@ fn definition(base: &str) -> Provider {
         details: Vec::new(),
         sites: Vec::new(),
         api: None,
-        app: Some(App {
+        app: Some(OAuthApp {
             client_id: hikite_testkit::provider::CLIENT_ID.into(),
             client_secret: Some(hikite_core::secret::Secret::hidden(hikite_testkit::provider::CLIENT_SECRET)),
         }),
@@ -81,7 +89,7 @@ fn definition(base: &str) -> Provider {
 #[derive(Debug)]
 struct NoAccounts;
 
-impl Exchanger for NoAccounts {
+impl CredentialProvider for NoAccounts {
     fn knows(&self, _: &str) -> bool {
         false
     }
@@ -105,7 +113,7 @@ impl Exchanger for NoAccounts {
 }
 
 #[expect(clippy::print_stderr, reason = "a program says why it failed")]
-fn complain(reason: &str) -> ExitCode {
+fn print_error(reason: &str) -> ExitCode {
     eprintln!("token-refresher: {reason}");
     ExitCode::FAILURE
 }

@@ -5,14 +5,14 @@
 
 use std::io::{BufRead, BufWriter, Error, ErrorKind, Result, Write, stdin, stdout};
 
-use hikite_core::compact::toon::{Delimiter, Options, encode_with};
+use hikite_core::compact::toon::{Delimiter, ToonOptions, encode_with};
 use serde_json::Value;
 
 fn main() -> Result<()> {
     let mut out = BufWriter::new(stdout().lock());
     for line in stdin().lock().lines() {
         let (delimiter, indent, document): (String, usize, Value) = serde_json::from_str(&line?)?;
-        let options = Options { delimiter: delimiter_of(&delimiter)?, indent };
+        let options = ToonOptions { delimiter: delimiter_of(&delimiter)?, indent };
         serde_json::to_writer(&mut out, &encode_with(&document, options))?;
         out.write_all(b"\n")?;
     }

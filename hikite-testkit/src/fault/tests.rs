@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{Fault, FaultProxy};
+use super::{FaultProxy, ProxyFault};
 
 const SOON: Duration = Duration::from_secs(5);
 const A_WHILE: Duration = Duration::from_millis(100);
@@ -68,7 +68,7 @@ async fn an_answer_is_cut_after_so_many_bytes_even_on_an_open_connection() {
     let proxy = proxied_echo().await;
     let mut stream = connect(&proxy).await;
     exchange(&mut stream, b"before").await;
-    proxy.set(Fault::cut_answer_after(3)).await;
+    proxy.set(ProxyFault::cut_answer_after(3)).await;
     stream.write_all(b"hello").await.expect("open");
     assert_eq!(drain(&mut stream).await, b"hel");
 }
@@ -76,7 +76,7 @@ async fn an_answer_is_cut_after_so_many_bytes_even_on_an_open_connection() {
 #[tokio::test]
 async fn a_request_is_cut_after_so_many_bytes() {
     let proxy = proxied_echo().await;
-    proxy.set(Fault::cut_request_after(2)).await;
+    proxy.set(ProxyFault::cut_request_after(2)).await;
     let mut stream = connect(&proxy).await;
     stream.write_all(b"hello").await.expect("open");
     assert!(b"he".starts_with(&drain(&mut stream).await));
@@ -85,12 +85,12 @@ async fn a_request_is_cut_after_so_many_bytes() {
 #[tokio::test]
 async fn a_stalled_answer_arrives_when_the_fault_is_lifted() {
     let proxy = proxied_echo().await;
-    proxy.set(Fault::stall()).await;
+    proxy.set(ProxyFault::stall()).await;
     let mut stream = connect(&proxy).await;
     stream.write_all(b"hello").await.expect("open");
     let mut answer = [0; 5];
     assert!(timeout(A_WHILE, stream.read_exact(&mut answer)).await.is_err());
-    proxy.set(Fault::default()).await;
+    proxy.set(ProxyFault::default()).await;
     timeout(SOON, stream.read_exact(&mut answer)).await.expect("in time").expect("open");
     assert_eq!(&answer, b"hello");
 }
@@ -98,7 +98,7 @@ async fn a_stalled_answer_arrives_when_the_fault_is_lifted() {
 #[tokio::test]
 async fn a_delay_holds_both_directions() {
     let proxy = proxied_echo().await;
-    proxy.set(Fault::delay(A_WHILE)).await;
+    proxy.set(ProxyFault::delay(A_WHILE)).await;
     let mut stream = connect(&proxy).await;
     let begin = Instant::now();
     exchange(&mut stream, b"hello").await;
@@ -110,11 +110,11 @@ async fn refused_connections_do_not_disturb_open_ones_and_the_port_comes_back() 
     let proxy = proxied_echo().await;
     let mut stream = connect(&proxy).await;
     exchange(&mut stream, b"before").await;
-    proxy.set(Fault::refuse()).await;
+    proxy.set(ProxyFault::refuse()).await;
     let refused = TcpStream::connect(proxy.address()).await.expect_err("refused");
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     assert_eq!(exchange(&mut stream, b"still here").await, b"still here");
-    proxy.set(Fault::default()).await;
+    proxy.set(ProxyFault::default()).await;
     assert_eq!(exchange(&mut connect(&proxy).await, b"again").await, b"again");
 }
 

@@ -19,32 +19,33 @@ use serde_json::{Value, json, value::RawValue};
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    LIMIT, Programs, eventually,
-    hello::{Hello, Question},
-    link::{HttpLink, Link, StdioLink, spawn},
-    witness::Witness,
+    LIMIT, TestPrograms,
+    client_options::{ClientOptions, ServerRequest},
+    eventually,
+    link::{ClientLink, HttpLink, StdioLink, spawn},
+    schema_checker::SchemaChecker,
 };
 
 /// A client with a session.
 #[derive(Debug, Clone)]
-pub struct Client {
-    inner: Arc<Inner>,
+pub struct SessionClient {
+    inner: Arc<SessionClientState>,
 }
 
-struct Inner {
-    link: Link,
-    hello: Hello,
-    witness: Witness,
+struct SessionClientState {
+    link: ClientLink,
+    client_options: ClientOptions,
+    schema_checker: SchemaChecker,
     next: AtomicU64,
     /// Result of `initialize`.
     welcome: Mutex<Value>,
     notifications: Mutex<Vec<Value>>,
-    questions: Mutex<Vec<Question>>,
+    questions: Mutex<Vec<ServerRequest>>,
     /// Over stdio: pending requests by id.
     waiting: Mutex<HashMap<u64, oneshot::Sender<String>>>,
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for SessionClientState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inner").field("link", &self.link).finish_non_exhaustive()
     }
@@ -52,12 +53,12 @@ impl fmt::Debug for Inner {
 
 /// A pending request. Dropping it abandons the request: over HTTP the connection is closed.
 #[derive(Debug)]
-pub struct Pending {
+pub struct PendingCall {
     pub id: u64,
     task: JoinHandle<String>,
 }
 
-impl Pending {
+impl PendingCall {
     /// Returns the raw response.
     pub async fn raw(mut self) -> String {
         tokio::time::timeout(LIMIT, &mut self.task).await.expect("an answer in time").expect("no panic")
@@ -72,14 +73,14 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingCall {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct IncomingMessage<'a> {
     id: Option<Value>,
     method: Option<String>,
     params: Option<Value>,
@@ -97,22 +98,32 @@ fn outcome(answer: &str) -> Result<Value, Value> {
     }
 }
 
-impl Client {
-    pub async fn over_http(address: SocketAddr, path: &str, token: Option<&str>, hello: Hello) -> Self {
-        let client = Self::new(Link::Http(HttpLink::new(address, path, token)), hello);
+impl SessionClient {
+    pub async fn over_http(
+        address: SocketAddr,
+        path: &str,
+        token: Option<&str>,
+        client_options: ClientOptions,
+    ) -> Self {
+        let client = Self::new(ClientLink::Http(HttpLink::new(address, path, token)), client_options);
         client.initialize().await;
         client
     }
 
     /// Starts `hikite stdio` in a folder that contains the config.
-    pub async fn over_stdio(programs: &Programs, folder: &Path, arguments: &[&str], hello: Hello) -> Self {
+    pub async fn over_stdio(
+        programs: &TestPrograms,
+        folder: &Path,
+        arguments: &[&str],
+        client_options: ClientOptions,
+    ) -> Self {
         let (link, mut lines) = StdioLink::start(programs, folder, arguments);
-        let client = Self::new(Link::Stdio(link), hello);
+        let client = Self::new(ClientLink::Stdio(link), client_options);
         let inner = Arc::downgrade(&client.inner);
         spawn(async move {
             while let Some(line) = lines.recv().await {
                 let Some(inner) = inner.upgrade() else { return };
-                Inner::take(&inner, &line);
+                SessionClientState::take(&inner, &line);
             }
             // Pending requests see the end.
             if let Some(inner) = inner.upgrade() {
@@ -123,11 +134,11 @@ impl Client {
         client
     }
 
-    fn new(link: Link, hello: Hello) -> Self {
-        let inner = Inner {
+    fn new(link: ClientLink, client_options: ClientOptions) -> Self {
+        let inner = SessionClientState {
             link,
-            witness: Witness::new(hello.validated, hello.revision),
-            hello,
+            schema_checker: SchemaChecker::new(client_options.validated, client_options.revision),
+            client_options,
             next: AtomicU64::new(1),
             welcome: Mutex::default(),
             notifications: Mutex::default(),
@@ -138,14 +149,14 @@ impl Client {
     }
 
     async fn initialize(&self) {
-        let hello = &self.inner.hello;
+        let client_options = &self.inner.client_options;
         let params = json!({
-            "protocolVersion": hello.revision,
-            "capabilities": hello.capabilities,
+            "protocolVersion": client_options.revision,
+            "capabilities": client_options.capabilities,
             "clientInfo": { "name": "test", "version": "1" },
         });
         let welcome = self.request("initialize", params).await.expect("a welcome");
-        if let Link::Http(link) = &self.inner.link {
+        if let ClientLink::Http(link) = &self.inner.link {
             *link.revision.lock() = welcome["protocolVersion"].as_str().map(ToOwned::to_owned);
         }
         *self.inner.welcome.lock() = welcome;
@@ -158,13 +169,13 @@ impl Client {
 
     /// Returns the session id, over HTTP.
     pub fn session(&self) -> String {
-        let Link::Http(link) = &self.inner.link else { panic!("no session over stdio") };
+        let ClientLink::Http(link) = &self.inner.link else { panic!("no session over stdio") };
         link.session.lock().clone().expect("a session")
     }
 
     /// Returns the process id of `hikite stdio`.
     pub fn pid(&self) -> u32 {
-        let Link::Stdio(link) = &self.inner.link else { panic!("no process over HTTP") };
+        let ClientLink::Stdio(link) = &self.inner.link else { panic!("no process over HTTP") };
         link.pid
     }
 
@@ -184,7 +195,7 @@ impl Client {
         let pending = self.begin(method, params);
         async move {
             let answer = pending.raw().await;
-            let envelope: Envelope<'_> = serde_json::from_str(&answer).expect("JSON");
+            let envelope: IncomingMessage<'_> = serde_json::from_str(&answer).expect("JSON");
             envelope.result.unwrap_or_else(|| panic!("{answer}")).get().to_owned()
         }
     }
@@ -221,20 +232,20 @@ impl Client {
 
     /// Sends a request without waiting for the response.
     #[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
-    pub fn begin(&self, method: &str, params: Value) -> Pending {
+    pub fn begin(&self, method: &str, params: Value) -> PendingCall {
         let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
         let (inner, method) = (Arc::clone(&self.inner), method.to_owned());
         let task = spawn(async move {
             let answer = Arc::clone(&inner).exchange(id, message).await;
-            inner.witness.answer(&answer, &method);
+            inner.schema_checker.answer(&answer, &method);
             answer
         });
-        Pending { id, task }
+        PendingCall { id, task }
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
-    pub fn begin_call(&self, tool: &str, arguments: Value) -> Pending {
+    pub fn begin_call(&self, tool: &str, arguments: Value) -> PendingCall {
         self.begin("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
@@ -248,13 +259,13 @@ impl Client {
     }
 
     /// Answers a question that was left open.
-    pub async fn answer(&self, question: &Question, result: Value) {
+    pub async fn answer(&self, question: &ServerRequest, result: Value) {
         self.inner.send(&json!({ "jsonrpc": "2.0", "id": question.id, "result": result }).to_string()).await;
     }
 
     /// Opens the GET stream; returns once it is open.
     pub async fn listen(&self) {
-        let Link::Http(link) = &self.inner.link else { return };
+        let ClientLink::Http(link) = &self.inner.link else { return };
         let connection = link.request("GET").open(link.address).await;
         assert_eq!(connection.status, 200, "no stream");
         let inner = Arc::downgrade(&self.inner);
@@ -262,20 +273,20 @@ impl Client {
         spawn(async move {
             while let Some((_, data)) = events.next().await {
                 let Some(inner) = inner.upgrade() else { return };
-                Inner::take(&inner, &data);
+                SessionClientState::take(&inner, &data);
             }
         });
     }
 
     /// Ends the session and returns the response status.
     pub async fn delete(&self) -> u16 {
-        let Link::Http(link) = &self.inner.link else { panic!("nothing to delete") };
+        let ClientLink::Http(link) = &self.inner.link else { panic!("nothing to delete") };
         link.request("DELETE").send(link.address).await.status
     }
 
     /// Closes the input of `hikite stdio` and waits for the exit.
     pub async fn close(&self) -> std::process::ExitStatus {
-        let Link::Stdio(link) = &self.inner.link else { panic!("nothing to close") };
+        let ClientLink::Stdio(link) = &self.inner.link else { panic!("nothing to close") };
         link.close();
         tokio::time::timeout(LIMIT, async { link.child.lock().await.wait().await })
             .await
@@ -285,7 +296,7 @@ impl Client {
 
     /// Sends a raw line.
     pub fn send_line(&self, text: &str) {
-        let Link::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
+        let ClientLink::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
         link.send(text);
     }
 
@@ -307,13 +318,13 @@ impl Client {
         }
     }
 
-    pub fn questions(&self) -> Vec<Question> {
+    pub fn questions(&self) -> Vec<ServerRequest> {
         self.inner.questions.lock().clone()
     }
 
     /// Waits for the next request of the server.
     #[track_caller]
-    pub fn asked(&self) -> impl Future<Output = Question> {
+    pub fn asked(&self) -> impl Future<Output = ServerRequest> {
         let place = std::panic::Location::caller();
         let client = self.clone();
         async move {
@@ -323,22 +334,22 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for SessionClient {
     fn drop(&mut self) {
-        self.inner.witness.assert_clean();
+        self.inner.schema_checker.assert_clean();
     }
 }
 
-impl Inner {
+impl SessionClientState {
     async fn exchange(self: Arc<Self>, id: u64, message: String) -> String {
         match &self.link {
-            Link::Stdio(link) => {
+            ClientLink::Stdio(link) => {
                 let (sender, answer) = oneshot::channel();
                 self.waiting.lock().insert(id, sender);
                 link.send(&message);
                 answer.await.expect("an answer before the end")
             }
-            Link::Http(link) => self.post(link, id, message).await,
+            ClientLink::Http(link) => self.post(link, id, message).await,
         }
     }
 
@@ -354,7 +365,7 @@ impl Inner {
         }
         let mut events = connection.events();
         while let Some((_, data)) = events.next().await {
-            let envelope: Envelope<'_> = serde_json::from_str(&data).expect("JSON");
+            let envelope: IncomingMessage<'_> = serde_json::from_str(&data).expect("JSON");
             if envelope.method.is_none() && envelope.id == Some(json!(id)) {
                 return data;
             }
@@ -365,8 +376,8 @@ impl Inner {
 
     async fn send(&self, message: &str) {
         match &self.link {
-            Link::Stdio(link) => link.send(message),
-            Link::Http(link) => {
+            ClientLink::Stdio(link) => link.send(message),
+            ClientLink::Http(link) => {
                 let reply = link.request("POST").json(message.to_owned()).send(link.address).await;
                 assert_eq!(reply.status, 202, "{}", reply.text());
             }
@@ -375,7 +386,7 @@ impl Inner {
 
     /// Handles an unsolicited message or, over stdio, a response.
     fn take(self: &Arc<Self>, message: &str) {
-        let envelope: Envelope<'_> =
+        let envelope: IncomingMessage<'_> =
             serde_json::from_str(message).unwrap_or_else(|_| panic!("not JSON: {message}"));
         let value: Value = serde_json::from_str(message).expect("JSON");
         match (envelope.method, envelope.id) {
@@ -390,25 +401,25 @@ impl Inner {
                     Some(waiting) => drop(waiting.send(message.to_owned())),
                     // A response without a known id, recorded for the test.
                     None => {
-                        self.witness.unasked(&value);
+                        self.schema_checker.unsolicited(&value);
                         self.notifications.lock().push(json!({ "method": "(answer)", "params": value }));
                     }
                 }
             }
             (Some(method), None) => {
-                self.witness.unasked(&value);
+                self.schema_checker.unsolicited(&value);
                 let params = envelope.params.unwrap_or_default();
                 self.notifications.lock().push(json!({ "method": method, "params": params }));
             }
             (Some(method), Some(id)) => {
-                self.witness.unasked(&value);
-                self.asked(Question { id, method, params: envelope.params.unwrap_or_default() });
+                self.schema_checker.unsolicited(&value);
+                self.asked(ServerRequest { id, method, params: envelope.params.unwrap_or_default() });
             }
         }
     }
 
-    fn asked(self: &Arc<Self>, question: Question) {
-        let answer = (self.hello.answer)(&question);
+    fn asked(self: &Arc<Self>, question: ServerRequest) {
+        let answer = (self.client_options.answer)(&question);
         let id = question.id.clone();
         self.questions.lock().push(question);
         if let Some(answer) = answer {
@@ -424,4 +435,4 @@ fn text_of(result: &Value) -> String {
 }
 
 /// Time within which an unwanted event would have happened.
-pub const A_MOMENT: Duration = Duration::from_millis(200);
+pub const SETTLE_TIME: Duration = Duration::from_millis(200);

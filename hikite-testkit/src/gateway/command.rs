@@ -9,7 +9,7 @@ use super::{LIMIT, mark};
 
 /// Paths of the programs. Cargo reveals only a package's own programs to its tests, so the paths are passed in.
 #[derive(Debug, Clone)]
-pub struct Programs {
+pub struct TestPrograms {
     hikite: PathBuf,
     fixture: PathBuf,
     writer: PathBuf,
@@ -17,13 +17,13 @@ pub struct Programs {
 
 /// Output of a finished command.
 #[derive(Debug)]
-pub struct Run {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Programs {
+impl TestPrograms {
     /// Creates it from the path of the built `hikite`; the others are built beside it.
     pub fn beside(hikite: impl Into<PathBuf>) -> Self {
         let hikite = hikite.into();
@@ -66,7 +66,7 @@ impl Programs {
     }
 
     /// Runs `hikite` with the arguments and waits for its exit.
-    pub async fn run(&self, folder: &Path, arguments: &[&str]) -> Run {
+    pub async fn run(&self, folder: &Path, arguments: &[&str]) -> CommandOutput {
         let mut command = tokio::process::Command::from(self.hikite(folder));
         command
             .args(arguments)
@@ -76,7 +76,7 @@ impl Programs {
             .kill_on_drop(true);
         let output =
             tokio::time::timeout(LIMIT * 2, command.output()).await.expect("it ends").expect("it starts");
-        Run {
+        CommandOutput {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).expect("UTF-8"),
             stderr: String::from_utf8(output.stderr).expect("UTF-8"),

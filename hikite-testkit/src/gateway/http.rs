@@ -13,35 +13,35 @@ use tokio::{net::TcpStream, task::JoinHandle};
 use super::LIMIT;
 
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct HttpRequest {
     method: http::Method,
     path: String,
     headers: Vec<(String, String)>,
     body: Bytes,
-    kept: Kept,
+    idle: IdleConnections,
 }
 
 /// Idle connections of a client with keep-alive; `None` without.
-pub(crate) type Kept = Option<Arc<Mutex<Vec<Lane>>>>;
+pub(crate) type IdleConnections = Option<Arc<Mutex<Vec<HttpConnection>>>>;
 
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,
-    _driver: Driver,
+    _driver: ConnectionTask,
 }
 
 /// A response with its complete body.
 #[derive(Debug)]
-pub struct Reply {
+pub struct HttpReply {
     pub status: u16,
     pub headers: http::HeaderMap,
     pub body: Bytes,
 }
 
-impl Request {
+impl HttpRequest {
     pub fn new(method: &str, path: &str) -> Self {
         let method = method.parse().expect("a method");
-        Self { method, path: path.to_owned(), headers: Vec::new(), body: Bytes::new(), kept: None }
+        Self { method, path: path.to_owned(), headers: Vec::new(), body: Bytes::new(), idle: None }
     }
 
     /// Sets a header, replacing one of the same name.
@@ -73,31 +73,37 @@ impl Request {
         self.header("content-type", "application/x-www-form-urlencoded")
     }
 
-    pub(crate) fn keeping(mut self, kept: &Kept) -> Self {
-        self.kept.clone_from(kept);
+    pub(crate) fn with_keep_alive(mut self, idle: &IdleConnections) -> Self {
+        self.idle.clone_from(idle);
         self
     }
 
-    pub async fn send(self, address: SocketAddr) -> Reply {
+    pub async fn send(self, address: SocketAddr) -> HttpReply {
         let answer = async { self.open(address).await.read().await };
         tokio::time::timeout(LIMIT, answer).await.expect("an answer in time")
     }
 
     /// Sends the request and returns before the body is read.
-    pub async fn open(self, address: SocketAddr) -> Connection {
+    pub async fn open(self, address: SocketAddr) -> StreamingReply {
         self.try_open(address).await.expect("an answer")
     }
 
-    pub async fn try_open(self, address: SocketAddr) -> hyper::Result<Connection> {
-        let kept = self.kept.as_ref().and_then(|kept| kept.lock().pop());
-        let mut lane = match kept.filter(|lane| lane.sender.is_ready()) {
-            Some(lane) => lane,
-            None => Lane::open(address).await?,
+    pub async fn try_open(self, address: SocketAddr) -> hyper::Result<StreamingReply> {
+        let idle = self.idle.as_ref().and_then(|idle| idle.lock().pop());
+        let mut http_connection = match idle.filter(|http_connection| http_connection.sender.is_ready()) {
+            Some(http_connection) => http_connection,
+            None => HttpConnection::open(address).await?,
         };
-        let kept = self.kept.clone();
-        let response = lane.sender.send_request(self.built(address)).await?;
+        let idle = self.idle.clone();
+        let response = http_connection.sender.send_request(self.built(address)).await?;
         let (head, body) = response.into_parts();
-        Ok(Connection { status: head.status.as_u16(), headers: head.headers, body, lane, kept })
+        Ok(StreamingReply {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+            http_connection,
+            idle,
+        })
     }
 
     fn built(self, address: SocketAddr) -> http::Request<Full<Bytes>> {
@@ -114,69 +120,69 @@ impl Request {
 
 /// Reason for an incomplete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failed {
+pub enum RequestFailure {
     /// The connection was refused; nothing was sent.
     Refused,
     /// The connection ended early or took too long.
     Broken,
 }
 
-impl Request {
+impl HttpRequest {
     /// Sends a request to a server that may be absent or disappear midway, with a timeout.
-    pub async fn attempt(self, address: SocketAddr, limit: Duration) -> Result<Reply, Failed> {
+    pub async fn attempt(self, address: SocketAddr, limit: Duration) -> Result<HttpReply, RequestFailure> {
         let answer = async {
-            let socket = TcpStream::connect(address).await.map_err(|_| Failed::Refused)?;
-            let broken = |_| Failed::Broken;
+            let socket = TcpStream::connect(address).await.map_err(|_| RequestFailure::Refused)?;
+            let broken = |_| RequestFailure::Broken;
             let (mut sender, driver) =
                 hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(broken)?;
-            let _driver = Driver(spawn(driver));
+            let _driver = ConnectionTask(spawn(driver));
             let response = sender.send_request(self.built(address)).await.map_err(broken)?;
             let (head, body) = response.into_parts();
             let body = body.collect().await.map_err(broken)?.to_bytes();
-            Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
+            Ok(HttpReply { status: head.status.as_u16(), headers: head.headers, body })
         };
-        tokio::time::timeout(limit, answer).await.unwrap_or(Err(Failed::Broken))
+        tokio::time::timeout(limit, answer).await.unwrap_or(Err(RequestFailure::Broken))
     }
 }
 
-impl Lane {
+impl HttpConnection {
     async fn open(address: SocketAddr) -> hyper::Result<Self> {
         let socket = TcpStream::connect(address).await.expect("a connection");
         let (sender, driver) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
-        Ok(Self { sender, _driver: Driver(spawn(driver)) })
+        Ok(Self { sender, _driver: ConnectionTask(spawn(driver)) })
     }
 }
 
 /// A response whose body is still arriving. Dropping it closes the connection.
 #[derive(Debug)]
-pub struct Connection {
+pub struct StreamingReply {
     pub status: u16,
     pub headers: http::HeaderMap,
     body: Incoming,
-    lane: Lane,
-    kept: Kept,
+    http_connection: HttpConnection,
+    idle: IdleConnections,
 }
 
-impl Connection {
-    pub async fn read(self) -> Reply {
-        let Self { status, headers, body, lane, kept } = self;
+impl StreamingReply {
+    pub async fn read(self) -> HttpReply {
+        let Self { status, headers, body, http_connection, idle } = self;
         let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        if let Some(kept) = kept {
-            kept.lock().push(lane);
+        if let Some(idle) = idle {
+            idle.lock().push(http_connection);
         }
-        Reply { status, headers, body }
+        HttpReply { status, headers, body }
     }
 
     pub fn is_stream(&self) -> bool {
         self.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream")
     }
 
-    pub fn events(self) -> Stream {
-        Stream { connection: self, buffer: Vec::new(), last_event: None }
+    pub fn events(self) -> SseEvents {
+        SseEvents { connection: self, buffer: Vec::new(), last_event: None }
     }
 }
 
-impl Reply {
+impl HttpReply {
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("UTF-8")
     }
@@ -189,14 +195,14 @@ impl Reply {
 
 /// Events of an event stream. Every event must have a name and one line of data.
 #[derive(Debug)]
-pub struct Stream {
-    connection: Connection,
+pub struct SseEvents {
+    connection: StreamingReply,
     buffer: Vec<u8>,
     /// Id of the last event that had one.
     pub last_event: Option<String>,
 }
 
-impl Stream {
+impl SseEvents {
     /// Returns the name and the data of the next event; `None` at the end. Comments are skipped.
     pub async fn next(&mut self) -> Option<(String, String)> {
         loop {
@@ -226,9 +232,9 @@ fn field(event: &str, name: &str) -> Option<String> {
 }
 
 #[derive(Debug)]
-struct Driver(JoinHandle<()>);
+struct ConnectionTask(JoinHandle<()>);
 
-impl Drop for Driver {
+impl Drop for ConnectionTask {
     fn drop(&mut self) {
         self.0.abort();
     }

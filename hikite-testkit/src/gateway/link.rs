@@ -10,10 +10,10 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Programs, Request, http::Kept};
+use super::{HttpRequest, TestPrograms, http::IdleConnections};
 
 #[derive(Debug)]
-pub(crate) enum Link {
+pub(crate) enum ClientLink {
     Http(HttpLink),
     Stdio(StdioLink),
 }
@@ -25,7 +25,7 @@ pub(crate) struct HttpLink {
     token: Option<String>,
     pub(crate) session: Mutex<Option<String>>,
     pub(crate) revision: Mutex<Option<String>>,
-    kept: Kept,
+    idle: IdleConnections,
 }
 
 impl HttpLink {
@@ -37,14 +37,14 @@ impl HttpLink {
             token,
             session: Mutex::default(),
             revision: Mutex::default(),
-            kept: Some(Arc::default()),
+            idle: Some(Arc::default()),
         }
     }
 
     /// Creates a request with all headers of this session.
-    pub(crate) fn request(&self, method: &str) -> Request {
-        let mut request = Request::new(method, &self.path).header("accept", "text/event-stream");
-        request = request.keeping(&self.kept);
+    pub(crate) fn request(&self, method: &str) -> HttpRequest {
+        let mut request = HttpRequest::new(method, &self.path).header("accept", "text/event-stream");
+        request = request.with_keep_alive(&self.idle);
         if let Some(token) = &self.token {
             request = request.header("authorization", &format!("Bearer {token}"));
         }
@@ -69,7 +69,7 @@ pub(crate) struct StdioLink {
 impl StdioLink {
     /// Starts the program; the receiver yields its lines.
     pub(crate) fn start(
-        programs: &Programs,
+        programs: &TestPrograms,
         folder: &Path,
         arguments: &[&str],
     ) -> (Self, mpsc::UnboundedReceiver<String>) {

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 /// One entry of the process table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessEntry {
     pub pid: u32,
     pub parent: u32,
     pub state: char,
@@ -15,7 +15,7 @@ pub struct Process {
     pub command: String,
 }
 
-impl Process {
+impl ProcessEntry {
     /// Returns `true` for the guard process between hikite and a stdio server.
     pub fn is_guard(&self) -> bool {
         self.command.contains("__guard")
@@ -55,7 +55,7 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
 }
 
 /// Returns the living processes with the folder's mark: hikite and everything it started there.
-pub fn marked(folder: &Path) -> Vec<Process> {
+pub fn marked(folder: &Path) -> Vec<ProcessEntry> {
     let mark = super::mark(folder);
     let carries = |pid: u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -64,7 +64,7 @@ pub fn marked(folder: &Path) -> Vec<Process> {
     all().filter(|pid| carries(*pid)).filter_map(read).filter(|process| process.state != 'Z').collect()
 }
 
-pub(crate) fn zombies_of(parent: u32) -> Vec<Process> {
+pub(crate) fn zombies_of(parent: u32) -> Vec<ProcessEntry> {
     all().filter_map(read).filter(|process| process.parent == parent && process.state == 'Z').collect()
 }
 
@@ -73,7 +73,7 @@ fn all() -> impl Iterator<Item = u32> {
     table.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-fn read(pid: u32) -> Option<Process> {
+fn read(pid: u32) -> Option<ProcessEntry> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // `pid (name) state parent …`; the name may contain spaces and parentheses.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
@@ -81,5 +81,5 @@ fn read(pid: u32) -> Option<Process> {
     let parent = fields.next()?.parse().ok()?;
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let command = String::from_utf8_lossy(&command).replace('\0', " ").trim_end().to_owned();
-    Some(Process { pid, parent, state, command })
+    Some(ProcessEntry { pid, parent, state, command })
 }

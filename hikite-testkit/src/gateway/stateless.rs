@@ -1,8 +1,8 @@
 //! A client of 2026-07-28, over HTTP and over `hikite stdio`. Every request carries its client's description, right or
 //! wrong as the test chooses. It opens no session and answers no server requests.
 
+mod call;
 mod envelope;
-mod running;
 #[cfg(test)]
 mod tests;
 
@@ -21,13 +21,13 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::{
-    Programs, Request,
-    link::{HttpLink, Link, StdioLink, spawn},
-    witness::Witness,
+    HttpRequest, TestPrograms,
+    link::{ClientLink, HttpLink, StdioLink, spawn},
+    schema_checker::SchemaChecker,
 };
-pub use envelope::{Envelope, REVISION, encode};
-use running::Sink;
-pub use running::{Listening, Outcome, Running};
+use call::NotificationLog;
+pub use call::{StatelessCall, StatelessOutcome, SubscriptionStream};
+pub use envelope::{REVISION, StatelessEnvelope, encode};
 
 const SUBSCRIPTION_ID: &str = "/params/_meta/io.modelcontextprotocol~1subscriptionId";
 /// Maximum number of rounds, above what any test tool asks for.
@@ -35,40 +35,50 @@ const ROUNDS_MAX: usize = 20;
 
 /// A stateless client. Clones are cheap; they share the connection and the request ids.
 #[derive(Debug, Clone)]
-pub struct Stateless {
-    inner: Arc<Inner>,
-    envelope: Envelope,
+pub struct StatelessClient {
+    inner: Arc<StatelessClientState>,
+    envelope: StatelessEnvelope,
 }
 
 #[derive(Debug)]
-pub(super) struct Inner {
-    link: Link,
-    witness: Witness,
+pub(super) struct StatelessClientState {
+    link: ClientLink,
+    schema_checker: SchemaChecker,
     next: AtomicU64,
     /// Over stdio: pending requests by id, and notification logs by subscription or progress token.
     waiting: Mutex<HashMap<u64, oneshot::Sender<String>>>,
-    sinks: Mutex<HashMap<String, Arc<Sink>>>,
+    sinks: Mutex<HashMap<String, Arc<NotificationLog>>>,
     /// Messages that belong to no known request.
-    stray: Sink,
+    stray: NotificationLog,
 }
 
 /// A call with all its question rounds.
 #[derive(Debug)]
-pub struct Through {
-    pub outcome: Outcome,
+pub struct AnsweredCall {
+    pub outcome: StatelessOutcome,
     /// The results that asked questions, in order.
     pub rounds: Vec<Value>,
 }
 
-impl Stateless {
-    pub fn over_http(address: SocketAddr, path: &str, token: Option<&str>, envelope: Envelope) -> Self {
-        Self::new(Link::Http(HttpLink::new(address, path, token)), envelope)
+impl StatelessClient {
+    pub fn over_http(
+        address: SocketAddr,
+        path: &str,
+        token: Option<&str>,
+        envelope: StatelessEnvelope,
+    ) -> Self {
+        Self::new(ClientLink::Http(HttpLink::new(address, path, token)), envelope)
     }
 
     /// Starts `hikite stdio` in a folder that contains the config.
-    pub fn over_stdio(programs: &Programs, folder: &Path, arguments: &[&str], envelope: Envelope) -> Self {
+    pub fn over_stdio(
+        programs: &TestPrograms,
+        folder: &Path,
+        arguments: &[&str],
+        envelope: StatelessEnvelope,
+    ) -> Self {
         let (link, mut lines) = StdioLink::start(programs, folder, arguments);
-        let client = Self::new(Link::Stdio(link), envelope);
+        let client = Self::new(ClientLink::Stdio(link), envelope);
         let inner = Arc::downgrade(&client.inner);
         spawn(async move {
             while let Some(line) = lines.recv().await {
@@ -83,31 +93,31 @@ impl Stateless {
         client
     }
 
-    fn new(link: Link, envelope: Envelope) -> Self {
-        let inner = Inner {
+    fn new(link: ClientLink, envelope: StatelessEnvelope) -> Self {
+        let inner = StatelessClientState {
             link,
-            witness: Witness::new(envelope.validated, REVISION),
+            schema_checker: SchemaChecker::new(envelope.validated, REVISION),
             next: AtomicU64::new(1),
             waiting: Mutex::default(),
             sinks: Mutex::default(),
-            stray: Sink::default(),
+            stray: NotificationLog::default(),
         };
         Self { inner: Arc::new(inner), envelope }
     }
 
     /// Returns a client with another envelope on the same connection.
     #[must_use]
-    pub fn saying(&self, envelope: Envelope) -> Self {
+    pub fn with_envelope(&self, envelope: StatelessEnvelope) -> Self {
         Self { inner: Arc::clone(&self.inner), envelope }
     }
 
-    pub fn envelope(&self) -> Envelope {
+    pub fn envelope(&self) -> StatelessEnvelope {
         self.envelope.clone()
     }
 
     /// Returns the process id of `hikite stdio`.
     pub fn pid(&self) -> u32 {
-        let Link::Stdio(link) = &self.inner.link else { panic!("no process over HTTP") };
+        let ClientLink::Stdio(link) = &self.inner.link else { panic!("no process over HTTP") };
         link.pid
     }
 
@@ -117,12 +127,12 @@ impl Stateless {
     }
 
     /// Sends a request without waiting for the response.
-    pub fn begin(&self, method: &str, params: Value) -> Running {
+    pub fn begin(&self, method: &str, params: Value) -> StatelessCall {
         let id = self.inner.next.fetch_add(1, Ordering::Relaxed);
-        let params = self.envelope.dress(params);
-        let sink = Arc::new(Sink::default());
+        let params = self.envelope.with_meta(params);
+        let sink = Arc::new(NotificationLog::default());
         let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string();
-        let sending = Sending {
+        let sending = OutgoingRequest {
             inner: Arc::clone(&self.inner),
             validated: self.envelope.validated,
             headers: self.envelope.headers(method, &params),
@@ -133,20 +143,20 @@ impl Stateless {
             sink: Arc::clone(&sink),
         };
         let task = spawn(async move { sending.run().await });
-        Running { id, sink, task, inner: Arc::clone(&self.inner) }
+        StatelessCall { id, sink, task, inner: Arc::clone(&self.inner) }
     }
 
-    pub async fn request(&self, method: &str, params: Value) -> Outcome {
+    pub async fn request(&self, method: &str, params: Value) -> StatelessOutcome {
         self.begin(method, params).outcome().await
     }
 
     #[expect(clippy::needless_pass_by_value, reason = "reads like the JSON it makes")]
-    pub fn begin_call(&self, tool: &str, arguments: Value) -> Running {
+    pub fn begin_call(&self, tool: &str, arguments: Value) -> StatelessCall {
         self.begin("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
     /// Calls a tool once; a question is an outcome like any other.
-    pub async fn call(&self, tool: &str, arguments: Value) -> Outcome {
+    pub async fn call(&self, tool: &str, arguments: Value) -> StatelessOutcome {
         self.begin_call(tool, arguments).outcome().await
     }
 
@@ -157,29 +167,30 @@ impl Stateless {
 
     /// Calls a tool and answers its questions: `answers` gets a question's key and the question. Questions it does not
     /// answer are left out.
-    pub async fn call_through(
+    pub async fn call_with_answers(
         &self,
         tool: &str,
         arguments: Value,
         answers: impl Fn(&str, &Value) -> Option<Value>,
-    ) -> Through {
-        self.go_through("tools/call", json!({ "name": tool, "arguments": arguments }), answers).await
+    ) -> AnsweredCall {
+        self.request_with_answers("tools/call", json!({ "name": tool, "arguments": arguments }), answers)
+            .await
     }
 
     /// Sends any request that may ask questions, and answers them.
-    pub async fn go_through(
+    pub async fn request_with_answers(
         &self,
         method: &str,
         params: Value,
         answers: impl Fn(&str, &Value) -> Option<Value>,
-    ) -> Through {
+    ) -> AnsweredCall {
         let mut rounds = Vec::new();
         let mut next = params.clone();
         loop {
             let outcome = self.request(method, next).await;
             let asked = outcome.answer.as_ref().ok().filter(|it| it["resultType"] == "input_required");
             let Some(asked) = asked.cloned() else {
-                return Through { outcome, rounds };
+                return AnsweredCall { outcome, rounds };
             };
             assert!(rounds.len() < ROUNDS_MAX, "it asks without end: {asked}");
             next = follow_up(&params, &asked, &answers);
@@ -188,25 +199,25 @@ impl Stateless {
     }
 
     /// Subscribes; returns once the acknowledgement, which must come first, has arrived.
-    pub async fn listen(&self, wish: Value) -> Listening {
-        let running = self.begin("subscriptions/listen", json!({ "notifications": wish }));
+    pub async fn listen(&self, filter: Value) -> SubscriptionStream {
+        let running = self.begin("subscriptions/listen", json!({ "notifications": filter }));
         running.told("notifications/subscriptions/acknowledged", 1).await;
         let first = running.sink.0.lock()[0].clone();
         assert_eq!(first["method"], "notifications/subscriptions/acknowledged", "it comes first");
         assert_eq!(first.pointer(SUBSCRIPTION_ID), Some(&json!(running.id)), "{first}");
-        Listening { running, acknowledged: first["params"]["notifications"].clone() }
+        SubscriptionStream { running, acknowledged: first["params"]["notifications"].clone() }
     }
 
     /// Sends a raw line over stdio.
     pub fn send_line(&self, text: &str) {
-        let Link::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
+        let ClientLink::Stdio(link) = &self.inner.link else { panic!("no lines over HTTP") };
         link.send(text);
     }
 }
 
-impl Drop for Stateless {
+impl Drop for StatelessClient {
     fn drop(&mut self) {
-        self.inner.witness.assert_clean();
+        self.inner.schema_checker.assert_clean();
     }
 }
 
@@ -225,7 +236,7 @@ fn follow_up(params: &Value, asked: &Value, answers: impl Fn(&str, &Value) -> Op
     next
 }
 
-impl Inner {
+impl StatelessClientState {
     /// Handles a line received over stdio.
     fn take(&self, line: &str) {
         let message: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}"));
@@ -237,14 +248,14 @@ impl Inner {
             }
             return;
         }
-        self.witness.unasked(&message);
+        self.schema_checker.unsolicited(&message);
         let mark = ["/params/progressToken", SUBSCRIPTION_ID].iter().find_map(|path| message.pointer(path));
         let sink = mark.and_then(|mark| self.sinks.lock().get(&mark.to_string()).cloned());
         sink.as_deref().unwrap_or(&self.stray).0.lock().push(message);
     }
 
     fn cancel(&self, id: u64) {
-        if let Link::Stdio(link) = &self.link {
+        if let ClientLink::Stdio(link) = &self.link {
             let params = json!({ "requestId": id, "reason": "a test" });
             let told = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
             link.send(&told.to_string());
@@ -253,26 +264,26 @@ impl Inner {
 }
 
 /// A request with everything needed to send it.
-struct Sending {
-    inner: Arc<Inner>,
+struct OutgoingRequest {
+    inner: Arc<StatelessClientState>,
     validated: bool,
     headers: Vec<(String, String)>,
     token: Option<String>,
     method: String,
     id: u64,
     body: String,
-    sink: Arc<Sink>,
+    sink: Arc<NotificationLog>,
 }
 
-impl Sending {
-    async fn run(self) -> Outcome {
+impl OutgoingRequest {
+    async fn run(self) -> StatelessOutcome {
         let (status, text) = match &self.inner.link {
-            Link::Stdio(link) => (None, self.over_stdio(link).await),
-            Link::Http(link) => self.over_http(link).await,
+            ClientLink::Stdio(link) => (None, self.over_stdio(link).await),
+            ClientLink::Http(link) => self.over_http(link).await,
         };
-        let outcome = Outcome::new(status, text, self.sink.0.lock().clone());
+        let outcome = StatelessOutcome::new(status, text, self.sink.0.lock().clone());
         if self.validated && !outcome.text.is_empty() && outcome.text.starts_with('{') {
-            self.inner.witness.answer(&outcome.text, &self.method);
+            self.inner.schema_checker.answer(&outcome.text, &self.method);
         }
         outcome
     }
@@ -287,7 +298,7 @@ impl Sending {
     }
 
     async fn over_http(&self, link: &HttpLink) -> (Option<u16>, Option<String>) {
-        let mut request: Request = link.request("POST").json(self.body.clone());
+        let mut request: HttpRequest = link.request("POST").json(self.body.clone());
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
@@ -304,7 +315,7 @@ impl Sending {
                 return (status, Some(data));
             }
             if self.validated {
-                self.inner.witness.unasked(&message);
+                self.inner.schema_checker.unsolicited(&message);
             }
             self.sink.0.lock().push(message);
         }

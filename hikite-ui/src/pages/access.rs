@@ -7,15 +7,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::api::part;
-use crate::form::Form;
+use crate::context::PageContext;
+use crate::form::SubmittedForm;
 use crate::number;
-use crate::page::{Answer, OrTrouble, go, show as page};
-use crate::seat::Seat;
+use crate::page::{OrErrorPage, PageResult, redirect, show as page};
 
 /// A row of any of the lists; each uses its own members.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Row {
+struct AccessRow {
     id: String,
     name: String,
     subject: String,
@@ -38,7 +38,7 @@ struct Row {
     expires_at: Option<String>,
 }
 
-impl Row {
+impl AccessRow {
     fn client_text(&self) -> String {
         match &self.client {
             Value::String(name) => name.clone(),
@@ -73,7 +73,7 @@ impl Row {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Rows {
+struct AccessRows {
     #[serde(
         alias = "users",
         alias = "tokens",
@@ -83,34 +83,38 @@ struct Rows {
         alias = "logins",
         alias = "removals"
     )]
-    rows: Vec<Row>,
+    rows: Vec<AccessRow>,
 }
 
 #[derive(Template)]
 #[template(path = "access.html")]
-struct Access<'a> {
-    seat: &'a Seat,
-    users: Vec<Row>,
-    clients: Vec<Row>,
-    consents: Vec<Row>,
-    tokens: Vec<Row>,
-    sessions: Vec<Row>,
-    logins: Vec<Row>,
-    removals: Vec<Row>,
+struct AccessPage<'a> {
+    context: &'a PageContext,
+    users: Vec<AccessRow>,
+    clients: Vec<AccessRow>,
+    consents: Vec<AccessRow>,
+    tokens: Vec<AccessRow>,
+    sessions: Vec<AccessRow>,
+    logins: Vec<AccessRow>,
+    removals: Vec<AccessRow>,
     /// A new secret that is shown once: its name and value.
     fresh: Option<(String, String)>,
 }
 
-pub(crate) async fn list(seat: Seat) -> Answer {
-    let Rows { rows: tokens } = seat.get("/v1/tokens").await.or_trouble(&seat)?;
-    let access = whole(&seat, tokens, None).await;
+pub(crate) async fn list(context: PageContext) -> PageResult {
+    let AccessRows { rows: tokens } = context.get("/v1/tokens").await.or_error_page(&context)?;
+    let access = access_page(&context, tokens, None).await;
     page(&access)
 }
 
-async fn whole(seat: &Seat, tokens: Vec<Row>, fresh: Option<(String, String)>) -> Access<'_> {
-    let rows = async |path: &str| seat.get_or_default::<Rows>(path).await.rows;
-    Access {
-        seat,
+async fn access_page(
+    context: &PageContext,
+    tokens: Vec<AccessRow>,
+    fresh: Option<(String, String)>,
+) -> AccessPage<'_> {
+    let rows = async |path: &str| context.get_or_default::<AccessRows>(path).await.rows;
+    AccessPage {
+        context,
         users: rows("/v1/users").await,
         clients: rows("/v1/clients").await,
         consents: rows("/v1/consents").await,
@@ -122,7 +126,7 @@ async fn whole(seat: &Seat, tokens: Vec<Row>, fresh: Option<(String, String)>) -
     }
 }
 
-pub(crate) async fn make_token(Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn make_token(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let scopes: Vec<&str> = fields.all("scope").collect();
     let mut body = json!({ "name": fields.text("name"), "scopes": scopes });
     for name in ["user", "project"] {
@@ -133,11 +137,11 @@ pub(crate) async fn make_token(Form { seat, fields }: Form) -> Answer {
     if let Ok(days) = fields.text("days").parse::<u32>() {
         body["expiresIn"] = Value::from(days * 86_400);
     }
-    let made = seat.post("/v1/tokens", &body).await.or_trouble(&seat)?;
-    tell(&seat, fields.text("name"), made.get("secret")).await
+    let made = context.post("/v1/tokens", &body).await.or_error_page(&context)?;
+    show_secret(&context, fields.text("name"), made.get("secret")).await
 }
 
-pub(crate) async fn make_user(Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn make_user(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let mut body = json!({ "name": fields.text("name"), "role": fields.text("role") });
     if let Some(password) = fields.some("password") {
         body["password"] = Value::from(password);
@@ -145,59 +149,59 @@ pub(crate) async fn make_user(Form { seat, fields }: Form) -> Answer {
     if let Some(project) = fields.some("project") {
         body["project"] = Value::from(project);
     }
-    let made = seat.post("/v1/users", &body).await.or_trouble(&seat)?;
-    tell(&seat, fields.text("name"), made.get("password")).await
+    let made = context.post("/v1/users", &body).await.or_error_page(&context)?;
+    show_secret(&context, fields.text("name"), made.get("password")).await
 }
 
 /// Shows a new secret once, on the page that created it.
-async fn tell(seat: &Seat, name: &str, secret: Option<&Value>) -> Answer {
-    let Some(secret) = secret.and_then(Value::as_str) else { return go("/ui/access?done=saved") };
-    let Rows { rows: tokens } = seat.get("/v1/tokens").await.or_trouble(seat)?;
-    let access = whole(seat, tokens, Some((name.to_owned(), secret.to_owned()))).await;
+async fn show_secret(context: &PageContext, name: &str, secret: Option<&Value>) -> PageResult {
+    let Some(secret) = secret.and_then(Value::as_str) else { return redirect("/ui/access?done=saved") };
+    let AccessRows { rows: tokens } = context.get("/v1/tokens").await.or_error_page(context)?;
+    let access = access_page(context, tokens, Some((name.to_owned(), secret.to_owned()))).await;
     page(&access)
 }
 
 pub(crate) async fn act(
-    Path((kind, id, deed)): Path<(String, String, String)>,
-    Form { seat, fields }: Form,
-) -> Answer {
+    Path((kind, id, action)): Path<(String, String, String)>,
+    SubmittedForm { context, fields }: SubmittedForm,
+) -> PageResult {
     let known = ["users", "clients", "consents", "tokens", "sessions", "logins", "removals"];
-    let Some(kind) = known.into_iter().find(|known| *known == kind) else { return go("/ui/access") };
+    let Some(kind) = known.into_iter().find(|known| *known == kind) else { return redirect("/ui/access") };
     let path = format!("/v1/{kind}/{}", part(&id));
-    let (done, outcome) = match (kind, &*deed) {
+    let (done, outcome) = match (kind, &*action) {
         ("clients", "approve") => {
-            ("approved", seat.send(Method::POST, &format!("{path}/approve"), None).await)
+            ("approved", context.send(Method::POST, &format!("{path}/approve"), None).await)
         }
         ("users", "disable") => {
-            ("disabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": true }))).await)
+            ("disabled", context.send(Method::PATCH, &path, Some(&json!({ "disabled": true }))).await)
         }
         ("users", "enable") => {
-            ("enabled", seat.send(Method::PATCH, &path, Some(&json!({ "disabled": false }))).await)
+            ("enabled", context.send(Method::PATCH, &path, Some(&json!({ "disabled": false }))).await)
         }
         ("users", "rename") => {
-            ("saved", seat.send(Method::PATCH, &path, Some(&json!({ "name": fields.text("name") }))).await)
+            ("saved", context.send(Method::PATCH, &path, Some(&json!({ "name": fields.text("name") }))).await)
         }
         ("users", "password") => {
             let remove = fields.is_checked("remove_passkeys");
             let body = json!({ "password": fields.text("password"), "removePasskeys": remove });
-            ("saved", seat.send(Method::PATCH, &path, Some(&body)).await)
+            ("saved", context.send(Method::PATCH, &path, Some(&body)).await)
         }
         ("users", "handover") => {
             let body = fields.some("password").map_or_else(|| json!({}), |now| json!({ "password": now }));
-            ("saved", seat.send(Method::POST, &format!("{path}/handover"), Some(&body)).await)
+            ("saved", context.send(Method::POST, &format!("{path}/handover"), Some(&body)).await)
         }
         ("users", "revoke") => {
             let successor = fields.some("successor").map(|name| format!("?successor={}", part(name)));
             let path = format!("{path}{}", successor.unwrap_or_default());
-            ("revoked", seat.send(Method::DELETE, &path, None).await)
+            ("revoked", context.send(Method::DELETE, &path, None).await)
         }
         ("users", "bind") => {
             let project = json!({ "project": fields.some("project") });
-            ("saved", seat.send(Method::PATCH, &path, Some(&project)).await)
+            ("saved", context.send(Method::PATCH, &path, Some(&project)).await)
         }
-        (_, "revoke") => ("revoked", seat.send(Method::DELETE, &path, None).await),
-        _ => return go("/ui/access"),
+        (_, "revoke") => ("revoked", context.send(Method::DELETE, &path, None).await),
+        _ => return redirect("/ui/access"),
     };
-    outcome.or_trouble(&seat)?;
-    go(&format!("/ui/access?done={done}"))
+    outcome.or_error_page(&context)?;
+    redirect(&format!("/ui/access?done={done}"))
 }

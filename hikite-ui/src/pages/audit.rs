@@ -8,15 +8,15 @@ use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::api::Asked;
-use crate::form::Form;
+use crate::api::ApiRequest;
+use crate::context::PageContext;
+use crate::form::SubmittedForm;
 use crate::number;
-use crate::page::{Answer, OrTrouble, go, show as page};
-use crate::seat::Seat;
+use crate::page::{OrErrorPage, PageResult, redirect, show as page};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Record {
+struct AuditRecordInfo {
     seq: u64,
     at: u64,
     kind: String,
@@ -34,7 +34,7 @@ struct Record {
     bytes_out: Option<u64>,
 }
 
-impl Record {
+impl AuditRecordInfo {
     fn when(&self) -> String {
         number::moment(self.at)
     }
@@ -62,8 +62,8 @@ impl Record {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Records {
-    records: Vec<Record>,
+struct AuditRecordPage {
+    records: Vec<AuditRecordInfo>,
     next: Option<u64>,
 }
 
@@ -73,40 +73,40 @@ const FILTERS: [&str; 12] = [
     "kind", "decision", "outcome", "requestId", "subject", "actor", "project", "module", "tool", "since", "until", "text",
 ];
 /// Maximum API pages read to find a non-empty one.
-const LOOKS: usize = 20;
+const EMPTY_PAGES_MAX: usize = 20;
 
 #[derive(Template)]
 #[template(path = "audit.html")]
-struct List<'a> {
-    seat: &'a Seat,
-    records: Vec<Record>,
+struct AuditListPage<'a> {
+    context: &'a PageContext,
+    records: Vec<AuditRecordInfo>,
     /// URL of the next page.
     older: Option<String>,
     /// The filter as a query, for exports.
     query: String,
-    verdict: Option<Verdict>,
+    verdict: Option<AuditVerdict>,
     /// Set if nothing is removed by age because the machine's clock jumped.
     is_paused: bool,
-    audit: Recording,
+    audit: AuditSettings,
 }
 
 /// The audit state in `/v1/status`, and items that need attention.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Status {
-    audit: Recording,
-    attention: Vec<Attention>,
+struct AuditStatus {
+    audit: AuditSettings,
+    attention: Vec<AttentionKind>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(default)]
-struct Recording {
+struct AuditSettings {
     enabled: bool,
     durability: String,
     accepts: bool,
 }
 
-impl Default for Recording {
+impl Default for AuditSettings {
     fn default() -> Self {
         Self { enabled: true, durability: String::new(), accepts: true }
     }
@@ -114,73 +114,73 @@ impl Default for Recording {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Verdict {
+struct AuditVerdict {
     intact: bool,
     records: u64,
     hash: Option<String>,
-    trimmed: Option<Trimmed>,
+    trimmed: Option<AuditTrimInfo>,
     broken: Option<Value>,
 }
 
 /// Evidence for the removal of earlier records.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Trimmed {
+struct AuditTrimInfo {
     to: u64,
     record: Option<u64>,
 }
 
-impl Verdict {
+impl AuditVerdict {
     fn why(&self) -> String {
         self.broken.as_ref().map(Value::to_string).unwrap_or_default()
     }
 }
 
-pub(crate) async fn list(seat: Seat) -> Answer {
-    whole(seat, None).await
+pub(crate) async fn list(context: PageContext) -> PageResult {
+    audit_page(context, None).await
 }
 
-pub(crate) async fn verify(seat: Seat) -> Answer {
-    let verdict = seat.get("/v1/audit/verify").await.or_trouble(&seat)?;
-    whole(seat, Some(verdict)).await
+pub(crate) async fn verify(context: PageContext) -> PageResult {
+    let verdict = context.get("/v1/audit/verify").await.or_error_page(&context)?;
+    audit_page(context, Some(verdict)).await
 }
 
-async fn whole(seat: Seat, verdict: Option<Verdict>) -> Answer {
-    let query = filters(&seat);
-    let mut before = seat.asked("before").map(crate::api::part);
-    let mut found = Records::default();
-    for _ in 0..LOOKS {
+async fn audit_page(context: PageContext, verdict: Option<AuditVerdict>) -> PageResult {
+    let query = filters(&context);
+    let mut before = context.parameter("before").map(crate::api::part);
+    let mut found = AuditRecordPage::default();
+    for _ in 0..EMPTY_PAGES_MAX {
         let from = before.map(|before| format!("&before={before}")).unwrap_or_default();
         let path = format!("/v1/audit?limit=50&{query}{from}").replace("&&", "&");
-        found = seat.get(path.trim_end_matches('&')).await.or_trouble(&seat)?;
+        found = context.get(path.trim_end_matches('&')).await.or_error_page(&context)?;
         before = found.next.map(|next| next.to_string());
         if !found.records.is_empty() || before.is_none() {
             break;
         }
     }
-    let Records { records, next } = found;
+    let AuditRecordPage { records, next } = found;
     let older = next.map(|next| format!("/ui/audit?{query}&before={next}"));
-    let status: Status = seat.get("/v1/status").await.unwrap_or_default();
+    let status: AuditStatus = context.get("/v1/status").await.unwrap_or_default();
     let is_paused = status.attention.iter().any(|one| one.kind == "audit");
-    page(&List { seat: &seat, records, older, query, verdict, audit: status.audit, is_paused })
+    page(&AuditListPage { context: &context, records, older, query, verdict, audit: status.audit, is_paused })
 }
 
 /// Confirms that the machine's clock is right.
-pub(crate) async fn resume(Form { seat, .. }: Form) -> Answer {
-    seat.post("/v1/audit/resume-trim", &serde_json::json!({})).await.or_trouble(&seat)?;
-    go("/ui/audit")
+pub(crate) async fn resume(SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
+    context.post("/v1/audit/resume-trim", &serde_json::json!({})).await.or_error_page(&context)?;
+    redirect("/ui/audit")
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Attention {
+struct AttentionKind {
     kind: String,
 }
 
-fn filters(seat: &Seat) -> String {
+fn filters(context: &PageContext) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for name in FILTERS {
-        if let Some(value) = seat.asked(name) {
+        if let Some(value) = context.parameter(name) {
             query.append_pair(name, value);
         }
     }
@@ -189,15 +189,15 @@ fn filters(seat: &Seat) -> String {
 
 #[derive(Template)]
 #[template(path = "record.html")]
-struct One<'a> {
-    seat: &'a Seat,
+struct AuditRecordDetail<'a> {
+    context: &'a PageContext,
     id: String,
     facts: Vec<(String, String)>,
 }
 
-pub(crate) async fn show(seat: Seat, Path(id): Path<String>) -> Answer {
+pub(crate) async fn show(context: PageContext, Path(id): Path<String>) -> PageResult {
     let record: Map<String, Value> =
-        seat.get(&format!("/v1/audit/{}", crate::api::part(&id))).await.or_trouble(&seat)?;
+        context.get(&format!("/v1/audit/{}", crate::api::part(&id))).await.or_error_page(&context)?;
     let told = |(name, value): (&String, &Value)| {
         let text = match (name.as_str(), value) {
             ("at", Value::Number(at)) => number::moment(at.as_u64().unwrap_or(0)),
@@ -207,15 +207,15 @@ pub(crate) async fn show(seat: Seat, Path(id): Path<String>) -> Answer {
         (name.clone(), text)
     };
     let facts = record.iter().map(told).collect();
-    page(&One { seat: &seat, id, facts })
+    page(&AuditRecordDetail { context: &context, id, facts })
 }
 
 /// Streams the export of the API to the browser as a download.
-pub(crate) async fn export(seat: Seat) -> Answer {
-    let format = if seat.said("format") == "csv" { "csv" } else { "jsonl" };
-    let path = format!("/v1/audit/export?format={format}&{}", filters(&seat));
-    let asked = Asked { accept: "*/*", ..Asked::get(path.trim_end_matches('&')) };
-    let answer = seat.api.ask(&seat.visitor, asked).await;
+pub(crate) async fn export(context: PageContext) -> PageResult {
+    let format = if context.parameter_or_empty("format") == "csv" { "csv" } else { "jsonl" };
+    let path = format!("/v1/audit/export?format={format}&{}", filters(&context));
+    let parameter = ApiRequest { accept: "*/*", ..ApiRequest::get(path.trim_end_matches('&')) };
+    let answer = context.api.ask(&context.visitor, parameter).await;
     let mut response = Response::new(Body::new(Body::empty()));
     *response.status_mut() = answer.status();
     for name in [CONTENT_TYPE, CONTENT_DISPOSITION] {

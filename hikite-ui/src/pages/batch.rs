@@ -7,11 +7,11 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::api::{Asked, Refused};
-use crate::form::{Fields, Form};
-use crate::graph::{self, Node};
-use crate::page::{Answer, show as page, with_status};
-use crate::seat::Seat;
+use crate::api::{ApiError, ApiRequest};
+use crate::context::PageContext;
+use crate::form::{SubmittedFields, SubmittedForm};
+use crate::graph::{self, GraphNode};
+use crate::page::{PageResult, show as page, with_status};
 
 const EXAMPLE: &str = r#"{"id": "a", "module": "…", "tool": "…", "params": {}}
 {"id": "b", "module": "…", "tool": "…", "params": {"of": "${a.id}"}, "output": true}"#;
@@ -19,18 +19,18 @@ const EXAMPLE: &str = r#"{"id": "a", "module": "…", "tool": "…", "params": {
 #[derive(Template)]
 #[template(path = "batch.html")]
 struct BatchPage<'a> {
-    seat: &'a Seat,
+    context: &'a PageContext,
     commands: String,
     drawing: String,
-    nodes: Vec<Node>,
+    nodes: Vec<GraphNode>,
     answer: String,
-    refused: Option<Refused>,
+    refused: Option<ApiError>,
 }
 
 impl<'a> BatchPage<'a> {
-    fn new(seat: &'a Seat, commands: &str) -> Self {
+    fn new(context: &'a PageContext, commands: &str) -> Self {
         Self {
-            seat,
+            context,
             commands: commands.to_owned(),
             drawing: String::new(),
             nodes: Vec::new(),
@@ -40,15 +40,15 @@ impl<'a> BatchPage<'a> {
     }
 }
 
-pub(crate) async fn show(seat: Seat) -> Answer {
-    page(&BatchPage::new(&seat, ""))
+pub(crate) async fn show(context: PageContext) -> PageResult {
+    page(&BatchPage::new(&context, ""))
 }
 
 /// Checks and draws the batch; also runs it for browsers without scripts.
-pub(crate) async fn check(Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn check(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let commands = fields.find("commands").unwrap_or_default();
-    let mut shown = BatchPage::new(&seat, commands);
-    let preview = match seat.post("/v1/batch", &wanted(&fields, true)).await {
+    let mut shown = BatchPage::new(&context, commands);
+    let preview = match context.post("/v1/batch", &batch_request(&fields, true)).await {
         Ok(answer) => answer.get("result").cloned().unwrap_or_default(),
         Err(refused) => {
             let status = refused.status;
@@ -59,10 +59,10 @@ pub(crate) async fn check(Form { seat, fields }: Form) -> Answer {
     shown.nodes = nodes(&preview);
     let mut status = StatusCode::OK;
     if fields.text("deed") == "run" {
-        match seat.post("/v1/batch", &wanted(&fields, false)).await {
+        match context.post("/v1/batch", &batch_request(&fields, false)).await {
             Ok(answer) => {
                 let result = answer.get("result").cloned().unwrap_or_default();
-                settle(&mut shown.nodes, &result);
+                set_statuses(&mut shown.nodes, &result);
                 shown.answer = serde_json::to_string_pretty(&result).unwrap_or_default();
             }
             Err(refused) => {
@@ -72,16 +72,20 @@ pub(crate) async fn check(Form { seat, fields }: Form) -> Answer {
         }
     }
     shown.drawing =
-        graph::draw(seat.t("Tasks and what they wait for"), &graph::waves(&preview), &shown.nodes);
+        graph::draw(context.t("Tasks and what they wait for"), &graph::waves(&preview), &shown.nodes);
     Ok(with_status(status, &shown))
 }
 
 /// Runs the batch and streams the events of the API.
-pub(crate) async fn run(Form { seat, fields }: Form) -> Answer {
-    let body = wanted(&fields, false);
-    let asked =
-        Asked { method: Method::POST, path: "/v1/batch", body: Some(&body), accept: "text/event-stream" };
-    let answer = seat.api.ask(&seat.visitor, asked).await;
+pub(crate) async fn run(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
+    let body = batch_request(&fields, false);
+    let parameter = ApiRequest {
+        method: Method::POST,
+        path: "/v1/batch",
+        body: Some(&body),
+        accept: "text/event-stream",
+    };
+    let answer = context.api.ask(&context.visitor, parameter).await;
     let kind = answer.headers().get(CONTENT_TYPE).cloned();
     let status = answer.status();
     let mut response = Response::new(Body::new(answer.into_body()));
@@ -94,18 +98,18 @@ pub(crate) async fn run(Form { seat, fields }: Form) -> Answer {
 }
 
 /// Builds the request: a JSON list, or else lines.
-fn wanted(fields: &Fields, dry_run: bool) -> Value {
+fn batch_request(fields: &SubmittedFields, dry_run: bool) -> Value {
     let text = fields.find("commands").unwrap_or_default();
     let list = serde_json::from_str::<Value>(text).ok().filter(Value::is_array);
     json!({ "commands": list.unwrap_or_else(|| Value::from(text)), "dry_run": dry_run })
 }
 
-fn nodes(preview: &Value) -> Vec<Node> {
+fn nodes(preview: &Value) -> Vec<GraphNode> {
     let tasks = preview.get("tasks").and_then(Value::as_array).into_iter().flatten();
     let text =
         |task: &Value, name: &str| task.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     tasks
-        .map(|task| Node {
+        .map(|task| GraphNode {
             id: text(task, "id"),
             tool: text(task, "tool"),
             after: task
@@ -121,7 +125,7 @@ fn nodes(preview: &Value) -> Vec<Node> {
 }
 
 /// Sets the final status of each task.
-fn settle(nodes: &mut [Node], report: &Value) {
+fn set_statuses(nodes: &mut [GraphNode], report: &Value) {
     let tasks: Vec<&Value> = report.get("tasks").and_then(Value::as_array).into_iter().flatten().collect();
     for node in nodes {
         let task = tasks.iter().find(|task| task.get("id").and_then(Value::as_str) == Some(&node.id));
@@ -138,11 +142,11 @@ mod tests {
     #[test]
     fn a_list_is_sent_as_one_and_lines_as_they_are() {
         assert_eq!(
-            wanted(&filled(&[("commands", "[{\"id\":\"a\"}]")]), true)["commands"],
+            batch_request(&filled(&[("commands", "[{\"id\":\"a\"}]")]), true)["commands"],
             json!([{ "id": "a" }])
         );
         assert_eq!(
-            wanted(&filled(&[("commands", "{\"id\":\"a\"}\n")]), false)["commands"],
+            batch_request(&filled(&[("commands", "{\"id\":\"a\"}\n")]), false)["commands"],
             json!("{\"id\":\"a\"}\n")
         );
     }
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn tasks_know_how_they_ended() {
         let mut nodes = nodes(&json!({ "tasks": [{ "id": "a", "tool": "m:t", "after": ["z"] }] }));
-        settle(&mut nodes, &json!({ "tasks": [{ "id": "a", "status": "ok" }] }));
+        set_statuses(&mut nodes, &json!({ "tasks": [{ "id": "a", "status": "ok" }] }));
         assert_eq!((&*nodes[0].status, &nodes[0].after), ("ok", &vec!["z".to_owned()]));
     }
 }

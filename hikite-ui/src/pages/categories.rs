@@ -6,24 +6,24 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::modules::Modules;
-use crate::api::{Refused, part};
-use crate::form::{Fields, Form};
-use crate::page::{Answer, OrTrouble, go, show as page, with_status};
-use crate::seat::Seat;
+use super::modules::ModuleList;
+use crate::api::{ApiError, part};
+use crate::context::PageContext;
+use crate::form::{SubmittedFields, SubmittedForm};
+use crate::page::{OrErrorPage, PageResult, redirect, show as page, with_status};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Category {
+struct CategoryInfo {
     name: String,
     description: Option<String>,
     managed_by: String,
     tools: Value,
     /// The definition, if it can be changed here.
-    form: Option<Definition>,
+    form: Option<CategoryDefinition>,
 }
 
-impl Category {
+impl CategoryInfo {
     fn count(&self) -> String {
         match &self.tools {
             Value::Array(tools) => tools.len().to_string(),
@@ -35,13 +35,13 @@ impl Category {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Definition {
+struct CategoryDefinition {
     server: Value,
     skill: Option<String>,
     tools: Map<String, Value>,
 }
 
-impl Definition {
+impl CategoryDefinition {
     fn servers(&self) -> Vec<String> {
         match &self.server {
             Value::String(one) => vec![one.clone()],
@@ -61,32 +61,32 @@ impl Definition {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Categories {
-    categories: Vec<Category>,
+struct CategoryList {
+    categories: Vec<CategoryInfo>,
 }
 
 #[derive(Template)]
 #[template(path = "categories.html")]
-struct List<'a> {
-    seat: &'a Seat,
-    categories: Vec<Category>,
-    form: Draft,
+struct CategoriesPage<'a> {
+    context: &'a PageContext,
+    categories: Vec<CategoryInfo>,
+    form: CategoryDraft,
     servers: Vec<String>,
-    refused: Option<Refused>,
+    refused: Option<ApiError>,
 }
 
 #[derive(Template)]
 #[template(path = "category.html")]
-struct Edit<'a> {
-    seat: &'a Seat,
-    form: Draft,
+struct CategoryPage<'a> {
+    context: &'a PageContext,
+    form: CategoryDraft,
     servers: Vec<String>,
-    refused: Option<Refused>,
+    refused: Option<ApiError>,
 }
 
 /// The values of the form.
 #[derive(Clone, Debug, Default)]
-struct Draft {
+struct CategoryDraft {
     name: String,
     description: String,
     skill: String,
@@ -96,12 +96,12 @@ struct Draft {
     overrides: String,
 }
 
-impl Draft {
+impl CategoryDraft {
     fn has(&self, server: &str) -> bool {
         self.chosen.iter().any(|chosen| chosen == server)
     }
 
-    fn of(category: &Category) -> Self {
+    fn of(category: &CategoryInfo) -> Self {
         let definition = category.form.clone().unwrap_or_default();
         Self {
             name: category.name.clone(),
@@ -114,7 +114,7 @@ impl Draft {
         }
     }
 
-    fn read(fields: &Fields) -> Self {
+    fn read(fields: &SubmittedFields) -> Self {
         let text = |name| fields.text(name).replace("\r\n", "\n");
         Self {
             name: text("name"),
@@ -158,45 +158,63 @@ impl Draft {
     }
 }
 
-pub(crate) async fn list(seat: Seat) -> Answer {
-    let Categories { categories } = seat.get("/v1/categories").await.or_trouble(&seat)?;
-    let servers = servers(&seat).await;
-    page(&List { seat: &seat, categories, form: Draft::default(), servers, refused: None })
+pub(crate) async fn list(context: PageContext) -> PageResult {
+    let CategoryList { categories } = context.get("/v1/categories").await.or_error_page(&context)?;
+    let servers = servers(&context).await;
+    page(&CategoriesPage {
+        context: &context,
+        categories,
+        form: CategoryDraft::default(),
+        servers,
+        refused: None,
+    })
 }
 
-pub(crate) async fn edit(seat: Seat, Path(name): Path<String>) -> Answer {
-    let category: Category = seat.get(&format!("/v1/categories/{}", part(&name))).await.or_trouble(&seat)?;
+pub(crate) async fn edit(context: PageContext, Path(name): Path<String>) -> PageResult {
+    let category: CategoryInfo =
+        context.get(&format!("/v1/categories/{}", part(&name))).await.or_error_page(&context)?;
     if category.managed_by == "file" {
-        return go("/ui/categories");
+        return redirect("/ui/categories");
     }
-    let servers = servers(&seat).await;
-    page(&Edit { seat: &seat, form: Draft::of(&category), servers, refused: None })
+    let servers = servers(&context).await;
+    page(&CategoryPage { context: &context, form: CategoryDraft::of(&category), servers, refused: None })
 }
 
-pub(crate) async fn save(Form { seat, fields }: Form) -> Answer {
-    let form = Draft::read(&fields);
+pub(crate) async fn save(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
+    let form = CategoryDraft::read(&fields);
     let outcome = match form.definition() {
         Ok(definition) => {
-            seat.send(Method::PUT, &format!("/v1/categories/{}", part(&form.name)), Some(&definition)).await
+            context
+                .send(Method::PUT, &format!("/v1/categories/{}", part(&form.name)), Some(&definition))
+                .await
         }
-        Err(why) => Err(Refused::new(StatusCode::BAD_REQUEST, why)),
+        Err(why) => Err(ApiError::new(StatusCode::BAD_REQUEST, why)),
     };
     match outcome {
-        Ok(_) => go("/ui/categories?done=saved"),
+        Ok(_) => redirect("/ui/categories?done=saved"),
         Err(refused) => {
-            let (status, servers) = (refused.status, servers(&seat).await);
-            Ok(with_status(status, &Edit { seat: &seat, form, servers, refused: Some(refused) }))
+            let (status, servers) = (refused.status, servers(&context).await);
+            Ok(with_status(
+                status,
+                &CategoryPage { context: &context, form, servers, refused: Some(refused) },
+            ))
         }
     }
 }
 
-pub(crate) async fn remove(Path(name): Path<String>, Form { seat, .. }: Form) -> Answer {
-    seat.send(Method::DELETE, &format!("/v1/categories/{}", part(&name)), None).await.or_trouble(&seat)?;
-    go("/ui/categories?done=removed")
+pub(crate) async fn remove(
+    Path(name): Path<String>,
+    SubmittedForm { context, .. }: SubmittedForm,
+) -> PageResult {
+    context
+        .send(Method::DELETE, &format!("/v1/categories/{}", part(&name)), None)
+        .await
+        .or_error_page(&context)?;
+    redirect("/ui/categories?done=removed")
 }
 
-async fn servers(seat: &Seat) -> Vec<String> {
-    let modules: Modules = seat.get_or_default("/v1/modules").await;
+async fn servers(context: &PageContext) -> Vec<String> {
+    let modules: ModuleList = context.get_or_default("/v1/modules").await;
     modules.modules.into_iter().map(|module| module.name).collect()
 }
 
@@ -206,11 +224,11 @@ mod tests {
 
     #[test]
     fn names_and_patterns_are_told_apart_and_come_back() {
-        let draft = Draft {
+        let draft = CategoryDraft {
             chosen: vec!["a".into(), "b".into()],
             include: "read_file\nlist_*".into(),
             exclude: "/^x/".into(),
-            ..Draft::default()
+            ..CategoryDraft::default()
         };
         let definition = draft.definition().expect("a definition");
         assert_eq!(
@@ -218,7 +236,7 @@ mod tests {
             json!({ "server": ["a", "b"], "description": "", "tools": {
                 "includeNames": ["read_file"], "includePatterns": ["list_*"], "excludePatterns": ["/^x/"] } })
         );
-        let read = Definition::deserialize(&definition).expect("a definition");
+        let read = CategoryDefinition::deserialize(&definition).expect("a definition");
         assert_eq!(
             (read.servers(), read.lines("includeNames", "includePatterns")),
             (draft.chosen, draft.include)

@@ -3,27 +3,27 @@
 use askama::Template;
 use serde::Deserialize;
 
-use super::modules::{Module, Modules};
+use super::modules::{ModuleInfo, ModuleList};
 use crate::chart::{self, Bar};
+use crate::context::PageContext;
 use crate::number;
-use crate::page::{Answer, OrTrouble, show as page};
-use crate::seat::Seat;
+use crate::page::{OrErrorPage, PageResult, show as page};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Status {
+struct StatusInfo {
     version: String,
     uptime_seconds: u64,
     sessions: u64,
-    calls: Calls,
-    saved: Saved,
-    attention: Vec<Attention>,
+    calls: CallStatistics,
+    saved: SavingsInfo,
+    attention: Vec<AttentionInfo>,
 }
 
 /// Call statistics of one module, or of all.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Calls {
+pub(crate) struct CallStatistics {
     pub(crate) per_minute: f64,
     pub(crate) error_rate: f64,
     pub(crate) p50_ms: Option<f64>,
@@ -31,7 +31,7 @@ pub(crate) struct Calls {
     pub(crate) total: u64,
 }
 
-impl Calls {
+impl CallStatistics {
     pub(crate) fn rate(&self) -> String {
         format!("{:.1}", self.per_minute)
     }
@@ -53,14 +53,14 @@ impl Calls {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Saved {
-    today: Day,
-    days: Vec<Day>,
+struct SavingsInfo {
+    today: DaySavings,
+    days: Vec<DaySavings>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Day {
+struct DaySavings {
     #[serde(rename = "day")]
     date: String,
     calls: u64,
@@ -70,14 +70,14 @@ struct Day {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Attention {
+struct AttentionInfo {
     kind: String,
     name: String,
     message: String,
     hint: Option<String>,
 }
 
-impl Attention {
+impl AttentionInfo {
     /// Returns the page where the item can be resolved.
     fn place(&self) -> Option<String> {
         let name = crate::api::part(&self.name);
@@ -94,32 +94,33 @@ impl Attention {
 
 #[derive(Template)]
 #[template(path = "home.html")]
-struct Home<'a> {
-    seat: &'a Seat,
-    status: Option<Status>,
-    modules: Vec<Module>,
+struct HomePage<'a> {
+    context: &'a PageContext,
+    status: Option<StatusInfo>,
+    modules: Vec<ModuleInfo>,
     chart: String,
 }
 
-impl Home<'_> {
+impl HomePage<'_> {
     fn uptime(&self) -> String {
         let seconds = self.status.as_ref().map_or(0, |status| status.uptime_seconds);
         match seconds {
-            0..3_600 => self.seat.tn("{} min", seconds / 60),
-            3_600..172_800 => self.seat.tn("{} h", seconds / 3600),
-            _ => self.seat.tn("{} days", seconds / 86_400),
+            0..3_600 => self.context.tn("{} min", seconds / 60),
+            3_600..172_800 => self.context.tn("{} h", seconds / 3600),
+            _ => self.context.tn("{} days", seconds / 86_400),
         }
     }
 }
 
-pub(crate) async fn show(seat: Seat) -> Answer {
-    let status: Option<Status> = if seat.visitor.is_admin { seat.get("/v1/status").await.ok() } else { None };
-    let modules: Modules = seat.get("/v1/modules").await.or_trouble(&seat)?;
-    let chart = chart(&seat, status.as_ref());
-    page(&Home { seat: &seat, status, modules: modules.modules, chart })
+pub(crate) async fn show(context: PageContext) -> PageResult {
+    let status: Option<StatusInfo> =
+        if context.visitor.is_admin { context.get("/v1/status").await.ok() } else { None };
+    let modules: ModuleList = context.get("/v1/modules").await.or_error_page(&context)?;
+    let chart = chart(&context, status.as_ref());
+    page(&HomePage { context: &context, status, modules: modules.modules, chart })
 }
 
-fn chart(seat: &Seat, status: Option<&Status>) -> String {
+fn chart(context: &PageContext, status: Option<&StatusInfo>) -> String {
     let days = status.map(|status| &*status.saved.days).unwrap_or_default();
     if days.iter().all(|day| day.tokens_saved == 0) {
         return String::new();
@@ -129,8 +130,8 @@ fn chart(seat: &Seat, status: Option<&Status>) -> String {
         .map(|day| Bar {
             label: day.date.get(5..).unwrap_or(&day.date).to_owned(),
             amount: day.tokens_saved,
-            told: format!("{} · {} / {}", number::grouped(day.tokens_saved), day.calls, day.errors),
+            amount_text: format!("{} · {} / {}", number::grouped(day.tokens_saved), day.calls, day.errors),
         })
         .collect();
-    chart::bars(seat.t("Tokens saved per day"), &bars)
+    chart::bars(context.t("Tokens saved per day"), &bars)
 }

@@ -6,22 +6,22 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::home::Calls;
+use super::home::CallStatistics;
 use crate::api::part;
-use crate::form::Form;
+use crate::context::PageContext;
+use crate::form::SubmittedForm;
 use crate::number;
-use crate::page::{Answer, OrTrouble, go, show as page};
-use crate::seat::Seat;
+use crate::page::{OrErrorPage, PageResult, redirect, show as page};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Modules {
-    pub(crate) modules: Vec<Module>,
+pub(crate) struct ModuleList {
+    pub(crate) modules: Vec<ModuleInfo>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Module {
+pub(crate) struct ModuleInfo {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) kind: String,
@@ -29,12 +29,12 @@ pub(crate) struct Module {
     pub(crate) state: String,
     pub(crate) error: Option<String>,
     /// Accounts behind an open circuit breaker.
-    pub(crate) accounts: Vec<Troubled>,
+    pub(crate) accounts: Vec<AccountBreaker>,
     pub(crate) version: Option<String>,
     pub(crate) tools: u64,
     pub(crate) resources: u64,
     pub(crate) prompts: u64,
-    pub(crate) calls: Calls,
+    pub(crate) calls: CallStatistics,
     pub(crate) url: Option<String>,
     pub(crate) command: Option<String>,
     pub(crate) args: Vec<String>,
@@ -45,11 +45,11 @@ pub(crate) struct Module {
 /// An account behind an open circuit breaker.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Troubled {
+pub(crate) struct AccountBreaker {
     pub(crate) account: String,
 }
 
-impl Module {
+impl ModuleInfo {
     pub(crate) fn is_disabled(&self) -> bool {
         self.state == "disabled"
     }
@@ -108,42 +108,46 @@ pub(crate) struct Pagination {
 
 #[derive(Template)]
 #[template(path = "modules.html")]
-struct List<'a> {
-    seat: &'a Seat,
-    modules: Vec<Module>,
+struct ModulesPage<'a> {
+    context: &'a PageContext,
+    modules: Vec<ModuleInfo>,
 }
 
-pub(crate) async fn list(seat: Seat) -> Answer {
-    let Modules { modules } = seat.get("/v1/modules").await.or_trouble(&seat)?;
-    page(&List { seat: &seat, modules })
+pub(crate) async fn list(context: PageContext) -> PageResult {
+    let ModuleList { modules } = context.get("/v1/modules").await.or_error_page(&context)?;
+    page(&ModulesPage { context: &context, modules })
 }
 
 #[derive(Template)]
 #[template(path = "module.html")]
-struct One<'a> {
-    seat: &'a Seat,
-    module: Module,
+struct ModulePage<'a> {
+    context: &'a PageContext,
+    module: ModuleInfo,
     tools: ToolPage,
 }
 
 /// Tools per page.
 const ROWS: u32 = 100;
 
-pub(crate) async fn show(seat: Seat, Path(name): Path<String>) -> Answer {
-    let module: Module = seat.get(&format!("/v1/modules/{}", part(&name))).await.or_trouble(&seat)?;
-    let number: u64 = seat.said("page").parse().unwrap_or(1);
-    let tools = seat.get(&format!("/v1/tools?module={}&limit={ROWS}&page={number}", part(&name))).await;
-    page(&One { seat: &seat, module, tools: tools.or_trouble(&seat)? })
+pub(crate) async fn show(context: PageContext, Path(name): Path<String>) -> PageResult {
+    let module: ModuleInfo =
+        context.get(&format!("/v1/modules/{}", part(&name))).await.or_error_page(&context)?;
+    let number: u64 = context.parameter_or_empty("page").parse().unwrap_or(1);
+    let tools = context.get(&format!("/v1/tools?module={}&limit={ROWS}&page={number}", part(&name))).await;
+    page(&ModulePage { context: &context, module, tools: tools.or_error_page(&context)? })
 }
 
-pub(crate) async fn act(Path((name, deed)): Path<(String, String)>, Form { seat, .. }: Form) -> Answer {
-    let done = match &*deed {
+pub(crate) async fn act(
+    Path((name, action)): Path<(String, String)>,
+    SubmittedForm { context, .. }: SubmittedForm,
+) -> PageResult {
+    let done = match &*action {
         "restart" => "restarted",
         "enable" => "enabled",
         "disable" => "disabled",
-        _ => return go("/ui/modules"),
+        _ => return redirect("/ui/modules"),
     };
-    let path = format!("/v1/modules/{}/{deed}", part(&name));
-    seat.send(Method::POST, &path, None).await.or_trouble(&seat)?;
-    go(&format!("/ui/modules/{}?done={done}", part(&name)))
+    let path = format!("/v1/modules/{}/{action}", part(&name));
+    context.send(Method::POST, &path, None).await.or_error_page(&context)?;
+    redirect(&format!("/ui/modules/{}?done={done}", part(&name)))
 }

@@ -4,12 +4,12 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::form::Fields;
-use crate::seat::Seat;
+use crate::context::PageContext;
+use crate::form::SubmittedFields;
 
 /// The lines of a permission form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lines {
+pub(crate) struct PermissionLines {
     /// `true` if only listed entries are allowed.
     pub(crate) is_limited: bool,
     pub(crate) allow: String,
@@ -18,7 +18,7 @@ pub(crate) struct Lines {
     pub(crate) tools: String,
 }
 
-impl Lines {
+impl PermissionLines {
     pub(crate) fn of(permissions: Option<&Value>) -> Self {
         let member = |name| permissions.and_then(|permissions| permissions.get(name));
         let lines = |name| {
@@ -36,7 +36,7 @@ impl Lines {
         }
     }
 
-    pub(crate) fn read(fields: &Fields) -> Self {
+    pub(crate) fn read(fields: &SubmittedFields) -> Self {
         let text = |name| fields.text(name).replace("\r\n", "\n");
         Self {
             is_limited: fields.is_checked("limited"),
@@ -78,16 +78,16 @@ fn entries(lines: &str) -> Result<Value, String> {
 /// The effect of permissions.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Preview {
+pub(crate) struct PermissionPreview {
     pub(crate) visible: Vec<String>,
     pub(crate) hidden: Vec<String>,
 }
 
-pub(crate) async fn preview(seat: &Seat, permissions: &Value) -> Option<Preview> {
+pub(crate) async fn preview(context: &PageContext, permissions: &Value) -> Option<PermissionPreview> {
     let permissions = if permissions.is_null() { &Value::Object(Map::new()) } else { permissions };
     let body = serde_json::json!({ "permissions": permissions });
-    let answer = seat.post("/v1/permissions/preview", &body).await.ok()?;
-    Preview::deserialize(answer).ok()
+    let answer = context.post("/v1/permissions/preview", &body).await.ok()?;
+    PermissionPreview::deserialize(answer).ok()
 }
 
 #[cfg(test)]
@@ -104,9 +104,9 @@ mod tests {
             json!({ "allow": ["github", "jira:get_*"], "deny": ["risk:destructive", { "module": "m", "risk": "write" }] }),
             json!({ "deny": ["x"], "tools": { "a:b": false } }),
         ] {
-            assert_eq!(Lines::of(Some(&permissions)).value().expect("permissions"), permissions);
+            assert_eq!(PermissionLines::of(Some(&permissions)).value().expect("permissions"), permissions);
         }
-        let wrong = Lines { deny: "{".into(), ..Lines::default() };
+        let wrong = PermissionLines { deny: "{".into(), ..PermissionLines::default() };
         assert!(wrong.value().is_err());
     }
 }

@@ -4,14 +4,14 @@ use askama::Template;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::api::Refused;
+use crate::api::ApiError;
+use crate::context::PageContext;
 use crate::number;
-use crate::page::{Answer, show as page};
-use crate::seat::Seat;
+use crate::page::{PageResult, show as page};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Hit {
+struct PlaygroundHit {
     key: String,
     description: String,
     /// From 0 to 1.
@@ -21,29 +21,29 @@ struct Hit {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Found {
-    results: Vec<Hit>,
+struct SearchResults {
+    results: Vec<PlaygroundHit>,
     total: u64,
 }
 
 #[derive(Template)]
 #[template(path = "playground.html")]
-struct Playground<'a> {
-    seat: &'a Seat,
-    found: Option<Found>,
+struct PlaygroundPage<'a> {
+    context: &'a PageContext,
+    found: Option<SearchResults>,
     ms: String,
-    refused: Option<Refused>,
+    refused: Option<ApiError>,
 }
 
-pub(crate) async fn show(seat: Seat) -> Answer {
+pub(crate) async fn show(context: PageContext) -> PageResult {
     let (mut found, mut refused, mut ms) = (None, None, String::new());
-    if let Some(query) = seat.asked("q") {
+    if let Some(query) = context.parameter("q") {
         let began = std::time::Instant::now();
-        match seat.post("/v1/tools/search", &json!({ "query": query, "limit": 20 })).await {
-            Ok(answer) => found = Found::deserialize(answer).ok(),
+        match context.post("/v1/tools/search", &json!({ "query": query, "limit": 20 })).await {
+            Ok(answer) => found = SearchResults::deserialize(answer).ok(),
             Err(why) => refused = Some(why),
         }
         ms = format!("{:.1}", began.elapsed().as_secs_f64() * 1000.0);
     }
-    page(&Playground { seat: &seat, found, ms, refused })
+    page(&PlaygroundPage { context: &context, found, ms, refused })
 }

@@ -3,19 +3,19 @@
 use hikite_core::language::Language;
 use http::header::{HeaderValue, SET_COOKIE};
 
-use crate::form::Form;
-use crate::page::{Answer, go};
-use crate::seat::{LANGUAGE, LIGHT, Light};
+use crate::context::{LANGUAGE_COOKIE, THEME_COOKIE, Theme};
+use crate::form::SubmittedForm;
+use crate::page::{PageResult, redirect};
 
-pub(crate) async fn change(Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn change(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     // Redirects only to our own pages.
     let back =
         fields.some("back").filter(|back| back.starts_with("/ui") && !back.contains(['\\', '\n', '\r']));
-    let mut response = go(back.unwrap_or("/ui"))?;
+    let mut response = redirect(back.unwrap_or("/ui"))?;
     let language =
-        fields.some("language").and_then(Language::named).map(|language| (LANGUAGE, language.tag()));
-    let light = fields.some("light").map(|light| (LIGHT, Light::named(light).name()));
-    let secure = if seat.visitor.base.starts_with("https:") { "; Secure" } else { "" };
+        fields.some("language").and_then(Language::named).map(|language| (LANGUAGE_COOKIE, language.tag()));
+    let light = fields.some("light").map(|light| (THEME_COOKIE, Theme::named(light).name()));
+    let secure = if context.visitor.base.starts_with("https:") { "; Secure" } else { "" };
     for (name, value) in language.into_iter().chain(light) {
         let cookie = format!("{name}={value}; Path=/ui; Max-Age=31536000; SameSite=Lax; HttpOnly{secure}");
         if let Ok(cookie) = HeaderValue::from_str(&cookie) {

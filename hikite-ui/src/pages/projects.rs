@@ -6,16 +6,16 @@ use http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::permissions::{Lines, Preview, preview};
-use crate::api::{Refused, part};
-use crate::form::{Fields, Form};
+use super::permissions::{PermissionLines, PermissionPreview, preview};
+use crate::api::{ApiError, part};
+use crate::context::PageContext;
+use crate::form::{SubmittedFields, SubmittedForm};
 use crate::number;
-use crate::page::{Answer, OrTrouble, go, show as page, with_status};
-use crate::seat::Seat;
+use crate::page::{OrErrorPage, PageResult, redirect, show as page, with_status};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Project {
+struct ProjectInfo {
     name: String,
     description: Option<String>,
     members: Vec<String>,
@@ -33,7 +33,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-impl Project {
+impl ProjectInfo {
     fn surfaces(&self) -> Vec<String> {
         match &self.surface {
             Value::String(one) => vec![one.clone()],
@@ -55,22 +55,22 @@ impl Project {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Projects {
-    projects: Vec<Project>,
+struct ProjectList {
+    projects: Vec<ProjectInfo>,
 }
 
 #[derive(Template)]
 #[template(path = "projects.html")]
-struct List<'a> {
-    seat: &'a Seat,
-    projects: Vec<Project>,
+struct ProjectsPage<'a> {
+    context: &'a PageContext,
+    projects: Vec<ProjectInfo>,
     name: String,
     description: String,
-    refused: Option<Refused>,
+    refused: Option<ApiError>,
 }
 
 /// An option and whether it is selected.
-struct Choice {
+struct SelectOption {
     value: &'static str,
     name: &'static str,
     is_chosen: bool,
@@ -78,23 +78,23 @@ struct Choice {
 
 #[derive(Template)]
 #[template(path = "project.html")]
-struct One<'a> {
-    seat: &'a Seat,
-    project: Project,
+struct ProjectPage<'a> {
+    context: &'a PageContext,
+    project: ProjectInfo,
     description: String,
     members: String,
-    lines: Lines,
-    surfaces: Vec<Choice>,
-    searches: Vec<Choice>,
-    menu: Option<Menu>,
-    seen: Option<Preview>,
-    tokens: Vec<Token>,
-    refused: Option<Refused>,
+    lines: PermissionLines,
+    surfaces: Vec<SelectOption>,
+    searches: Vec<SelectOption>,
+    menu: Option<MenuPreview>,
+    seen: Option<PermissionPreview>,
+    tokens: Vec<TokenInfo>,
+    refused: Option<ApiError>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Token {
+struct TokenInfo {
     name: String,
     subject: String,
     project: Option<String>,
@@ -103,20 +103,20 @@ struct Token {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
-    tokens: Vec<Token>,
+struct TokenList {
+    tokens: Vec<TokenInfo>,
 }
 
 /// The tool menu of a model.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Menu {
+struct MenuPreview {
     tools: Vec<Value>,
     tokens: u64,
     flat_tokens: u64,
 }
 
-impl Menu {
+impl MenuPreview {
     fn text(&self) -> String {
         serde_json::to_string_pretty(&self.tools).unwrap_or_default()
     }
@@ -127,67 +127,86 @@ impl Menu {
     }
 }
 
-pub(crate) async fn list(seat: Seat) -> Answer {
-    let Projects { projects } = seat.get("/v1/projects").await.or_trouble(&seat)?;
-    page(&List { seat: &seat, projects, name: String::new(), description: String::new(), refused: None })
+pub(crate) async fn list(context: PageContext) -> PageResult {
+    let ProjectList { projects } = context.get("/v1/projects").await.or_error_page(&context)?;
+    page(&ProjectsPage {
+        context: &context,
+        projects,
+        name: String::new(),
+        description: String::new(),
+        refused: None,
+    })
 }
 
-pub(crate) async fn create(Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn create(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let name = fields.text("name");
     let mut body = json!({ "name": name });
     if let Some(description) = fields.some("description") {
         body["description"] = Value::from(description);
     }
-    match seat.post("/v1/projects", &body).await {
-        Ok(_) => go(&format!("/ui/projects/{}?done=saved", part(name))),
+    match context.post("/v1/projects", &body).await {
+        Ok(_) => redirect(&format!("/ui/projects/{}?done=saved", part(name))),
         Err(refused) => {
-            let Projects { projects } = seat.get_or_default("/v1/projects").await;
+            let ProjectList { projects } = context.get_or_default("/v1/projects").await;
             let (name, description) = (name.to_owned(), fields.text("description").to_owned());
             let status = refused.status;
             Ok(with_status(
                 status,
-                &List { seat: &seat, projects, name, description, refused: Some(refused) },
+                &ProjectsPage { context: &context, projects, name, description, refused: Some(refused) },
             ))
         }
     }
 }
 
-pub(crate) async fn show(seat: Seat, Path(name): Path<String>) -> Answer {
-    let project: Project = seat.get(&format!("/v1/projects/{}", part(&name))).await.or_trouble(&seat)?;
-    let lines = Lines::of(project.permissions.as_ref());
-    let one = whole(&seat, project, lines, None).await;
+pub(crate) async fn show(context: PageContext, Path(name): Path<String>) -> PageResult {
+    let project: ProjectInfo =
+        context.get(&format!("/v1/projects/{}", part(&name))).await.or_error_page(&context)?;
+    let lines = PermissionLines::of(project.permissions.as_ref());
+    let one = project_page(&context, project, lines, None).await;
     page(&one)
 }
 
-pub(crate) async fn save(Path(name): Path<String>, Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn save(
+    Path(name): Path<String>,
+    SubmittedForm { context, fields }: SubmittedForm,
+) -> PageResult {
     let path = format!("/v1/projects/{}", part(&name));
     let outcome = match changes(&fields) {
-        Ok(changes) => seat.send(Method::PATCH, &path, Some(&changes)).await,
-        Err(why) => Err(Refused::new(StatusCode::BAD_REQUEST, why)),
+        Ok(changes) => context.send(Method::PATCH, &path, Some(&changes)).await,
+        Err(why) => Err(ApiError::new(StatusCode::BAD_REQUEST, why)),
     };
     match outcome {
-        Ok(_) => go(&format!("/ui/projects/{}?done=saved", part(&name))),
+        Ok(_) => redirect(&format!("/ui/projects/{}?done=saved", part(&name))),
         Err(refused) => {
-            let mut project: Project = seat.get(&path).await.or_trouble(&seat)?;
+            let mut project: ProjectInfo = context.get(&path).await.or_error_page(&context)?;
             project.description = Some(fields.text("description").to_owned());
             project.members = fields.list("members");
             let status = refused.status;
-            Ok(with_status(status, &whole(&seat, project, Lines::read(&fields), Some(refused)).await))
+            Ok(with_status(
+                status,
+                &project_page(&context, project, PermissionLines::read(&fields), Some(refused)).await,
+            ))
         }
     }
 }
 
-pub(crate) async fn remove(Path(name): Path<String>, Form { seat, .. }: Form) -> Answer {
-    seat.send(Method::DELETE, &format!("/v1/projects/{}", part(&name)), None).await.or_trouble(&seat)?;
-    go("/ui/projects?done=removed")
+pub(crate) async fn remove(
+    Path(name): Path<String>,
+    SubmittedForm { context, .. }: SubmittedForm,
+) -> PageResult {
+    context
+        .send(Method::DELETE, &format!("/v1/projects/{}", part(&name)), None)
+        .await
+        .or_error_page(&context)?;
+    redirect("/ui/projects?done=removed")
 }
 
-fn changes(fields: &Fields) -> Result<Value, String> {
+fn changes(fields: &SubmittedFields) -> Result<Value, String> {
     let surfaces: Vec<&str> = fields.all("surface").collect();
     let mut changes = json!({
         "description": fields.some("description"),
         "members": fields.list("members"),
-        "permissions": Lines::read(fields).value()?,
+        "permissions": PermissionLines::read(fields).value()?,
         "surface": if surfaces.is_empty() { Value::Null } else { json!(surfaces) },
     });
     match fields.text("optimization") {
@@ -198,38 +217,44 @@ fn changes(fields: &Fields) -> Result<Value, String> {
     Ok(changes)
 }
 
-async fn whole(seat: &Seat, project: Project, lines: Lines, refused: Option<Refused>) -> One<'_> {
-    let menu: Option<Menu> = seat.get(&format!("/v1/menu?project={}", part(&project.name))).await.ok();
+async fn project_page(
+    context: &PageContext,
+    project: ProjectInfo,
+    lines: PermissionLines,
+    refused: Option<ApiError>,
+) -> ProjectPage<'_> {
+    let menu: Option<MenuPreview> =
+        context.get(&format!("/v1/menu?project={}", part(&project.name))).await.ok();
     let seen = match lines.value() {
-        Ok(permissions) => preview(seat, &permissions).await,
+        Ok(permissions) => preview(context, &permissions).await,
         Err(_) => None,
     };
-    let Tokens { mut tokens } = seat.get_or_default("/v1/tokens").await;
+    let TokenList { mut tokens } = context.get_or_default("/v1/tokens").await;
     tokens.retain(|token| token.project.as_deref() == Some(&*project.name));
     let (surfaces, search) = (project.surfaces(), project.search().to_owned());
-    let surface = |value: &'static str, name| Choice {
+    let surface = |value: &'static str, name| SelectOption {
         value,
         name,
         is_chosen: surfaces.iter().any(|known| known == value),
     };
-    let way = |value: &'static str, name| Choice { value, name, is_chosen: search == value };
-    One {
-        seat,
+    let way = |value: &'static str, name| SelectOption { value, name, is_chosen: search == value };
+    ProjectPage {
+        context,
         description: project.description.clone().unwrap_or_default(),
         members: project.members.join("\n"),
         lines,
         surfaces: vec![
-            surface("modules", seat.t("Modules: open one, call, batch")),
-            surface("search", seat.t("Search: find a tool and run it")),
-            surface("categories", seat.t("Categories: open one at a time")),
-            surface("direct", seat.t("Direct: every tool under its own name")),
+            surface("modules", context.t("Modules: open one, call, batch")),
+            surface("search", context.t("Search: find a tool and run it")),
+            surface("categories", context.t("Categories: open one at a time")),
+            surface("direct", context.t("Direct: every tool under its own name")),
         ],
         searches: vec![
-            way("", seat.t("as the house has it")),
-            way("off", seat.t("Off")),
-            way("bm25", seat.t("By words (bm25)")),
-            way("hybrid", seat.t("By words and meaning (hybrid)")),
-            way("cloud", seat.t("By a service of yours (cloud)")),
+            way("", context.t("as the house has it")),
+            way("off", context.t("Off")),
+            way("bm25", context.t("By words (bm25)")),
+            way("hybrid", context.t("By words and meaning (hybrid)")),
+            way("cloud", context.t("By a service of yours (cloud)")),
         ],
         project,
         menu,

@@ -5,15 +5,15 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::Refused;
-use crate::form::Form;
-use crate::page::{Answer, go, show as page, with_status};
-use crate::seat::Seat;
+use crate::api::ApiError;
+use crate::context::PageContext;
+use crate::form::SubmittedForm;
+use crate::page::{PageResult, redirect, show as page, with_status};
 use crate::snippet::{Snippet, snippets};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Entry {
+struct ImportEntry {
     name: String,
     kind: String,
     action: String,
@@ -23,16 +23,16 @@ struct Entry {
     message: Option<String>,
 }
 
-impl Entry {
+impl ImportEntry {
     fn told(value: &Value) -> String {
         serde_json::to_string_pretty(value).unwrap_or_default()
     }
 
-    fn what_was(&self) -> String {
+    fn before_text(&self) -> String {
         Self::told(&self.before)
     }
 
-    fn what_will_be(&self) -> String {
+    fn after_text(&self) -> String {
         Self::told(&self.after)
     }
 
@@ -47,49 +47,51 @@ impl Entry {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Imported {
-    entries: Vec<Entry>,
+struct ImportOutcome {
+    entries: Vec<ImportEntry>,
     applied: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Sessions {
+struct SessionList {
     sessions: Vec<Value>,
 }
 
 #[derive(Template)]
 #[template(path = "start.html")]
-struct Start<'a> {
-    seat: &'a Seat,
+struct StartPage<'a> {
+    context: &'a PageContext,
     snippets: Vec<Snippet>,
     connected: Vec<String>,
     config: String,
-    imported: Option<Imported>,
-    refused: Option<Refused>,
+    imported: Option<ImportOutcome>,
+    refused: Option<ApiError>,
 }
 
-impl Start<'_> {
+impl StartPage<'_> {
     fn can_apply(&self) -> bool {
-        let new = |entry: &Entry| entry.kind != "stdio" && matches!(&*entry.action, "add" | "change");
+        let new = |entry: &ImportEntry| entry.kind != "stdio" && matches!(&*entry.action, "add" | "change");
         self.imported.as_ref().is_some_and(|imported| imported.entries.iter().any(new))
     }
 }
 
-pub(crate) async fn show(seat: Seat) -> Answer {
-    let start = whole(&seat, "").await;
+pub(crate) async fn show(context: PageContext) -> PageResult {
+    let start = start_page(&context, "").await;
     page(&start)
 }
 
 /// Previews an import, or applies it.
-pub(crate) async fn import(Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn import(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let config = fields.find("config").unwrap_or_default();
     let apply = fields.text("deed") == "apply";
-    let outcome = seat.post("/v1/upstreams/import", &json!({ "config": config, "apply": apply })).await;
-    let mut start = whole(&seat, config).await;
+    let outcome = context.post("/v1/upstreams/import", &json!({ "config": config, "apply": apply })).await;
+    let mut start = start_page(&context, config).await;
     let mut status = StatusCode::OK;
-    match outcome.map(|answer| Imported::deserialize(answer).unwrap_or_default()) {
-        Ok(imported) if apply && !imported.applied.is_empty() => return go("/ui/modules?done=imported"),
+    match outcome.map(|answer| ImportOutcome::deserialize(answer).unwrap_or_default()) {
+        Ok(imported) if apply && !imported.applied.is_empty() => {
+            return redirect("/ui/modules?done=imported");
+        }
         Ok(imported) => start.imported = Some(imported),
         Err(refused) => {
             status = refused.status;
@@ -99,8 +101,8 @@ pub(crate) async fn import(Form { seat, fields }: Form) -> Answer {
     Ok(with_status(status, &start))
 }
 
-async fn whole<'a>(seat: &'a Seat, config: &str) -> Start<'a> {
-    let Sessions { sessions } = seat.get_or_default("/v1/sessions").await;
+async fn start_page<'a>(context: &'a PageContext, config: &str) -> StartPage<'a> {
+    let SessionList { sessions } = context.get_or_default("/v1/sessions").await;
     let name = |session: &Value| {
         let client = session.get("client")?;
         client.as_str().or_else(|| client.get("name")?.as_str()).map(str::to_owned)
@@ -108,9 +110,9 @@ async fn whole<'a>(seat: &'a Seat, config: &str) -> Start<'a> {
     let mut connected: Vec<String> = sessions.iter().filter_map(name).collect();
     connected.sort();
     connected.dedup();
-    Start {
-        seat,
-        snippets: snippets(&seat.visitor.base),
+    StartPage {
+        context,
+        snippets: snippets(&context.visitor.base),
         connected,
         config: config.to_owned(),
         imported: None,

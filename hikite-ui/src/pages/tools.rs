@@ -7,16 +7,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::modules::risk;
-use crate::api::{Refused, part};
+use crate::api::{ApiError, part};
+use crate::context::PageContext;
 use crate::field::{self, Field};
-use crate::form::{Fields, Form};
+use crate::form::{SubmittedFields, SubmittedForm};
 use crate::number;
-use crate::page::{Answer, OrTrouble, go, show as page, with_status};
-use crate::seat::Seat;
+use crate::page::{OrErrorPage, PageResult, redirect, show as page, with_status};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Tool {
+struct ToolInfo {
     key: String,
     name: String,
     module: String,
@@ -26,18 +26,18 @@ struct Tool {
     annotations: Value,
     enabled: bool,
     disabled_reason: Option<String>,
-    overrides: Option<Texts>,
-    original: Option<Texts>,
+    overrides: Option<ToolTexts>,
+    original: Option<ToolTexts>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Texts {
+struct ToolTexts {
     title: Option<String>,
     description: Option<String>,
 }
 
-impl Tool {
+impl ToolInfo {
     fn risk(&self) -> &'static str {
         risk(&self.annotations)
     }
@@ -51,7 +51,7 @@ impl Tool {
         own.unwrap_or(&self.description)
     }
 
-    fn overridden(&self, pick: impl Fn(&Texts) -> Option<&String>) -> &str {
+    fn overridden(&self, pick: impl Fn(&ToolTexts) -> Option<&String>) -> &str {
         self.overrides.as_ref().and_then(pick).map_or("", String::as_str)
     }
 
@@ -66,73 +66,102 @@ impl Tool {
 
 /// The result of trying a tool.
 #[derive(Debug)]
-struct Tried {
+struct TestCall {
     raw: String,
     compact: String,
     raw_size: String,
     compact_size: String,
     saved: String,
     ms: String,
-    refused: Option<Refused>,
+    refused: Option<ApiError>,
 }
 
 #[derive(Template)]
 #[template(path = "tool.html")]
-struct One<'a> {
-    seat: &'a Seat,
-    tool: Tool,
+struct ToolDetailPage<'a> {
+    context: &'a PageContext,
+    tool: ToolInfo,
     fields: Vec<Field>,
     account: String,
     accounts: Vec<String>,
-    tried: Option<Tried>,
+    test_call: Option<TestCall>,
 }
 
-pub(crate) async fn show(seat: Seat, Path(key): Path<String>) -> Answer {
-    let tool = load(&seat, &key).await.or_trouble(&seat)?;
-    let fields = field::fields(&tool.input_schema, &Fields::default());
-    let accounts = accounts(&seat).await;
-    page(&One { seat: &seat, tool, fields, account: String::new(), accounts, tried: None })
+pub(crate) async fn show(context: PageContext, Path(key): Path<String>) -> PageResult {
+    let tool = load(&context, &key).await.or_error_page(&context)?;
+    let fields = field::fields(&tool.input_schema, &SubmittedFields::default());
+    let accounts = accounts(&context).await;
+    page(&ToolDetailPage {
+        context: &context,
+        tool,
+        fields,
+        account: String::new(),
+        accounts,
+        test_call: None,
+    })
 }
 
-pub(crate) async fn call(Path(key): Path<String>, Form { seat, fields }: Form) -> Answer {
-    let tool = load(&seat, &key).await.or_trouble(&seat)?;
-    let tried = attempt(&seat, &tool, &fields).await;
-    let status = tried.refused.as_ref().map_or(StatusCode::OK, |refused| refused.status);
+pub(crate) async fn call(
+    Path(key): Path<String>,
+    SubmittedForm { context, fields }: SubmittedForm,
+) -> PageResult {
+    let tool = load(&context, &key).await.or_error_page(&context)?;
+    let test_call = attempt(&context, &tool, &fields).await;
+    let status = test_call.refused.as_ref().map_or(StatusCode::OK, |refused| refused.status);
     let shown = field::fields(&tool.input_schema, &fields);
-    let (account, accounts) = (fields.text("account").to_owned(), accounts(&seat).await);
-    let one = One { seat: &seat, tool, fields: shown, account, accounts, tried: Some(tried) };
+    let (account, accounts) = (fields.text("account").to_owned(), accounts(&context).await);
+    let one = ToolDetailPage {
+        context: &context,
+        tool,
+        fields: shown,
+        account,
+        accounts,
+        test_call: Some(test_call),
+    };
     Ok(with_status(status, &one))
 }
 
-pub(crate) async fn act(Path((key, deed)): Path<(String, String)>, Form { seat, .. }: Form) -> Answer {
-    let done = match &*deed {
+pub(crate) async fn act(
+    Path((key, action)): Path<(String, String)>,
+    SubmittedForm { context, .. }: SubmittedForm,
+) -> PageResult {
+    let done = match &*action {
         "enable" => "enabled",
         "disable" => "disabled",
-        _ => return go("/ui/modules"),
+        _ => return redirect("/ui/modules"),
     };
-    seat.send(Method::POST, &format!("/v1/tools/{}/{deed}", part(&key)), None).await.or_trouble(&seat)?;
-    go(&format!("/ui/tools/{}?done={done}", part(&key)))
+    context
+        .send(Method::POST, &format!("/v1/tools/{}/{action}", part(&key)), None)
+        .await
+        .or_error_page(&context)?;
+    redirect(&format!("/ui/tools/{}?done={done}", part(&key)))
 }
 
-pub(crate) async fn texts(Path(key): Path<String>, Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn texts(
+    Path(key): Path<String>,
+    SubmittedForm { context, fields }: SubmittedForm,
+) -> PageResult {
     let text = |name| fields.some(name).map_or(Value::Null, Value::from);
     let changes = json!({ "title": text("title"), "description": text("description") });
-    seat.send(Method::PATCH, &format!("/v1/tools/{}", part(&key)), Some(&changes)).await.or_trouble(&seat)?;
-    go(&format!("/ui/tools/{}?done=saved", part(&key)))
+    context
+        .send(Method::PATCH, &format!("/v1/tools/{}", part(&key)), Some(&changes))
+        .await
+        .or_error_page(&context)?;
+    redirect(&format!("/ui/tools/{}?done=saved", part(&key)))
 }
 
-async fn load(seat: &Seat, key: &str) -> Result<Tool, Refused> {
-    seat.get(&format!("/v1/tools/{}", part(key))).await
+async fn load(context: &PageContext, key: &str) -> Result<ToolInfo, ApiError> {
+    context.get(&format!("/v1/tools/{}", part(key))).await
 }
 
-async fn accounts(seat: &Seat) -> Vec<String> {
-    let all: super::accounts::Accounts = seat.get_or_default("/v1/accounts").await;
+async fn accounts(context: &PageContext) -> Vec<String> {
+    let all: super::accounts::AccountList = context.get_or_default("/v1/accounts").await;
     all.accounts.into_iter().map(|account| account.name).collect()
 }
 
 /// Calls the tool once; the API returns both the raw and the compact result.
-async fn attempt(seat: &Seat, tool: &Tool, fields: &Fields) -> Tried {
-    let mut tried = Tried {
+async fn attempt(context: &PageContext, tool: &ToolInfo, fields: &SubmittedFields) -> TestCall {
+    let mut test_call = TestCall {
         raw: String::new(),
         compact: String::new(),
         raw_size: String::new(),
@@ -144,8 +173,8 @@ async fn attempt(seat: &Seat, tool: &Tool, fields: &Fields) -> Tried {
     let parameters = match field::arguments(&tool.input_schema, fields) {
         Ok(parameters) => parameters,
         Err(why) => {
-            tried.refused = Some(Refused::new(StatusCode::BAD_REQUEST, why));
-            return tried;
+            test_call.refused = Some(ApiError::new(StatusCode::BAD_REQUEST, why));
+            return test_call;
         }
     };
     let mut options = json!({ "format": "both" });
@@ -153,27 +182,27 @@ async fn attempt(seat: &Seat, tool: &Tool, fields: &Fields) -> Tried {
         options["account"] = Value::from(account);
     }
     let body = json!({ "name": tool.key, "parameters": parameters, "options": options });
-    match seat.post("/v1/tools/call", &body).await {
+    match context.post("/v1/tools/call", &body).await {
         Ok(answer) => {
             let compact = answer
                 .get("compact")
                 .map(|compact| compact.as_str().map_or_else(|| pretty(compact), str::to_owned));
             let size = |place| answer.pointer(&format!("/answer/bytes/{place}")).and_then(Value::as_u64);
-            tried.raw = pretty(answer.get("result").unwrap_or(&Value::Null));
-            tried.compact = compact.unwrap_or_default();
+            test_call.raw = pretty(answer.get("result").unwrap_or(&Value::Null));
+            test_call.compact = compact.unwrap_or_default();
             let told = |bytes: Option<u64>| {
                 bytes.map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX)))
             };
-            tried.raw_size = told(size(0)).unwrap_or_default();
-            tried.compact_size = told(size(1)).unwrap_or_default();
+            test_call.raw_size = told(size(0)).unwrap_or_default();
+            test_call.compact_size = told(size(1)).unwrap_or_default();
             if let (Some(raw @ 1..), Some(compact)) = (size(0), size(1)) {
-                tried.saved = format!("{} %", 100 - (compact * 100 / raw).min(100));
+                test_call.saved = format!("{} %", 100 - (compact * 100 / raw).min(100));
             }
-            tried.ms = answer.get("executionTime").map(Value::to_string).unwrap_or_default();
+            test_call.ms = answer.get("executionTime").map(Value::to_string).unwrap_or_default();
         }
-        Err(refused) => tried.refused = Some(refused),
+        Err(refused) => test_call.refused = Some(refused),
     }
-    tried
+    test_call
 }
 
 fn pretty(value: &Value) -> String {

@@ -6,21 +6,21 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::api::{Refused, part};
-use crate::form::{Fields, Form};
-use crate::page::{Answer, OrTrouble, go, show as page, with_status};
-use crate::seat::Seat;
+use crate::api::{ApiError, part};
+use crate::context::PageContext;
+use crate::form::{SubmittedFields, SubmittedForm};
+use crate::page::{OrErrorPage, PageResult, redirect, show as page, with_status};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Upstream {
-    entry: Entry,
+struct UpstreamInfo {
+    entry: UpstreamEntry,
 }
 
 /// An upstream as in the config file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Entry {
+struct UpstreamEntry {
     description: Option<String>,
     url: Option<String>,
     #[serde(rename = "type")]
@@ -32,8 +32,8 @@ struct Entry {
 
 #[derive(Template)]
 #[template(path = "upstream.html")]
-struct Edit<'a> {
-    seat: &'a Seat,
+struct UpstreamPage<'a> {
+    context: &'a PageContext,
     is_new: bool,
     name: String,
     url: String,
@@ -41,16 +41,16 @@ struct Edit<'a> {
     description: String,
     headers: String,
     timeout: String,
-    refused: Option<Refused>,
+    refused: Option<ApiError>,
 }
 
-pub(crate) async fn add(seat: Seat) -> Answer {
-    page(&form(&seat, &Fields::default(), true, None))
+pub(crate) async fn add(context: PageContext) -> PageResult {
+    page(&form(&context, &SubmittedFields::default(), true, None))
 }
 
-pub(crate) async fn edit(seat: Seat, Path(name): Path<String>) -> Answer {
+pub(crate) async fn edit(context: PageContext, Path(name): Path<String>) -> PageResult {
     let path = format!("/v1/upstreams/{}", part(&name));
-    let Upstream { entry: upstream } = seat.get(&path).await.or_trouble(&seat)?;
+    let UpstreamInfo { entry: upstream } = context.get(&path).await.or_error_page(&context)?;
     let headers = upstream
         .headers
         .iter()
@@ -60,8 +60,8 @@ pub(crate) async fn edit(seat: Seat, Path(name): Path<String>) -> Answer {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    page(&Edit {
-        seat: &seat,
+    page(&UpstreamPage {
+        context: &context,
         is_new: false,
         name,
         url: upstream.url.unwrap_or_default(),
@@ -73,28 +73,39 @@ pub(crate) async fn edit(seat: Seat, Path(name): Path<String>) -> Answer {
     })
 }
 
-pub(crate) async fn save(Form { seat, fields }: Form) -> Answer {
+pub(crate) async fn save(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let name = fields.text("name");
     let path = format!("/v1/upstreams/{}", part(name));
-    match seat.send(Method::PUT, &path, Some(&definition(&fields))).await {
-        Ok(_) => go(&format!("/ui/modules/{}?done=saved", part(name))),
+    match context.send(Method::PUT, &path, Some(&definition(&fields))).await {
+        Ok(_) => redirect(&format!("/ui/modules/{}?done=saved", part(name))),
         Err(refused) => {
             let status = refused.status;
             let is_new = fields.is_checked("new");
-            Ok(with_status(status, &form(&seat, &fields, is_new, Some(refused))))
+            Ok(with_status(status, &form(&context, &fields, is_new, Some(refused))))
         }
     }
 }
 
-pub(crate) async fn remove(Path(name): Path<String>, Form { seat, .. }: Form) -> Answer {
-    seat.send(Method::DELETE, &format!("/v1/upstreams/{}", part(&name)), None).await.or_trouble(&seat)?;
-    go("/ui/modules?done=removed")
+pub(crate) async fn remove(
+    Path(name): Path<String>,
+    SubmittedForm { context, .. }: SubmittedForm,
+) -> PageResult {
+    context
+        .send(Method::DELETE, &format!("/v1/upstreams/{}", part(&name)), None)
+        .await
+        .or_error_page(&context)?;
+    redirect("/ui/modules?done=removed")
 }
 
-fn form<'a>(seat: &'a Seat, fields: &Fields, is_new: bool, refused: Option<Refused>) -> Edit<'a> {
+fn form<'a>(
+    context: &'a PageContext,
+    fields: &SubmittedFields,
+    is_new: bool,
+    refused: Option<ApiError>,
+) -> UpstreamPage<'a> {
     let text = |name| fields.text(name).to_owned();
-    Edit {
-        seat,
+    UpstreamPage {
+        context,
         is_new,
         name: text("name"),
         url: text("url"),
@@ -107,7 +118,7 @@ fn form<'a>(seat: &'a Seat, fields: &Fields, is_new: bool, refused: Option<Refus
 }
 
 /// Builds the API request. Each header line has a name and a value; empty fields are left out.
-fn definition(fields: &Fields) -> Value {
+fn definition(fields: &SubmittedFields) -> Value {
     let mut definition = json!({ "url": fields.text("url") });
     for name in ["type", "description", "timeout"] {
         if let Some(text) = fields.some(name) {

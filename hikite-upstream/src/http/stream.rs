@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hikite_core::error::Error;
-use hikite_egress::Body;
-use hikite_wire::sse::{Parser, TooLarge};
+use hikite_egress::ResponseBody;
+use hikite_wire::sse::{EventTooLarge, SseParser};
 use http::header::{ACCEPT, HeaderName, HeaderValue};
 use http::{Method, Response};
 use http_body_util::{BodyExt, Full};
 use tokio::sync::oneshot;
 
-use super::{HttpSender, Inner, NO_ANSWER, is_stream};
-use crate::pending::Answer;
+use super::{HttpInner, HttpSender, NO_RESPONSE, is_stream};
+use crate::pending::UpstreamResponse;
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -23,9 +23,9 @@ const RESUME_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-struct Reading {
-    body: Body,
-    parser: Parser,
+struct EventStreamReader {
+    body: ResponseBody,
+    parser: SseParser,
     last_event: Option<String>,
     pause: Duration,
 }
@@ -39,15 +39,24 @@ impl HttpSender {
         self.inner.tasks.spawn(async move {
             inner.closed.run_until_cancelled(inner.keep_listening(opened)).await;
         });
-        self.inner.settling.stream.wait(opening, &self.inner.tasks).await;
+        self.inner.handshake_steps.stream.wait(opening, &self.inner.tasks).await;
     }
 }
 
-impl Inner {
+impl HttpInner {
     /// Reads the stream of one request until its response arrives, resuming it where the server supports that.
-    pub(super) async fn follow(&self, id: u64, body: Body, resumable: bool) -> Result<Answer, Error> {
-        let mut reading =
-            Reading { body, parser: Parser::new(self.answer_bytes), last_event: None, pause: RESUME_PAUSE };
+    pub(super) async fn follow(
+        &self,
+        id: u64,
+        body: ResponseBody,
+        resumable: bool,
+    ) -> Result<UpstreamResponse, Error> {
+        let mut reading = EventStreamReader {
+            body,
+            parser: SseParser::new(self.answer_bytes),
+            last_event: None,
+            pause: RESUME_PAUSE,
+        };
         let mut resumes = 0;
         loop {
             let before = reading.last_event.clone();
@@ -59,7 +68,7 @@ impl Inner {
                 resumes = 0;
             }
             let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
-                return Err(self.broken("its stream ended before the answer").named(NO_ANSWER));
+                return Err(self.broken("its stream ended before the answer").named(NO_RESPONSE));
             };
             resumes += 1;
             tokio::time::sleep(reading.pause).await;
@@ -68,12 +77,16 @@ impl Inner {
                 return Err(self.broken("its stream ended before the answer and cannot be taken up again"));
             }
             reading.body = answer.into_body();
-            reading.parser = Parser::new(self.answer_bytes);
+            reading.parser = SseParser::new(self.answer_bytes);
         }
     }
 
     /// Handles the messages of a stream. Returns the response to `id`, or `None` at the end of the stream.
-    async fn read_stream(&self, reading: &mut Reading, id: Option<u64>) -> Result<Option<Answer>, Error> {
+    async fn read_stream(
+        &self,
+        reading: &mut EventStreamReader,
+        id: Option<u64>,
+    ) -> Result<Option<UpstreamResponse>, Error> {
         while let Some(frame) = reading.body.frame().await {
             let Ok(frame) = frame else { return Ok(None) };
             let Some(data) = frame.data_ref() else { continue };
@@ -104,12 +117,13 @@ impl Inner {
             drop(opened.take());
             match answer {
                 Ok(answer) if answer.status().is_success() && is_stream(&answer) => {
-                    let parser = Parser::new(self.answer_bytes);
-                    let mut reading = Reading { body: answer.into_body(), parser, last_event: last, pause };
+                    let parser = SseParser::new(self.answer_bytes);
+                    let mut reading =
+                        EventStreamReader { body: answer.into_body(), parser, last_event: last, pause };
                     if let Err(error) = self.read_stream(&mut reading, None).await {
                         tracing::debug!(
                             module = &*self.name,
-                            error = error.guarded(),
+                            error = error.log_text(),
                             "the event stream broke"
                         );
                     }
@@ -124,16 +138,16 @@ impl Inner {
         }
     }
 
-    async fn open_stream(&self, last_event: Option<&str>) -> Result<Response<Body>, Error> {
+    async fn open_stream(&self, last_event: Option<&str>) -> Result<Response<ResponseBody>, Error> {
         let mut request = self.bare(Method::GET, Full::default());
         request.headers_mut().insert(ACCEPT, STREAM);
         if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {
             request.headers_mut().insert(LAST_EVENT, last);
         }
-        self.entry.send(request).await
+        self.authorized_client.send(request).await
     }
 
-    fn too_large(&self, error: &TooLarge) -> Error {
+    fn too_large(&self, error: &EventTooLarge) -> Error {
         super::too_large(&self.name, self.answer_bytes).because(error.to_string())
     }
 }

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use hikite_egress::{Allow, Allowed};
+use hikite_egress::{AllowList, AllowedAddress};
 use http::Uri;
 use http::uri::Scheme;
 
@@ -32,7 +32,7 @@ pub(super) fn checked(home: &Uri, text: &str) -> Option<Uri> {
 
 /// Returns the addresses that the guarded client may reach for a server at `home`: the configured IP address, and
 /// loopback for a loopback server. A host name grants nothing: it may resolve differently tomorrow.
-pub(super) fn allowed(home: &Uri, by_owner: &Allow) -> Allow {
+pub(super) fn allowed(home: &Uri, by_owner: &AllowList) -> AllowList {
     let mut texts = Vec::new();
     if is_loopback(home) {
         texts.extend(["127.0.0.0/8".to_owned(), "::1".to_owned()]);
@@ -41,7 +41,7 @@ pub(super) fn allowed(home: &Uri, by_owner: &Allow) -> Allow {
     if host.parse::<IpAddr>().is_ok() {
         texts.push(host.to_owned());
     }
-    by_owner.clone().and(texts.iter().filter_map(|text| Allowed::parse(text)))
+    by_owner.clone().and(texts.iter().filter_map(|text| AllowedAddress::parse(text)))
 }
 
 pub(super) fn is_loopback(url: &Uri) -> bool {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_name_gives_no_way_in() {
-        let none = Allow::default();
+        let none = AllowList::default();
         assert_eq!(allowed(&uri("https://mcp.example/"), &none), none);
         assert_ne!(allowed(&uri("http://10.0.0.5/"), &none), none);
         assert_ne!(allowed(&uri("http://localhost/"), &none), none);

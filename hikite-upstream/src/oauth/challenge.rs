@@ -7,14 +7,14 @@ use http::header::WWW_AUTHENTICATE;
 const SCOPES: usize = 100;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Challenge {
+pub(crate) struct BearerChallenge {
     /// URL of the protected resource metadata.
     pub(super) resource_metadata: Option<String>,
     pub(super) scopes: Vec<String>,
     pub(super) error: Option<String>,
 }
 
-impl Challenge {
+impl BearerChallenge {
     /// Returns the first `Bearer` challenge of all headers.
     pub(crate) fn read(headers: &HeaderMap) -> Self {
         let mut values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
@@ -29,12 +29,12 @@ impl Challenge {
         let mut found: Option<Self> = None;
         for word in words(value) {
             match word {
-                Word::Scheme(_) if found.is_some() => break,
-                Word::Scheme(scheme) if scheme.eq_ignore_ascii_case("bearer") => {
+                ChallengeToken::Scheme(_) if found.is_some() => break,
+                ChallengeToken::Scheme(scheme) if scheme.eq_ignore_ascii_case("bearer") => {
                     found = Some(Self::default());
                 }
-                Word::Scheme(_) => {}
-                Word::Parameter(name, value) => {
+                ChallengeToken::Scheme(_) => {}
+                ChallengeToken::Parameter(name, value) => {
                     let Some(challenge) = &mut found else { continue };
                     match name.to_ascii_lowercase().as_str() {
                         "resource_metadata" => challenge.resource_metadata = Some(value),
@@ -64,13 +64,13 @@ pub(super) fn is_scope(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
 }
 
-enum Word<'a> {
+enum ChallengeToken<'a> {
     Scheme(&'a str),
     Parameter(&'a str, String),
 }
 
 /// Splits a header value into schemes and parameters. Stops at the first syntax error.
-fn words(value: &str) -> Vec<Word<'_>> {
+fn words(value: &str) -> Vec<ChallengeToken<'_>> {
     let mut words = Vec::new();
     let mut rest = value;
     loop {
@@ -83,14 +83,14 @@ fn words(value: &str) -> Vec<Word<'_>> {
         let parameter = after.trim_start_matches([' ', '\t']);
         match parameter.strip_prefix('=').filter(|text| !text.starts_with('=')) {
             None => {
-                words.push(Word::Scheme(name));
+                words.push(ChallengeToken::Scheme(name));
                 rest = after.trim_start_matches('=');
             }
             Some(text) => {
                 let Some((value, after)) = parameter_value(text.trim_start_matches([' ', '\t'])) else {
                     return words;
                 };
-                words.push(Word::Parameter(name, value));
+                words.push(ChallengeToken::Parameter(name, value));
                 rest = after;
             }
         }
@@ -129,7 +129,7 @@ mod tests {
     fn check(value: &str, metadata: Option<&str>, scopes: &[&str], error: Option<&str>) {
         let mut headers = HeaderMap::new();
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(value).expect("a value"));
-        let read = Challenge::read(&headers);
+        let read = BearerChallenge::read(&headers);
         assert_eq!(read.resource_metadata.as_deref(), metadata, "{value}");
         assert_eq!(read.scopes, scopes, "{value}");
         assert_eq!(read.error.as_deref(), error, "{value}");
@@ -154,7 +154,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"x\""));
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer error=\"insufficient_scope\""));
-        assert!(Challenge::read(&headers).wants_more_scopes());
+        assert!(BearerChallenge::read(&headers).wants_more_scopes());
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         fn no_header_breaks_the_reader(value in "[ -~]*") {
             let mut headers = HeaderMap::new();
             headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(&value).expect("a value"));
-            Challenge::read(&headers);
+            BearerChallenge::read(&headers);
         }
     }
 }

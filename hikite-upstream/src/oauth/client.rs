@@ -7,18 +7,18 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hikite_core::error::Error;
-use hikite_core::keep::{Keep, Signer};
 use hikite_core::login::CLIENT_NAME;
+use hikite_core::owner_secrets::{OwnerSecrets, Signer};
 use hikite_core::secret::Secret;
 use http::header::HeaderValue;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fetch::Fetcher;
+use super::fetch::MetadataFetcher;
 use super::form;
 use super::metadata::ServerDocument;
-use super::tokens::Bound;
-use super::{Access, Fixed, address, random};
+use super::tokens::TokenOrigin;
+use super::{ConfiguredClient, OAuthSettings, address, random};
 
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Lifetime of a client assertion in seconds.
@@ -26,21 +26,21 @@ const ASSERTION_LIFE: u64 = 60;
 
 /// A client as one authorization server knows it.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(super) struct OAuthClient {
     pub(super) id: String,
-    proof: Proof,
+    proof: ClientAuthentication,
 }
 
 /// Client authentication method.
 #[derive(Clone)]
-enum Proof {
+enum ClientAuthentication {
     None,
     Basic(Secret),
     Post(Secret),
     Signed(Arc<dyn Signer>),
 }
 
-impl fmt::Debug for Proof {
+impl fmt::Debug for ClientAuthentication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -53,7 +53,7 @@ impl fmt::Debug for Proof {
 
 /// Stored client registration.
 #[derive(Deserialize)]
-struct Registered {
+struct ClientRegistration {
     client_id: String,
     client_secret: Option<String>,
     /// Seconds since 1970; zero for never.
@@ -64,11 +64,11 @@ struct Registered {
     scopes: Vec<String>,
 }
 
-impl Client {
+impl OAuthClient {
     /// Returns the client for a login with this redirect URI, and registers one if necessary.
     pub(super) async fn find(
-        access: &Access,
-        fetcher: &Fetcher,
+        access: &OAuthSettings,
+        fetcher: &MetadataFetcher,
         server: &ServerDocument,
         (redirect, scopes): (&str, &[String]),
         now: u64,
@@ -80,11 +80,11 @@ impl Client {
         if let Some(document) = access.document.as_ref().filter(|document| document.redirect == redirect)
             && server.client_id_metadata_document_supported
         {
-            return Ok(Self { id: document.url.clone(), proof: Proof::None });
+            return Ok(Self { id: document.url.clone(), proof: ClientAuthentication::None });
         }
         let name = name_of(&server.issuer, redirect);
-        if let Some(kept) = access.keep.load(&name).await?
-            && let Some(known) = Registered::known(&kept, scopes, now)
+        if let Some(stored) = access.keep.load(&name).await?
+            && let Some(known) = ClientRegistration::known(&stored, scopes, now)
         {
             return Ok(Self::registered(known, server));
         }
@@ -97,36 +97,37 @@ impl Client {
 
     /// Returns the client that a token was issued to, if it is still known.
     pub(super) async fn of_token(
-        access: &Access,
+        access: &OAuthSettings,
         server: &ServerDocument,
-        bound: &Bound,
+        bound: &TokenOrigin,
     ) -> Result<Option<Self>, Error> {
         let id = bound.client_id.as_str();
         if let Some(fixed) = &access.client {
             return Ok((fixed.id == id).then(|| Self::fixed(fixed, server)));
         }
         if access.document.as_ref().is_some_and(|document| document.url == id) {
-            return Ok(Some(Self { id: id.to_owned(), proof: Proof::None }));
+            return Ok(Some(Self { id: id.to_owned(), proof: ClientAuthentication::None }));
         }
-        let kept = access.keep.load(&name_of(&server.issuer, &bound.redirect)).await?;
-        let known: Option<Registered> = kept.and_then(|kept| serde_json::from_str(kept.expose()).ok());
+        let stored = access.keep.load(&name_of(&server.issuer, &bound.redirect)).await?;
+        let known: Option<ClientRegistration> =
+            stored.and_then(|stored| serde_json::from_str(stored.expose()).ok());
         Ok(known.filter(|known| known.client_id == id).map(|known| Self::registered(known, server)))
     }
 
-    fn fixed(fixed: &Fixed, server: &ServerDocument) -> Self {
+    fn fixed(fixed: &ConfiguredClient, server: &ServerDocument) -> Self {
         let proof = match (&fixed.signer, &fixed.secret) {
-            (Some(signer), _) => Proof::Signed(Arc::clone(signer)),
+            (Some(signer), _) => ClientAuthentication::Signed(Arc::clone(signer)),
             (None, Some(secret)) => with_secret(secret.clone(), None, server),
-            (None, None) => Proof::None,
+            (None, None) => ClientAuthentication::None,
         };
         Self { id: fixed.id.clone(), proof }
     }
 
-    fn registered(known: Registered, server: &ServerDocument) -> Self {
+    fn registered(known: ClientRegistration, server: &ServerDocument) -> Self {
         let method = known.token_endpoint_auth_method.as_deref();
         let proof = match known.client_secret {
             Some(secret) => with_secret(Secret::hidden(secret), method, server),
-            None => Proof::None,
+            None => ClientAuthentication::None,
         };
         Self { id: known.client_id, proof }
     }
@@ -139,12 +140,12 @@ impl Client {
         now: u64,
     ) -> Result<Option<HeaderValue>, Error> {
         match &self.proof {
-            Proof::None => pairs.push(("client_id", self.id.clone())),
-            Proof::Post(secret) => {
+            ClientAuthentication::None => pairs.push(("client_id", self.id.clone())),
+            ClientAuthentication::Post(secret) => {
                 pairs.push(("client_id", self.id.clone()));
                 pairs.push(("client_secret", secret.expose().to_owned()));
             }
-            Proof::Signed(signer) => {
+            ClientAuthentication::Signed(signer) => {
                 let now = now / 1000;
                 let claims = json!({
                     "iss": self.id, "sub": self.id, "aud": issuer, "jti": URL_SAFE_NO_PAD.encode(random()?),
@@ -154,7 +155,7 @@ impl Client {
                 pairs.push(("client_assertion_type", ASSERTION.to_owned()));
                 pairs.push(("client_assertion", signer.sign(&claims)?));
             }
-            Proof::Basic(secret) => {
+            ClientAuthentication::Basic(secret) => {
                 let both = format!("{}:{}", form::escape(&self.id), form::escape(secret.expose()));
                 let value = format!("Basic {}", STANDARD.encode(both));
                 return Ok(HeaderValue::try_from(value).ok().map(|mut value| {
@@ -167,42 +168,48 @@ impl Client {
     }
 }
 
-impl Registered {
+impl ClientRegistration {
     /// Parses a stored registration. Returns `None` if it has expired or lacks a scope.
-    fn known(kept: &Secret, scopes: &[String], now: u64) -> Option<Self> {
-        let known: Self = serde_json::from_str(kept.expose()).ok()?;
+    fn known(stored: &Secret, scopes: &[String], now: u64) -> Option<Self> {
+        let known: Self = serde_json::from_str(stored.expose()).ok()?;
         let is_over = known.client_secret_expires_at.is_some_and(|end| end > 0 && end <= now / 1000);
         (scopes.iter().all(|scope| known.scopes.contains(scope)) && !is_over).then_some(known)
     }
 }
 
 /// Chooses the authentication method: the registered one, else the first that the server supports.
-fn with_secret(secret: Secret, method: Option<&str>, server: &ServerDocument) -> Proof {
+fn with_secret(secret: Secret, method: Option<&str>, server: &ServerDocument) -> ClientAuthentication {
     let supported = server.token_endpoint_auth_methods_supported.as_deref();
     let takes = |method: &str| match supported {
         Some(supported) => supported.iter().any(|known| known == method),
         None => method == "client_secret_basic",
     };
     match method {
-        Some("client_secret_basic") => Proof::Basic(secret),
-        Some("client_secret_post") => Proof::Post(secret),
-        Some("none") => Proof::None,
-        _ if takes("client_secret_basic") => Proof::Basic(secret),
-        _ if takes("client_secret_post") => Proof::Post(secret),
-        _ if takes("none") => Proof::None,
-        _ => Proof::Basic(secret),
+        Some("client_secret_basic") => ClientAuthentication::Basic(secret),
+        Some("client_secret_post") => ClientAuthentication::Post(secret),
+        Some("none") => ClientAuthentication::None,
+        _ if takes("client_secret_basic") => ClientAuthentication::Basic(secret),
+        _ if takes("client_secret_post") => ClientAuthentication::Post(secret),
+        _ if takes("none") => ClientAuthentication::None,
+        _ => ClientAuthentication::Basic(secret),
     }
 }
 
 /// Binds the configured client to its issuer: the configured one, else the first that it was used with.
-async fn bind(access: &Access, fetcher: &Fetcher, id: &str, server: &ServerDocument) -> Result<(), Error> {
+async fn bind(
+    access: &OAuthSettings,
+    fetcher: &MetadataFetcher,
+    id: &str,
+    server: &ServerDocument,
+) -> Result<(), Error> {
     if access.issuer.is_some() {
         return Ok(());
     }
-    let kept = access.keep.load("bound").await?;
-    let kept: Value = kept.and_then(|kept| serde_json::from_str(kept.expose()).ok()).unwrap_or_default();
-    if kept["client_id"] == id {
-        return if kept["issuer"] == server.issuer.as_str() {
+    let stored = access.keep.load("bound").await?;
+    let stored: Value =
+        stored.and_then(|stored| serde_json::from_str(stored.expose()).ok()).unwrap_or_default();
+    if stored["client_id"] == id {
+        return if stored["issuer"] == server.issuer.as_str() {
             Ok(())
         } else {
             let error = fetcher.failed("its `auth.client_id` belongs to another authorization server");
@@ -215,7 +222,7 @@ async fn bind(access: &Access, fetcher: &Fetcher, id: &str, server: &ServerDocum
 
 /// Registers a client (RFC 7591) and returns the record to store.
 async fn register(
-    fetcher: &Fetcher,
+    fetcher: &MetadataFetcher,
     server: &ServerDocument,
     redirect: &str,
     scopes: &[String],
@@ -256,7 +263,7 @@ async fn register(
 }
 
 /// Deletes a registration that the server no longer knows.
-pub(super) async fn forget(keep: &dyn Keep, bound: &Bound) -> Result<(), Error> {
+pub(super) async fn forget(keep: &dyn OwnerSecrets, bound: &TokenOrigin) -> Result<(), Error> {
     keep.forget(&name_of(&bound.issuer, &bound.redirect)).await
 }
 

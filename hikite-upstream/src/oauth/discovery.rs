@@ -6,62 +6,70 @@ use http::Uri;
 use serde_json::Value;
 
 use super::address;
-use super::fetch::Fetcher;
+use super::fetch::MetadataFetcher;
 use super::metadata::{self, ResourceDocument, ServerDocument};
 
 /// Result of discovery: resource, scopes and authorization server.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct DiscoveryResult {
     /// Resource identifier, exactly as the server states it.
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
     pub(super) server: ServerDocument,
     /// Set if the server must advertise PKCE. Older servers may support it without saying so.
-    pub(super) announces: bool,
+    pub(super) must_advertise_pkce: bool,
 }
 
 /// Discovers the authorization server from the metadata URL of the challenge and the configured issuer, if any.
 pub(super) async fn find(
-    fetcher: &Fetcher,
+    fetcher: &MetadataFetcher,
     told: Option<&str>,
-    wanted: Option<&str>,
-) -> Result<Found, Error> {
+    configured_issuer: Option<&str>,
+) -> Result<DiscoveryResult, Error> {
     let Some(resource) = resource(fetcher, told).await? else {
-        return of_old(fetcher, wanted).await;
+        return legacy(fetcher, configured_issuer).await;
     };
-    let issuer = match (wanted, resource.authorization_servers.first()) {
-        (Some(wanted), Some(_)) => {
+    let issuer = match (configured_issuer, resource.authorization_servers.first()) {
+        (Some(configured_issuer), Some(_)) => {
             let named = resource.authorization_servers.iter();
-            let named = named.into_iter().find(|issuer| metadata::same_issuer(issuer, wanted));
+            let named = named.into_iter().find(|issuer| metadata::same_issuer(issuer, configured_issuer));
             named.ok_or_else(|| fetcher.failed("it no longer names the issuer in its `auth.issuer`"))?.clone()
         }
-        (Some(wanted), None) => wanted.to_owned(),
+        (Some(configured_issuer), None) => configured_issuer.to_owned(),
         (None, Some(first)) => first.clone(),
         (None, None) => address::origin(&fetcher.home),
     };
     let Some(server) = server(fetcher, &issuer, None).await? else {
         return Err(fetcher.failed("its authorization server describes itself nowhere"));
     };
-    Ok(Found { resource: resource.resource, scopes: resource.scopes_supported, server, announces: true })
+    Ok(DiscoveryResult {
+        resource: resource.resource,
+        scopes: resource.scopes_supported,
+        server,
+        must_advertise_pkce: true,
+    })
 }
 
 /// Fallback for servers of 2025-03-26: the server is its own authorization server and may have no metadata.
-async fn of_old(fetcher: &Fetcher, wanted: Option<&str>) -> Result<Found, Error> {
+async fn legacy(
+    fetcher: &MetadataFetcher,
+    configured_issuer: Option<&str>,
+) -> Result<DiscoveryResult, Error> {
     let issuer = address::origin(&fetcher.home);
-    let described = server(fetcher, &issuer, wanted).await?;
-    let server = described.unwrap_or_else(|| metadata::of_old(&fetcher.home));
+    let described = server(fetcher, &issuer, configured_issuer).await?;
+    let server = described.unwrap_or_else(|| metadata::legacy(&fetcher.home));
     let resource = address::canonical(&fetcher.home);
-    Ok(Found { resource, scopes: Vec::new(), server, announces: false })
+    Ok(DiscoveryResult { resource, scopes: Vec::new(), server, must_advertise_pkce: false })
 }
 
-async fn resource(fetcher: &Fetcher, told: Option<&str>) -> Result<Option<ResourceDocument>, Error> {
+async fn resource(fetcher: &MetadataFetcher, told: Option<&str>) -> Result<Option<ResourceDocument>, Error> {
     let document = match told {
         Some(told) => {
             let url = fetcher.address("`resource_metadata`", told)?;
             let document = fetcher.document(&url).await?;
             Some(document.ok_or_else(|| fetcher.failed("it describes itself where there is nothing"))?)
         }
-        None => first(fetcher, &metadata::resource_places(&fetcher.home)).await?,
+        None => first(fetcher, &metadata::resource_metadata_urls(&fetcher.home)).await?,
     };
     let Some(document) = document else { return Ok(None) };
     let document: ResourceDocument =
@@ -75,12 +83,14 @@ async fn resource(fetcher: &Fetcher, told: Option<&str>) -> Result<Option<Resour
 
 /// Fetches the metadata of an issuer, which may also go by the configured name `also`.
 async fn server(
-    fetcher: &Fetcher,
+    fetcher: &MetadataFetcher,
     issuer: &str,
     also: Option<&str>,
 ) -> Result<Option<ServerDocument>, Error> {
     let url = fetcher.address("issuer", issuer)?;
-    let Some(document) = first(fetcher, &metadata::server_places(&url)).await? else { return Ok(None) };
+    let Some(document) = first(fetcher, &metadata::server_metadata_urls(&url)).await? else {
+        return Ok(None);
+    };
     let document: ServerDocument = serde_json::from_value(document)
         .map_err(|_| fetcher.failed("its authorization server describes itself wrongly"))?;
     let is_known = |known: &str| metadata::same_issuer(known, &document.issuer);
@@ -91,9 +101,9 @@ async fn server(
 }
 
 /// Returns the first document that exists.
-async fn first(fetcher: &Fetcher, places: &[String]) -> Result<Option<Value>, Error> {
-    for place in places {
-        let url = fetcher.address("address", place)?;
+async fn first(fetcher: &MetadataFetcher, candidates: &[String]) -> Result<Option<Value>, Error> {
+    for candidate in candidates {
+        let url = fetcher.address("address", candidate)?;
         if let Some(document) = fetcher.document(&url).await? {
             return Ok(Some(document));
         }
@@ -106,7 +116,7 @@ mod tests {
     use std::net::TcpListener;
     use std::sync::Arc;
 
-    use hikite_egress::{Allow, Client};
+    use hikite_egress::{AllowList, EgressClient};
 
     use super::*;
 
@@ -116,8 +126,8 @@ mod tests {
         listener.set_nonblocking(true).expect("it does not wait");
         let told = told(listener.local_addr().expect("bound").port());
         let home = Uri::from_static("https://mcp.example/mcp");
-        let client = Client::guarded(address::allowed(&home, &Allow::default()));
-        let fetcher = Fetcher { name: Arc::from("far"), home, client };
+        let client = EgressClient::guarded(address::allowed(&home, &AllowList::default()));
+        let fetcher = MetadataFetcher { name: Arc::from("far"), home, client };
         find(&fetcher, Some(&told), None).await.expect_err(&told);
         server(&fetcher, &told, None).await.expect_err(&told);
         assert!(listener.accept().is_err(), "{told} was called");

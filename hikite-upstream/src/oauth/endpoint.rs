@@ -5,74 +5,78 @@ use hikite_core::error::Error;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::client::Client;
-use super::fetch::Fetcher;
+use super::client::OAuthClient;
+use super::fetch::MetadataFetcher;
 use super::form;
 use super::metadata::ServerDocument;
-use super::tokens::{Bound, Tokens};
+use super::tokens::{TokenOrigin, TokenSet};
 
 /// Grant to exchange for a token.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Offer<'a> {
+pub(super) enum TokenGrant<'a> {
     Code { code: &'a str, verifier: &'a str },
     Refresh(&'a str),
-    Ourselves,
+    ClientCredentials,
 }
 
 /// Reason why no token was issued.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum TokenRefusal {
     /// The grant is invalid or expired.
-    Worthless,
+    InvalidGrant,
     /// The server does not know the client.
-    Unknown,
+    InvalidClient,
     Other(Error),
 }
 
 pub(super) async fn ask(
-    fetcher: &Fetcher,
-    (server, client): (&ServerDocument, &Client),
-    offer: Offer<'_>,
+    fetcher: &MetadataFetcher,
+    (server, client): (&ServerDocument, &OAuthClient),
+    offer: TokenGrant<'_>,
     scopes: &[String],
-    bound: Bound,
+    bound: TokenOrigin,
     now: u64,
-) -> Result<Tokens, Refusal> {
+) -> Result<TokenSet, TokenRefusal> {
     let mut pairs: Vec<(&'static str, String)> = match offer {
-        Offer::Code { code, verifier } => vec![
+        TokenGrant::Code { code, verifier } => vec![
             ("grant_type", "authorization_code".to_owned()),
             ("code", code.to_owned()),
             ("redirect_uri", bound.redirect.clone()),
             ("code_verifier", verifier.to_owned()),
         ],
-        Offer::Refresh(token) => {
+        TokenGrant::Refresh(token) => {
             vec![("grant_type", "refresh_token".to_owned()), ("refresh_token", token.to_owned())]
         }
-        Offer::Ourselves => vec![("grant_type", "client_credentials".to_owned())],
+        TokenGrant::ClientCredentials => vec![("grant_type", "client_credentials".to_owned())],
     };
     pairs.push(("resource", bound.resource.clone()));
-    if matches!(offer, Offer::Ourselves) && !scopes.is_empty() {
+    if matches!(offer, TokenGrant::ClientCredentials) && !scopes.is_empty() {
         pairs.push(("scope", scopes.join(" ")));
     }
-    let header = client.sign(&mut pairs, &server.issuer, now).map_err(Refusal::Other)?;
-    let endpoint = fetcher.address("`token_endpoint`", &server.token_endpoint).map_err(Refusal::Other)?;
+    let header = client.sign(&mut pairs, &server.issuer, now).map_err(TokenRefusal::Other)?;
+    let endpoint =
+        fetcher.address("`token_endpoint`", &server.token_endpoint).map_err(TokenRefusal::Other)?;
     let body = form::write(pairs.iter().map(|(name, value)| (*name, value.as_str())));
     let posted = fetcher.post(&endpoint, "application/x-www-form-urlencoded", body, header).await;
-    let (status, answer) = posted.map_err(Refusal::Other)?;
+    let (status, answer) = posted.map_err(TokenRefusal::Other)?;
     if !status.is_success() {
         return Err(refused(fetcher, status, &answer));
     }
-    Tokens::answered(&answer, scopes, bound, now).map_err(|why| Refusal::Other(fetcher.failed(why)))
+    TokenSet::from_response(&answer, scopes, bound, now)
+        .map_err(|why| TokenRefusal::Other(fetcher.failed(why)))
 }
 
-fn refused(fetcher: &Fetcher, status: StatusCode, answer: &Value) -> Refusal {
+fn refused(fetcher: &MetadataFetcher, status: StatusCode, answer: &Value) -> TokenRefusal {
     match answer["error"].as_str() {
-        Some("invalid_grant") => Refusal::Worthless,
-        Some("invalid_client" | "unauthorized_client") => Refusal::Unknown,
+        Some("invalid_grant") => TokenRefusal::InvalidGrant,
+        Some("invalid_client" | "unauthorized_client") => TokenRefusal::InvalidClient,
         Some(error) => {
             let what = format!("its authorization server refuses ({})", plain(error));
-            Refusal::Other(fetcher.failed(&what))
+            TokenRefusal::Other(fetcher.failed(&what))
         }
-        None => Refusal::Other(fetcher.failed(&format!("its authorization server answered {status} to us"))),
+        None => {
+            TokenRefusal::Other(fetcher.failed(&format!("its authorization server answered {status} to us")))
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use hikite_core::error::{Error, Kind};
-use hikite_egress::{Client, SendError, read, resolve_same_origin};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_egress::{EgressClient, SendError, read, resolve_same_origin};
 use http::header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::Full;
@@ -18,14 +18,14 @@ const BYTES: usize = 256 * 1024;
 const REDIRECTS: usize = 2;
 
 #[derive(Clone, Debug)]
-pub(super) struct Fetcher {
+pub(super) struct MetadataFetcher {
     /// Name of the server, for messages.
     pub(super) name: std::sync::Arc<str>,
     pub(super) home: Uri,
-    pub(super) client: Client,
+    pub(super) client: EgressClient,
 }
 
-impl Fetcher {
+impl MetadataFetcher {
     /// Returns the URL if the server may send us there.
     pub(super) fn address(&self, what: &str, text: &str) -> Result<Uri, Error> {
         address::checked(&self.home, text).ok_or_else(|| {
@@ -107,6 +107,6 @@ impl Fetcher {
     }
 
     pub(super) fn failed(&self, what: &str) -> Error {
-        Error::new(Kind::UpstreamUnavailable, format!("`{}` cannot be logged in to: {what}", self.name))
+        Error::new(ErrorKind::UpstreamUnavailable, format!("`{}` cannot be logged in to: {what}", self.name))
     }
 }

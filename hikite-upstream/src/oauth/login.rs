@@ -3,36 +3,37 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hikite_core::error::{Error, Kind};
-use hikite_core::login::Begun;
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::login::LoginRedirect;
 use hikite_core::secret::Secret;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use super::client::{self, Client};
-use super::discovery::Found;
-use super::endpoint::{self, Offer, Refusal};
-use super::pending::Login;
-use super::tokens::Bound;
-use super::{Authorization, Grant, form, random};
+use super::client::{self, OAuthClient};
+use super::discovery::DiscoveryResult;
+use super::endpoint::{self, TokenGrant, TokenRefusal};
+use super::pending::PendingLogin;
+use super::tokens::TokenOrigin;
+use super::{Authorization, GrantType, form, random};
 use crate::clock::now_ms;
 
 impl Authorization {
     /// Begins a login and returns the authorization URL.
-    pub(crate) async fn begin(&self, redirect: &str) -> Result<Begun, Error> {
-        if self.access.grant == Grant::ClientCredentials {
+    pub(crate) async fn begin(&self, redirect: &str) -> Result<LoginRedirect, Error> {
+        if self.access.grant == GrantType::ClientCredentials {
             let message = format!("`{}` is not logged in to by people", self.name);
-            return Err(Error::new(Kind::Validation, message));
+            return Err(Error::new(ErrorKind::Validation, message));
         }
         let challenge = self.state.lock().challenge.clone();
         let found = self.find(&challenge).await?;
-        self.demand_pkce(&found)?;
+        self.require_pkce(&found)?;
         let authorize = found.server.authorization_endpoint.clone();
         let authorize = authorize.ok_or_else(|| self.fetcher.failed("it has no page to log in"))?;
         let page = self.fetcher.address("`authorization_endpoint`", &authorize)?;
         let scopes = self.scopes(&found, &challenge);
         let client =
-            Client::find(&self.access, &self.fetcher, &found.server, (redirect, &scopes), now_ms()).await?;
+            OAuthClient::find(&self.access, &self.fetcher, &found.server, (redirect, &scopes), now_ms())
+                .await?;
         let (verifier, state) = (URL_SAFE_NO_PAD.encode(random()?), URL_SAFE_NO_PAD.encode(random()?));
         let proof = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
         let mut pairs = vec![
@@ -54,7 +55,7 @@ impl Authorization {
         }
         let joint = if page.query().is_some() { '&' } else { '?' };
         let url = format!("{page}{joint}{}", form::write(pairs));
-        let login = Login {
+        let login = PendingLogin {
             server: found.server,
             client,
             resource: found.resource,
@@ -63,10 +64,10 @@ impl Authorization {
             verifier: Secret::hidden(verifier),
         };
         self.state.lock().pending.put(state.clone(), login, Instant::now());
-        Ok(Begun { url, state })
+        Ok(LoginRedirect { url, state })
     }
 
-    pub(crate) fn awaits(&self, state: &str) -> bool {
+    pub(crate) fn is_pending(&self, state: &str) -> bool {
         self.state.lock().pending.has(state, Instant::now())
     }
 
@@ -90,32 +91,32 @@ impl Authorization {
     }
 
     /// Deletes the tokens and the client registration.
-    pub(crate) async fn leave(&self) -> Result<(), Error> {
-        let _turn = self.turn.lock().await;
-        self.take_kept(None).await?;
+    pub(crate) async fn log_out(&self) -> Result<(), Error> {
+        let _turn = self.renewal_lock.lock().await;
+        self.load_stored(None).await?;
         let tokens = self.state.lock().tokens.clone();
         if let Some(tokens) = tokens {
             client::forget(&*self.access.keep, &tokens.bound).await?;
         }
-        self.lose().await
+        self.drop_tokens().await
     }
 
-    async fn exchange(&self, login: Login, code: &str) -> Result<(), Error> {
-        let _turn = self.turn.lock().await;
-        let bound = Bound {
+    async fn exchange(&self, login: PendingLogin, code: &str) -> Result<(), Error> {
+        let _turn = self.renewal_lock.lock().await;
+        let bound = TokenOrigin {
             issuer: login.server.issuer.clone(),
             client_id: login.client.id.clone(),
             resource: login.resource,
             redirect: login.redirect,
         };
-        let offer = Offer::Code { code, verifier: login.verifier.expose() };
+        let offer = TokenGrant::Code { code, verifier: login.verifier.expose() };
         let who = (&login.server, &login.client);
         let asked = endpoint::ask(&self.fetcher, who, offer, &login.scopes, bound.clone(), now_ms()).await;
         let tokens = match asked {
             Ok(tokens) => tokens,
-            Err(Refusal::Other(error)) => return Err(error),
-            Err(Refusal::Worthless) => return Err(refused("the code is worth nothing any more")),
-            Err(Refusal::Unknown) => {
+            Err(TokenRefusal::Other(error)) => return Err(error),
+            Err(TokenRefusal::InvalidGrant) => return Err(refused("the code is worth nothing any more")),
+            Err(TokenRefusal::InvalidClient) => {
                 client::forget(&*self.access.keep, &bound).await?;
                 return Err(
                     refused("the authorization server does not know us").hint("begin the login again")
@@ -124,16 +125,16 @@ impl Authorization {
         };
         self.keep(tokens).await?;
         self.state.lock().more.clear();
-        self.news.notify_one();
+        self.logged_in.notify_one();
         Ok(())
     }
 
     /// Returns an error unless the server supports PKCE: without it, an intercepted code is as good as a token.
-    fn demand_pkce(&self, found: &Found) -> Result<(), Error> {
+    fn require_pkce(&self, found: &DiscoveryResult) -> Result<(), Error> {
         let methods = found.server.code_challenge_methods_supported.as_deref();
         let is_right = match methods {
             Some(methods) => methods.iter().any(|method| method == "S256"),
-            None => !found.announces,
+            None => !found.must_advertise_pkce,
         };
         if is_right {
             return Ok(());
@@ -143,7 +144,7 @@ impl Authorization {
 }
 
 /// Checks the issuer of the response (RFC 9207), byte by byte.
-fn check_issuer(login: &Login, answered: Option<&str>) -> Result<(), Error> {
+fn check_issuer(login: &PendingLogin, answered: Option<&str>) -> Result<(), Error> {
     match answered {
         Some(answered) if answered == login.server.issuer => Ok(()),
         None if !login.server.authorization_response_iss_parameter_supported => Ok(()),
@@ -152,5 +153,5 @@ fn check_issuer(login: &Login, answered: Option<&str>) -> Result<(), Error> {
 }
 
 fn refused(what: &str) -> Error {
-    Error::new(Kind::Validation, format!("the login failed: {what}"))
+    Error::new(ErrorKind::Validation, format!("the login failed: {what}"))
 }

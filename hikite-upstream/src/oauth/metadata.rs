@@ -38,14 +38,14 @@ pub(super) struct ServerDocument {
 }
 
 /// Returns the well-known URLs of the resource metadata: below the server's path, then at its root.
-pub(super) fn resource_places(home: &Uri) -> Vec<String> {
+pub(super) fn resource_metadata_urls(home: &Uri) -> Vec<String> {
     let (origin, path) = (origin(home), home.path().trim_end_matches('/'));
     let root = format!("{origin}{RESOURCE}");
     if path.is_empty() { vec![root] } else { vec![format!("{root}{path}"), root] }
 }
 
 /// Returns the well-known URLs of the authorization server metadata, in the order of the specification.
-pub(super) fn server_places(issuer: &Uri) -> Vec<String> {
+pub(super) fn server_metadata_urls(issuer: &Uri) -> Vec<String> {
     let (origin, path) = (origin(issuer), issuer.path().trim_end_matches('/'));
     if path.is_empty() {
         return vec![format!("{origin}{SERVER}"), format!("{origin}{OPENID}")];
@@ -64,7 +64,7 @@ pub(super) fn same_issuer(one: &str, other: &str) -> bool {
 }
 
 /// Returns the default endpoints of 2025-03-26, for servers without metadata.
-pub(super) fn of_old(home: &Uri) -> ServerDocument {
+pub(super) fn legacy(home: &Uri) -> ServerDocument {
     let origin = origin(home);
     ServerDocument {
         authorization_endpoint: Some(format!("{origin}/authorize")),
@@ -87,18 +87,18 @@ mod tests {
     fn documents_are_looked_for_in_the_order_of_the_specification() {
         let uri = |text: &str| text.parse::<Uri>().expect(text);
         assert_eq!(
-            resource_places(&uri("https://a.example/x/mcp?k=1")),
+            resource_metadata_urls(&uri("https://a.example/x/mcp?k=1")),
             [
                 "https://a.example/.well-known/oauth-protected-resource/x/mcp",
                 "https://a.example/.well-known/oauth-protected-resource",
             ]
         );
         assert_eq!(
-            resource_places(&uri("https://a.example/")),
+            resource_metadata_urls(&uri("https://a.example/")),
             ["https://a.example/.well-known/oauth-protected-resource"]
         );
         assert_eq!(
-            server_places(&uri("https://as.example/t/")),
+            server_metadata_urls(&uri("https://as.example/t/")),
             [
                 "https://as.example/.well-known/oauth-authorization-server/t",
                 "https://as.example/.well-known/openid-configuration/t",
@@ -106,7 +106,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            server_places(&uri("https://as.example")),
+            server_metadata_urls(&uri("https://as.example")),
             [
                 "https://as.example/.well-known/oauth-authorization-server",
                 "https://as.example/.well-known/openid-configuration",

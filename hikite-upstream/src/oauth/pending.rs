@@ -6,19 +6,19 @@ use std::time::Duration;
 use hikite_core::secret::Secret;
 use tokio::time::Instant;
 
-use super::client::Client;
+use super::client::OAuthClient;
 use super::metadata::ServerDocument;
 
 /// Time that a person has to log in.
 const TIME: Duration = Duration::from_secs(600);
 /// Maximum number of pending logins. The oldest is dropped.
-const MOST: usize = 32;
+const LOGINS_MAX: usize = 32;
 
 /// A pending login: everything that the response is checked against.
 #[derive(Clone, Debug)]
-pub(super) struct Login {
+pub(super) struct PendingLogin {
     pub(super) server: ServerDocument,
-    pub(super) client: Client,
+    pub(super) client: OAuthClient,
     pub(super) resource: String,
     pub(super) redirect: String,
     pub(super) scopes: Vec<String>,
@@ -26,13 +26,13 @@ pub(super) struct Login {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Pending(HashMap<String, (Instant, Login)>);
+pub(super) struct PendingLogins(HashMap<String, (Instant, PendingLogin)>);
 
-impl Pending {
-    pub(super) fn put(&mut self, state: String, login: Login, now: Instant) {
+impl PendingLogins {
+    pub(super) fn put(&mut self, state: String, login: PendingLogin, now: Instant) {
         self.0.retain(|_, (begun, _)| now.duration_since(*begun) < TIME);
         let oldest = self.0.iter().min_by_key(|(_, (begun, _))| *begun).map(|(state, _)| state.clone());
-        if let Some(oldest) = oldest.filter(|_| self.0.len() >= MOST) {
+        if let Some(oldest) = oldest.filter(|_| self.0.len() >= LOGINS_MAX) {
             self.0.remove(&oldest);
         }
         self.0.insert(state, (now, login));
@@ -43,7 +43,7 @@ impl Pending {
     }
 
     /// Removes and returns a login that has not expired.
-    pub(super) fn take(&mut self, state: &str, now: Instant) -> Option<Login> {
+    pub(super) fn take(&mut self, state: &str, now: Instant) -> Option<PendingLogin> {
         let (begun, login) = self.0.remove(state)?;
         (now.duration_since(begun) < TIME).then_some(login)
     }

@@ -10,22 +10,22 @@ use super::address;
 use super::challenge::scopes;
 
 /// Margin in milliseconds before expiry at which a token is renewed.
-const EARLY: u64 = 30_000;
+const RENEWAL_MARGIN_MS: u64 = 30_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tokens {
+pub(crate) struct TokenSet {
     pub(super) access: Secret,
     pub(super) refresh: Option<Secret>,
     /// Milliseconds since 1970.
     pub(super) expires_at: Option<u64>,
     /// Requested scopes. The server may have granted fewer.
     pub(super) scopes: Vec<String>,
-    pub(super) bound: Bound,
+    pub(super) bound: TokenOrigin,
 }
 
 /// Binding of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bound {
+pub(crate) struct TokenOrigin {
     pub(super) issuer: String,
     pub(super) client_id: String,
     pub(super) resource: String,
@@ -34,7 +34,7 @@ pub(crate) struct Bound {
 }
 
 #[derive(Deserialize)]
-struct Form {
+struct StoredTokens {
     access_token: String,
     refresh_token: Option<String>,
     expires_at: Option<u64>,
@@ -45,12 +45,12 @@ struct Form {
     redirect: String,
 }
 
-impl Tokens {
+impl TokenSet {
     /// Parses the response of a token endpoint.
-    pub(super) fn answered(
+    pub(super) fn from_response(
         answer: &Value,
         asked: &[String],
-        bound: Bound,
+        bound: TokenOrigin,
         now: u64,
     ) -> Result<Self, &'static str> {
         let text = |name: &str| answer[name].as_str().filter(|text| !text.is_empty());
@@ -81,17 +81,17 @@ impl Tokens {
         })
     }
 
-    pub(super) fn is_ending(&self, now: u64) -> bool {
-        self.expires_at.is_some_and(|end| end < now.saturating_add(EARLY))
+    pub(super) fn expires_soon(&self, now: u64) -> bool {
+        self.expires_at.is_some_and(|end| end < now.saturating_add(RENEWAL_MARGIN_MS))
     }
 
-    pub(super) fn is_over(&self, now: u64) -> bool {
+    pub(super) fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 
     /// Serializes the tokens for storage.
-    pub(super) fn sealed(&self) -> Secret {
-        let Bound { issuer, client_id, resource, redirect } = &self.bound;
+    pub(super) fn to_stored(&self) -> Secret {
+        let TokenOrigin { issuer, client_id, resource, redirect } = &self.bound;
         let form = json!({
             "access_token": self.access.expose(),
             "refresh_token": self.refresh.as_ref().map(Secret::expose),
@@ -106,15 +106,15 @@ impl Tokens {
     }
 
     /// Parses stored tokens. Returns `None` if they are not for the server at `home`.
-    pub(super) fn of(kept: &Secret, home: &Uri) -> Option<Self> {
-        let form: Form = serde_json::from_str(kept.expose()).ok()?;
+    pub(super) fn of(stored: &Secret, home: &Uri) -> Option<Self> {
+        let form: StoredTokens = serde_json::from_str(stored.expose()).ok()?;
         let resource: Uri = form.resource.parse().ok()?;
         address::covers(&resource, home).then(|| Self {
             access: Secret::hidden(form.access_token),
             refresh: form.refresh_token.map(Secret::hidden),
             expires_at: form.expires_at,
             scopes: form.scopes,
-            bound: Bound {
+            bound: TokenOrigin {
                 issuer: form.issuer,
                 client_id: form.client_id,
                 resource: form.resource,
@@ -128,8 +128,8 @@ impl Tokens {
 mod tests {
     use super::*;
 
-    fn bound() -> Bound {
-        Bound {
+    fn bound() -> TokenOrigin {
+        TokenOrigin {
             issuer: "https://as.example".into(),
             client_id: "c".into(),
             resource: "https://a.example/mcp".into(),
@@ -137,14 +137,14 @@ mod tests {
         }
     }
 
-    fn answered(answer: &Value) -> Result<Tokens, &'static str> {
-        Tokens::answered(answer, &["read".to_owned()], bound(), 1_000)
+    fn from_response(answer: &Value) -> Result<TokenSet, &'static str> {
+        TokenSet::from_response(answer, &["read".to_owned()], bound(), 1_000)
     }
 
     #[test]
     fn only_a_bearer_token_is_a_token() {
         let good = json!({"access_token": "t", "token_type": "bearer", "expires_in": 60, "scope": "read x"});
-        let tokens = answered(&good).expect("a token");
+        let tokens = from_response(&good).expect("a token");
         assert_eq!((tokens.expires_at, tokens.scopes.join(" ").as_str()), (Some(61_000), "read x"));
         for bad in [
             json!({}),
@@ -153,15 +153,15 @@ mod tests {
             json!({"access_token": "", "token_type": "bearer"}),
             json!({"access_token": "a\r\nb: c", "token_type": "bearer"}),
         ] {
-            answered(&bad).expect_err("no token");
+            from_response(&bad).expect_err("no token");
         }
     }
 
     #[test]
     fn a_token_is_kept_for_its_own_server_alone() {
         let good = json!({"access_token": "t", "token_type": "Bearer", "refresh_token": "r"});
-        let tokens = answered(&good).expect("a token");
-        let of = |home: &str| Tokens::of(&tokens.sealed(), &home.parse().expect("a URL"));
+        let tokens = from_response(&good).expect("a token");
+        let of = |home: &str| TokenSet::of(&tokens.to_stored(), &home.parse().expect("a URL"));
         assert_eq!(of("https://a.example/mcp"), Some(tokens.clone()));
         assert_eq!(of("https://b.example/mcp"), None);
         assert_eq!(of("https://a.example/other"), None);
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn a_token_is_renewed_a_little_early() {
         let good = json!({"access_token": "t", "token_type": "Bearer", "expires_in": 100});
-        let tokens = answered(&good).expect("a token");
-        assert!(!tokens.is_ending(71_000) && tokens.is_ending(71_001));
-        assert!(!tokens.is_over(100_999) && tokens.is_over(101_000));
+        let tokens = from_response(&good).expect("a token");
+        assert!(!tokens.expires_soon(71_000) && tokens.expires_soon(71_001));
+        assert!(!tokens.is_expired(100_999) && tokens.is_expired(101_000));
     }
 }

@@ -9,10 +9,10 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 use hikite_wire::stateless::TASKS;
 
-use crate::claim::Claiming;
-use crate::connection::{ASIDE, Connection};
+use crate::connection::{BACKGROUND_TIMEOUT, Connection};
+use crate::request_meta::StatelessMeta;
 use crate::rounds::{ask_all, failed};
-use crate::tasks::form;
+use crate::tasks::conversion;
 
 const SHORTEST_POLL: Duration = Duration::from_millis(50);
 const LONGEST_POLL: Duration = Duration::from_secs(5);
@@ -26,10 +26,10 @@ pub(crate) async fn until_done(
     context: &CallContext,
 ) -> Result<Raw, Error> {
     let id = created.text("taskId").unwrap_or_default();
-    let mut abandoned = CancelOnDrop { connection: Arc::clone(connection), id: id.clone(), armed: true };
+    let mut abandoned = CancelTaskOnDrop { connection: Arc::clone(connection), id: id.clone(), armed: true };
     let ask = async |method: &str, params: Object| {
-        let claiming = Claiming::for_call(context, true);
-        connection.request_stateless(method, params, Some(context.clone()), claiming).await
+        let request_meta = StatelessMeta::for_call(context, true);
+        connection.request_stateless(method, params, Some(context.clone()), request_meta).await
     };
     let mut asked = HashSet::new();
     let mut task = created;
@@ -41,10 +41,10 @@ pub(crate) async fn until_done(
         let questions = new_questions(&task, &mut asked);
         if !questions.is_empty() {
             let answers = ask_all(&connection.name, &questions, context).await?;
-            ask("tasks/update", form::named(&id).with("inputResponses", answers)).await?;
+            ask("tasks/update", conversion::named(&id).with("inputResponses", answers)).await?;
         }
         tokio::time::sleep(poll_interval(&task)).await;
-        task = ask("tasks/get", form::named(&id)).await?.object().unwrap_or_default();
+        task = ask("tasks/get", conversion::named(&id)).await?.object().unwrap_or_default();
     }
 }
 
@@ -55,9 +55,9 @@ pub(crate) async fn for_result(
     context: CallContext,
 ) -> Result<Raw, Error> {
     let id = task.text("taskId").unwrap_or_default();
-    let mut abandoned = CancelOnDrop { connection: Arc::clone(connection), id: id.clone(), armed: true };
-    let _waiting = connection.desks.wait_for(&id, &context);
-    let answer = connection.request("tasks/result", Some(form::named(&id)), Some(context)).await;
+    let mut abandoned = CancelTaskOnDrop { connection: Arc::clone(connection), id: id.clone(), armed: true };
+    let _waiting = connection.inboxes.wait_for(&id, &context);
+    let answer = connection.request("tasks/result", Some(conversion::named(&id)), Some(context)).await;
     abandoned.armed = false;
     answer
 }
@@ -94,13 +94,13 @@ fn poll_interval(task: &Object) -> Duration {
 }
 
 /// Cancels a task on drop if nobody waits for it any more.
-struct CancelOnDrop {
+struct CancelTaskOnDrop {
     connection: Arc<Connection>,
     id: String,
     armed: bool,
 }
 
-impl Drop for CancelOnDrop {
+impl Drop for CancelTaskOnDrop {
     fn drop(&mut self) {
         if self.armed {
             self.connection.cancel_task(&self.id);
@@ -113,14 +113,14 @@ impl Connection {
         if !self.is_open() {
             return;
         }
-        let (connection, params) = (Arc::clone(self), form::named(id));
+        let (connection, params) = (Arc::clone(self), conversion::named(id));
         if !self.is_stateless() {
-            return drop(self.request_aside("tasks/cancel", params));
+            return drop(self.request_detached("tasks/cancel", params));
         }
         self.tasks.spawn(async move {
-            let claiming = Claiming::default().knowing(TASKS);
-            let cancelling = connection.request_stateless("tasks/cancel", params, None, claiming);
-            let _ = tokio::time::timeout(ASIDE, cancelling).await;
+            let request_meta = StatelessMeta::default().with_extension(TASKS);
+            let cancelling = connection.request_stateless("tasks/cancel", params, None, request_meta);
+            let _ = tokio::time::timeout(BACKGROUND_TIMEOUT, cancelling).await;
         });
     }
 }

@@ -2,28 +2,28 @@
 //! Trailing bytes and duplicate map keys are rejected.
 
 /// Deepest nesting of an authenticator's response.
-const DEPTH: usize = 8;
+const DEPTH_MAX: usize = 8;
 /// Most values of a response.
-const VALUES: usize = 512;
+const VALUES_MAX: usize = 512;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub(crate) enum CborValue<'a> {
     Integer(i64),
     Bytes(&'a [u8]),
     Text(&'a str),
-    List(Vec<Value<'a>>),
-    Map(Vec<(Value<'a>, Value<'a>)>),
+    List(Vec<CborValue<'a>>),
+    Map(Vec<(CborValue<'a>, CborValue<'a>)>),
     /// A value that is never read: `true`, `null`, a float.
     Other,
 }
 
-impl<'a> Value<'a> {
+impl<'a> CborValue<'a> {
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
-        self.find(|key| matches!(key, Value::Text(text) if *text == name))
+        self.find(|key| matches!(key, CborValue::Text(text) if *text == name))
     }
 
     pub(crate) fn at(&self, number: i64) -> Option<&Self> {
-        self.find(|key| *key == Value::Integer(number))
+        self.find(|key| *key == CborValue::Integer(number))
     }
 
     fn find(&self, is: impl Fn(&Self) -> bool) -> Option<&Self> {
@@ -41,26 +41,26 @@ impl<'a> Value<'a> {
 }
 
 /// Parses bytes that are exactly one value.
-pub(crate) fn read_all(bytes: &[u8]) -> Option<Value<'_>> {
+pub(crate) fn read_all(bytes: &[u8]) -> Option<CborValue<'_>> {
     let (value, rest) = read(bytes)?;
     rest.is_empty().then_some(value)
 }
 
 /// Parses the value at the start of the bytes, and returns the rest.
-pub(crate) fn read(bytes: &[u8]) -> Option<(Value<'_>, &[u8])> {
-    let mut reader = Reader { rest: bytes, left: VALUES };
-    let value = reader.value(DEPTH)?;
+pub(crate) fn read(bytes: &[u8]) -> Option<(CborValue<'_>, &[u8])> {
+    let mut reader = CborReader { rest: bytes, left: VALUES_MAX };
+    let value = reader.value(DEPTH_MAX)?;
     Some((value, reader.rest))
 }
 
-struct Reader<'a> {
+struct CborReader<'a> {
     rest: &'a [u8],
     /// Number of values that may still follow.
     left: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn value(&mut self, depth: usize) -> Option<Value<'a>> {
+impl<'a> CborReader<'a> {
+    fn value(&mut self, depth: usize) -> Option<CborValue<'a>> {
         self.left = self.left.checked_sub(1)?;
         let depth = depth.checked_sub(1)?;
         let first = *self.take(1)?.first()?;
@@ -68,23 +68,23 @@ impl<'a> Reader<'a> {
         // Floats and simple values: the argument is the value itself.
         let argument = self.argument(minor)?;
         Some(match major {
-            0 => Value::Integer(i64::try_from(argument).ok()?),
-            1 => Value::Integer(-1 - i64::try_from(argument).ok()?),
-            2 => Value::Bytes(self.take(argument)?),
-            3 => Value::Text(std::str::from_utf8(self.take(argument)?).ok()?),
+            0 => CborValue::Integer(i64::try_from(argument).ok()?),
+            1 => CborValue::Integer(-1 - i64::try_from(argument).ok()?),
+            2 => CborValue::Bytes(self.take(argument)?),
+            3 => CborValue::Text(std::str::from_utf8(self.take(argument)?).ok()?),
             4 => {
                 let count = self.count(argument)?;
-                Value::List((0..count).map(|_| self.value(depth)).collect::<Option<_>>()?)
+                CborValue::List((0..count).map(|_| self.value(depth)).collect::<Option<_>>()?)
             }
             5 => self.map(argument, depth)?,
             6 => self.value(depth)?,
-            _ => Value::Other,
+            _ => CborValue::Other,
         })
     }
 
-    fn map(&mut self, argument: u64, depth: usize) -> Option<Value<'a>> {
+    fn map(&mut self, argument: u64, depth: usize) -> Option<CborValue<'a>> {
         let count = self.count(argument)?;
-        let mut members: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(count);
+        let mut members: Vec<(CborValue<'a>, CborValue<'a>)> = Vec::with_capacity(count);
         for _ in 0..count {
             let (key, value) = (self.value(depth)?, self.value(depth)?);
             if members.iter().any(|(known, _)| *known == key) {
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
             }
             members.push((key, value));
         }
-        Some(Value::Map(members))
+        Some(CborValue::Map(members))
     }
 
     /// Checks an element count. Each element takes at least one byte, so the allocation is bounded by the input.
@@ -131,16 +131,16 @@ mod tests {
     #[test]
     fn the_examples_of_the_standard_are_read() {
         for (bytes, expected) in [
-            (&[0x00][..], Value::Integer(0)),
-            (&[0x18, 0x64], Value::Integer(100)),
-            (&[0x1a, 0x00, 0x0f, 0x42, 0x40], Value::Integer(1_000_000)),
-            (&[0x38, 0x63], Value::Integer(-100)),
-            (&[0x44, 1, 2, 3, 4], Value::Bytes(&[1, 2, 3, 4])),
-            (&[0x64, 0x49, 0x45, 0x54, 0x46], Value::Text("IETF")),
-            (&[0x82, 0x01, 0x20], Value::List(vec![Value::Integer(1), Value::Integer(-1)])),
-            (&[0xa1, 0x01, 0x02], Value::Map(vec![(Value::Integer(1), Value::Integer(2))])),
-            (&[0xf5], Value::Other),
-            (&[0xfb, 0x3f, 0xf1, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a], Value::Other),
+            (&[0x00][..], CborValue::Integer(0)),
+            (&[0x18, 0x64], CborValue::Integer(100)),
+            (&[0x1a, 0x00, 0x0f, 0x42, 0x40], CborValue::Integer(1_000_000)),
+            (&[0x38, 0x63], CborValue::Integer(-100)),
+            (&[0x44, 1, 2, 3, 4], CborValue::Bytes(&[1, 2, 3, 4])),
+            (&[0x64, 0x49, 0x45, 0x54, 0x46], CborValue::Text("IETF")),
+            (&[0x82, 0x01, 0x20], CborValue::List(vec![CborValue::Integer(1), CborValue::Integer(-1)])),
+            (&[0xa1, 0x01, 0x02], CborValue::Map(vec![(CborValue::Integer(1), CborValue::Integer(2))])),
+            (&[0xf5], CborValue::Other),
+            (&[0xfb, 0x3f, 0xf1, 0x99, 0x99, 0x99, 0x99, 0x99, 0x9a], CborValue::Other),
         ] {
             assert_eq!(read_all(bytes), Some(expected), "{bytes:x?}");
         }

@@ -5,13 +5,13 @@ use aws_lc_rs::signature::{
     ECDSA_P256_SHA256_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
 };
 
-use super::cbor::{self, Value};
+use super::cbor::{self, CborValue};
 
 const ES256: i64 = -7;
 const EDDSA: i64 = -8;
 const RS256: i64 = -257;
 /// Supported algorithms, in order of preference.
-pub(crate) const KINDS: [i64; 3] = [ES256, EDDSA, RS256];
+pub(crate) const ALGORITHMS: [i64; 3] = [ES256, EDDSA, RS256];
 
 /// RSA modulus from 2048 to 8192 bits.
 const MODULUS: std::ops::RangeInclusive<usize> = 256..=1024;
@@ -25,18 +25,18 @@ const SECOND: i64 = -2;
 const THIRD: i64 = -3;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum PublicKey {
+pub(crate) enum CosePublicKey {
     P256([u8; 65]),
     Ed25519([u8; 32]),
     Rsa { modulus: Vec<u8>, exponent: Vec<u8> },
 }
 
-impl PublicKey {
+impl CosePublicKey {
     /// Parses a key; `None` if it is malformed or of an unsupported type.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let map = cbor::read_all(bytes)?;
-        let number = |label| map.at(label).and_then(Value::integer);
-        let part = |label| map.at(label).and_then(Value::bytes);
+        let number = |label| map.at(label).and_then(CborValue::integer);
+        let part = |label| map.at(label).and_then(CborValue::bytes);
         match (number(KEY_TYPE)?, number(ALGORITHM)?) {
             (2, ES256) if number(FIRST)? == 1 => {
                 let (x, y) = (part(SECOND)?, part(THIRD)?);

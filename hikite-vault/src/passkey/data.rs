@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-use super::{Challenge, Octets, PasskeyFault, Verification, cbor};
+use super::{Base64UrlBytes, PasskeyChallenge, PasskeyError, UserVerification, cbor};
 
 const PRESENT: u8 = 0x01;
 const VERIFIED: u8 = 0x04;
-const MAY_BE_COPIED: u8 = 0x08;
-const IS_COPIED: u8 = 0x10;
-const HAS_KEY: u8 = 0x40;
+const BACKUP_ELIGIBLE: u8 = 0x08;
+const BACKED_UP: u8 = 0x10;
+const HAS_CREDENTIAL: u8 = 0x40;
 const HAS_EXTENSIONS: u8 = 0x80;
 
 /// Longest credential id (`WebAuthn`, 4 "Credential ID").
@@ -28,26 +28,26 @@ struct ClientData {
 pub(crate) fn check_client(
     bytes: &[u8],
     kind: &str,
-    challenge: &Challenge,
+    challenge: &PasskeyChallenge,
     origin: &str,
-) -> Result<(), PasskeyFault> {
-    let data: ClientData = serde_json::from_slice(bytes).map_err(|_| PasskeyFault::Malformed)?;
+) -> Result<(), PasskeyError> {
+    let data: ClientData = serde_json::from_slice(bytes).map_err(|_| PasskeyError::Malformed)?;
     if data.kind != kind {
-        return Err(PasskeyFault::Malformed);
+        return Err(PasskeyError::Malformed);
     }
     if data.challenge != challenge.text() {
-        return Err(PasskeyFault::Challenge);
+        return Err(PasskeyError::Challenge);
     }
     // Our page inside a frame of another origin is rejected.
     if data.origin != origin || data.cross_origin {
-        return Err(PasskeyFault::Origin);
+        return Err(PasskeyError::Origin);
     }
     Ok(())
 }
 
-pub(crate) fn challenge(bytes: &[u8]) -> Option<Challenge> {
+pub(crate) fn challenge(bytes: &[u8]) -> Option<PasskeyChallenge> {
     let data: ClientData = serde_json::from_slice(bytes).ok()?;
-    Octets::parse(&data.challenge).map(|octets| Challenge::of(octets.0))
+    Base64UrlBytes::parse(&data.challenge).map(|octets| PasskeyChallenge::of(octets.0))
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
@@ -58,15 +58,15 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 
 #[derive(Debug)]
 pub(crate) struct AuthenticatorData<'a> {
-    site: &'a [u8],
+    relying_party: &'a [u8],
     flags: u8,
     pub(crate) counter: u32,
     /// Credential that was created, if any.
-    pub(crate) made: Option<Made<'a>>,
+    pub(crate) credential: Option<AttestedCredential<'a>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Made<'a> {
+pub(crate) struct AttestedCredential<'a> {
     pub(crate) id: &'a [u8],
     pub(crate) public_key: &'a [u8],
 }
@@ -74,11 +74,11 @@ pub(crate) struct Made<'a> {
 impl<'a> AuthenticatorData<'a> {
     /// Parses authenticator data; `None` unless every byte is accounted for.
     pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
-        let (site, rest) = bytes.split_at_checked(32)?;
+        let (relying_party, rest) = bytes.split_at_checked(32)?;
         let (&flags, rest) = rest.split_first()?;
         let (counter, mut rest) = rest.split_first_chunk::<4>()?;
-        let mut made = None;
-        if flags & HAS_KEY != 0 {
+        let mut credential = None;
+        if flags & HAS_CREDENTIAL != 0 {
             // Skips the AAGUID, which identifies the authenticator model.
             let (_, after) = rest.split_at_checked(16)?;
             let (length, after) = after.split_first_chunk::<2>()?;
@@ -86,31 +86,36 @@ impl<'a> AuthenticatorData<'a> {
             if id.is_empty() || id.len() > ID_BYTES {
                 return None;
             }
-            let (_, behind) = cbor::read(after)?;
-            made = Some(Made { id, public_key: &after[..after.len() - behind.len()] });
-            rest = behind;
+            let (_, after_value) = cbor::read(after)?;
+            credential =
+                Some(AttestedCredential { id, public_key: &after[..after.len() - after_value.len()] });
+            rest = after_value;
         }
         if flags & HAS_EXTENSIONS != 0 {
-            let (extensions, behind) = cbor::read(rest)?;
-            matches!(extensions, cbor::Value::Map(_)).then_some(())?;
-            rest = behind;
+            let (extensions, after_value) = cbor::read(rest)?;
+            matches!(extensions, cbor::CborValue::Map(_)).then_some(())?;
+            rest = after_value;
         }
-        let is_copied_but_may_not = flags & IS_COPIED != 0 && flags & MAY_BE_COPIED == 0;
-        if !rest.is_empty() || is_copied_but_may_not {
+        let backed_up_but_ineligible = flags & BACKED_UP != 0 && flags & BACKUP_ELIGIBLE == 0;
+        if !rest.is_empty() || backed_up_but_ineligible {
             return None;
         }
-        Some(Self { site, flags, counter: u32::from_be_bytes(*counter), made })
+        Some(Self { relying_party, flags, counter: u32::from_be_bytes(*counter), credential })
     }
 
-    pub(crate) fn check(&self, site: &str, verification: Verification) -> Result<(), PasskeyFault> {
-        if self.site != sha256(site.as_bytes()) {
-            return Err(PasskeyFault::RelyingParty);
+    pub(crate) fn check(
+        &self,
+        relying_party: &str,
+        verification: UserVerification,
+    ) -> Result<(), PasskeyError> {
+        if self.relying_party != sha256(relying_party.as_bytes()) {
+            return Err(PasskeyError::RelyingParty);
         }
         if self.flags & PRESENT == 0 {
-            return Err(PasskeyFault::Presence);
+            return Err(PasskeyError::Presence);
         }
-        if verification == Verification::Required && self.flags & VERIFIED == 0 {
-            return Err(PasskeyFault::Verification);
+        if verification == UserVerification::Required && self.flags & VERIFIED == 0 {
+            return Err(PasskeyError::Verification);
         }
         Ok(())
     }

@@ -31,13 +31,13 @@ impl Authenticator {
         Self { pair: Arc::new(pair), site: "hikite.example", flags: 0x05, counter: 1, client: json!({}) }
     }
 
-    fn client_data(&self, kind: &str, challenge: &Challenge) -> Octets {
+    fn client_data(&self, kind: &str, challenge: &PasskeyChallenge) -> Base64UrlBytes {
         let mut data =
             json!({ "type": kind, "challenge": challenge.text(), "origin": "https://hikite.example" });
         for (name, value) in self.client.as_object().expect("members") {
             data[name] = value.clone();
         }
-        Octets(data.to_string().into_bytes())
+        Base64UrlBytes(data.to_string().into_bytes())
     }
 
     fn data(&self, more: &[u8]) -> Vec<u8> {
@@ -50,31 +50,31 @@ impl Authenticator {
         [&[0xa5, 1, 2, 3, 0x26, 0x20, 1, 0x21, 0x58, 32][..], x, &[0x22, 0x58, 32], y].concat()
     }
 
-    fn create(&self, challenge: &Challenge) -> Registration {
+    fn create(&self, challenge: &PasskeyChallenge) -> PasskeyRegistration {
         let length = u16::try_from(ID.len()).expect("short").to_be_bytes();
         let data = self.data(&[&[0; 16], &length[..], ID, &self.key()].concat());
-        Registration {
-            raw_id: Octets(ID.to_vec()),
+        PasskeyRegistration {
+            raw_id: Base64UrlBytes(ID.to_vec()),
             kind: "public-key".into(),
-            response: Attestation {
+            response: AttestationResponse {
                 client_data: self.client_data("webauthn.create", challenge),
-                object: Octets(attestation(&data)),
+                object: Base64UrlBytes(attestation(&data)),
             },
         }
     }
 
-    fn get(&self, challenge: &Challenge) -> Assertion {
+    fn get(&self, challenge: &PasskeyChallenge) -> PasskeyAssertion {
         let client_data = self.client_data("webauthn.get", challenge);
         let authenticator_data = self.data(&[]);
         let message = [&authenticator_data[..], &sha256(&client_data.0)].concat();
         let signature = self.pair.sign(&SystemRandom::new(), &message).expect("signed").as_ref().to_vec();
-        Assertion {
-            raw_id: Octets(ID.to_vec()),
+        PasskeyAssertion {
+            raw_id: Base64UrlBytes(ID.to_vec()),
             kind: "public-key".into(),
-            response: Signed {
+            response: AssertionResponse {
                 client_data,
-                authenticator_data: Octets(authenticator_data),
-                signature: Octets(signature),
+                authenticator_data: Base64UrlBytes(authenticator_data),
+                signature: Base64UrlBytes(signature),
                 user_handle: None,
             },
         }
@@ -92,14 +92,14 @@ fn site() -> RelyingParty {
     RelyingParty::of("https://hikite.example/").expect("a site")
 }
 
-fn made(authenticator: &Authenticator) -> Result<Passkey, PasskeyFault> {
-    let challenge = Challenge::random().expect("random");
-    site().verify_registration(&challenge, &authenticator.create(&challenge), Verification::Required)
+fn made(authenticator: &Authenticator) -> Result<Passkey, PasskeyError> {
+    let challenge = PasskeyChallenge::random().expect("random");
+    site().verify_registration(&challenge, &authenticator.create(&challenge), UserVerification::Required)
 }
 
-fn used(authenticator: &Authenticator, passkey: &Passkey) -> Result<u32, PasskeyFault> {
-    let challenge = Challenge::random().expect("random");
-    site().verify_assertion(&challenge, passkey, &authenticator.get(&challenge), Verification::Required)
+fn used(authenticator: &Authenticator, passkey: &Passkey) -> Result<u32, PasskeyError> {
+    let challenge = PasskeyChallenge::random().expect("random");
+    site().verify_assertion(&challenge, passkey, &authenticator.get(&challenge), UserVerification::Required)
 }
 
 #[test]
@@ -112,47 +112,48 @@ fn a_key_that_was_made_here_proves_its_user_here() {
     let authenticator = Authenticator { counter: 2, ..authenticator };
     assert_eq!(used(&authenticator, &passkey), Ok(2));
     let other = Authenticator { counter: 2, ..Authenticator::new() };
-    assert_eq!(used(&other, &passkey), Err(PasskeyFault::Signature));
+    assert_eq!(used(&other, &passkey), Err(PasskeyError::Signature));
 }
 
 #[test]
 fn what_was_asked_for_otherwise_is_refused() {
     let whole = Authenticator::new();
     let passkey = Passkey { counter: 0, ..made(&whole).expect("a key") };
-    let check = |change: fn(&mut Authenticator), expected: PasskeyFault| {
+    let check = |change: fn(&mut Authenticator), expected: PasskeyError| {
         let mut changed = whole.clone();
         change(&mut changed);
         assert_eq!(made(&changed), Err(expected), "made");
         assert_eq!(used(&changed, &passkey), Err(expected), "used");
     };
-    check(|it| it.client = json!({ "origin": "https://evil.example" }), PasskeyFault::Origin);
-    check(|it| it.client = json!({ "origin": "http://hikite.example" }), PasskeyFault::Origin);
-    check(|it| it.client = json!({ "origin": "https://hikite.example:8443" }), PasskeyFault::Origin);
-    check(|it| it.client = json!({ "crossOrigin": true }), PasskeyFault::Origin);
-    check(|it| it.client = json!({ "challenge": "AAAA" }), PasskeyFault::Challenge);
-    check(|it| it.client = json!({ "type": "payment.get" }), PasskeyFault::Malformed);
-    check(|it| it.client = json!({ "origin": null }), PasskeyFault::Malformed);
-    check(|it| it.site = "evil.example", PasskeyFault::RelyingParty);
-    check(|it| it.flags = 0x04, PasskeyFault::Presence);
-    check(|it| it.flags = 0x01, PasskeyFault::Verification);
-    check(|it| it.flags = 0x15, PasskeyFault::Malformed);
-    check(|it| it.flags = 0x85, PasskeyFault::Malformed);
+    check(|it| it.client = json!({ "origin": "https://evil.example" }), PasskeyError::Origin);
+    check(|it| it.client = json!({ "origin": "http://hikite.example" }), PasskeyError::Origin);
+    check(|it| it.client = json!({ "origin": "https://hikite.example:8443" }), PasskeyError::Origin);
+    check(|it| it.client = json!({ "crossOrigin": true }), PasskeyError::Origin);
+    check(|it| it.client = json!({ "challenge": "AAAA" }), PasskeyError::Challenge);
+    check(|it| it.client = json!({ "type": "payment.get" }), PasskeyError::Malformed);
+    check(|it| it.client = json!({ "origin": null }), PasskeyError::Malformed);
+    check(|it| it.site = "evil.example", PasskeyError::RelyingParty);
+    check(|it| it.flags = 0x04, PasskeyError::Presence);
+    check(|it| it.flags = 0x01, PasskeyError::Verification);
+    check(|it| it.flags = 0x15, PasskeyError::Malformed);
+    check(|it| it.flags = 0x85, PasskeyError::Malformed);
 }
 
 #[test]
 fn an_answer_of_one_kind_is_not_one_of_the_other() {
     let authenticator = Authenticator::new();
     let passkey = made(&authenticator).expect("a key");
-    let challenge = Challenge::random().expect("random");
+    let challenge = PasskeyChallenge::random().expect("random");
     let mut answer = Authenticator { counter: 9, ..authenticator }.get(&challenge);
-    let verify =
-        |answer: &Assertion| site().verify_assertion(&challenge, &passkey, answer, Verification::Required);
+    let verify = |answer: &PasskeyAssertion| {
+        site().verify_assertion(&challenge, &passkey, answer, UserVerification::Required)
+    };
     assert_eq!(verify(&answer), Ok(9));
     answer.kind = "password".into();
-    assert_eq!(verify(&answer), Err(PasskeyFault::Malformed));
+    assert_eq!(verify(&answer), Err(PasskeyError::Malformed));
     answer.kind = "public-key".into();
-    answer.raw_id = Octets(b"another".to_vec());
-    assert_eq!(verify(&answer), Err(PasskeyFault::Credential));
+    answer.raw_id = Base64UrlBytes(b"another".to_vec());
+    assert_eq!(verify(&answer), Err(PasskeyError::Credential));
 }
 
 #[test]
@@ -163,9 +164,9 @@ fn a_count_that_does_not_grow_is_that_of_a_copy() {
         (0, 0, Ok(0)),
         (0, 1, Ok(1)),
         (5, 6, Ok(6)),
-        (5, 5, Err(PasskeyFault::Counter)),
-        (5, 4, Err(PasskeyFault::Counter)),
-        (5, 0, Err(PasskeyFault::Counter)),
+        (5, 5, Err(PasskeyError::Counter)),
+        (5, 4, Err(PasskeyError::Counter)),
+        (5, 0, Err(PasskeyError::Counter)),
     ] {
         let authenticator = Authenticator { counter: said, ..authenticator.clone() };
         assert_eq!(
@@ -178,25 +179,25 @@ fn a_count_that_does_not_grow_is_that_of_a_copy() {
 
 #[test]
 fn a_key_with_another_id_than_the_answer_says_is_refused() {
-    let challenge = Challenge::random().expect("random");
+    let challenge = PasskeyChallenge::random().expect("random");
     let mut answer = Authenticator::new().create(&challenge);
-    answer.raw_id = Octets(b"another".to_vec());
-    let made = site().verify_registration(&challenge, &answer, Verification::Required);
-    assert_eq!(made, Err(PasskeyFault::Credential));
+    answer.raw_id = Base64UrlBytes(b"another".to_vec());
+    let made = site().verify_registration(&challenge, &answer, UserVerification::Required);
+    assert_eq!(made, Err(PasskeyError::Credential));
 }
 
 #[test]
 fn only_keys_of_known_kinds_are_kept() {
     let good = Authenticator::new().key();
-    assert!(PublicKey::read(&good).is_some());
+    assert!(CosePublicKey::read(&good).is_some());
     // Another type, another algorithm, another curve, and coordinates of other lengths.
     for (at, byte) in [(2, 1), (4, 0x27), (6, 2), (9, 31)] {
         let mut changed = good.clone();
         changed[at] = byte;
-        assert_eq!(PublicKey::read(&changed), None, "{at}");
+        assert_eq!(CosePublicKey::read(&changed), None, "{at}");
     }
     let short = [&[0xa4, 1, 3, 3, 0x39, 1, 0, 0x20, 0x43, 1, 2, 3, 0x21, 0x43, 1, 0, 1][..]].concat();
-    assert_eq!(PublicKey::read(&short), None, "an RSA key that is too short");
+    assert_eq!(CosePublicKey::read(&short), None, "an RSA key that is too short");
 }
 
 #[test]
@@ -220,8 +221,8 @@ fn sites_are_names() {
 
 #[test]
 fn browsers_are_asked_for_what_is_checked() {
-    let challenge = Challenge::random().expect("random");
-    let known = [Octets(ID.to_vec())];
+    let challenge = PasskeyChallenge::random().expect("random");
+    let known = [Base64UrlBytes(ID.to_vec())];
     let asked = site().creation_options(&challenge, (b"handle", "alice"), &known);
     assert_eq!(
         (&asked["rp"]["id"], &asked["challenge"]),
@@ -240,28 +241,31 @@ fn answers_of_other_authenticators_are_understood() {
     let vectors = vectors.as_array().expect("vectors");
     assert_eq!(vectors.len(), 4);
     for vector in vectors {
-        let challenge =
-            |name: &str| Challenge::of(Octets::parse(vector[name].as_str().expect("text")).expect("bytes").0);
-        let answer = Registration::read(&vector["made"]).expect("an answer");
+        let challenge = |name: &str| {
+            PasskeyChallenge::of(
+                Base64UrlBytes::parse(vector[name].as_str().expect("text")).expect("bytes").0,
+            )
+        };
+        let answer = PasskeyRegistration::read(&vector["made"]).expect("an answer");
         assert_eq!(answer.challenge(), Some(challenge("made_for")));
         let name = &vector["name"];
         let verify = |verification| site().verify_registration(&challenge("made_for"), &answer, verification);
-        let passkey = verify(Verification::Preferred).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        let passkey = verify(UserVerification::Preferred).unwrap_or_else(|fault| panic!("{name}: {fault}"));
         let verified = vector["verified"] == true;
-        assert_eq!(verify(Verification::Required).is_ok(), verified, "{name}");
-        let answer = Assertion::read(&vector["used"]).expect("an answer");
+        assert_eq!(verify(UserVerification::Required).is_ok(), verified, "{name}");
+        let answer = PasskeyAssertion::read(&vector["used"]).expect("an answer");
         assert_eq!(answer.handle(), Some(&sha256(b"alice")[..]), "{name}");
         let verify = |passkey: &Passkey| {
-            site().verify_assertion(&challenge("used_for"), passkey, &answer, Verification::Preferred)
+            site().verify_assertion(&challenge("used_for"), passkey, &answer, UserVerification::Preferred)
         };
         assert!(verify(&passkey).is_ok_and(|counter| counter > passkey.counter), "{name}");
         let other = vectors.iter().find(|other| other["name"] != *name).expect("another");
-        let foreign = Registration::read(&other["made"]).expect("an answer");
+        let foreign = PasskeyRegistration::read(&other["made"]).expect("an answer");
         let object = cbor::read_all(&foreign.response.object.0).expect("an object");
         let data =
-            AuthenticatorData::read(object.get("authData").and_then(cbor::Value::bytes).expect("bytes"));
-        let public_key = Octets(data.expect("data").made.expect("a key").public_key.to_vec());
-        assert_eq!(verify(&Passkey { public_key, ..passkey }), Err(PasskeyFault::Signature), "{name}");
+            AuthenticatorData::read(object.get("authData").and_then(cbor::CborValue::bytes).expect("bytes"));
+        let public_key = Base64UrlBytes(data.expect("data").credential.expect("a key").public_key.to_vec());
+        assert_eq!(verify(&Passkey { public_key, ..passkey }), Err(PasskeyError::Signature), "{name}");
     }
 }
 
@@ -272,28 +276,28 @@ proptest! {
         object in proptest::collection::vec(any::<u8>(), 0..400),
         signature in proptest::collection::vec(any::<u8>(), 0..100),
     ) {
-        let challenge = Challenge::of(vec![1; 32]);
-        let answer = Registration {
-            raw_id: Octets(ID.to_vec()),
+        let challenge = PasskeyChallenge::of(vec![1; 32]);
+        let answer = PasskeyRegistration {
+            raw_id: Base64UrlBytes(ID.to_vec()),
             kind: "public-key".into(),
-            response: Attestation {
+            response: AttestationResponse {
                 client_data: Authenticator::new().client_data("webauthn.create", &challenge),
-                object: Octets(object.clone()),
+                object: Base64UrlBytes(object.clone()),
             },
         };
-        prop_assert!(site().verify_registration(&challenge, &answer, Verification::Preferred).is_err());
-        let passkey = Passkey { id: Octets(ID.to_vec()), public_key: Octets(object.clone()), counter: 0 };
-        let answer = Assertion {
-            raw_id: Octets(ID.to_vec()),
+        prop_assert!(site().verify_registration(&challenge, &answer, UserVerification::Preferred).is_err());
+        let passkey = Passkey { id: Base64UrlBytes(ID.to_vec()), public_key: Base64UrlBytes(object.clone()), counter: 0 };
+        let answer = PasskeyAssertion {
+            raw_id: Base64UrlBytes(ID.to_vec()),
             kind: "public-key".into(),
-            response: Signed {
-                client_data: Octets(client),
-                authenticator_data: Octets(object),
-                signature: Octets(signature),
+            response: AssertionResponse {
+                client_data: Base64UrlBytes(client),
+                authenticator_data: Base64UrlBytes(object),
+                signature: Base64UrlBytes(signature),
                 user_handle: None,
             },
         };
-        prop_assert!(site().verify_assertion(&challenge, &passkey, &answer, Verification::Preferred).is_err());
+        prop_assert!(site().verify_assertion(&challenge, &passkey, &answer, UserVerification::Preferred).is_err());
     }
 
     /// Changes one bit of the signed data or the signature, which must invalidate the response.
@@ -301,7 +305,7 @@ proptest! {
     fn no_changed_byte_passes(at in any::<prop::sample::Index>(), bit in 0_u8..8, part in 0..3) {
         let authenticator = Authenticator::new();
         let passkey = made(&authenticator).expect("a key");
-        let challenge = Challenge::of(vec![2; 32]);
+        let challenge = PasskeyChallenge::of(vec![2; 32]);
         let mut answer = Authenticator { counter: 2, ..authenticator }.get(&challenge);
         let bytes = match part {
             0 => &mut answer.response.client_data.0,
@@ -310,20 +314,20 @@ proptest! {
         };
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
-        prop_assert!(site().verify_assertion(&challenge, &passkey, &answer, Verification::Required).is_err());
+        prop_assert!(site().verify_assertion(&challenge, &passkey, &answer, UserVerification::Required).is_err());
     }
 
     #[test]
     fn a_changed_registration_is_read_without_harm(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
-        let challenge = Challenge::of(vec![3; 32]);
+        let challenge = PasskeyChallenge::of(vec![3; 32]);
         let mut answer = Authenticator::new().create(&challenge);
         let object = &mut answer.response.object.0;
         let at = at.index(object.len());
         object[at] = byte;
-        let _ = site().verify_registration(&challenge, &answer, Verification::Required);
+        let _ = site().verify_registration(&challenge, &answer, UserVerification::Required);
         let cut = cut.index(answer.response.object.0.len());
         answer.response.object.0.truncate(cut);
-        let refused = site().verify_registration(&challenge, &answer, Verification::Required);
+        let refused = site().verify_registration(&challenge, &answer, UserVerification::Required);
         prop_assert!(refused.is_err());
     }
 }

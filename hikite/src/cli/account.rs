@@ -10,56 +10,56 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use hikite_core::caller::Caller;
-use hikite_core::credential::Exchanger;
+use hikite_core::credential::CredentialProvider;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
-use hikite_egress::Client;
+use hikite_egress::EgressClient;
 use hikite_gateway::{
-    Account, AccountSettings, AccountStanding, Accounts, DEFAULT_ACCOUNT, People, record_admin,
+    Account, AccountSettings, AccountStatus, AccountStore, DEFAULT_ACCOUNT, People, record_admin,
 };
 use hikite_store::Store;
 
-use super::people::{at_terminal, table};
-use super::{Common, note, print, server_login};
+use super::store_session::{at_terminal, table};
+use super::{GlobalArgs, note, print, server_login};
 use crate::config::Config;
-use crate::endpoint::Endpoint;
-use crate::exchange::Configured;
-use crate::house::of_the_file;
-use crate::master::Places;
+use crate::config_credential::ConfigCredentials;
+use crate::master_key::MasterKeyLocations;
 use crate::progress;
 use crate::providers::providers;
-use crate::verify::Prober;
+use crate::runtime::from_file;
+use crate::token_endpoint::HttpTokenEndpoint;
+use crate::verify::CredentialProber;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AccountCommand {
     /// List all accounts, without their secrets
-    List(Plain),
+    List(AccountOutputArgs),
     /// Connect an account in the browser, through the hikite that runs
-    Connect(connect::Connect),
+    Connect(connect::AccountConnectArgs),
     /// Add an account with a token that you made at the service
-    Add(Add),
+    Add(AccountAddArgs),
     /// Ask the service whether it takes an account's key
-    Verify(Verify),
+    Verify(AccountVerifyArgs),
     /// Take an account and its secrets away
-    Remove(Named),
+    Remove(AccountNameArgs),
     /// Make an account the one that is meant where several could be
-    Default(Named),
+    Default(AccountNameArgs),
     /// Say which tools may be called with an account
-    Mask(Mask),
+    Mask(AccountMaskArgs),
     /// Let everybody use an account, or nobody else any more
-    Share(Share),
+    Share(AccountShareArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Plain {
+pub(crate) struct AccountOutputArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct AccountAddArgs {
     /// With whom: `notion`, `github`, …
     provider: String,
     /// What it is called in calls
@@ -78,35 +78,35 @@ pub(crate) struct Add {
     #[arg(long, value_name = "URL")]
     api: Option<String>,
     #[command(flatten)]
-    plain: Plain,
+    plain: AccountOutputArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Named {
+pub(crate) struct AccountNameArgs {
     /// Its id, or what it is called
     account: String,
     /// With whom, where several are called the same
     #[arg(long)]
     provider: Option<String>,
     #[command(flatten)]
-    plain: Plain,
+    plain: AccountOutputArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Verify {
+pub(crate) struct AccountVerifyArgs {
     /// Its id, or what it is called [default: all accounts]
     account: Option<String>,
     /// With whom, where several are called the same
     #[arg(long)]
     provider: Option<String>,
     #[command(flatten)]
-    plain: Plain,
+    plain: AccountOutputArgs,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Mask {
+pub(crate) struct AccountMaskArgs {
     #[command(flatten)]
-    named: Named,
+    named: AccountNameArgs,
     /// A tool that may be called: `module`, `module:tool`, a glob of either, `risk:read` [default: all]
     #[arg(long, value_name = "WHAT")]
     allow: Vec<String>,
@@ -116,26 +116,26 @@ pub(crate) struct Mask {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Share {
+pub(crate) struct AccountShareArgs {
     #[command(flatten)]
-    named: Named,
+    named: AccountNameArgs,
     /// Nobody else any more
     #[arg(long)]
     off: bool,
 }
 
 /// The accounts in the store, for commands that need no running gateway.
-pub(super) struct Desk {
+pub(super) struct AccountSession {
     config: Config,
     store: Store,
-    pub(super) accounts: Arc<Accounts>,
+    pub(super) accounts: Arc<AccountStore>,
     people: People,
     /// Caller for the person at the terminal.
     owner: Caller,
 }
 
 impl AccountCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let command = match self {
             Self::Connect(connect) if server_login::is_server(&common.load()?, connect.to()) => {
                 return server_login::connect(common, connect.to()).await;
@@ -143,33 +143,33 @@ impl AccountCommand {
             Self::Connect(connect) => return connect.run(&common.load()?).await,
             other => other,
         };
-        let desk = Desk::open(common).await?;
+        let session = AccountSession::open(common).await?;
         let outcome = match command {
-            Self::Verify(verify) => verify.run(&desk).await,
-            command => command.act(&desk).await.map(|()| ExitCode::SUCCESS),
+            Self::Verify(verify) => verify.run(&session).await,
+            command => command.execute(&session).await.map(|()| ExitCode::SUCCESS),
         };
-        desk.close().await;
+        session.close().await;
         outcome
     }
 
-    async fn act(self, desk: &Desk) -> Result<()> {
-        let owner = desk.owner.clone();
+    async fn execute(self, session: &AccountSession) -> Result<()> {
+        let owner = session.owner.clone();
         match self {
-            Self::List(plain) => list(&desk.named(desk.accounts.objects(&owner, true)), &plain),
+            Self::List(plain) => list(&session.named(session.accounts.objects(&owner, true)), &plain),
             Self::Add(add) => {
                 let form = add.form()?;
-                let work = desk.accounts.add(&owner, &form);
-                let account = desk.recorded("account.add", &add.provider, work).await?;
+                let work = session.accounts.add(&owner, &form);
+                let account = session.recorded("account.add", &add.provider, work).await?;
                 tell(&account, &add.plain, &added(&account));
             }
             Self::Remove(named) => {
-                let account = desk.find(&named)?;
-                desk.recorded("account.remove", &account.id, desk.accounts.remove(&account)).await?;
+                let account = session.find(&named)?;
+                session.recorded("account.remove", &account.id, session.accounts.remove(&account)).await?;
                 tell(&account, &named.plain, "is gone, and so are its secrets");
             }
             Self::Default(named) => {
                 let form = Object::default().with("default", Raw::of(&true));
-                desk.change(&named, form, "is the default").await?;
+                session.change(&named, form, "is the default").await?;
             }
             Self::Mask(mask) => {
                 let mut permissions = Object::default();
@@ -179,12 +179,12 @@ impl AccountCommand {
                     }
                 }
                 let form = Object::default().with("permissions", permissions);
-                desk.change(&mask.named, form, "has another mask").await?;
+                session.change(&mask.named, form, "has another mask").await?;
             }
             Self::Share(share) => {
                 let form = Object::default().with("shared", Raw::of(&!share.off));
                 let what = if share.off { "is nobody else's any more" } else { "is everybody's to use" };
-                desk.change(&share.named, form, what).await?;
+                session.change(&share.named, form, what).await?;
             }
             Self::Connect(_) | Self::Verify(_) => {}
         }
@@ -192,23 +192,28 @@ impl AccountCommand {
     }
 }
 
-impl Desk {
-    pub(super) async fn open(common: &Common) -> Result<Self> {
+impl AccountSession {
+    pub(super) async fn open(common: &GlobalArgs) -> Result<Self> {
         let config = common.load()?;
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
         }
-        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
-        let places = Places::of(&config);
-        let safe = places.safe(&store).await?;
-        let configured = Arc::<Configured>::default();
+        let store = Store::open_with_backup(&config.store_url(), &config.data).await?;
+        let places = MasterKeyLocations::of(&config);
+        let secret_store = places.secret_store(&store).await?;
+        let configured = Arc::<ConfigCredentials>::default();
         configured.follow(&config.providers);
-        let endpoint = Arc::new(Endpoint::new(Client::new()));
-        let prober = Arc::new(Prober::of(&config));
-        let accounts = Accounts::new(Arc::new(safe), endpoint, configured as Arc<dyn Exchanger>, prober);
+        let endpoint = Arc::new(HttpTokenEndpoint::new(EgressClient::new()));
+        let prober = Arc::new(CredentialProber::of(&config));
+        let accounts = AccountStore::new(
+            Arc::new(secret_store),
+            endpoint,
+            configured as Arc<dyn CredentialProvider>,
+            prober,
+        );
         accounts.follow(AccountSettings {
             providers: providers(&config.providers),
-            of_the_file: of_the_file(&config.providers),
+            from_file: from_file(&config.providers),
             public_url: config.server.url(),
             ..AccountSettings::default()
         });
@@ -231,11 +236,11 @@ impl Desk {
         accounts.into_iter().map(with_name).collect()
     }
 
-    fn find(&self, named: &Named) -> Result<Arc<Account>> {
+    fn find(&self, named: &AccountNameArgs) -> Result<Arc<Account>> {
         Ok(self.accounts.find(&self.owner.subject, named.provider.as_deref(), &named.account)?)
     }
 
-    async fn change(&self, named: &Named, form: Object, what: &str) -> Result<()> {
+    async fn change(&self, named: &AccountNameArgs, form: Object, what: &str) -> Result<()> {
         let account = self.find(named)?;
         let work = self.accounts.change(&account, &form);
         let account = self.recorded("account.change", &account.id, work).await?;
@@ -245,7 +250,7 @@ impl Desk {
 
     /// Returns the location of the vault's master key.
     pub(super) fn place(&self) -> String {
-        Places::of(&self.config).to_string()
+        MasterKeyLocations::of(&self.config).to_string()
     }
 
     pub(super) async fn close(self) {
@@ -268,17 +273,17 @@ impl Desk {
     }
 }
 
-impl Verify {
+impl AccountVerifyArgs {
     /// Verifies the accounts, and fails if any of them is refused.
-    async fn run(self, desk: &Desk) -> Result<ExitCode> {
+    async fn run(self, session: &AccountSession) -> Result<ExitCode> {
         let objects = match &self.account {
-            Some(account) if account.starts_with("file:") => vec![desk.verify_filed(account).await?],
+            Some(account) if account.starts_with("file:") => vec![session.verify_configured(account).await?],
             Some(account) => {
                 let owner = Caller::owner().subject;
-                let found = desk.accounts.find(&owner, self.provider.as_deref(), account)?;
-                vec![desk.verify(&found).await?]
+                let found = session.accounts.find(&owner, self.provider.as_deref(), account)?;
+                vec![session.verify(&found).await?]
             }
-            None => desk.verify_all(self.provider.as_deref()).await?,
+            None => session.verify_all(self.provider.as_deref()).await?,
         };
         let is_refused = |object: &Raw| state_of(object) == "reconnect";
         let refused = objects.iter().filter(|object| is_refused(object)).count();
@@ -291,16 +296,16 @@ fn state_of(object: &Raw) -> String {
     object.object().and_then(|object| object.text("state")).unwrap_or_default()
 }
 
-impl Desk {
+impl AccountSession {
     async fn verify(&self, account: &Arc<Account>) -> Result<Raw> {
         let work = self.accounts.verify(account);
         let work = self.recorded("account.verify", &account.id, work);
-        Ok(progress::tell_if_long("asking the service", Box::pin(work)).await?.object())
+        Ok(progress::with_spinner("asking the service", Box::pin(work)).await?.object())
     }
 
-    async fn verify_filed(&self, id: &str) -> Result<Raw> {
-        let work = self.recorded("account.verify", id, self.accounts.verify_filed(id));
-        Ok(progress::tell_if_long("asking the service", work).await?)
+    async fn verify_configured(&self, id: &str) -> Result<Raw> {
+        let work = self.recorded("account.verify", id, self.accounts.verify_configured(id));
+        Ok(progress::with_spinner("asking the service", work).await?)
     }
 
     async fn verify_all(&self, provider: Option<&str>) -> Result<Vec<Raw>> {
@@ -311,7 +316,7 @@ impl Desk {
                 continue;
             }
             objects.push(if id.starts_with("file:") {
-                self.verify_filed(&id).await?
+                self.verify_configured(&id).await?
             } else {
                 let account = self.accounts.find(&Caller::owner().subject, None, &id)?;
                 self.verify(&account).await?
@@ -323,8 +328,8 @@ impl Desk {
 
 /// Describes the state of a new account, as reported by the provider.
 fn added(account: &Account) -> String {
-    match (account.standing, &account.problem) {
-        (AccountStanding::Connected, _) => "is connected".to_owned(),
+    match (account.status, &account.problem) {
+        (AccountStatus::Connected, _) => "is connected".to_owned(),
         (_, Some(problem)) => {
             format!("is kept, but not verified yet: {problem}\nhint: try again with `hikite account verify`")
         }
@@ -332,7 +337,7 @@ fn added(account: &Account) -> String {
     }
 }
 
-impl Add {
+impl AccountAddArgs {
     fn form(&self) -> Result<Object> {
         let mut text = String::new();
         std::io::stdin().take(64 * 1024).read_to_string(&mut text).context("cannot read stdin")?;
@@ -350,7 +355,7 @@ impl Add {
     }
 }
 
-fn tell(account: &Account, plain: &Plain, what: &str) {
+fn tell(account: &Account, plain: &AccountOutputArgs, what: &str) {
     if plain.json {
         print(&account.object().as_str());
     } else {
@@ -359,7 +364,7 @@ fn tell(account: &Account, plain: &Plain, what: &str) {
 }
 
 /// Prints provider, name, state, user and id of each account.
-fn list(accounts: &[Raw], plain: &Plain) {
+fn list(accounts: &[Raw], plain: &AccountOutputArgs) {
     if plain.json {
         return print(&Raw::array(accounts).as_str());
     }

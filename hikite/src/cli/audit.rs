@@ -11,27 +11,27 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::{self, rfc3339};
-use hikite_store::{AuditFilter, AuditRow, AuditWalk, Store};
+use hikite_store::{AuditCursor, AuditFilter, AuditRow, Store};
 
-use super::{Common, print};
+use super::{GlobalArgs, print};
 use crate::progress;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
     /// Show what was done, the newest first
-    List(List),
+    List(AuditListArgs),
     /// See whether every record is as it was written; ends with code 1 and names the first that is not
-    Verify(verify::Verify),
+    Verify(verify::AuditVerifyArgs),
     /// Write records to a file or to stdout, the oldest first
-    Export(export::Export),
+    Export(export::AuditExportArgs),
     /// Confirm that this machine's clock is right after it jumped: records that are too old are removed again
     ResumeTrim(resume::ResumeTrim),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct AuditListArgs {
     #[command(flatten)]
-    filters: Filters,
+    filters: AuditFilterArgs,
     /// How many at most
     #[arg(long, default_value_t = 50)]
     limit: usize,
@@ -45,7 +45,7 @@ pub(crate) struct List {
 
 /// Which records; nothing means all.
 #[derive(Debug, Args)]
-pub(crate) struct Filters {
+pub(crate) struct AuditFilterArgs {
     /// call, read, subscribe, prompt, complete, task, search, admin, identity, lost or trim
     #[arg(long)]
     kind: Option<String>,
@@ -81,14 +81,14 @@ pub(crate) struct Filters {
 }
 
 impl AuditCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         if let Self::Verify(verify) = &self
             && let Some(file) = verify.file()
         {
             return verify.run_on_file(file);
         }
         let config = common.load()?;
-        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
+        let store = Store::open_with_backup(&config.store_url(), &config.data).await?;
         let outcome = match self {
             Self::List(list) => list.run(&store).await,
             Self::Verify(verify) => verify.run(&store).await,
@@ -100,11 +100,11 @@ impl AuditCommand {
     }
 }
 
-impl List {
+impl AuditListArgs {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let filter = self.filters.filter();
-        let work = store.audit(&filter, AuditWalk::Back(self.before), self.limit);
-        let rows = progress::tell_if_long("looking through the audit", work).await?;
+        let work = store.audit(&filter, AuditCursor::Back(self.before), self.limit);
+        let rows = progress::with_spinner("looking through the audit", work).await?;
         if self.json {
             for row in &rows {
                 print(&row.line());
@@ -116,7 +116,7 @@ impl List {
     }
 }
 
-impl Filters {
+impl AuditFilterArgs {
     pub(crate) fn filter(&self) -> AuditFilter {
         AuditFilter {
             kind: self.kind.clone(),

@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hikite_core::caller::{Abilities, Session, SessionId};
-use hikite_core::error::Kind;
+use hikite_core::caller::{ClientCapabilities, Session, SessionId};
+use hikite_core::error::ErrorKind;
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::OnError;
-use hikite_core::source::{CallContext, Nobody, Origin};
-use hikite_gateway::{Ending, Observer, Report};
+use hikite_core::source::{CallContext, CallOrigin, NoClient};
+use hikite_gateway::{BatchReport, Observer, TaskCompletion};
 
-use super::{Common, WRONG_SETUP, complain, note, print, program};
-use crate::house::House;
-use live::Live;
+use super::{GlobalArgs, INVALID_SETUP, note, print, print_error, program};
+use crate::runtime::Runtime;
+use live::LiveBatchProgress;
 
 #[derive(Debug, Args)]
-pub(crate) struct Batch {
+pub(crate) struct BatchArgs {
     /// One task per line, or a JSON array of tasks; `-` reads stdin
     file: String,
     /// Check everything, say what would run, and run nothing
@@ -59,8 +59,8 @@ impl From<OnFailure> for OnError {
     }
 }
 
-impl Batch {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+impl BatchArgs {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let text = match self.file.as_str() {
             "-" => std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?,
             file => std::fs::read_to_string(file).with_context(|| format!("cannot read `{file}`"))?,
@@ -68,30 +68,30 @@ impl Batch {
         let mut config = common.load()?;
         // On a terminal, long output can be scrolled; nothing is stored for later.
         (config.limits.compact_bytes, config.limits.results) = (usize::MAX, 0);
-        let house = House::start(&config, program()?).await?;
-        let outcome = self.go(&house, &text).await;
-        house.stop().await;
+        let runtime = Runtime::start(&config, program()?).await?;
+        let outcome = self.execute(&runtime, &text).await;
+        runtime.stop().await;
         match outcome {
-            Ok(report) => Ok(self.tell(&report)),
+            Ok(report) => Ok(self.print_report(&report)),
             Err(error) => {
-                let wrong = error.kind == Kind::Validation;
-                complain(&error.into());
-                Ok(ExitCode::from(if wrong { WRONG_SETUP } else { 1 }))
+                let wrong = error.kind == ErrorKind::Validation;
+                print_error(&error.into());
+                Ok(ExitCode::from(if wrong { INVALID_SETUP } else { 1 }))
             }
         }
     }
 
-    async fn go(&self, house: &House, text: &str) -> Result<Report, hikite_core::error::Error> {
+    async fn execute(&self, runtime: &Runtime, text: &str) -> Result<BatchReport, hikite_core::error::Error> {
         let session = Session {
             id: SessionId(0),
-            caller: house.gateway.people().owner(),
-            abilities: Abilities::default(),
+            caller: runtime.gateway.people().owner(),
+            client_capabilities: ClientCapabilities::default(),
         };
         let context = CallContext {
             session: Arc::new(session),
-            back: Arc::new(Nobody),
-            origin: Origin::default(),
-            takes_rounds: false,
+            back: Arc::new(NoClient),
+            origin: CallOrigin::default(),
+            accepts_input_required: false,
             account: None,
         };
         let batch = hikite_gateway::Batch {
@@ -102,11 +102,12 @@ impl Batch {
             params: Object::default(),
         };
         let terminal = std::io::stderr().is_terminal();
-        let observer: Box<dyn Observer> = if terminal { Box::new(Live::default()) } else { Box::new(Lines) };
-        house.gateway.run_batch("", batch, context, &*observer).await
+        let observer: Box<dyn Observer> =
+            if terminal { Box::new(LiveBatchProgress::default()) } else { Box::new(PlainBatchProgress) };
+        runtime.gateway.run_batch("", batch, context, &*observer).await
     }
 
-    fn tell(&self, report: &Report) -> ExitCode {
+    fn print_report(&self, report: &BatchReport) -> ExitCode {
         let document = report.document.value();
         print(&match (self.json, self.dry_run) {
             (true, _) => report.document.as_str().into_owned(),
@@ -120,10 +121,10 @@ impl Batch {
 }
 
 /// Progress as plain lines, for stderr that is not a terminal.
-struct Lines;
+struct PlainBatchProgress;
 
-impl Observer for Lines {
-    fn ends(&self, ending: &Ending<'_>) {
+impl Observer for PlainBatchProgress {
+    fn ends(&self, ending: &TaskCompletion<'_>) {
         note(&ending.to_string());
     }
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
-use hikite_core::caller::{Abilities, Session, SessionId};
-use hikite_core::compact::Format;
+use hikite_core::caller::{ClientCapabilities, Session, SessionId};
+use hikite_core::compact::AnswerFormat;
 use hikite_core::json::{Object, Raw};
-use hikite_core::select::Selector;
-use hikite_core::source::{Backchannel, BoxFuture, CallContext, Origin, Question};
-use hikite_gateway::{CallOptions, Command, Dialect, Target, Wanted, with_account};
+use hikite_core::selector::Selector;
+use hikite_core::source::{Backchannel, BoxFuture, CallContext, CallOrigin, InputRequest};
+use hikite_gateway::{CallOptions, Command, Dialect, OutputOptions, ToolTarget, with_account};
 
-use super::{Common, note, print, program};
-use crate::house::House;
+use super::{GlobalArgs, note, print, program};
+use crate::runtime::Runtime;
 
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct CallArgs {
     /// `module:tool`, or the name alone where it is the only one
     tool: String,
     /// One argument; the value is JSON where it reads as such, else text
@@ -49,16 +49,16 @@ pub(crate) enum ResultFormat {
 }
 
 impl ResultFormat {
-    pub(crate) fn meaning(self) -> Format {
+    pub(crate) fn meaning(self) -> AnswerFormat {
         match self {
-            Self::Compact => Format::Compact,
-            Self::Raw => Format::Raw,
+            Self::Compact => AnswerFormat::Compact,
+            Self::Raw => AnswerFormat::Raw,
         }
     }
 }
 
-impl Call {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+impl CallArgs {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let text = match self.json.as_deref() {
             Some("-") => Some(std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?),
             _ => self.json,
@@ -66,42 +66,51 @@ impl Call {
         let arguments = arguments(text.as_deref(), &self.params)?;
         let select = self.select.as_deref().map(Selector::parse).transpose();
         let select = select.map_err(|what| anyhow!("`--select` {what}"))?;
-        let wanted = Wanted { format: self.format.map(ResultFormat::meaning), select };
+        let wanted = OutputOptions { format: self.format.map(ResultFormat::meaning), select };
         let mut config = common.load()?;
         // The whole result is printed; a stored result would be lost with this process.
         (config.limits.compact_bytes, config.limits.results) = (usize::MAX, 0);
-        let house = House::start(&config, program()?).await?;
+        let runtime = Runtime::start(&config, program()?).await?;
         let params = Object::default().with("name", self.tool.as_str()).with("arguments", arguments);
         let params = with_account(params, self.account.as_deref());
-        let outcome = call_as(&house, &self.tool, params, wanted, self.raw).await;
-        house.stop().await;
+        let outcome = call_as(&runtime, &self.tool, params, wanted, self.raw).await;
+        runtime.stop().await;
         outcome
     }
 }
 
 /// Calls a tool and prints its result: its text, or the whole result as JSON.
-pub(crate) async fn call(house: &House, tool: &str, arguments: Object, whole: bool) -> Result<ExitCode> {
+pub(crate) async fn call(runtime: &Runtime, tool: &str, arguments: Object, whole: bool) -> Result<ExitCode> {
     let params = Object::default().with("name", tool).with("arguments", arguments);
-    call_as(house, tool, params, Wanted::default(), whole).await
+    call_as(runtime, tool, params, OutputOptions::default(), whole).await
 }
 
-async fn call_as(house: &House, tool: &str, params: Object, wanted: Wanted, whole: bool) -> Result<ExitCode> {
-    let session =
-        Session { id: SessionId(0), caller: house.gateway.people().owner(), abilities: Abilities::default() };
+async fn call_as(
+    runtime: &Runtime,
+    tool: &str,
+    params: Object,
+    wanted: OutputOptions,
+    whole: bool,
+) -> Result<ExitCode> {
+    let session = Session {
+        id: SessionId(0),
+        caller: runtime.gateway.people().owner(),
+        client_capabilities: ClientCapabilities::default(),
+    };
     let context = CallContext {
         session: Arc::new(session),
-        back: Arc::new(Terminal),
-        origin: Origin::default(),
-        takes_rounds: false,
+        back: Arc::new(TerminalBackchannel),
+        origin: CallOrigin::default(),
+        accepts_input_required: false,
         account: None,
     };
-    let (target, options) = (Target::Named(tool.to_owned()), CallOptions::default());
-    let command = if wanted == Wanted::default() {
+    let (target, options) = (ToolTarget::Named(tool.to_owned()), CallOptions::default());
+    let command = if wanted == OutputOptions::default() {
         Command::Call { target, params, options }
     } else {
         Command::Execute { target, params, options, wanted, dialect: Dialect::Result }
     };
-    let result = house.gateway.dispatch(command, context).await?;
+    let result = runtime.gateway.dispatch(command, context).await?;
     let members =
         result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;
     print(&if whole { result.as_str().into_owned() } else { text_of(&members) });
@@ -127,9 +136,9 @@ pub(crate) fn arguments(object: Option<&str>, params: &[String]) -> Result<Objec
 }
 
 /// Backchannel of a terminal call: prints progress and answers no questions.
-struct Terminal;
+struct TerminalBackchannel;
 
-impl Backchannel for Terminal {
+impl Backchannel for TerminalBackchannel {
     fn progress(&self, params: Object) {
         let number = |name: &str| params.get(name).map(|value| value.as_str().into_owned());
         let total = number("total").map(|total| format!("/{total}")).unwrap_or_default();
@@ -141,9 +150,9 @@ impl Backchannel for Terminal {
         tracing::info!("{}", params.as_str());
     }
 
-    fn ask(&self, _: Question) -> BoxFuture<'static, Result<Raw, Raw>> {
+    fn ask(&self, _: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
         let refused = Object::default()
-            .with("code", Raw::of(&hikite_core::error::Kind::MethodNotFound.face().rpc))
+            .with("code", Raw::of(&hikite_core::error::ErrorKind::MethodNotFound.definition().rpc))
             .with("message", "a terminal call answers no questions");
         Box::pin(async move { Err(refused.raw()) })
     }

@@ -6,32 +6,32 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::Identity;
-use hikite_gateway::identity::ClientForm;
+use hikite_gateway::identity::NewClient;
 
-use super::people::{Desk, table};
-use super::{Common, note, print};
+use super::store_session::{StoreSession, table};
+use super::{GlobalArgs, note, print};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClientCommand {
     /// List all clients
-    List(List),
+    List(ClientListArgs),
     /// Make a client, for programs that do not register themselves
-    Add(Add),
+    Add(ClientAddArgs),
     /// Let a client lead back to where it says
-    Approve(Id),
+    Approve(ClientIdArgs),
     /// Take a client away, with everything users allowed it
-    Remove(Id),
+    Remove(ClientIdArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ClientListArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct ClientAddArgs {
     /// What you will know it by
     name: String,
     /// Where it is answered; may be given several times
@@ -52,33 +52,33 @@ pub(crate) struct Add {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Id {
+pub(crate) struct ClientIdArgs {
     /// Its id, as `hikite client list` shows it
     id: String,
 }
 
 impl ClientCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let desk = Desk::open(common).await?;
-        let outcome = match desk.identity().await {
-            Ok(identity) => self.do_it(&desk, &identity).await,
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
+        let session = StoreSession::open(common).await?;
+        let outcome = match session.identity().await {
+            Ok(identity) => self.execute(&session, &identity).await,
             Err(error) => Err(error),
         };
-        desk.close().await;
+        session.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 
-    async fn do_it(self, desk: &Desk, identity: &Identity) -> Result<()> {
+    async fn execute(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         match self {
             Self::List(list) => list.print(identity).await,
-            Self::Add(add) => add.run(desk, identity).await,
-            Self::Approve(Id { id }) => {
-                desk.recorded("client.approve", &id, identity.approve_client(&id)).await?;
+            Self::Add(add) => add.run(session, identity).await,
+            Self::Approve(ClientIdArgs { id }) => {
+                session.recorded("client.approve", &id, identity.approve_client(&id)).await?;
                 note(&format!("the client `{id}` may be used"));
                 Ok(())
             }
-            Self::Remove(Id { id }) => {
-                desk.recorded("client.delete", &id, identity.remove_client(&id)).await?;
+            Self::Remove(ClientIdArgs { id }) => {
+                session.recorded("client.delete", &id, identity.remove_client(&id)).await?;
                 note(&format!("the client `{id}` is gone"));
                 Ok(())
             }
@@ -86,7 +86,7 @@ impl ClientCommand {
     }
 }
 
-impl List {
+impl ClientListArgs {
     async fn print(&self, identity: &Identity) -> Result<()> {
         let clients = identity.clients().await?;
         if self.json {
@@ -106,8 +106,8 @@ impl List {
     }
 }
 
-impl Add {
-    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+impl ClientAddArgs {
+    async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let mut form = Object::default()
             .with("name", self.name.as_str())
             .with("redirectUris", Raw::of(&self.redirects))
@@ -116,8 +116,9 @@ impl Add {
         if !self.scopes.is_empty() {
             form.set("scopes", Raw::of(&self.scopes));
         }
-        let form = ClientForm::read(&form)?;
-        let (client, secret) = desk.recorded("client.create", &self.name, identity.add_client(form)).await?;
+        let form = NewClient::read(&form)?;
+        let (client, secret) =
+            session.recorded("client.create", &self.name, identity.add_client(form)).await?;
         if self.json {
             let mut object = client.object();
             if let Some(secret) = &secret {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 
-use super::{Common, note, print};
+use super::{GlobalArgs, note, print};
 use crate::config::{self, import};
 use crate::exposure;
 
@@ -22,28 +22,28 @@ pub(crate) enum ConfigCommand {
     /// Print the JSON Schema of the config file
     Schema,
     /// Take over the servers of another client's config
-    Import(Import),
+    Import(ConfigImportArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Import {
+pub(crate) struct ConfigImportArgs {
     /// The file to read [default: those of the clients found on this machine]
     file: Option<PathBuf>,
     /// Whose file it is; told from its content if left out
     #[arg(long, value_name = "CLIENT", value_parser = kind)]
-    from: Option<import::Kind>,
+    from: Option<import::ClientKind>,
     /// Write the servers into the config file instead of printing it
     #[arg(long)]
     write: bool,
 }
 
-fn kind(word: &str) -> Result<import::Kind, String> {
-    let known = import::Kind::all().map(import::Kind::word).collect::<Vec<_>>().join(", ");
-    import::Kind::parse(word).ok_or_else(|| format!("not one of: {known}"))
+fn kind(word: &str) -> Result<import::ClientKind, String> {
+    let known = import::ClientKind::all().map(import::ClientKind::word).collect::<Vec<_>>().join(", ");
+    import::ClientKind::parse(word).ok_or_else(|| format!("not one of: {known}"))
 }
 
 impl ConfigCommand {
-    pub(crate) fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         match self {
             Self::Check => check(common)?,
             Self::Show => print(&format!("{:#}", config::show(&common.load()?))),
@@ -54,7 +54,7 @@ impl ConfigCommand {
     }
 }
 
-fn check(common: &Common) -> Result<()> {
+fn check(common: &GlobalArgs) -> Result<()> {
     let config = config::Config::load(common.config.as_deref(), &|name| std::env::var(name).ok())?;
     let file =
         config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
@@ -66,8 +66,8 @@ fn check(common: &Common) -> Result<()> {
     Ok(())
 }
 
-impl Import {
-    fn run(self, common: &Common) -> Result<()> {
+impl ConfigImportArgs {
+    fn run(self, common: &GlobalArgs) -> Result<()> {
         let mut servers = serde_json::Map::new();
         for (kind, path) in self.sources()? {
             let shown = path.display().to_string();
@@ -85,7 +85,7 @@ impl Import {
         let target = config::find(common.config.as_deref(), &env).unwrap_or_else(|| "hikite.json".into());
         let before = fs::read_to_string(&target).ok();
         let merged = config::merge(&target.display().to_string(), before.as_deref(), &servers)?;
-        for name in &merged.kept {
+        for name in &merged.unchanged {
             note(&format!("note: `{name}` is in {} already and stays as it is", target.display()));
         }
         if self.write {
@@ -98,7 +98,7 @@ impl Import {
         Ok(())
     }
 
-    fn sources(&self) -> Result<Vec<(Option<import::Kind>, PathBuf)>> {
+    fn sources(&self) -> Result<Vec<(Option<import::ClientKind>, PathBuf)>> {
         if let Some(file) = &self.file {
             return Ok(vec![(self.from, file.clone())]);
         }

@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use hikite_core::catalog::Module;
-use hikite_core::listing::Cleaned;
-use hikite_core::source::State;
-use hikite_core::suggest::did_you_mean;
+use hikite_core::listing::SanitizedItem;
+use hikite_core::source::SourceState;
+use hikite_core::suggestion::did_you_mean;
 use hikite_core::time::rfc3339;
 use hikite_gateway::machine_clock;
 use hikite_modules::Service;
@@ -18,9 +18,9 @@ use hikite_store::{ClockJump, NEWEST, Store, StoreUrl};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::{Common, print, program};
-use crate::config::{Auth, Config, VaultSection};
-use crate::house::House;
+use super::{GlobalArgs, print, program};
+use crate::config::{AuthSection, Config, VaultSection};
+use crate::runtime::Runtime;
 use crate::{exposure, progress, services, token};
 
 #[derive(Debug, Args)]
@@ -31,63 +31,63 @@ pub(crate) struct Doctor {
 }
 
 /// The result of one check.
-struct Finding {
+struct DoctorFinding {
     what: String,
-    level: Level,
+    level: FindingLevel,
     text: String,
     hint: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
+enum FindingLevel {
     Good,
     Warning,
     Bad,
 }
 
 impl Doctor {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let mut findings = Vec::new();
         match common.load() {
             Ok(config) => {
                 findings.extend(config_findings(&config));
                 findings.push(token_finding(&config));
-                let mut kept = store_findings(&config).await;
-                if kept[0].level != Level::Bad {
-                    kept.extend(vault::findings(common).await);
+                let mut store_results = store_findings(&config).await;
+                if store_results[0].level != FindingLevel::Bad {
+                    store_results.extend(vault::findings(common).await);
                 }
-                kept.extend(audit::findings(&config));
+                store_results.extend(audit::findings(&config));
                 // The servers are checked even if the store is broken.
-                let is_bad = kept.iter().any(|finding| finding.level == Level::Bad);
-                findings.append(&mut kept);
+                let is_bad = store_results.iter().any(|finding| finding.level == FindingLevel::Bad);
+                findings.append(&mut store_results);
                 findings.extend(
                     exposure::check(&config)
                         .err()
-                        .map(|wrong| Finding::bad("listen", wrong.to_string(), None)),
+                        .map(|wrong| DoctorFinding::bad("listen", wrong.to_string(), None)),
                 );
                 findings.push(port_finding(&config).await);
                 findings.extend(module_findings(&config));
-                let config = if is_bad { on_nothing(config) } else { config };
+                let config = if is_bad { with_memory_store(config) } else { config };
                 findings.extend(upstream_findings(&config).await?);
             }
-            Err(error) => findings.push(Finding::bad("config", format!("{error:#}"), None)),
+            Err(error) => findings.push(DoctorFinding::bad("config", format!("{error:#}"), None)),
         }
         if self.json {
-            print(&findings.iter().map(Finding::json).collect::<Value>().to_string());
+            print(&findings.iter().map(DoctorFinding::json).collect::<Value>().to_string());
         } else {
-            print(&findings.iter().map(Finding::text).collect::<Vec<_>>().join("\n"));
+            print(&findings.iter().map(DoctorFinding::text).collect::<Vec<_>>().join("\n"));
         }
-        let bad = findings.iter().any(|finding| finding.level == Level::Bad);
+        let bad = findings.iter().any(|finding| finding.level == FindingLevel::Bad);
         Ok(ExitCode::from(u8::from(bad)))
     }
 }
 
 /// Returns the config with an in-memory store and vault.
-fn on_nothing(config: Config) -> Config {
+fn with_memory_store(config: Config) -> Config {
     Config { store: Some(StoreUrl::memory()), vault: VaultSection::default(), ..config }
 }
 
-fn config_findings(config: &Config) -> Vec<Finding> {
+fn config_findings(config: &Config) -> Vec<DoctorFinding> {
     let file =
         config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
     let text = format!("{file}: {} servers, {} categories", config.servers.len(), config.categories.len());
@@ -95,65 +95,65 @@ fn config_findings(config: &Config) -> Vec<Finding> {
         "add servers to `mcpServers` in hikite.json, or take over another client's with `hikite config import --write`"
             .to_owned()
     });
-    let level = if hint.is_some() { Level::Warning } else { Level::Good };
-    let first = Finding { what: "config".into(), level, text, hint };
-    let warnings = config.warnings.iter().map(|warning| Finding {
+    let level = if hint.is_some() { FindingLevel::Warning } else { FindingLevel::Good };
+    let first = DoctorFinding { what: "config".into(), level, text, hint };
+    let warnings = config.warnings.iter().map(|warning| DoctorFinding {
         what: "config".into(),
-        level: Level::Warning,
+        level: FindingLevel::Warning,
         text: warning.clone(),
         hint: None,
     });
     std::iter::once(first).chain(warnings).collect()
 }
 
-fn token_finding(config: &Config) -> Finding {
+fn token_finding(config: &Config) -> DoctorFinding {
     match &config.auth {
-        Auth::None => Finding {
+        AuthSection::None => DoctorFinding {
             what: "auth".into(),
-            level: Level::Warning,
+            level: FindingLevel::Warning,
             text: "`auth.mode` is \"none\": every program on this machine may call every tool".into(),
             hint: Some("remove `auth.mode` to require the local token".into()),
         },
-        Auth::Token(Some(_)) => Finding::good("auth", "a token from the config"),
-        Auth::Token(None) => match token::local_token(&config.data) {
-            Ok(_) => Finding::good(
+        AuthSection::Token(Some(_)) => DoctorFinding::good("auth", "a token from the config"),
+        AuthSection::Token(None) => match token::local_token(&config.data) {
+            Ok(_) => DoctorFinding::good(
                 "auth",
                 format!("the local token is in {}", token::path(&config.data).display()),
             ),
-            Err(error) => Finding::bad("auth", format!("{error:#}"), None),
+            Err(error) => DoctorFinding::bad("auth", format!("{error:#}"), None),
         },
     }
 }
 
 /// Checks the store briefly, and the clock used for removals.
-async fn store_findings(config: &Config) -> Vec<Finding> {
-    let store = match Store::open_keeping(&config.store_url(), &config.data).await {
+async fn store_findings(config: &Config) -> Vec<DoctorFinding> {
+    let store = match Store::open_with_backup(&config.store_url(), &config.data).await {
         Ok(store) => store,
-        Err(error) => return vec![Finding::bad("store", error.to_string(), None)],
+        Err(error) => return vec![DoctorFinding::bad("store", error.to_string(), None)],
     };
-    let outcome = progress::tell_if_long("looking at the store", store.check_briefly()).await;
+    let outcome = progress::with_spinner("looking at the store", store.check_briefly()).await;
     let clock = store.clock_jump(&machine_clock()).await;
     store.close().await;
     let first = match outcome {
         Ok(wrong) if wrong.is_empty() => {
             let text = "is well at a glance; `hikite store check` looks through all of it";
-            Finding::good("store", format!("{} {text} (version {NEWEST})", store.url()))
+            DoctorFinding::good("store", format!("{} {text} (version {NEWEST})", store.url()))
         }
         Ok(wrong) => {
             let hint = "put back a copy made by `hikite store backup`, or register again what is unreadable";
-            Finding::bad("store", wrong.join("\n  "), Some(hint.into()))
+            DoctorFinding::bad("store", wrong.join("\n  "), Some(hint.into()))
         }
-        Err(error) => Finding::bad("store", error.to_string(), None),
+        Err(error) => DoctorFinding::bad("store", error.to_string(), None),
     };
     std::iter::once(first).chain(clock.ok().flatten().map(clock_finding)).collect()
 }
 
 /// Reports a clock jump, which stops removals by age.
-fn clock_finding(jump: ClockJump) -> Finding {
+fn clock_finding(jump: ClockJump) -> DoctorFinding {
     let (found, expected) = (rfc3339(jump.found), rfc3339(jump.expected));
-    Finding {
+    DoctorFinding {
         what: "audit".into(),
-        level: Level::Warning,
+        level: FindingLevel::Warning,
         text: format!(
             "the clock of this machine jumped: it says {found}, and {expected} was expected; nothing is removed for its age"
         ),
@@ -161,13 +161,13 @@ fn clock_finding(jump: ClockJump) -> Finding {
     }
 }
 
-async fn port_finding(config: &Config) -> Finding {
+async fn port_finding(config: &Config) -> DoctorFinding {
     let listen = config.server.listen;
     match TcpListener::bind(listen).await {
-        Ok(_) => Finding::good("listen", format!("{listen} is free")),
-        Err(error) => Finding {
+        Ok(_) => DoctorFinding::good("listen", format!("{listen} is free")),
+        Err(error) => DoctorFinding {
             what: "listen".into(),
-            level: Level::Warning,
+            level: FindingLevel::Warning,
             text: format!("{listen}: {error}"),
             hint: Some("fine if hikite is running there; else choose another with `--listen`".into()),
         },
@@ -175,17 +175,17 @@ async fn port_finding(config: &Config) -> Finding {
 }
 
 /// Reports invalid modules and accounts that no module uses.
-fn module_findings(config: &Config) -> Vec<Finding> {
+fn module_findings(config: &Config) -> Vec<DoctorFinding> {
     let settings = services::settings(Some(config));
-    let given = services::given(config, &settings);
+    let configured = services::configured(config, &settings);
     let mut findings = Vec::new();
-    for module in &given {
+    for module in &configured {
         if let (Err(faults), Some(file)) = (&module.read, &module.file) {
             let hint = format!("`hikite module check {file}` says it again when it is changed");
-            findings.push(Finding::bad("module", services::shown(file, faults), Some(hint)));
+            findings.push(DoctorFinding::bad("module", services::shown(file, faults), Some(hint)));
         }
     }
-    let used: Vec<&Service> = given
+    let used: Vec<&Service> = configured
         .iter()
         .filter(|module| module.hidden_by.is_none())
         .filter_map(|module| module.read.as_ref().ok())
@@ -193,9 +193,9 @@ fn module_findings(config: &Config) -> Vec<Finding> {
     for provider in &config.providers {
         if !used.iter().any(|service| service.provider() == Some(&provider.name)) {
             let known = used.iter().filter_map(|service| service.provider());
-            findings.push(Finding {
+            findings.push(DoctorFinding {
                 what: format!("provider {}", provider.name),
-                level: Level::Warning,
+                level: FindingLevel::Warning,
                 text: "no module uses this account".into(),
                 hint: did_you_mean(&provider.name, known),
             });
@@ -204,96 +204,96 @@ fn module_findings(config: &Config) -> Vec<Finding> {
     findings
 }
 
-async fn upstream_findings(config: &Config) -> Result<Vec<Finding>> {
-    let house = House::start(config, program()?).await?;
-    progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
-    let view = house.gateway.owner_view();
+async fn upstream_findings(config: &Config) -> Result<Vec<DoctorFinding>> {
+    let runtime = Runtime::start(config, program()?).await?;
+    progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
+    let view = runtime.gateway.owner_view();
     let mut findings = Vec::new();
     for module in view.modules() {
         let is_server = config.servers.iter().any(|server| server.name == module.name);
         let what = format!("{} {}", if is_server { "server" } else { "module" }, module.name);
         match (&module.listing, module.source.state()) {
-            (_, State::NeedsLogin { .. }) if is_server => findings.push(Finding {
+            (_, SourceState::NeedsLogin { .. }) if is_server => findings.push(DoctorFinding {
                 what: what.clone(),
-                level: Level::Warning,
+                level: FindingLevel::Warning,
                 text: "needs a login".into(),
-                hint: module.source.advice(),
+                hint: module.source.login_hint(),
             }),
             // A service without an account is not a problem.
-            (_, State::NeedsLogin { .. }) => {}
+            (_, SourceState::NeedsLogin { .. }) => {}
             (Some(listing), _) => {
-                findings.push(Finding::good(&what, format!("{} tools", listing.tools.len())));
+                findings.push(DoctorFinding::good(&what, format!("{} tools", listing.tools.len())));
             }
             (None, state) => {
                 let reason = state.trouble().unwrap_or_else(|| state.word().to_owned());
-                let stderr = house.stderr_of(&module.name);
+                let stderr = runtime.stderr_of(&module.name);
                 let tail = stderr.iter().rev().take(5).rev().cloned().collect::<Vec<_>>().join("\n    ");
                 let hint = (!tail.is_empty()).then(|| format!("its stderr ends with:\n    {tail}"));
-                findings.push(Finding::bad(&what, reason, hint));
+                findings.push(DoctorFinding::bad(&what, reason, hint));
             }
         }
         for name in &module.unresolved {
             findings.push(unresolved(&what, name));
         }
         findings.extend(held(&what, module));
-        let cleaned = module.listing.iter().flat_map(|listing| &listing.cleaned);
-        findings.extend(cleaned.map(|cleaned| hidden(&what, cleaned)));
+        let sanitized = module.listing.iter().flat_map(|listing| &listing.sanitized);
+        findings.extend(sanitized.map(|sanitized| hidden(&what, sanitized)));
     }
     for category in view.categories() {
         for name in &category.unresolved {
             findings.push(unresolved(&format!("category {}", category.rule.name), name));
         }
     }
-    house.stop().await;
+    runtime.stop().await;
     Ok(findings)
 }
 
 /// Reports tools that wait for approval.
-fn held(what: &str, module: &Module) -> Option<Finding> {
+fn held(what: &str, module: &Module) -> Option<DoctorFinding> {
     let names: Vec<&str> = module.held.iter().map(|held| &*held.key.tool).collect();
-    (!names.is_empty()).then(|| Finding {
+    (!names.is_empty()).then(|| DoctorFinding {
         what: what.into(),
-        level: Level::Warning,
+        level: FindingLevel::Warning,
         text: format!("held back until they are approved: {}", names.join(", ")),
         hint: Some("`hikite pin list` says why".into()),
     })
 }
 
 /// Reports invisible characters that were removed.
-fn hidden(what: &str, cleaned: &Cleaned) -> Finding {
-    let Cleaned { kind, name, removed, left_out } = cleaned;
+fn hidden(what: &str, sanitized: &SanitizedItem) -> DoctorFinding {
+    let SanitizedItem { kind, name, removed, left_out } = sanitized;
     let done = if *left_out { "is left out: they are in its name" } else { "is shown without them" };
-    Finding {
+    DoctorFinding {
         what: what.into(),
-        level: Level::Warning,
+        level: FindingLevel::Warning,
         text: format!("{removed} characters that nobody sees: {} {done}", format!("{kind} {name}").trim()),
         hint: Some("ask whoever makes the server what they are for".into()),
     }
 }
 
-fn unresolved(what: &str, name: &str) -> Finding {
-    Finding {
+fn unresolved(what: &str, name: &str) -> DoctorFinding {
+    DoctorFinding {
         what: what.into(),
-        level: Level::Warning,
+        level: FindingLevel::Warning,
         text: format!("`{name}` is named, but no server has it"),
         hint: Some("`hikite tools list` shows the names there are".into()),
     }
 }
 
-impl Finding {
+impl DoctorFinding {
     fn good(what: &str, text: impl Into<String>) -> Self {
-        Self { what: what.into(), level: Level::Good, text: text.into(), hint: None }
+        Self { what: what.into(), level: FindingLevel::Good, text: text.into(), hint: None }
     }
 
     fn bad(what: &str, text: impl Into<String>, hint: Option<String>) -> Self {
-        Self { what: what.into(), level: Level::Bad, text: text.into(), hint }
+        Self { what: what.into(), level: FindingLevel::Bad, text: text.into(), hint }
     }
 
     fn word(&self) -> &'static str {
         match self.level {
-            Level::Good => "ok",
-            Level::Warning => "warning",
-            Level::Bad => "error",
+            FindingLevel::Good => "ok",
+            FindingLevel::Warning => "warning",
+            FindingLevel::Bad => "error",
         }
     }
 

@@ -7,15 +7,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use hikite_core::caller::Caller;
-use hikite_core::search::measure::{DEPTHS, Quality};
+use hikite_core::search::quality::{DEPTHS, RankingQuality};
 use hikite_encoder::SentenceEncoder;
 use serde_json::{Value, json};
 
-use super::{Common, print, program};
-use crate::evaluation::set::{LabelledSet, QUESTIONS, Tools, folders};
-use crate::evaluation::{Bench, Provider, Row};
-use crate::house::House;
+use super::{GlobalArgs, print, program};
+use crate::evaluation::set::{LabelledSet, LabelledTools, QUESTIONS, folders};
+use crate::evaluation::{EvaluationProvider, EvaluationRow, SearchEvaluation};
 use crate::progress;
+use crate::runtime::Runtime;
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
@@ -29,7 +29,7 @@ pub(crate) struct Eval {
     tools: Option<PathBuf>,
     /// How to search [default: each in turn]
     #[arg(long, value_enum)]
-    provider: Option<Provider>,
+    provider: Option<EvaluationProvider>,
     /// Remember up to so many questions per tool, and ask the others
     #[arg(long, value_name = "N")]
     memory: Option<usize>,
@@ -39,14 +39,15 @@ pub(crate) struct Eval {
 }
 
 impl Eval {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let sets = self.sets(common).await?;
         let encoder = SentenceEncoder::new();
-        let providers = self.provider.map_or(vec![Provider::Bm25, Provider::Hybrid], |one| vec![one]);
+        let providers =
+            self.provider.map_or(vec![EvaluationProvider::Bm25, EvaluationProvider::Hybrid], |one| vec![one]);
         let mut rows = Vec::new();
         for set in &sets {
             for provider in &providers {
-                let bench = Bench::new(set, *provider, &encoder);
+                let bench = SearchEvaluation::new(set, *provider, &encoder);
                 match self.memory {
                     Some(count) => rows.extend(bench.halves(count)),
                     None => rows.push(bench.all()),
@@ -61,26 +62,26 @@ impl Eval {
         Ok(ExitCode::SUCCESS)
     }
 
-    async fn sets(&self, common: &Common) -> Result<Vec<LabelledSet>> {
+    async fn sets(&self, common: &GlobalArgs) -> Result<Vec<LabelledSet>> {
         let file =
             if self.questions.is_dir() { self.questions.join(QUESTIONS) } else { self.questions.clone() };
         let name = self.questions.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(tools) = &self.tools {
-            return Ok(vec![LabelledSet::of(name, &file, Tools::read(tools)?)?]);
+            return Ok(vec![LabelledSet::of(name, &file, LabelledTools::read(tools)?)?]);
         }
         if self.questions.is_dir() {
             return folders(&self.questions)?.iter().map(|folder| LabelledSet::read(folder)).collect();
         }
-        let house = House::start(&common.load()?, program()?).await?;
-        progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
-        let tools = Tools::of(&house.gateway.view_of(&Caller::owner()));
-        house.stop().await;
+        let runtime = Runtime::start(&common.load()?, program()?).await?;
+        progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
+        let tools = LabelledTools::of(&runtime.gateway.view_of(&Caller::owner()));
+        runtime.stop().await;
         Ok(vec![LabelledSet::of(name, &file, tools)?])
     }
 }
 
-fn object(row: &Row) -> Value {
-    let Quality { recall, hit, ndcg, reciprocal } = row.quality;
+fn object(row: &EvaluationRow) -> Value {
+    let RankingQuality { recall, hit, ndcg, reciprocal } = row.quality;
     let at = |values: [f64; 3]| {
         DEPTHS.iter().zip(values).map(|(depth, value)| (depth.to_string(), value.into())).collect()
     };
@@ -88,18 +89,18 @@ fn object(row: &Row) -> Value {
     json!({
         "set": row.set, "tools": row.tools, "questions": row.questions, "provider": row.provider.word(),
         "memory": row.memory, "recall": recall, "hit": hit, "ndcg10": ndcg, "mrr": reciprocal,
-        "p50Ms": row.median.as_secs_f64() * 1e3, "p99Ms": row.slowest.as_secs_f64() * 1e3,
+        "p50Ms": row.median.as_secs_f64() * 1e3, "p99Ms": row.p99.as_secs_f64() * 1e3,
     })
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[EvaluationRow]) -> String {
     let width = rows.iter().map(|row| row.set.chars().count()).max().unwrap_or(0).max(3);
     let mut text = format!(
         "{:width$}  tools  questions  provider  memory    R@1   R@5  R@10  hit@1 hit@5 hit@10  nDCG@10   MRR   p50 ms  p99 ms",
         "set"
     );
     for row in rows {
-        let Quality { recall, hit, ndcg, reciprocal } = row.quality;
+        let RankingQuality { recall, hit, ndcg, reciprocal } = row.quality;
         let memory = row.memory.map_or("-".to_owned(), |count| count.to_string());
         let _ = write!(
             text,
@@ -115,7 +116,7 @@ fn table(rows: &[Row]) -> String {
             hit[1],
             hit[2],
             row.median.as_secs_f64() * 1e3,
-            row.slowest.as_secs_f64() * 1e3,
+            row.p99.as_secs_f64() * 1e3,
         );
     }
     text

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct GuardArgs {
     parent: u32,
     /// Open-file limit of the server, if it differs from ours.
     files: Option<u64>,
@@ -15,9 +15,9 @@ pub(crate) struct Guard {
     args: Vec<OsString>,
 }
 
-impl Guard {
+impl GuardArgs {
     /// Parses the arguments; `None` if this is not a guard process.
-    pub(crate) fn asked_for(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
+    pub(crate) fn from_args(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
         if args.nth(1)? != "__guard" {
             return None;
         }
@@ -43,8 +43,8 @@ impl Guard {
 mod tests {
     use super::*;
 
-    fn guard(words: &[&str]) -> Option<Guard> {
-        Guard::asked_for(words.iter().map(OsString::from))
+    fn guard(words: &[&str]) -> Option<GuardArgs> {
+        GuardArgs::from_args(words.iter().map(OsString::from))
     }
 
     #[test]

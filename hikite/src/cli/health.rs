@@ -9,28 +9,28 @@ use clap::Args;
 use http::Request;
 
 use super::serve::listen_flag;
-use super::{Common, print};
-use crate::nearby;
+use super::{GlobalArgs, print};
+use crate::local_client;
 
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
-pub(crate) struct Health {
+pub(crate) struct HealthArgs {
     /// The address it listens on [default: as the config says]
     #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
     listen: Option<SocketAddr>,
 }
 
-impl Health {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+impl HealthArgs {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let mut config = common.load()?;
         if let Some(listen) = self.listen {
             config.server.listen = listen;
         }
         let address = config.server.local_url();
         let request = Request::get(format!("{address}/health")).body(http_body_util::Full::default())?;
-        let client = nearby::client(&config)?;
-        let answer = tokio::time::timeout(PATIENCE, client.send(request));
+        let client = local_client::client(&config)?;
+        let answer = tokio::time::timeout(TIMEOUT, client.send(request));
         let answer = answer
             .await
             .context("no answer in time")?

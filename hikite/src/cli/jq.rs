@@ -7,19 +7,19 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use hikite_modules::jq::{Program, Trouble};
+use hikite_modules::jq::{JqError, JqProgram};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 /// Exit codes: the program does not compile, it failed on the input, its output is too long.
-pub(crate) const WRONG: u8 = 3;
-pub(crate) const FAILED: u8 = 4;
-pub(crate) const TOO_LONG: u8 = 5;
+pub(crate) const COMPILE_ERROR: u8 = 3;
+pub(crate) const RUNTIME_ERROR: u8 = 4;
+pub(crate) const OUTPUT_TOO_LONG: u8 = 5;
 
 /// stdin, stdout and stderr; nothing else may be opened.
 const FILES: u64 = 3;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Jq {
+pub(crate) struct JqArgs {
     /// Memory limit, beyond what the process uses at start.
     bytes: u64,
     /// CPU time limit.
@@ -28,9 +28,9 @@ pub(crate) struct Jq {
     output: usize,
 }
 
-impl Jq {
+impl JqArgs {
     /// Parses the arguments; `None` if this is not a jq process.
-    pub(crate) fn asked_for(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
+    pub(crate) fn from_args(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
         if args.nth(1)? != "__jq" {
             return None;
         }
@@ -40,42 +40,42 @@ impl Jq {
     }
 
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        self.give_up_the_rest().context("the limits cannot be set")?;
+        self.set_resource_limits().context("the limits cannot be set")?;
         let mut sent = Vec::new();
         std::io::stdin().read_to_end(&mut sent).context("cannot read stdin")?;
         let end = sent.iter().position(|byte| *byte == 0).context("no program")?;
         let (output, code) = match outcome(&sent[..end], &sent[end + 1..], self.output) {
             Ok(output) => (output, ExitCode::SUCCESS),
-            Err(Trouble::Wrong(words)) => (words.into_bytes(), ExitCode::from(WRONG)),
-            Err(Trouble::Failed(words)) => (words.into_bytes(), ExitCode::from(FAILED)),
-            Err(Trouble::TooLong) => (Vec::new(), ExitCode::from(TOO_LONG)),
+            Err(JqError::Invalid(words)) => (words.into_bytes(), ExitCode::from(COMPILE_ERROR)),
+            Err(JqError::Failed(words)) => (words.into_bytes(), ExitCode::from(RUNTIME_ERROR)),
+            Err(JqError::TooLong) => (Vec::new(), ExitCode::from(OUTPUT_TOO_LONG)),
         };
         std::io::stdout().write_all(&output).context("cannot write")?;
         Ok(code)
     }
 
-    fn give_up_the_rest(&self) -> rustix::io::Result<()> {
+    fn set_resource_limits(&self) -> rustix::io::Result<()> {
         let most = |most: u64| Rlimit { current: Some(most), maximum: Some(most) };
         setrlimit(Resource::Core, most(0))?;
         setrlimit(Resource::Fsize, most(0))?;
         // The soft limit sends SIGXCPU, the hard limit SIGKILL.
         setrlimit(Resource::Cpu, Rlimit { current: Some(self.seconds), maximum: Some(self.seconds + 1) })?;
-        setrlimit(Resource::Data, most(self.bytes.saturating_add(has_now("VmData:"))))?;
-        setrlimit(Resource::As, most(self.bytes.saturating_add(has_now("VmSize:"))))?;
+        setrlimit(Resource::Data, most(self.bytes.saturating_add(used_bytes("VmData:"))))?;
+        setrlimit(Resource::As, most(self.bytes.saturating_add(used_bytes("VmSize:"))))?;
         setrlimit(Resource::Nofile, most(FILES))
     }
 }
 
-fn outcome(program: &[u8], input: &[u8], most: usize) -> Result<Vec<u8>, Trouble> {
-    let program = std::str::from_utf8(program).map_err(|_| Trouble::Wrong("it is not text".into()))?;
-    Program::compile(program)?.run(input, most)
+fn outcome(program: &[u8], input: &[u8], most: usize) -> Result<Vec<u8>, JqError> {
+    let program = std::str::from_utf8(program).map_err(|_| JqError::Invalid("it is not text".into()))?;
+    JqProgram::compile(program)?.run(input, most)
 }
 
 /// Returns the memory this process already uses, including the program text, in bytes. Only Linux reports it;
 /// elsewhere the limit is less exact.
-fn has_now(what: &str) -> u64 {
-    let told = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = told.lines().find_map(|line| line.strip_prefix(what));
+fn used_bytes(what: &str) -> u64 {
+    let status_text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status_text.lines().find_map(|line| line.strip_prefix(what));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kilobytes.unwrap_or_default().saturating_mul(1024)
 }
@@ -84,14 +84,14 @@ fn has_now(what: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn jq(words: &[&str]) -> Option<Jq> {
-        Jq::asked_for(words.iter().map(OsString::from))
+    fn jq(words: &[&str]) -> Option<JqArgs> {
+        JqArgs::from_args(words.iter().map(OsString::from))
     }
 
     #[test]
     fn it_is_asked_for_with_three_numbers_and_by_nobody_else() {
-        let asked = jq(&["hikite", "__jq", "1000", "3", "20"]);
-        assert_eq!(asked, Some(Jq { bytes: 1000, seconds: 3, output: 20 }));
+        let parsed = jq(&["hikite", "__jq", "1000", "3", "20"]);
+        assert_eq!(parsed, Some(JqArgs { bytes: 1000, seconds: 3, output: 20 }));
         for words in
             [&["hikite"][..], &["hikite", "call"], &["hikite", "__jq"], &["hikite", "__jq", "1", "x", "2"]]
         {
@@ -102,6 +102,6 @@ mod tests {
     #[test]
     fn a_program_that_is_no_text_is_refused() {
         let refused = outcome(b"\xff\xfe", b"null", 100);
-        assert_eq!(refused, Err(Trouble::Wrong("it is not text".into())));
+        assert_eq!(refused, Err(JqError::Invalid("it is not text".into())));
     }
 }

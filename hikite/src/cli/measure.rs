@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use hikite_gateway::Surfaces;
 
-use super::{Common, note, print, program};
-use crate::house::House;
-use crate::measure::{self, Report, Sample};
+use super::{GlobalArgs, note, print, program};
+use crate::measure::{self, MeasureReport, RecordedResult};
 use crate::progress;
+use crate::runtime::Runtime;
 
 #[derive(Debug, Args)]
 pub(crate) struct Measure {
@@ -41,10 +41,10 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let (house, shown) = self.house(common).await?;
-        let outcome = self.report(&house, shown).await;
-        house.stop().await;
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
+        let (runtime, shown) = self.runtime(common).await?;
+        let outcome = self.report(&runtime, shown).await;
+        runtime.stop().await;
         let report = outcome?;
         if let Some(file) = &self.chart {
             write(file, &measure::chart(&report))?;
@@ -58,27 +58,30 @@ impl Measure {
     }
 
     /// Starts the runtime to measure, waits for its tool lists, and returns it with the surfaces of its clients.
-    async fn house(&self, common: &Common) -> Result<(Arc<House>, Surfaces)> {
+    async fn runtime(&self, common: &GlobalArgs) -> Result<(Arc<Runtime>, Surfaces)> {
         if let Some(folder) = &self.lists {
-            return Ok((measure::of_lists(folder, program()?).await?, Surfaces::of(measure::DEFAULT)));
+            return Ok((
+                measure::start_recorded(folder, program()?).await?,
+                Surfaces::of(measure::DEFAULT_SURFACES),
+            ));
         }
         let config = common.load()?;
-        let house = House::start(&config, program()?).await?;
-        progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
-        Ok((house, Surfaces::of(config.server.surfaces)))
+        let runtime = Runtime::start(&config, program()?).await?;
+        progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
+        Ok((runtime, Surfaces::of(config.server.surfaces)))
     }
 
-    async fn report(&self, house: &House, shown: Surfaces) -> Result<Report> {
-        let mut samples: Vec<Sample> = Vec::new();
+    async fn report(&self, runtime: &Runtime, shown: Surfaces) -> Result<MeasureReport> {
+        let mut samples: Vec<RecordedResult> = Vec::new();
         if let Some(folder) = &self.answers {
-            let view = house.gateway.owner_view();
+            let view = runtime.gateway.owner_view();
             let known: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
             samples.extend(measure::read_answers(folder, &known)?);
         }
         if self.attempt {
-            samples.extend(measure::attempt(&house.gateway).await);
+            samples.extend(measure::attempt(&runtime.gateway).await);
         }
-        Report::new(&house.gateway, shown, &samples, self.top).await
+        MeasureReport::new(&runtime.gateway, shown, &samples, self.top).await
     }
 }
 

@@ -15,16 +15,16 @@ use clap::Subcommand;
 use hikite_core::risk::Risk;
 use hikite_modules::Service;
 
-use super::{Common, print};
+use super::{GlobalArgs, print};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModuleCommand {
     /// List the modules that the config gives, or the tools of one
-    List(list::List),
+    List(list::ModuleListArgs),
     /// Check module files and say all that is wrong with them
     Check(check::CheckFiles),
     /// Write a small module file to begin with
-    New(new::New),
+    New(new::ModuleNewArgs),
     /// Make a module file of chosen operations of an OpenAPI description
     ImportOpenapi(import::ImportOpenapi),
     /// Print the JSON Schema of module files
@@ -32,7 +32,7 @@ pub(crate) enum ModuleCommand {
 }
 
 impl ModuleCommand {
-    pub(crate) fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         match self {
             Self::List(list) => list.run(common)?,
             Self::Check(check) => return Ok(check.run()),

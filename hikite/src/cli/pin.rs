@@ -12,25 +12,25 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_gateway::{PinFilter, PinState, WaitingPin};
 
-use super::people::{at_terminal, table};
-use super::{Common, note, print, program};
-use crate::house::House;
+use super::store_session::{at_terminal, table};
+use super::{GlobalArgs, note, print, program};
 use crate::progress;
+use crate::runtime::Runtime;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PinCommand {
     /// List the tools that are approved, and those that wait for it
-    List(List),
+    List(PinListArgs),
     /// Show what was approved of a tool, what is offered now, and what differs
-    Show(Show),
+    Show(PinShowArgs),
     /// Approve tools as they are now
-    Approve(Approve),
+    Approve(PinApproveArgs),
     /// Hold tools back until they are approved
-    Block(Block),
+    Block(PinBlockArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct PinListArgs {
     /// Only those in this state: ok, changed, new, blocked
     #[arg(long, value_parser = state)]
     state: Option<PinState>,
@@ -43,7 +43,7 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct PinShowArgs {
     /// `module:tool`, or the name alone where it is the only one
     tool: String,
     /// Print JSON
@@ -52,22 +52,22 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Approve {
+pub(crate) struct PinApproveArgs {
     #[command(flatten)]
-    which: Which,
+    which: PinSelectionArgs,
     /// Only if this is what the one tool is now, as `hikite pin show` told it
     #[arg(long)]
     hash: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Block {
+pub(crate) struct PinBlockArgs {
     #[command(flatten)]
-    which: Which,
+    which: PinSelectionArgs,
 }
 
 #[derive(Debug, Args)]
-struct Which {
+struct PinSelectionArgs {
     /// `module:tool`, or the name alone where it is the only one; several are fine
     tools: Vec<String>,
     /// All of this module: those that wait where they are approved, every one where they are blocked
@@ -87,26 +87,26 @@ fn state(word: &str) -> Result<PinState, String> {
 }
 
 impl PinCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let house = House::start(&common.load()?, program()?).await?;
-        progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
+        let runtime = Runtime::start(&common.load()?, program()?).await?;
+        progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
         let outcome = match self {
             Self::List(list) => {
-                list.print(&house);
+                list.print(&runtime);
                 Ok(())
             }
-            Self::Show(show) => show.print(&house).await,
-            Self::Approve(approve) => approve.run(&house).await,
-            Self::Block(block) => block.run(&house).await,
+            Self::Show(show) => show.print(&runtime).await,
+            Self::Approve(approve) => approve.run(&runtime).await,
+            Self::Block(block) => block.run(&runtime).await,
         };
-        house.stop().await;
+        runtime.stop().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 }
 
-impl List {
-    fn print(self, house: &House) {
-        let pins = house.gateway.pins(&PinFilter { state: self.state, module: self.module });
+impl PinListArgs {
+    fn print(self, runtime: &Runtime) {
+        let pins = runtime.gateway.pins(&PinFilter { state: self.state, module: self.module });
         if self.json {
             return print(&Raw::array(&pins).as_str());
         }
@@ -119,7 +119,7 @@ impl List {
         });
         let rows: Vec<Vec<String>> = rows.collect();
         let waiting = pins.iter().filter_map(|pin| PinState::of_word(&pin.text("state")?));
-        let waiting = waiting.filter(|state| state.waits()).count();
+        let waiting = waiting.filter(|state| state.needs_review()).count();
         print(&table(&rows));
         if waiting > 0 {
             note(&format!(
@@ -129,9 +129,9 @@ impl List {
     }
 }
 
-impl Show {
-    async fn print(self, house: &House) -> Result<()> {
-        let pin = house.gateway.pin(&self.tool).await?;
+impl PinShowArgs {
+    async fn print(self, runtime: &Runtime) -> Result<()> {
+        let pin = runtime.gateway.pin(&self.tool).await?;
         print(&if self.json {
             pin.as_str().into_owned()
         } else {
@@ -141,46 +141,46 @@ impl Show {
     }
 }
 
-impl Approve {
-    async fn run(self, house: &House) -> Result<()> {
+impl PinApproveArgs {
+    async fn run(self, runtime: &Runtime) -> Result<()> {
         if self.hash.is_some() && self.which.tools.len() != 1 {
             bail!("`--hash` is of one tool\nhint: name that tool");
         }
         let chosen =
-            self.which.chosen(house, |waiting| waiting.state != PinState::Ok && waiting.hash.is_some())?;
+            self.which.chosen(runtime, |waiting| waiting.state != PinState::Ok && waiting.hash.is_some())?;
         for waiting in &chosen {
             let now = waiting.hash.clone().unwrap_or_default();
             let hash = self.hash.as_deref().map_or(now, Arc::from);
             let key = waiting.key.to_string();
             let one = [(waiting.key.clone(), hash)];
-            let work = house.gateway.approve_pins(&one);
+            let work = runtime.gateway.approve_pins(&one);
             let who = (&Caller::owner(), &at_terminal("hikite pin"));
-            house.gateway.audit_admin(who, "pin.approve", &key, work).await?;
+            runtime.gateway.audit_admin(who, "pin.approve", &key, work).await?;
         }
-        self.which.tell(house, &chosen, "approved");
+        self.which.tell(runtime, &chosen, "approved");
         Ok(())
     }
 }
 
-impl Block {
-    async fn run(self, house: &House) -> Result<()> {
-        let chosen = self.which.chosen(house, |waiting| waiting.state != PinState::Blocked)?;
+impl PinBlockArgs {
+    async fn run(self, runtime: &Runtime) -> Result<()> {
+        let chosen = self.which.chosen(runtime, |waiting| waiting.state != PinState::Blocked)?;
         for waiting in &chosen {
             let key = waiting.key.to_string();
             let one = [key.clone()];
-            let work = house.gateway.block_pins(&one);
+            let work = runtime.gateway.block_pins(&one);
             let who = (&Caller::owner(), &at_terminal("hikite pin"));
-            house.gateway.audit_admin(who, "pin.block", &key, work).await?;
+            runtime.gateway.audit_admin(who, "pin.block", &key, work).await?;
         }
-        self.which.tell(house, &chosen, "blocked");
+        self.which.tell(runtime, &chosen, "blocked");
         Ok(())
     }
 }
 
-impl Which {
+impl PinSelectionArgs {
     /// Returns the named tools or, for a module or all, those that match `concerns`.
-    fn chosen(&self, house: &House, concerns: impl Fn(&WaitingPin) -> bool) -> Result<Vec<WaitingPin>> {
-        let known = house.gateway.pinned_tools(&PinFilter { module: self.module.clone(), state: None });
+    fn chosen(&self, runtime: &Runtime, concerns: impl Fn(&WaitingPin) -> bool) -> Result<Vec<WaitingPin>> {
+        let known = runtime.gateway.pinned_tools(&PinFilter { module: self.module.clone(), state: None });
         if self.all || self.module.is_some() {
             return Ok(known.into_iter().filter(concerns).collect());
         }
@@ -189,15 +189,15 @@ impl Which {
         }
         let mut chosen = Vec::new();
         for name in &self.tools {
-            let key: ToolKey = house.gateway.pin_key(name)?;
+            let key: ToolKey = runtime.gateway.pin_key(name)?;
             chosen.extend(known.iter().filter(|waiting| waiting.key == key).cloned());
         }
         Ok(chosen)
     }
 
-    fn tell(&self, house: &House, chosen: &[WaitingPin], what: &str) {
+    fn tell(&self, runtime: &Runtime, chosen: &[WaitingPin], what: &str) {
         if self.json {
-            let pins = house.gateway.pins(&PinFilter::default());
+            let pins = runtime.gateway.pins(&PinFilter::default());
             let is_chosen = |pin: &&Raw| {
                 let key = pin.object().and_then(|pin| pin.text("key"));
                 chosen.iter().any(|waiting| Some(waiting.key.to_string()) == key)

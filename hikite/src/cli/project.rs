@@ -9,32 +9,32 @@ use hikite_gateway::{People, Project};
 use serde_json::{Value, json};
 
 use super::call::ResultFormat;
-use super::people::{Desk, table};
-use super::{Common, note, print};
+use super::store_session::{StoreSession, table};
+use super::{GlobalArgs, note, print};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectCommand {
     /// List all projects
-    List(List),
+    List(ProjectListArgs),
     /// Show one project
-    Show(Show),
+    Show(ProjectShowArgs),
     /// Make a project
-    Create(Create),
+    Create(ProjectCreateArgs),
     /// Change what is named; the rest stays
-    Set(Set),
+    Set(ProjectSetArgs),
     /// Take a project away, and its tokens
-    Delete(Delete),
+    Delete(ProjectDeleteArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ProjectListArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct ProjectShowArgs {
     name: String,
     /// Print one line of JSON
     #[arg(long)]
@@ -42,36 +42,36 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Create {
+pub(crate) struct ProjectCreateArgs {
     /// What it is called, in addresses too
     name: String,
     #[command(flatten)]
-    form: Form,
+    form: ProjectSettingsArgs,
     /// Print the project as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Set {
+pub(crate) struct ProjectSetArgs {
     name: String,
     #[command(flatten)]
-    form: Form,
+    form: ProjectSettingsArgs,
     /// Say nothing of it any more
     #[arg(long, value_name = "WHAT", value_enum)]
-    clear: Vec<Part>,
+    clear: Vec<ProjectSetting>,
     /// Print the project as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Delete {
+pub(crate) struct ProjectDeleteArgs {
     name: String,
 }
 
 #[derive(Debug, Args)]
-struct Form {
+struct ProjectSettingsArgs {
     /// What it is for
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
@@ -89,14 +89,14 @@ struct Form {
     surface: Vec<String>,
     /// How tools are searched for [default: that of the config]
     #[arg(long, value_enum)]
-    optimization: Option<Optimization>,
+    optimization: Option<OptimizationArg>,
     /// In which form `call` and `tool_execute` give results [default: as the tools give them]
     #[arg(long, value_enum)]
     format: Option<ResultFormat>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Optimization {
+enum OptimizationArg {
     Off,
     Bm25,
     Hybrid,
@@ -104,7 +104,7 @@ enum Optimization {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Part {
+enum ProjectSetting {
     Description,
     Allow,
     Deny,
@@ -115,32 +115,32 @@ enum Part {
 }
 
 impl ProjectCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let desk = Desk::open(common).await?;
-        let outcome = self.act(&desk).await;
-        desk.close().await;
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
+        let session = StoreSession::open(common).await?;
+        let outcome = self.execute(&session).await;
+        session.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 
-    async fn act(self, desk: &Desk) -> Result<()> {
-        let people = &desk.people;
+    async fn execute(self, session: &StoreSession) -> Result<()> {
+        let people = &session.people;
         match self {
             Self::List(list) => list.print(people),
             Self::Show(show) => show.print(people)?,
             Self::Create(create) => {
                 let form = create.form.onto(Object::default());
                 let work = people.create_project(&create.name, &form);
-                let project = desk.recorded("project.create", &create.name, work).await?;
+                let project = session.recorded("project.create", &create.name, work).await?;
                 tell(&project, create.json, &create.name, "is made");
             }
             Self::Set(set) => {
                 let work = people.replace_project(&set.name, |form| set.form.onto(set.cleared(form)));
-                let project = desk.recorded("project.change", &set.name, work).await?;
+                let project = session.recorded("project.change", &set.name, work).await?;
                 tell(&project, set.json, &set.name, "is changed");
             }
             Self::Delete(delete) => {
                 let work = people.delete_project(&delete.name);
-                desk.recorded("project.delete", &delete.name, work).await?;
+                session.recorded("project.delete", &delete.name, work).await?;
                 note(&format!("the project `{}` and its tokens are gone", delete.name));
             }
         }
@@ -148,7 +148,7 @@ impl ProjectCommand {
     }
 }
 
-impl List {
+impl ProjectListArgs {
     fn print(&self, people: &People) {
         if self.json {
             return print(&Raw::array(&people.project_objects()).as_str());
@@ -162,7 +162,7 @@ impl List {
     }
 }
 
-impl Show {
+impl ProjectShowArgs {
     fn print(&self, people: &People) -> Result<()> {
         let project = people.project_object(&self.name)?.value();
         print(&if self.json { project.to_string() } else { format!("{project:#}") });
@@ -170,26 +170,26 @@ impl Show {
     }
 }
 
-impl Set {
+impl ProjectSetArgs {
     /// Returns the project without the settings to clear.
     fn cleared(&self, mut form: Object) -> Object {
         let mut permissions = form.get("permissions").and_then(Raw::object).unwrap_or_default();
         for member in &self.clear {
             match member {
-                Part::Description => drop(form.remove("description")),
-                Part::Allow => drop(permissions.remove("allow")),
-                Part::Deny => drop(permissions.remove("deny")),
-                Part::Member => drop(form.remove("members")),
-                Part::Surface => drop(form.remove("surface")),
-                Part::Optimization => drop(form.remove("optimization")),
-                Part::Format => drop(form.remove("format")),
+                ProjectSetting::Description => drop(form.remove("description")),
+                ProjectSetting::Allow => drop(permissions.remove("allow")),
+                ProjectSetting::Deny => drop(permissions.remove("deny")),
+                ProjectSetting::Member => drop(form.remove("members")),
+                ProjectSetting::Surface => drop(form.remove("surface")),
+                ProjectSetting::Optimization => drop(form.remove("optimization")),
+                ProjectSetting::Format => drop(form.remove("format")),
             }
         }
         form.with("permissions", permissions)
     }
 }
 
-impl Form {
+impl ProjectSettingsArgs {
     /// Returns the project with the settings of the flags applied.
     fn onto(&self, mut form: Object) -> Object {
         if let Some(description) = &self.description {
@@ -217,7 +217,7 @@ impl Form {
     }
 }
 
-impl Optimization {
+impl OptimizationArg {
     fn value(self) -> Value {
         match self {
             Self::Off => Value::Null,

@@ -9,9 +9,9 @@ use clap::{Args, Subcommand};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 
-use super::account::Desk;
-use super::people::table;
-use super::{Common, note, print};
+use super::account::AccountSession;
+use super::store_session::table;
+use super::{GlobalArgs, note, print};
 
 /// Maximum size of a client secret.
 const SECRET_BYTES: u64 = 64 * 1024;
@@ -19,24 +19,24 @@ const SECRET_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProviderCommand {
     /// List the providers, and with which of them accounts can be connected
-    List(Plain),
+    List(ProviderOutputArgs),
     /// Say which app of a provider this hikite is
-    Set(Set),
+    Set(ProviderSetArgs),
     /// Be no app of a provider any more
-    Remove(Named),
+    Remove(ProviderNameArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Plain {
+pub(crate) struct ProviderOutputArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Set {
+pub(crate) struct ProviderSetArgs {
     #[command(flatten)]
-    named: Named,
+    named: ProviderNameArgs,
     /// The id of the app that you registered there
     #[arg(long, value_name = "ID")]
     client_id: String,
@@ -46,30 +46,30 @@ pub(crate) struct Set {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Named {
+pub(crate) struct ProviderNameArgs {
     /// `notion`, `github`, … as `hikite provider list` names it
     provider: String,
 }
 
 impl ProviderCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let desk = Desk::open(common).await?;
-        let outcome = self.act(&desk).await;
-        desk.close().await;
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
+        let session = AccountSession::open(common).await?;
+        let outcome = self.execute(&session).await;
+        session.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 
-    async fn act(self, desk: &Desk) -> Result<()> {
+    async fn execute(self, session: &AccountSession) -> Result<()> {
         match self {
-            Self::List(plain) => list(&desk.accounts.provider_objects(), &plain),
+            Self::List(plain) => list(&session.accounts.provider_objects(), &plain),
             Self::Set(set) => {
                 let (name, form) = (&set.named.provider, set.form()?);
-                desk.recorded("provider.set", name, desk.accounts.set_app(name, &form)).await?;
+                session.recorded("provider.set", name, session.accounts.set_app(name, &form)).await?;
                 note(&format!("accounts with `{name}` can be connected: `hikite account connect {name}`"));
             }
-            Self::Remove(Named { provider }) => {
-                let work = desk.accounts.remove_app(&provider);
-                desk.recorded("provider.remove", &provider, work).await?;
+            Self::Remove(ProviderNameArgs { provider }) => {
+                let work = session.accounts.remove_app(&provider);
+                session.recorded("provider.remove", &provider, work).await?;
                 note(&format!("this hikite is no app of `{provider}` any more"));
             }
         }
@@ -77,7 +77,7 @@ impl ProviderCommand {
     }
 }
 
-impl Set {
+impl ProviderSetArgs {
     fn form(&self) -> Result<Object> {
         let mut form = Object::default().with("client_id", self.client_id.as_str());
         if self.client_secret_stdin {
@@ -91,7 +91,7 @@ impl Set {
 }
 
 /// Prints name, title, origin and client id of each provider.
-fn list(providers: &[Raw], plain: &Plain) {
+fn list(providers: &[Raw], plain: &ProviderOutputArgs) {
     if plain.json {
         return print(&Raw::array(providers).as_str());
     }

@@ -9,13 +9,13 @@ use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 
-use super::people::at_terminal;
+use super::store_session::at_terminal;
 use super::{note, print};
-use crate::config::{Place, jsonc};
-use crate::house::House;
+use crate::config::{TextPosition, jsonc};
+use crate::runtime::Runtime;
 
 #[derive(Debug, Args)]
-pub(crate) struct Register {
+pub(crate) struct ToolRegisterArgs {
     /// The file with the tool's form, JSON with or without comments; `-` reads stdin
     file: PathBuf,
     /// Replace a registered tool of the same name
@@ -29,13 +29,13 @@ pub(crate) struct Register {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Unregister {
+pub(crate) struct ToolUnregisterArgs {
     /// `module:tool`, or the name alone where it is the only one
     tool: String,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Switch {
+pub(crate) struct ToolSwitchArgs {
     /// `module:tool`, or the name alone where it is the only one
     tool: String,
     /// Print the tool as JSON
@@ -43,7 +43,7 @@ pub(crate) struct Switch {
     json: bool,
 }
 
-impl Register {
+impl ToolRegisterArgs {
     /// Reads the tool description before anything is started.
     pub(crate) fn read(&mut self) -> Result<()> {
         let text = if self.file == Path::new("-") {
@@ -59,30 +59,30 @@ impl Register {
         Ok(())
     }
 
-    pub(crate) async fn run(self, house: &House) -> Result<()> {
+    pub(crate) async fn run(self, runtime: &Runtime) -> Result<()> {
         let name = self.form.text("name").unwrap_or_default();
-        let tool = recorded(house, "tool.register", &name, house.gateway.register(&self.form)).await?;
+        let tool = recorded(runtime, "tool.register", &name, runtime.gateway.register(&self.form)).await?;
         tell(&tool, self.json, "is registered");
         Ok(())
     }
 }
 
-impl Unregister {
-    pub(crate) async fn run(self, house: &House) -> Result<()> {
-        recorded(house, "tool.unregister", &self.tool, house.gateway.unregister(&self.tool)).await?;
+impl ToolUnregisterArgs {
+    pub(crate) async fn run(self, runtime: &Runtime) -> Result<()> {
+        recorded(runtime, "tool.unregister", &self.tool, runtime.gateway.unregister(&self.tool)).await?;
         note(&format!("`{}` is no longer registered", self.tool));
         Ok(())
     }
 }
 
-impl Switch {
+impl ToolSwitchArgs {
     pub(crate) fn names_module(&self) -> bool {
         self.tool.contains(':')
     }
 
-    pub(crate) async fn run(self, house: &House, enabled: bool) -> Result<()> {
+    pub(crate) async fn run(self, runtime: &Runtime, enabled: bool) -> Result<()> {
         let action = if enabled { "tool.enable" } else { "tool.disable" };
-        let tool = recorded(house, action, &self.tool, house.gateway.switch(&self.tool, enabled)).await?;
+        let tool = recorded(runtime, action, &self.tool, runtime.gateway.switch(&self.tool, enabled)).await?;
         tell(&tool, self.json, if enabled { "is switched on" } else { "is switched off" });
         Ok(())
     }
@@ -90,12 +90,12 @@ impl Switch {
 
 /// Runs the work and records it in the audit log, with the owner as actor.
 async fn recorded<T>(
-    house: &House,
+    runtime: &Runtime,
     action: &'static str,
     tool: &str,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    house.gateway.audit_admin((&Caller::owner(), &at_terminal("hikite tools")), action, tool, work).await
+    runtime.gateway.audit_admin((&Caller::owner(), &at_terminal("hikite tools")), action, tool, work).await
 }
 
 fn form(text: &str) -> Result<Object> {
@@ -103,7 +103,7 @@ fn form(text: &str) -> Result<Object> {
         Ok(tree) => tree,
         Err(error) => {
             let hint = error.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-            bail!("{}: {}{hint}", Place::of(text, error.at), error.message);
+            bail!("{}: {}{hint}", TextPosition::of(text, error.at), error.message);
         }
     };
     let form = Raw::from(tree.json()).object();

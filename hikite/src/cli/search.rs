@@ -6,30 +6,30 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use hikite_core::time::rfc3339;
-use hikite_gateway::{faded, now_ms};
-use hikite_store::{Remembered, Store};
+use hikite_gateway::{decayed, now_ms};
+use hikite_store::{SearchMemoryRow, Store};
 use serde_json::{Value, json};
 
-use super::{Common, print};
+use super::{GlobalArgs, print};
 use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SearchCommand {
     /// Questions that led to a call that went well
     #[command(subcommand)]
-    Memory(Memory),
+    Memory(MemoryCommand),
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Memory {
+pub(crate) enum MemoryCommand {
     /// List the pairs of question and tool, the strongest first
-    List(List),
+    List(MemoryListArgs),
     /// Forget them; a running hikite forgets them, too
-    Clear(Clear),
+    Clear(MemoryClearArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct MemoryListArgs {
     /// Only of this project; an empty name means those in no project
     #[arg(long)]
     project: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Clear {
+pub(crate) struct MemoryClearArgs {
     /// Only of this project; an empty name means those in no project
     #[arg(long)]
     project: Option<String>,
@@ -49,13 +49,13 @@ pub(crate) struct Clear {
 }
 
 impl SearchCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let config = common.load()?;
-        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
+        let store = Store::open_with_backup(&config.store_url(), &config.data).await?;
         let Self::Memory(memory) = self;
         let outcome = match memory {
-            Memory::List(list) => list.run(&store, &config).await,
-            Memory::Clear(clear) => clear.run(&store).await,
+            MemoryCommand::List(list) => list.run(&store, &config).await,
+            MemoryCommand::Clear(clear) => clear.run(&store).await,
         };
         store.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
@@ -63,18 +63,19 @@ impl SearchCommand {
 }
 
 /// A remembered pair with its weight after decay.
-struct Row {
-    pair: Remembered,
+struct MemoryRow {
+    pair: SearchMemoryRow,
     weight: f32,
 }
 
-impl List {
+impl MemoryListArgs {
     async fn run(&self, store: &Store, config: &Config) -> Result<()> {
         let now = now_ms();
         let half_life = config.search.memory.half_life;
         let pairs = store.remembered(self.project.as_deref()).await?;
-        let weight = |pair: &Remembered| faded(pair.weight, pair.used_at, now, half_life);
-        let mut rows: Vec<Row> = pairs.into_iter().map(|pair| Row { weight: weight(&pair), pair }).collect();
+        let weight = |pair: &SearchMemoryRow| decayed(pair.weight, pair.used_at, now, half_life);
+        let mut rows: Vec<MemoryRow> =
+            pairs.into_iter().map(|pair| MemoryRow { weight: weight(&pair), pair }).collect();
         rows.sort_by(|a, b| {
             let order = b.weight.total_cmp(&a.weight);
             order.then_with(|| (&a.pair.project, &a.pair.key).cmp(&(&b.pair.project, &b.pair.key)))
@@ -84,7 +85,7 @@ impl List {
     }
 }
 
-impl Clear {
+impl MemoryClearArgs {
     async fn run(&self, store: &Store) -> Result<()> {
         let count = store.forget(self.project.as_deref()).await?;
         print(&if self.json {
@@ -96,7 +97,7 @@ impl Clear {
     }
 }
 
-fn shown(row: &Row) -> Value {
+fn shown(row: &MemoryRow) -> Value {
     let mut shown = json!({
         "project": (!row.pair.project.is_empty()).then_some(&row.pair.project),
         "tool": row.pair.key.to_string(),
@@ -110,7 +111,7 @@ fn shown(row: &Row) -> Value {
     shown
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[MemoryRow]) -> String {
     let keys: Vec<String> = rows.iter().map(|row| row.pair.key.to_string()).collect();
     let width = keys.iter().map(|key| key.chars().count()).max().unwrap_or(0);
     let mut text = String::new();

@@ -11,9 +11,9 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use tokio::net::TcpListener;
 
-use super::{Common, note, program};
-use crate::config::{Auth, Config, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
-use crate::running::{Overrides, settings};
+use super::{GlobalArgs, note, program};
+use crate::config::{AuthSection, Config, ServerSection, listen_hint, node_fault, parse_listen, url_fault};
+use crate::instance::{ConfigOverrides, settings};
 use crate::{exposure, report};
 
 const MOST_THREADS: usize = 1024;
@@ -48,14 +48,14 @@ impl Serve {
     }
 
     pub(crate) fn threads(&self) -> usize {
-        self.threads.unwrap_or_else(usual_threads)
+        self.threads.unwrap_or_else(default_threads)
     }
 
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let config = common.load()?;
         let data = common.data.is_some().then(|| config.data.clone());
         let (listen, public_url, node_url) = (self.listen, self.public_url, self.node_url);
-        let overrides = Overrides { listen, public_url, node_url, data, stdio: false };
+        let overrides = ConfigOverrides { listen, public_url, node_url, data, stdio: false };
         let config = overrides.apply(config);
         exposure::check(&config)?;
         // The port is bound before anything is started behind it.
@@ -99,13 +99,13 @@ hint: another program may hold the port; name one with `--listen`"
 
 /// Returns the token for the snippets. A token of the config is never shown; the local one only on a terminal, not in
 /// the log of a service manager.
-fn shown_token(auth: &Auth, used: &hikite_server::Auth, is_terminal: bool) -> Option<String> {
+fn shown_token(auth: &AuthSection, used: &hikite_server::Auth, is_terminal: bool) -> Option<String> {
     match (auth, used) {
-        (Auth::Token(None), hikite_server::Auth::Token(token)) if is_terminal => {
+        (AuthSection::Token(None), hikite_server::Auth::Token(token)) if is_terminal => {
             Some(token.expose().to_owned())
         }
-        (Auth::Token(None), hikite_server::Auth::Token(_)) => Some(LOCAL_TOKEN.into()),
-        (Auth::Token(Some(_)), _) => Some("<your token>".into()),
+        (AuthSection::Token(None), hikite_server::Auth::Token(_)) => Some(LOCAL_TOKEN.into()),
+        (AuthSection::Token(Some(_)), _) => Some("<your token>".into()),
         _ => None,
     }
 }
@@ -116,7 +116,7 @@ pub(crate) fn listen_flag(text: &str) -> Result<SocketAddr, String> {
 
 /// Returns the default number of threads, half the processors. The gateway shares its machine with servers and
 /// clients, and a call that moves between as many threads as processors costs a third more.
-pub(crate) fn usual_threads() -> usize {
+pub(crate) fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| (processors.get() / 2).max(1))
 }
 
@@ -147,16 +147,16 @@ mod tests {
 
     #[test]
     fn the_local_token_is_shown_on_a_terminal_alone() {
-        let shown = |auth: &Auth, is_terminal| {
+        let shown = |auth: &AuthSection, is_terminal| {
             let local = hikite_server::Auth::Token(Secret::hidden("hk_local_0"));
             shown_token(auth, &local, is_terminal)
         };
-        assert_eq!(shown(&Auth::Token(None), true).as_deref(), Some("hk_local_0"));
-        assert_eq!(shown(&Auth::Token(None), false).as_deref(), Some(LOCAL_TOKEN));
+        assert_eq!(shown(&AuthSection::Token(None), true).as_deref(), Some("hk_local_0"));
+        assert_eq!(shown(&AuthSection::Token(None), false).as_deref(), Some(LOCAL_TOKEN));
         for is_terminal in [true, false] {
-            let own = Auth::Token(Some(Secret::hidden("hk_local_0")));
+            let own = AuthSection::Token(Some(Secret::hidden("hk_local_0")));
             assert_eq!(shown(&own, is_terminal).as_deref(), Some("<your token>"));
-            assert_eq!(shown(&Auth::None, is_terminal), None);
+            assert_eq!(shown(&AuthSection::None, is_terminal), None);
         }
     }
 }

@@ -7,34 +7,34 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use hikite_core::error::Error;
 use hikite_core::login::CALLBACK;
-use hikite_core::source::{Source, State};
+use hikite_core::source::{Source, SourceState};
 use hikite_upstream::Upstream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Common, note, print, program};
+use super::{GlobalArgs, note, print, program};
 use crate::config::Config;
-use crate::house::House;
+use crate::runtime::Runtime;
 
 /// Time limit for a person to log in.
-const TIME: Duration = Duration::from_secs(600);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
 /// Time limit for one browser request.
-const REQUEST_TIME: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const REQUEST_BYTES: usize = 16 * 1024;
 
 /// Logs in to a server and waits until the login is complete.
-pub(crate) async fn connect(common: &Common, name: &str) -> Result<ExitCode> {
+pub(crate) async fn connect(common: &GlobalArgs, name: &str) -> Result<ExitCode> {
     let mut config = common.load()?;
     if !config.servers.iter().any(|server| &*server.name == name) {
         bail!("`{name}` is no server of the config");
     }
     config.servers.retain(|server| &*server.name == name);
-    let house = House::start(&config, program()?).await?;
-    let outcome = match house.upstream(name) {
+    let runtime = Runtime::start(&config, program()?).await?;
+    let outcome = match runtime.upstream(name) {
         Some(upstream) => log_in(&upstream, name).await,
         None => Err(anyhow::anyhow!("`{name}` is not there")),
     };
-    house.stop().await;
+    runtime.stop().await;
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
@@ -45,9 +45,9 @@ pub(crate) fn is_server(config: &Config, name: &str) -> bool {
 
 async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
     upstream.first_listing().await;
-    if upstream.listing().is_some() && !matches!(upstream.state(), State::NeedsLogin { .. }) {
+    if upstream.listing().is_some() && !matches!(upstream.state(), SourceState::NeedsLogin { .. }) {
         // The list may come from the cache, so the server is queried.
-        if upstream.relist().await.is_ok() {
+        if upstream.refresh_lists().await.is_ok() {
             note(&format!("`{name}` lets us in already"));
             return Ok(());
         }
@@ -57,9 +57,9 @@ async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
     let begun = upstream.begin_login(&redirect).await?;
     note(&format!("open this address in a browser to log in to `{name}`:"));
     print(&begun.url);
-    let waiting = tokio::time::timeout(TIME, wait(&listener, upstream));
+    let waiting = tokio::time::timeout(LOGIN_TIMEOUT, wait(&listener, upstream));
     waiting.await.context("nobody logged in")??;
-    match upstream.relist().await {
+    match upstream.refresh_lists().await {
         Ok(()) => {
             let tools = upstream.listing().map_or(0, |listing| listing.tools.len());
             note(&format!("logged in to `{name}`: {tools} tools"));
@@ -75,8 +75,8 @@ async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
 async fn wait(listener: &TcpListener, upstream: &Upstream) -> Result<(), Error> {
     loop {
         let Ok((mut stream, _)) = listener.accept().await else { continue };
-        let reading = tokio::time::timeout(REQUEST_TIME, query(&mut stream)).await;
-        let query = reading.ok().flatten().filter(|query| is_ours(upstream, query));
+        let reading = tokio::time::timeout(REQUEST_TIMEOUT, query(&mut stream)).await;
+        let query = reading.ok().flatten().filter(|query| is_callback(upstream, query));
         let Some(query) = query else {
             answer(&mut stream, "404 Not Found", "there is nothing at this address").await;
             continue;
@@ -90,9 +90,9 @@ async fn wait(listener: &TcpListener, upstream: &Upstream) -> Result<(), Error> 
     }
 }
 
-fn is_ours(upstream: &Upstream, query: &str) -> bool {
+fn is_callback(upstream: &Upstream, query: &str) -> bool {
     let state = query.split('&').find_map(|pair| pair.strip_prefix("state="));
-    state.is_some_and(|state| upstream.awaits_login(state))
+    state.is_some_and(|state| upstream.has_pending_login(state))
 }
 
 /// Reads a request for the callback and returns its query.
@@ -120,5 +120,5 @@ async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
         stream.write_all(text.as_bytes()).await?;
         stream.shutdown().await
     };
-    let _ = tokio::time::timeout(REQUEST_TIME, sending).await;
+    let _ = tokio::time::timeout(REQUEST_TIMEOUT, sending).await;
 }

@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use hikite_gateway::{Surface, Surfaces};
 
-use super::{Common, program};
-use crate::running::{Overrides, Running, settings};
+use super::{GlobalArgs, program};
+use crate::instance::{ConfigOverrides, Instance, settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct Stdio {
@@ -23,13 +23,14 @@ fn surface(name: &str) -> Result<Surface, String> {
 }
 
 impl Stdio {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let config = common.load()?;
-        let overrides = Overrides { data: Some(config.data.clone()), stdio: true, ..Overrides::default() };
+        let overrides =
+            ConfigOverrides { data: Some(config.data.clone()), stdio: true, ..ConfigOverrides::default() };
         let config = overrides.apply(config);
         let settings = settings(&config)?;
         let surfaces = if self.surface.is_empty() { settings.surfaces } else { Surfaces::of(self.surface) };
-        let running = Running::start(config, settings, overrides, program()?).await?;
+        let running = Instance::start(config, settings, overrides, program()?).await?;
         let app = Arc::clone(&running.app);
         hikite_server::serve_stdio(app, surfaces, tokio::io::stdin(), tokio::io::stdout()).await;
         Ok(running.stop().await)

@@ -2,7 +2,7 @@
 
 mod keys;
 mod restore;
-mod work;
+mod working_copy;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,23 +12,23 @@ use clap::{Args, Subcommand};
 use hikite_store::{NEWEST, Store, StoreUrl};
 use serde_json::json;
 
-use super::{Common, WrongSetup, print};
+use super::{GlobalArgs, InvalidSetup, print};
 use crate::progress;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
     /// Look through the store for what is wrong
-    Check(Check),
+    Check(StoreCheckArgs),
     /// Write everything into one SQLite file, also while hikite runs
-    Backup(Backup),
+    Backup(StoreBackupArgs),
     /// Put the store back as it was when a backup was made; what is there now is kept beside it
-    Restore(restore::Restore),
+    Restore(restore::StoreRestoreArgs),
     /// Bring the store to the newest version, or copy it into another
-    Migrate(Migrate),
+    Migrate(StoreMigrateArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct StoreCheckArgs {
     /// Look through this backup, and whether its secrets open here, in place of the store
     file: Option<PathBuf>,
     /// Print JSON
@@ -37,7 +37,7 @@ pub(crate) struct Check {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Backup {
+pub(crate) struct StoreBackupArgs {
     /// The file to make; it must not exist yet
     file: PathBuf,
     /// Print JSON
@@ -46,7 +46,7 @@ pub(crate) struct Backup {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Migrate {
+pub(crate) struct StoreMigrateArgs {
     /// Copy everything into this empty store: `sqlite:PATH` or `postgres://…`
     #[arg(long, value_name = "URL", env = "HIKITE_STORE_TO", hide_env_values = true)]
     to: Option<String>,
@@ -56,20 +56,20 @@ pub(crate) struct Migrate {
 }
 
 impl StoreCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let config = common.load()?;
         let command = match self {
             Self::Restore(restore) => return restore.run(&config).await,
-            Self::Check(Check { file: Some(file), json }) => {
-                return restore::look_through(&config, &file, json).await;
+            Self::Check(StoreCheckArgs { file: Some(file), json }) => {
+                return restore::check_backup(&config, &file, json).await;
             }
             command => command,
         };
-        if let Self::Migrate(Migrate { to: Some(_), .. }) = &command {
+        if let Self::Migrate(StoreMigrateArgs { to: Some(_), .. }) = &command {
             // Changes that a running hikite makes during the copy would be lost.
             Store::check_unused(&config.store_url()).await?;
         }
-        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
+        let store = Store::open_with_backup(&config.store_url(), &config.data).await?;
         let outcome = match command {
             Self::Check(check) => check.run(&store).await,
             Self::Backup(backup) => backup.run(&store).await,
@@ -81,9 +81,9 @@ impl StoreCommand {
     }
 }
 
-impl Check {
+impl StoreCheckArgs {
     async fn run(self, store: &Store) -> Result<ExitCode> {
-        let findings = progress::tell_if_long("looking through the store", store.check()).await?;
+        let findings = progress::with_spinner("looking through the store", store.check()).await?;
         let is_well = findings.is_empty();
         let keys = keys::needed(store).await?;
         if self.json {
@@ -92,7 +92,7 @@ impl Check {
             });
             print(&report.to_string());
         } else if is_well {
-            print(&format!("{} is well (version {NEWEST}); {}", store.url(), keys::told(&keys)));
+            print(&format!("{} is well (version {NEWEST}); {}", store.url(), keys::describe(&keys)));
         } else {
             print(&findings.join("\n"));
         }
@@ -100,22 +100,22 @@ impl Check {
     }
 }
 
-impl Backup {
+impl StoreBackupArgs {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let mut keys = keys::needed(store).await?;
-        let bytes = progress::tell_if_long("copying the store", store.backup(&self.file)).await?;
+        let bytes = progress::with_spinner("copying the store", store.backup(&self.file)).await?;
         // The key may have been rotated meanwhile; then either may be needed.
         keys.extend(keys::needed(store).await?);
         if self.json {
             print(&json!({ "file": self.file, "bytes": bytes, "keys": keys }).to_string());
         } else {
-            print(&format!("{}: {bytes} bytes; {}", self.file.display(), keys::told(&keys)));
+            print(&format!("{}: {bytes} bytes; {}", self.file.display(), keys::describe(&keys)));
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-impl Migrate {
+impl StoreMigrateArgs {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let (from, to) = (store.found_version(), NEWEST);
         let copied = match &self.to {
@@ -142,10 +142,10 @@ impl Migrate {
 }
 
 async fn copy(store: &Store, url: &str) -> Result<(StoreUrl, u64)> {
-    let url = StoreUrl::parse(url).map_err(|bad| WrongSetup(format!("`--to`: {bad}")))?;
+    let url = StoreUrl::parse(url).map_err(|bad| InvalidSetup(format!("`--to`: {bad}")))?;
     Store::check_unused(&url).await?;
     let other = Store::open(&url).await?;
-    let outcome = progress::tell_if_long("copying the store", store.copy_to(&other)).await;
+    let outcome = progress::with_spinner("copying the store", store.copy_to(&other)).await;
     other.close().await;
     Ok((url, outcome?))
 }

@@ -7,29 +7,29 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use hikite_core::caller::OWNER;
 use hikite_core::json::{Object, Raw};
-use hikite_gateway::identity::Right;
-use hikite_gateway::{People, Token};
+use hikite_gateway::identity::UserAuthority;
+use hikite_gateway::{People, PersonalToken};
 
-use super::people::{Desk, table};
-use super::{Common, note, print, program};
-use crate::config::{Auth, Config};
+use super::store_session::{StoreSession, table};
+use super::{GlobalArgs, note, print, program};
+use crate::config::{AuthSection, Config};
 use crate::report::Snippets;
 use crate::token;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
     /// Make a token and print its secret, which is shown this once
-    Create(Create),
+    Create(TokenCreateArgs),
     /// List all tokens, without their secrets
-    List(List),
+    List(TokenListArgs),
     /// Take a token back: from now on it opens nothing
-    Revoke(Revoke),
+    Revoke(TokenRevokeArgs),
     /// Print the local token, which makes its holder the owner
-    Show(Show),
+    Show(TokenShowArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Create {
+pub(crate) struct TokenCreateArgs {
     /// What you will know it by
     #[arg(long, value_name = "NAME", default_value = "unnamed")]
     name: String,
@@ -55,55 +55,55 @@ pub(crate) struct Create {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct TokenListArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct TokenShowArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Revoke {
+pub(crate) struct TokenRevokeArgs {
     /// Its id, as `hikite token list` shows it
     id: String,
 }
 
 impl TokenCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         if let Self::Show(show) = &self {
             return show.run(&common.load()?).map(|()| ExitCode::SUCCESS);
         }
-        let desk = Desk::open(common).await?;
+        let session = StoreSession::open(common).await?;
         let outcome = match self {
-            Self::Create(create) => create.run(&desk).await,
+            Self::Create(create) => create.run(&session).await,
             Self::List(list) => {
-                list.print(&desk.people);
+                list.print(&session.people);
                 Ok(())
             }
-            Self::Revoke(revoke) => revoke.run(&desk).await,
+            Self::Revoke(revoke) => revoke.run(&session).await,
             // Handled above, because it needs no store.
             Self::Show(_) => Ok(()),
         };
-        desk.close().await;
+        session.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 }
 
-impl Show {
+impl TokenShowArgs {
     /// Prints the local token; only the owner of its file can read it.
     fn run(&self, config: &Config) -> Result<()> {
         match &config.auth {
-            Auth::None => bail!("nobody needs a token\nhint: `auth.mode` is `none`"),
-            Auth::Token(Some(_)) => {
+            AuthSection::None => bail!("nobody needs a token\nhint: `auth.mode` is `none`"),
+            AuthSection::Token(Some(_)) => {
                 bail!("the config names the token\nhint: look at `auth.token` or `auth.tokenFile`")
             }
-            Auth::Token(None) => {}
+            AuthSection::Token(None) => {}
         }
         let path = token::path(&config.data);
         if !path.exists() {
@@ -120,15 +120,15 @@ impl Show {
     }
 }
 
-impl Create {
-    async fn run(self, desk: &Desk) -> Result<()> {
+impl TokenCreateArgs {
+    async fn run(self, session: &StoreSession) -> Result<()> {
         if self.subject.is_some() {
             note("warning: `--subject` is deprecated: name a user with `--user`");
         }
         let form = self.form();
         // The user of the terminal acts as the owner.
-        let work = desk.people.create_token(&form, Right::Owner);
-        let (token, secret) = desk.recorded("token.create", &self.name, work).await?;
+        let work = session.people.create_token(&form, UserAuthority::Owner);
+        let (token, secret) = session.recorded("token.create", &self.name, work).await?;
         let token = token.object().unwrap_or_default();
         if self.json {
             print(&token.with("secret", secret.expose()).raw().as_str());
@@ -142,7 +142,7 @@ impl Create {
             None if self.acts_for_owner() => note("it acts for the owner, with their accounts"),
             None => {}
         }
-        note(&snippets(&desk.config, secret.expose())?.over_http());
+        note(&snippets(&session.config, secret.expose())?.over_http());
         Ok(())
     }
 
@@ -182,7 +182,7 @@ fn snippets(config: &Config, secret: &str) -> Result<Snippets> {
     })
 }
 
-impl List {
+impl TokenListArgs {
     fn print(&self, people: &People) {
         if self.json {
             return print(&Raw::array(&people.token_objects()).as_str());
@@ -197,16 +197,16 @@ impl List {
     }
 }
 
-impl Revoke {
-    async fn run(self, desk: &Desk) -> Result<()> {
-        desk.recorded("token.revoke", &self.id, desk.people.revoke_token(&self.id)).await?;
+impl TokenRevokeArgs {
+    async fn run(self, session: &StoreSession) -> Result<()> {
+        session.recorded("token.revoke", &self.id, session.people.revoke_token(&self.id)).await?;
         note(&format!("the token `{}` opens nothing any more", self.id));
         Ok(())
     }
 }
 
 /// Returns id, project, scopes, expiry, user and name.
-fn row(token: &Token, shown: &Raw) -> Vec<String> {
+fn row(token: &PersonalToken, shown: &Raw) -> Vec<String> {
     let members = shown.object().unwrap_or_default();
     let is_good = members.get("active").is_some_and(|active| active.as_str() == "true");
     let until = members.text("expiresAt").unwrap_or_else(|| "never".into());

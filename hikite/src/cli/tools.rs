@@ -9,38 +9,38 @@ use clap::{Args, Subcommand};
 use hikite_core::caller::Caller;
 use hikite_core::catalog::Tool;
 use hikite_core::json::Raw;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use hikite_core::view::View;
 use hikite_gateway::ToolFilter;
 use serde_json::{Value, json};
 
-use super::register::{Register, Switch, Unregister};
-use super::{Common, call, print, program};
-use crate::house::House;
+use super::register::{ToolRegisterArgs, ToolSwitchArgs, ToolUnregisterArgs};
+use super::{GlobalArgs, call, print, program};
 use crate::progress;
+use crate::runtime::Runtime;
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Tools {
+pub(crate) enum ToolsCommand {
     /// List all tools
-    List(List),
+    List(ToolListArgs),
     /// Find tools by words
-    Search(Search),
+    Search(ToolSearchArgs),
     /// Show one tool with its input schema
-    Describe(Describe),
+    Describe(ToolDescribeArgs),
     /// Call a tool and print its result
-    Call(Call),
+    Call(ToolCallArgs),
     /// Register a tool that is an HTTP request; a running hikite sees it by itself
-    Register(Register),
+    Register(ToolRegisterArgs),
     /// Remove a registered tool
-    Unregister(Unregister),
+    Unregister(ToolUnregisterArgs),
     /// Switch a tool on
-    Enable(Switch),
+    Enable(ToolSwitchArgs),
     /// Switch a tool off, for every client
-    Disable(Switch),
+    Disable(ToolSwitchArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ToolListArgs {
     /// Only the tools of this module
     #[arg(long)]
     module: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Search {
+pub(crate) struct ToolSearchArgs {
     /// The words to look for
     #[arg(required = true)]
     query: Vec<String>,
@@ -66,10 +66,10 @@ pub(crate) struct Search {
 }
 
 /// Time limit for encoding tools whose vectors are not stored yet.
-const MEANING: Duration = Duration::from_secs(20);
+const ENCODE_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Args)]
-pub(crate) struct Describe {
+pub(crate) struct ToolDescribeArgs {
     /// `module:tool`, or the name alone where it is the only one
     tool: String,
     /// Print the definition as one line of JSON
@@ -78,7 +78,7 @@ pub(crate) struct Describe {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct ToolCallArgs {
     /// `module:tool`, or the name alone where it is the only one
     tool: String,
     /// The arguments as a JSON object
@@ -91,31 +91,31 @@ pub(crate) struct Call {
     json: bool,
 }
 
-impl Tools {
-    pub(crate) async fn run(mut self, common: &Common) -> Result<ExitCode> {
+impl ToolsCommand {
+    pub(crate) async fn run(mut self, common: &GlobalArgs) -> Result<ExitCode> {
         if let Self::Register(register) = &mut self {
             register.read()?;
         }
-        let house = House::start(&common.load()?, program()?).await?;
-        let outcome = self.act(&house).await;
-        house.stop().await;
+        let runtime = Runtime::start(&common.load()?, program()?).await?;
+        let outcome = self.execute(&runtime).await;
+        runtime.stop().await;
         outcome
     }
 
-    async fn act(self, house: &House) -> Result<ExitCode> {
+    async fn execute(self, runtime: &Runtime) -> Result<ExitCode> {
         if self.needs_all_lists() {
-            progress::wait_for_all(&house.gateway, house.limits.start_timeout).await;
+            progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
         }
-        let view = house.gateway.owner_view();
+        let view = runtime.gateway.owner_view();
         match self {
             Self::List(list) => list.print(&view),
-            Self::Search(search) => search.print(house).await?,
+            Self::Search(search) => search.print(runtime).await?,
             Self::Describe(describe) => describe.print(&view)?,
-            Self::Call(call) => return call.run(house).await,
-            Self::Register(register) => register.run(house).await?,
-            Self::Unregister(unregister) => unregister.run(house).await?,
-            Self::Enable(switch) => switch.run(house, true).await?,
-            Self::Disable(switch) => switch.run(house, false).await?,
+            Self::Call(call) => return call.run(runtime).await,
+            Self::Register(register) => register.run(runtime).await?,
+            Self::Unregister(unregister) => unregister.run(runtime).await?,
+            Self::Enable(switch) => switch.run(runtime, true).await?,
+            Self::Disable(switch) => switch.run(runtime, false).await?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -130,7 +130,7 @@ impl Tools {
     }
 }
 
-impl List {
+impl ToolListArgs {
     fn print(&self, view: &View) {
         let modules = view.modules().iter();
         let chosen = modules.filter(|module| self.module.as_deref().is_none_or(|name| name == &*module.name));
@@ -144,13 +144,13 @@ impl List {
     }
 }
 
-impl Search {
-    async fn print(&self, house: &House) -> Result<()> {
+impl ToolSearchArgs {
+    async fn print(&self, runtime: &Runtime) -> Result<()> {
         let filter = ToolFilter { enabled: Some(true), ..ToolFilter::default() };
         let (owner, query) = (Caller::owner(), self.query.join(" "));
-        progress::tell_if_long("reading the tools", house.gateway.search_ready(MEANING)).await;
+        progress::with_spinner("reading the tools", runtime.gateway.wait_for_index(ENCODE_TIMEOUT)).await;
         let found =
-            house.gateway.find_tools((&owner, &Origin::default()), &query, &filter, self.limit).await?;
+            runtime.gateway.find_tools((&owner, &CallOrigin::default()), &query, &filter, self.limit).await?;
         let rows: Vec<Value> = found.items.iter().map(Raw::value).collect();
         if self.json {
             let members = ["key", "name", "module", "enabled", "description", "relevance", "explanation"];
@@ -162,14 +162,14 @@ impl Search {
             print(&rows.iter().map(row).collect::<Value>().to_string());
             return Ok(());
         }
-        let view = house.gateway.view_of(&owner);
+        let view = runtime.gateway.view_of(&owner);
         let tools = rows.iter().filter_map(|tool| view.tool(tool["key"].as_str()?).ok());
         print(&table(&tools.collect::<Vec<&Tool>>()));
         Ok(())
     }
 }
 
-impl Describe {
+impl ToolDescribeArgs {
     fn print(&self, view: &View) -> Result<()> {
         let tool = view.tool(&self.tool)?;
         let definition = tool.definition.value();
@@ -178,10 +178,10 @@ impl Describe {
     }
 }
 
-impl Call {
-    async fn run(self, house: &House) -> Result<ExitCode> {
+impl ToolCallArgs {
+    async fn run(self, runtime: &Runtime) -> Result<ExitCode> {
         let arguments = call::arguments(self.arguments.as_deref(), &self.params)?;
-        call::call(house, &self.tool, arguments, self.json).await
+        call::call(runtime, &self.tool, arguments, self.json).await
     }
 }
 

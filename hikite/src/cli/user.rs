@@ -7,43 +7,43 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::Identity;
-use hikite_gateway::identity::{Right, Successor};
+use hikite_gateway::identity::{Successor, UserAuthority};
 
-use super::people::{Desk, table};
-use super::{Common, note, print};
+use super::store_session::{StoreSession, table};
+use super::{GlobalArgs, note, print};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
     /// Make a user; without `--stdin` a password is made and printed this once
-    Add(Add),
+    Add(UserAddArgs),
     /// List all users
-    List(List),
+    List(UserListArgs),
     /// Take a user away, with tokens, logins, accounts and everything their clients were allowed
-    Remove(Remove),
+    Remove(UserRemoveArgs),
     /// Call a user otherwise; what is theirs stays theirs
-    Rename(Rename),
+    Rename(UserRenameArgs),
     /// Lock a user out: their tokens, logins and clients open nothing until `enable`
-    Disable(Name),
+    Disable(UserNameArgs),
     /// Let a user in again who was locked out
-    Enable(Name),
+    Enable(UserNameArgs),
     /// Give a user another password, which ends their logins and what their clients were given
-    Password(Password),
+    Password(UserPasswordArgs),
     /// Make another user the owner; whoever is it now becomes an admin
-    Handover(Handover),
+    Handover(UserHandoverArgs),
     /// List people from other issuers who were removed and may not come again
-    Removed(List),
+    Removed(UserListArgs),
     /// Let somebody come again who was removed
-    Lift(Lift),
+    Lift(UserLiftArgs),
     /// Make the one-time link that makes the owner
     SetupLink,
     /// Say which tools there are for a user
-    Mask(Mask),
+    Mask(UserMaskArgs),
     /// Bind a user to one project: whatever they come with opens that project and nothing else
-    Project(Bind),
+    Project(UserProjectArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct UserAddArgs {
     name: String,
     /// `admin` or `member`
     #[arg(long, value_name = "ROLE", default_value = "member")]
@@ -57,7 +57,7 @@ pub(crate) struct Add {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Bind {
+pub(crate) struct UserProjectArgs {
     name: String,
     /// The project
     #[arg(required_unless_present = "none")]
@@ -68,20 +68,20 @@ pub(crate) struct Bind {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct UserListArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Name {
+pub(crate) struct UserNameArgs {
     /// Name or id
     name: String,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Remove {
+pub(crate) struct UserRemoveArgs {
     /// Name or id
     name: String,
     /// The user who gets their accounts and their place in projects [default: nobody, and the accounts are purged]
@@ -90,7 +90,7 @@ pub(crate) struct Remove {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Rename {
+pub(crate) struct UserRenameArgs {
     /// Name or id
     name: String,
     /// What they are called from now on
@@ -98,7 +98,7 @@ pub(crate) struct Rename {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Handover {
+pub(crate) struct UserHandoverArgs {
     /// Name or id of whoever is to be the owner
     name: String,
     /// Do not ask
@@ -107,13 +107,13 @@ pub(crate) struct Handover {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Lift {
+pub(crate) struct UserLiftArgs {
     /// The id that `hikite user removed` shows, or the name they had
     name: String,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Password {
+pub(crate) struct UserPasswordArgs {
     /// Name or id
     name: String,
     /// Remove their passkeys as well
@@ -125,7 +125,7 @@ pub(crate) struct Password {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Mask {
+pub(crate) struct UserMaskArgs {
     name: String,
     /// What is allowed: modules, tools, patterns, risks; several with commas [default: everything]
     #[arg(long, value_name = "ENTRY", value_delimiter = ',')]
@@ -139,66 +139,67 @@ pub(crate) struct Mask {
 }
 
 impl UserCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
-        let desk = Desk::open(common).await?;
-        let outcome = match desk.identity().await {
-            Ok(identity) => self.do_it(&desk, &identity).await,
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
+        let session = StoreSession::open(common).await?;
+        let outcome = match session.identity().await {
+            Ok(identity) => self.execute(&session, &identity).await,
             Err(error) => Err(error),
         };
-        desk.close().await;
+        session.close().await;
         outcome.map(|()| ExitCode::SUCCESS)
     }
 
-    async fn do_it(self, desk: &Desk, identity: &Identity) -> Result<()> {
+    async fn execute(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         match self {
-            Self::Add(add) => add.run(desk, identity).await,
+            Self::Add(add) => add.run(session, identity).await,
             Self::List(list) => {
                 list.print(identity);
                 Ok(())
             }
-            Self::Remove(remove) => remove.run(desk, identity).await,
-            Self::Rename(Rename { name, new }) => {
+            Self::Remove(remove) => remove.run(session, identity).await,
+            Self::Rename(UserRenameArgs { name, new }) => {
                 let form = Object::default().with("name", new.as_str());
-                change(desk, identity, &name, &form).await?;
+                change(session, identity, &name, &form).await?;
                 note(&format!("`{name}` is called `{new}` now"));
                 Ok(())
             }
-            Self::Disable(Name { name }) => {
-                change(desk, identity, &name, &Object::default().with("disabled", Raw::of(&true))).await?;
+            Self::Disable(UserNameArgs { name }) => {
+                change(session, identity, &name, &Object::default().with("disabled", Raw::of(&true))).await?;
                 note(&format!("`{name}` is locked out"));
                 Ok(())
             }
-            Self::Enable(Name { name }) => {
-                change(desk, identity, &name, &Object::default().with("disabled", Raw::of(&false))).await?;
+            Self::Enable(UserNameArgs { name }) => {
+                change(session, identity, &name, &Object::default().with("disabled", Raw::of(&false)))
+                    .await?;
                 note(&format!("`{name}` may come in again"));
                 Ok(())
             }
-            Self::Handover(handover) => handover.run(desk, identity).await,
+            Self::Handover(handover) => handover.run(session, identity).await,
             Self::Removed(list) => removed(&list, identity).await,
-            Self::Lift(Lift { name }) => {
-                desk.recorded("user.lift", &name, identity.lift_removal(&name)).await?;
+            Self::Lift(UserLiftArgs { name }) => {
+                session.recorded("user.lift", &name, identity.lift_removal(&name)).await?;
                 note(&format!("`{name}` may come again, as somebody new"));
                 Ok(())
             }
-            Self::Password(password) => password.run(desk, identity).await,
-            Self::SetupLink => setup_link(desk, identity).await,
-            Self::Mask(mask) => mask.run(desk, identity).await,
-            Self::Project(bind) => bind.run(desk, identity).await,
+            Self::Password(password) => password.run(session, identity).await,
+            Self::SetupLink => setup_link(session, identity).await,
+            Self::Mask(mask) => mask.run(session, identity).await,
+            Self::Project(bind) => bind.run(session, identity).await,
         }
     }
 }
 
-impl Add {
-    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+impl UserAddArgs {
+    async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let mut form = Object::default().with("name", self.name.as_str()).with("role", self.role.as_str());
         if self.stdin {
             form.set("password", first_line()?.as_str());
         }
         if let Some(project) = &self.project {
             form.set("project", project.as_str());
-            desk.people.check_project_of(&form)?;
+            session.people.check_project_of(&form)?;
         }
-        let (_, made) = desk.recorded("user.create", &self.name, identity.add_user(&form)).await?;
+        let (_, made) = session.recorded("user.create", &self.name, identity.add_user(&form)).await?;
         if let Some(password) = made {
             print(password.expose());
             note(&format!("the password of `{}`; it is not shown again", self.name));
@@ -209,18 +210,18 @@ impl Add {
     }
 }
 
-impl Bind {
-    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+impl UserProjectArgs {
+    async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let project = self.project.as_deref().map_or_else(Raw::null, Raw::from);
         let form = Object::default().with("project", project);
-        desk.people.check_project_of(&form)?;
-        let user = change(desk, identity, &self.name, &form).await?;
+        session.people.check_project_of(&form)?;
+        let user = change(session, identity, &self.name, &form).await?;
         print(&user.as_str());
         Ok(())
     }
 }
 
-impl List {
+impl UserListArgs {
     fn print(&self, identity: &Identity) {
         if self.json {
             print(&Raw::array(&identity.user_objects()).as_str());
@@ -245,8 +246,8 @@ impl List {
     }
 }
 
-impl Password {
-    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+impl UserPasswordArgs {
+    async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let made = if self.stdin { None } else { Some(hikite_gateway::identity::secret("")?) };
         let password = match &made {
             Some(made) => made.expose().to_owned(),
@@ -255,7 +256,7 @@ impl Password {
         let form = Object::default()
             .with("password", password.as_str())
             .with("removePasskeys", Raw::of(&self.remove_passkeys));
-        change(desk, identity, &self.name, &form).await?;
+        change(session, identity, &self.name, &form).await?;
         if made.is_some() {
             print(&password);
         }
@@ -268,8 +269,8 @@ impl Password {
     }
 }
 
-impl Mask {
-    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+impl UserMaskArgs {
+    async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let permissions = if self.none {
             Raw::null()
         } else {
@@ -288,24 +289,24 @@ impl Mask {
             permissions.raw()
         };
         let form = Object::default().with("permissions", permissions);
-        print(&change(desk, identity, &self.name, &form).await?.as_str());
+        print(&change(session, identity, &self.name, &form).await?.as_str());
         Ok(())
     }
 }
 
 /// Changes a user, with the owner as actor.
-async fn change(desk: &Desk, identity: &Identity, name: &str, form: &Object) -> Result<Raw> {
-    let what = Desk::described(identity, name);
-    let work = identity.change_user(name, form, Right::Owner, None);
-    Ok(desk.recorded("user.change", &what, work).await?)
+async fn change(session: &StoreSession, identity: &Identity, name: &str, form: &Object) -> Result<Raw> {
+    let what = StoreSession::described(identity, name);
+    let work = identity.change_user(name, form, UserAuthority::Owner, None);
+    Ok(session.recorded("user.change", &what, work).await?)
 }
 
-impl Remove {
-    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
-        let (name, what) = (&self.name, Desk::described(identity, &self.name));
+impl UserRemoveArgs {
+    async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
+        let (name, what) = (&self.name, StoreSession::described(identity, &self.name));
         let successor = self.successor.as_deref().map(Successor);
-        let work = identity.remove_user(name, successor, Right::Owner);
-        desk.recorded("user.delete", &what, work).await?;
+        let work = identity.remove_user(name, successor, UserAuthority::Owner);
+        session.recorded("user.delete", &what, work).await?;
         match &self.successor {
             Some(successor) => {
                 note(&format!("the user `{name}` is gone; their accounts are `{successor}`'s now"));
@@ -316,10 +317,10 @@ impl Remove {
     }
 }
 
-impl Handover {
+impl UserHandoverArgs {
     /// Makes another user the owner. On the machine itself there is no login to require: whoever can read the store
     /// acts as the owner, and confirms by typing the name.
-    async fn run(self, desk: &Desk, identity: &Identity) -> Result<()> {
+    async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let user = identity.user(&self.name)?;
         if !self.yes {
             note(&format!(
@@ -333,14 +334,14 @@ impl Handover {
         let Some(owner) = identity.owner() else {
             bail!("there is no owner yet\nhint: `hikite user setup-link` makes the link that makes one");
         };
-        let what = Desk::described(identity, &self.name);
-        desk.recorded("user.handover", &what, identity.hand_over(&owner, &self.name)).await?;
+        let what = StoreSession::described(identity, &self.name);
+        session.recorded("user.handover", &what, identity.transfer_ownership(&owner, &self.name)).await?;
         note(&format!("`{}` is the owner now; the local token acts for them", user.name));
         Ok(())
     }
 }
 
-async fn removed(list: &List, identity: &Identity) -> Result<()> {
+async fn removed(list: &UserListArgs, identity: &Identity) -> Result<()> {
     let removed = identity.removal_objects().await?;
     if list.json {
         print(&Raw::array(&removed).as_str());
@@ -355,12 +356,12 @@ async fn removed(list: &List, identity: &Identity) -> Result<()> {
     Ok(())
 }
 
-async fn setup_link(desk: &Desk, identity: &Identity) -> Result<()> {
-    let Some(token) = desk.recorded("user.setup-link", "owner", identity.make_setup_token(true)).await?
+async fn setup_link(session: &StoreSession, identity: &Identity) -> Result<()> {
+    let Some(token) = session.recorded("user.setup-link", "owner", identity.make_setup_token(true)).await?
     else {
         bail!("there is an owner already\nhint: `hikite user password NAME` gives a new password");
     };
-    print(&format!("{}/setup?token={}", desk.config.server.url(), token.expose()));
+    print(&format!("{}/setup?token={}", session.config.server.url(), token.expose()));
     note("open it within a day, in the browser of whoever is to be the owner");
     Ok(())
 }

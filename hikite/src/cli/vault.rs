@@ -11,15 +11,17 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use hikite_core::caller::Caller;
 use hikite_core::time::rfc3339;
-use hikite_gateway::identity::Rotation;
-use hikite_gateway::{ACCOUNT_KINDS, Finding, Identity, RetiredKey, Rotated, Safe, record_admin};
+use hikite_gateway::identity::RotationReason;
+use hikite_gateway::{
+    ACCOUNT_KINDS, Identity, RetiredKey, RotationSummary, SecretStore, VaultFinding, record_admin,
+};
 use hikite_store::Store;
-use hikite_vault::{MasterKey, Password, Ring};
+use hikite_vault::{KeyRing, MasterKey, Password};
 use serde_json::{Value, json};
 
-use super::people::at_terminal;
-use super::{Common, WrongSetup, note, print};
-use crate::master::Places;
+use super::store_session::at_terminal;
+use super::{GlobalArgs, InvalidSetup, note, print};
+use crate::master_key::MasterKeyLocations;
 use crate::progress;
 
 /// Minimum length of a passphrase; shorter ones can be brute-forced.
@@ -30,23 +32,23 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug, Subcommand)]
 pub(crate) enum VaultCommand {
     /// Say where the key is, and how much is under it
-    Status(Plain),
+    Status(VaultOutputArgs),
     /// Put everything under a new key, also while hikite runs; the old one is kept, sealed, for backups
-    Rotate(Plain),
+    Rotate(VaultOutputArgs),
     /// Give up an earlier key for good: backups that need it cannot be restored any more
     ForgetKey(ForgetKey),
     /// Sign access tokens with a new key from now on; what the old one signed is good until it ends
-    RotateSigningKey(Signing),
+    RotateSigningKey(RotateSigningKeyArgs),
     /// Write all secrets into a file that a passphrase opens
-    Export(Export),
+    Export(VaultExportArgs),
     /// Put back what such a file holds
-    Import(Import),
+    Import(VaultImportArgs),
     /// Open everything, and name what does not open
-    Check(Plain),
+    Check(VaultOutputArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Plain {
+pub(crate) struct VaultOutputArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -69,7 +71,7 @@ pub(crate) struct ForgetKey {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Signing {
+pub(crate) struct RotateSigningKeyArgs {
     /// Somebody else may have the old keys: what they signed counts no more, and clients refresh their tokens
     #[arg(long)]
     lost: bool,
@@ -79,25 +81,25 @@ pub(crate) struct Signing {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Export {
+pub(crate) struct VaultExportArgs {
     /// The file to make; it must not exist yet
     file: PathBuf,
     #[command(flatten)]
-    passphrase: Passphrase,
+    passphrase: PassphraseArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Import {
+pub(crate) struct VaultImportArgs {
     /// The file that `hikite vault export` made
     file: PathBuf,
     /// Replace what is there already
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
-    passphrase: Passphrase,
+    passphrase: PassphraseArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -105,69 +107,70 @@ pub(crate) struct Import {
 
 /// Where the passphrase is; never among the arguments, where others could read it.
 #[derive(Debug, Args)]
-struct Passphrase {
+struct PassphraseArgs {
     /// A file that holds the passphrase [default: stdin]
     #[arg(long, value_name = "FILE", env = "HIKITE_VAULT_PASSPHRASE_FILE")]
     passphrase_file: Option<PathBuf>,
 }
 
 impl VaultCommand {
-    pub(crate) async fn run(self, common: &Common) -> Result<ExitCode> {
+    pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let config = common.load()?;
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
         }
-        let store = Store::open_keeping(&config.store_url(), &config.data).await?;
-        let places = Places::of(&config);
-        let desk = Desk { safe: safe(&store, &places).await?, places };
+        let store = Store::open_with_backup(&config.store_url(), &config.data).await?;
+        let places = MasterKeyLocations::of(&config);
+        let session = VaultSession { secret_store: secret_store(&store, &places).await?, places };
         let outcome = match self {
-            Self::Status(plain) => desk.status(&plain).await,
-            Self::Rotate(plain) => desk.rotate(&plain, &store).await,
-            Self::ForgetKey(forget) => forget.run(&desk.safe, config.audit.enabled).await,
-            Self::RotateSigningKey(signing) => signing.run(desk.safe, config.audit.enabled).await,
-            Self::Export(export) => export.run(&desk.safe).await,
-            Self::Import(import) => import.run(&desk.safe).await,
-            Self::Check(plain) => desk.check(&plain).await,
+            Self::Status(plain) => session.status(&plain).await,
+            Self::Rotate(plain) => session.rotate(&plain, &store).await,
+            Self::ForgetKey(forget) => forget.run(&session.secret_store, config.audit.enabled).await,
+            Self::RotateSigningKey(signing) => signing.run(session.secret_store, config.audit.enabled).await,
+            Self::Export(export) => export.run(&session.secret_store).await,
+            Self::Import(import) => import.run(&session.secret_store).await,
+            Self::Check(plain) => session.check(&plain).await,
         };
         store.close().await;
         outcome
     }
 }
 
-async fn safe(store: &Store, places: &Places) -> Result<Safe> {
-    Ok(Safe::new(store.clone(), places.open(store).await?))
+async fn secret_store(store: &Store, places: &MasterKeyLocations) -> Result<SecretStore> {
+    Ok(SecretStore::new(store.clone(), places.open(store).await?))
 }
 
-struct Desk {
-    safe: Safe,
-    places: Places,
+struct VaultSession {
+    secret_store: SecretStore,
+    places: MasterKeyLocations,
 }
 
-impl Desk {
-    async fn status(&self, plain: &Plain) -> Result<ExitCode> {
-        let standing = self.safe.standing().await?;
+impl VaultSession {
+    async fn status(&self, plain: &VaultOutputArgs) -> Result<ExitCode> {
+        let vault_status = self.secret_store.vault_status().await?;
         let place = self.places.to_string();
-        let retired = self.safe.retired_keys().await?;
+        let retired = self.secret_store.retired_keys().await?;
         if plain.json {
             let report = json!({
-                "key": standing.key,
+                "key": vault_status.key,
                 "place": place,
-                "older": standing.older,
+                "older": vault_status.older,
                 "retired": retired.iter().map(shown).collect::<Vec<_>>(),
-                "accounts": standing.accounts,
-                "secrets": standing.secrets,
+                "accounts": vault_status.accounts,
+                "secrets": vault_status.secrets,
             });
             print(&report.to_string());
             return Ok(ExitCode::SUCCESS);
         }
-        print(&format!("key {} in {place}", standing.key));
+        print(&format!("key {} in {place}", vault_status.key));
         print(&format!(
             "{} secrets of {} accounts",
-            standing.secrets,
-            standing.accounts.values().sum::<usize>()
+            vault_status.secrets,
+            vault_status.accounts.values().sum::<usize>()
         ));
-        for (key, count) in standing.accounts.iter().filter(|(key, _)| **key != standing.key) {
-            let known = if standing.older.contains(key) { "an older key" } else { "a key that is not there" };
+        for (key, count) in vault_status.accounts.iter().filter(|(key, _)| **key != vault_status.key) {
+            let known =
+                if vault_status.older.contains(key) { "an older key" } else { "a key that is not there" };
             print(&format!("{count} accounts are under {key}, {known}"));
         }
         for key in &retired {
@@ -179,49 +182,49 @@ impl Desk {
 
     /// Writes a new key, re-encrypts everything under it, then retires the old one. At every step the stored keys
     /// open all secrets.
-    async fn rotate(&self, plain: &Plain, store: &Store) -> Result<ExitCode> {
+    async fn rotate(&self, plain: &VaultOutputArgs, store: &Store) -> Result<ExitCode> {
         let before = self.places.ring().await?;
         let old = before.current().id().to_owned();
-        if !self.places.is_ours() {
+        if !self.places.can_create_key() {
             if before.ids().count() < 2 {
                 let message = "the key is kept where hikite cannot write it\n\
                     hint: put the new key there and name the old one with `vault.previous_key_file` or \
                     `vault.previous_key_command`, in every hikite on this store; then run this again";
-                return Err(WrongSetup(message.into()).into());
+                return Err(InvalidSetup(message.into()).into());
             }
-            let rotated = self.safe.rotate().await?;
-            keep_older(&self.safe).await?;
-            return Ok(told(plain, &rotated, (&old, &self.places.to_string())));
+            let rotated = self.secret_store.rotate().await?;
+            store_older_keys(&self.secret_store).await?;
+            return Ok(print_rotation(plain, &rotated, (&old, &self.places.to_string())));
         }
         let fresh = MasterKey::random()?;
         let (new, text) = (fresh.id().to_owned(), fresh.text());
-        let both = Ring::new(fresh, Vec::new()).and(before);
+        let both = KeyRing::new(fresh, Vec::new()).and(before);
         self.places.replace(&both).await?;
-        let safe = Safe::new(store.clone(), both);
-        let mut rotated = safe.rotate().await?;
-        progress::tell_if_long("waiting for others", async {
+        let secret_store = SecretStore::new(store.clone(), both);
+        let mut rotated = secret_store.rotate().await?;
+        progress::with_spinner("waiting for others", async {
             tokio::time::sleep(GRACE).await;
             Ok::<_, anyhow::Error>(())
         })
         .await?;
-        let again = safe.rotate().await?;
-        rotated = Rotated { rewrapped: rotated.rewrapped + again.rewrapped, left: again.left };
-        keep_older(&safe).await?;
+        let again = secret_store.rotate().await?;
+        rotated = RotationSummary { rewrapped: rotated.rewrapped + again.rewrapped, left: again.left };
+        store_older_keys(&secret_store).await?;
         if rotated.left.is_empty() {
-            self.places.replace(&Ring::parse(text.expose())?).await?;
+            self.places.replace(&KeyRing::parse(text.expose())?).await?;
         } else {
             note("the old key is kept: something is still under it");
         }
-        Ok(told(plain, &rotated, (&new, &self.places.to_string())))
+        Ok(print_rotation(plain, &rotated, (&new, &self.places.to_string())))
     }
 
-    async fn check(&self, plain: &Plain) -> Result<ExitCode> {
-        let findings = progress::tell_if_long("opening everything", self.safe.check()).await?;
-        let standing = self.safe.standing().await?;
+    async fn check(&self, plain: &VaultOutputArgs) -> Result<ExitCode> {
+        let findings = progress::with_spinner("opening everything", self.secret_store.check()).await?;
+        let vault_status = self.secret_store.vault_status().await?;
         if plain.json {
-            print(&json!({ "secrets": standing.secrets, "findings": listed(&findings) }).to_string());
+            print(&json!({ "secrets": vault_status.secrets, "findings": listed(&findings) }).to_string());
         } else if findings.is_empty() {
-            print(&format!("all {} secrets open", standing.secrets));
+            print(&format!("all {} secrets open", vault_status.secrets));
         } else {
             tell_findings(&findings);
         }
@@ -230,8 +233,8 @@ impl Desk {
 }
 
 /// Stores the older keys encrypted, so that the next backup contains them.
-async fn keep_older(safe: &Safe) -> Result<()> {
-    if safe.keep_older_keys().await? > 0 {
+async fn store_older_keys(secret_store: &SecretStore) -> Result<()> {
+    if secret_store.retire_older_keys().await? > 0 {
         note(
             "the old key is kept in the store, sealed under the new one, for `hikite store restore` of earlier backups\n\
              hint: make a backup now: it holds the old key as well",
@@ -245,48 +248,49 @@ fn shown(retired: &RetiredKey) -> Value {
 }
 
 impl ForgetKey {
-    async fn run(self, safe: &Safe, is_audited: bool) -> Result<ExitCode> {
-        let kept = safe.retired_keys().await?;
-        let is_meant = |key: &&RetiredKey| self.all || self.key.as_deref() == Some(key.key.id());
-        let meant: Vec<&RetiredKey> = kept.iter().filter(is_meant).collect();
-        if let (Some(key), true) = (&self.key, meant.is_empty()) {
+    async fn run(self, secret_store: &SecretStore, is_audited: bool) -> Result<ExitCode> {
+        let kept = secret_store.retired_keys().await?;
+        let is_selected = |key: &&RetiredKey| self.all || self.key.as_deref() == Some(key.key.id());
+        let selected: Vec<&RetiredKey> = kept.iter().filter(is_selected).collect();
+        if let (Some(key), true) = (&self.key, selected.is_empty()) {
             bail!("no earlier key `{key}` is kept\nhint: `hikite vault status` names those that are");
         }
-        if !self.yes && !meant.is_empty() {
-            let ids: Vec<&str> = meant.iter().map(|key| key.key.id()).collect();
+        if !self.yes && !selected.is_empty() {
+            let ids: Vec<&str> = selected.iter().map(|key| key.key.id()).collect();
             let message = format!(
                 "without the key {} the secrets of backups that need it are lost for good\n\
                  hint: `hikite store check FILE` says which key a backup needs; say `--yes` if none is needed",
                 ids.join(", ")
             );
-            return Err(WrongSetup(message).into());
+            return Err(InvalidSetup(message).into());
         }
-        for key in &meant {
-            let work = safe.forget_retired_key(key.key.id());
+        for key in &selected {
+            let work = secret_store.delete_retired_key(key.key.id());
             if is_audited {
                 let origin = at_terminal("hikite vault");
                 let by = (&Caller::owner(), &origin);
-                record_admin(safe.store(), by, "vault.forget-key", key.key.id(), work).await?;
+                record_admin(secret_store.store(), by, "vault.forget-key", key.key.id(), work).await?;
             } else {
                 work.await?;
             }
         }
         if self.json {
             print(
-                &json!({ "forgotten": meant.iter().map(|key| shown(key)).collect::<Vec<_>>() }).to_string(),
+                &json!({ "forgotten": selected.iter().map(|key| shown(key)).collect::<Vec<_>>() })
+                    .to_string(),
             );
         } else {
-            print(&format!("{} earlier keys are gone", meant.len()));
+            print(&format!("{} earlier keys are gone", selected.len()));
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-impl Signing {
-    async fn run(self, safe: Safe, is_audited: bool) -> Result<ExitCode> {
-        let store = safe.store().clone();
-        let identity = Identity::new(Arc::new(safe));
-        let why = if self.lost { Rotation::Lost } else { Rotation::Asked };
+impl RotateSigningKeyArgs {
+    async fn run(self, secret_store: SecretStore, is_audited: bool) -> Result<ExitCode> {
+        let store = secret_store.store().clone();
+        let identity = Identity::new(Arc::new(secret_store));
+        let why = if self.lost { RotationReason::Compromised } else { RotationReason::Requested };
         let work = identity.rotate_keys(why);
         let kid = if is_audited {
             let origin = at_terminal("hikite vault");
@@ -303,11 +307,12 @@ impl Signing {
     }
 }
 
-impl Export {
-    async fn run(self, safe: &Safe) -> Result<ExitCode> {
+impl VaultExportArgs {
+    async fn run(self, secret_store: &SecretStore) -> Result<ExitCode> {
         let passphrase = self.passphrase.read()?;
         let copy =
-            progress::tell_if_long("sealing the copy", safe.export(passphrase, &ACCOUNT_KINDS)).await?;
+            progress::with_spinner("sealing the copy", secret_store.export(passphrase, &ACCOUNT_KINDS))
+                .await?;
         let mut options = std::fs::OpenOptions::new();
         let shown = self.file.display();
         let file = options.write(true).create_new(true).mode(0o600).open(&self.file);
@@ -315,7 +320,7 @@ impl Export {
         std::io::Write::write_all(&mut file, format!("{copy}\n").as_bytes())
             .and_then(|()| file.sync_all())
             .with_context(|| format!("cannot write `{shown}`"))?;
-        let secrets = safe.standing().await?.secrets;
+        let secrets = secret_store.vault_status().await?.secrets;
         if self.json {
             print(&json!({ "file": self.file, "secrets": secrets }).to_string());
         } else {
@@ -325,13 +330,13 @@ impl Export {
     }
 }
 
-impl Import {
-    async fn run(self, safe: &Safe) -> Result<ExitCode> {
+impl VaultImportArgs {
+    async fn run(self, secret_store: &SecretStore) -> Result<ExitCode> {
         let copy = std::fs::read_to_string(&self.file)
             .with_context(|| format!("cannot read `{}`", self.file.display()))?;
         let passphrase = self.passphrase.read()?;
-        let work = safe.import(copy, passphrase, (&ACCOUNT_KINDS, self.replace));
-        let restored = progress::tell_if_long("opening the copy", work).await?;
+        let work = secret_store.import(copy, passphrase, (&ACCOUNT_KINDS, self.replace));
+        let restored = progress::with_spinner("opening the copy", work).await?;
         if self.json {
             let report =
                 json!({ "secrets": restored.secrets, "forms": restored.forms, "kept": restored.kept });
@@ -343,7 +348,7 @@ impl Import {
     }
 }
 
-impl Passphrase {
+impl PassphraseArgs {
     fn read(&self) -> Result<Password> {
         let mut text = String::new();
         match &self.passphrase_file {
@@ -364,7 +369,11 @@ impl Passphrase {
     }
 }
 
-fn told(plain: &Plain, rotated: &Rotated, (key, place): (&str, &str)) -> ExitCode {
+fn print_rotation(
+    plain: &VaultOutputArgs,
+    rotated: &RotationSummary,
+    (key, place): (&str, &str),
+) -> ExitCode {
     if plain.json {
         let report = json!({ "key": key, "rewrapped": rotated.rewrapped, "left": listed(&rotated.left) });
         print(&report.to_string());
@@ -375,12 +384,12 @@ fn told(plain: &Plain, rotated: &Rotated, (key, place): (&str, &str)) -> ExitCod
     ExitCode::from(u8::from(!rotated.left.is_empty()))
 }
 
-fn tell_findings(findings: &[Finding]) {
+fn tell_findings(findings: &[VaultFinding]) {
     for finding in findings {
         print(&format!("{}: {}", finding.record, finding.reason));
     }
 }
 
-fn listed(findings: &[Finding]) -> Vec<Value> {
+fn listed(findings: &[VaultFinding]) -> Vec<Value> {
     findings.iter().map(|finding| json!({ "record": finding.record, "reason": finding.reason })).collect()
 }

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::check::Check;
-use super::place::Path;
-use super::transport::Transport;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
+use super::transport::TransportConfig;
 use super::url;
 use hikite_core::secret::MASK;
 
@@ -85,17 +85,17 @@ impl AccessConfig {
 
 /// Checks the section; `None` for stdio servers and for servers with an `Authorization` header.
 pub(crate) fn check(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: Option<&AccessFile>,
-    transport: &Transport,
+    transport: &TransportConfig,
 ) -> Option<AccessConfig> {
     let path = path.key("auth");
     let unused = match transport {
-        Transport::Stdio { .. } => Some("ignored: a program is not logged in to"),
-        Transport::Http { headers, .. } | Transport::Sse { headers, .. } => {
-            let given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-            given.then_some("ignored: `headers` has an `Authorization`")
+        TransportConfig::Stdio { .. } => Some("ignored: a program is not logged in to"),
+        TransportConfig::Http { headers, .. } | TransportConfig::Sse { headers, .. } => {
+            let setting = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            setting.then_some("ignored: `headers` has an `Authorization`")
         }
     };
     if let Some(why) = unused {
@@ -107,30 +107,30 @@ pub(crate) fn check(
     Some(raw.map(|raw| access(check, &path, raw)).unwrap_or_default())
 }
 
-fn access(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AccessFile) -> AccessConfig {
-    let mut text = |key: &str, given: &Option<String>| {
-        given.as_ref().and_then(|given| check.expand(&path.key(key), given))
+fn access(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &AccessFile) -> AccessConfig {
+    let mut text = |key: &str, setting: &Option<String>| {
+        setting.as_ref().and_then(|setting| check.expand(&path.key(key), setting))
     };
     let (client_id, issuer) = (text("client_id", &raw.client_id), text("issuer", &raw.issuer));
     let written = text("client_secret", &raw.client_secret);
-    let mut file = |key: &str, given: &Option<String>| {
-        let given = given.as_ref()?;
-        check.secret_file(&path.key(key), given).map(Secret::hidden)
+    let mut file = |key: &str, setting: &Option<String>| {
+        let setting = setting.as_ref()?;
+        check.secret_file(&path.key(key), setting).map(Secret::hidden)
     };
     let from_file = file("client_secret_file", &raw.client_secret_file);
     let private_key = file("private_key_file", &raw.private_key_file);
-    let given =
+    let setting =
         [raw.client_secret.is_some(), raw.client_secret_file.is_some(), raw.private_key_file.is_some()];
-    if given.into_iter().filter(|given| *given).count() > 1 {
+    if setting.into_iter().filter(|setting| *setting).count() > 1 {
         let hint = "keep one of `client_secret`, `client_secret_file` and `private_key_file`";
         check.report.error(path, "the client proves itself in more than one way", Some(hint.into()));
     }
-    let needs_client = given.contains(&true) || raw.grant == Some(GrantWord::ClientCredentials);
+    let needs_client = setting.contains(&true) || raw.grant == Some(GrantWord::ClientCredentials);
     if needs_client && raw.client_id.is_none() {
         let hint = "write the `client_id` that the secret or key belongs to";
         check.report.missing(path, "has no `client_id`", Some(hint.into()));
     }
-    if raw.grant == Some(GrantWord::ClientCredentials) && !given.contains(&true) {
+    if raw.grant == Some(GrantWord::ClientCredentials) && !setting.contains(&true) {
         let hint = "write `client_secret` or `private_key_file`";
         check.report.missing(path, "has nothing that proves who it is", Some(hint.into()));
     }
@@ -147,7 +147,7 @@ fn access(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AccessFile) -> Acces
     }
 }
 
-fn scopes(check: &mut Check<'_, '_>, path: &Path<'_>, written: &[String]) -> Vec<String> {
+fn scopes(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &[String]) -> Vec<String> {
     let is_scope = |text: &str| {
         !text.is_empty() && text.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
     };

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use hikite_gateway::{AuditRules, Durability, WhenFull};
+use hikite_gateway::{AuditRules, Durability, QueueFullPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::check::Check;
-use super::place::Path;
-use super::unit::{Span, show_span};
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
+use super::unit::{ConfigDuration, show_span};
 
 const RETENTION: Duration = Duration::from_secs(90 * 86_400);
 
@@ -31,7 +31,7 @@ pub(crate) struct AuditFile {
     pub(crate) when_full: Option<WhenFullFile>,
     /// For how long records are kept.
     #[schemars(extend("default" = "90d"))]
-    pub(crate) retention: Option<Span>,
+    pub(crate) retention: Option<ConfigDuration>,
     /// How many records are kept at most. Default: as many as there are.
     pub(crate) max_records: Option<u64>,
 }
@@ -65,8 +65,12 @@ impl AuditSection {
     }
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuditFile) -> AuditSection {
-    let retention = match raw.retention.as_ref().map(Span::read) {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &AuditFile,
+) -> AuditSection {
+    let retention = match raw.retention.as_ref().map(ConfigDuration::read) {
         None => RETENTION,
         Some(Ok(span)) if span >= Duration::from_secs(1) => span,
         Some(Ok(_)) => {
@@ -81,8 +85,8 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuditFile)
         check.report.error(&path.key("max_records"), "must be more than zero", hint);
     }
     let when_full = match raw.when_full {
-        None | Some(WhenFullFile::Block) => WhenFull::Block,
-        Some(WhenFullFile::DropAndCount) => WhenFull::DropAndCount,
+        None | Some(WhenFullFile::Block) => QueueFullPolicy::Block,
+        Some(WhenFullFile::DropAndCount) => QueueFullPolicy::DropAndCount,
     };
     let durability = match raw.durability {
         None | Some(DurabilityFile::Group) => Durability::Group,
@@ -97,8 +101,8 @@ pub(crate) fn show(audit: &AuditSection) -> Value {
         "enabled": audit.enabled,
         "durability": audit.rules.durability.name(),
         "when_full": match audit.rules.when_full {
-            WhenFull::Block => "block",
-            WhenFull::DropAndCount => "drop-and-count",
+            QueueFullPolicy::Block => "block",
+            QueueFullPolicy::DropAndCount => "drop-and-count",
         },
         "retention": show_span(audit.rules.retention),
     });
@@ -112,11 +116,12 @@ pub(crate) fn show(audit: &AuditSection) -> Value {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, Outside, Problems, show};
+    use crate::config::{Config, ConfigEnvironment, Problems, show};
 
     fn parse(text: &str) -> Result<Config, Problems> {
-        let outside = Outside { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
-        Config::parse(text, Path::new("x"), outside)
+        let environment =
+            ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        Config::parse(text, Path::new("x"), environment)
     }
 
     #[test]

@@ -6,18 +6,18 @@ use std::time::Duration;
 use hikite_core::json::Raw;
 use hikite_core::permission::Permissions;
 use hikite_core::secret::Secret;
-use hikite_modules::Named;
-use hikite_server::Cimd;
+use hikite_modules::NamedMap;
+use hikite_server::ClientMetadataMode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::check::Check;
+use super::check::ConfigChecker;
 use super::issuer::{IssuerFile, LoginFile};
-use super::place::Path;
+use super::position::ConfigPath;
 use super::project::PermissionsFile;
-use super::tool::tell;
-use super::unit::{Span, show_span};
+use super::tool::report_fault;
+use super::unit::{ConfigDuration, show_span};
 
 /// Who may connect.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -34,20 +34,20 @@ pub(crate) struct AuthFile {
     pub(crate) token_file: Option<String>,
     /// How long an access token is good, from a minute to a day.
     #[schemars(extend("default" = "60m"))]
-    pub(crate) access_token_ttl: Option<Span>,
+    pub(crate) access_token_ttl: Option<ConfigDuration>,
     /// How long a client may stay away before its user must log in again.
     #[schemars(extend("default" = "30d"))]
-    pub(crate) refresh_token_ttl: Option<Span>,
+    pub(crate) refresh_token_ttl: Option<ConfigDuration>,
     /// Whether the id of a client may be the address of its description.
     #[schemars(extend("default" = "auto"))]
     pub(crate) cimd: Option<CimdWord>,
     /// Whether clients may register themselves. Those that lead back to a place that is not known wait for an admin.
     #[schemars(extend("default" = "open"))]
-    pub(crate) registration: Option<Registration>,
+    pub(crate) registration: Option<RegistrationMode>,
     /// Issuers whose tokens are good here besides our own.
     pub(crate) issuers: Option<Vec<IssuerFile>>,
     /// With whom people may log in, by name: issuers of `OpenID` Connect.
-    pub(crate) login: Option<Named<LoginFile>>,
+    pub(crate) login: Option<NamedMap<LoginFile>>,
     /// Which tools there are for people who have no mask of their own, those of other issuers included; the owner is
     /// exempt. Default: all of them.
     pub(crate) default_permissions: Option<PermissionsFile>,
@@ -80,13 +80,13 @@ pub(crate) enum CimdWord {
 /// Whether clients may register themselves.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Registration {
+pub(crate) enum RegistrationMode {
     Open,
     Off,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Auth {
+pub enum AuthSection {
     /// The token of the file, or the local one in the data folder.
     Token(Option<Secret>),
     None,
@@ -97,20 +97,25 @@ pub enum Auth {
 pub struct OauthSection {
     pub access_token_ttl: Duration,
     pub refresh_token_ttl: Duration,
-    pub cimd: Cimd,
+    pub cimd: ClientMetadataMode,
     pub registration: bool,
 }
 
 impl Default for OauthSection {
     fn default() -> Self {
-        Self { access_token_ttl: ACCESS, refresh_token_ttl: REFRESH, cimd: Cimd::Auto, registration: true }
+        Self {
+            access_token_ttl: ACCESS_TTL,
+            refresh_token_ttl: REFRESH_TTL,
+            cimd: ClientMetadataMode::Auto,
+            registration: true,
+        }
     }
 }
 
 /// Checks the default permissions of users.
 pub(crate) fn default_permissions(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: Option<&PermissionsFile>,
 ) -> Option<Arc<Permissions>> {
     let form = serde_json::to_value(raw?).ok()?;
@@ -118,7 +123,7 @@ pub(crate) fn default_permissions(
         Ok(permissions) => Some(Arc::new(permissions)),
         Err(faults) => {
             for fault in &faults {
-                tell(check, path, fault);
+                report_fault(check, path, fault);
             }
             None
         }
@@ -129,15 +134,15 @@ pub(crate) fn default_permissions(
 const SHORT: usize = 16;
 const MINUTE: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
-const ACCESS: Duration = Duration::from_secs(3600);
-const REFRESH: Duration = Duration::from_secs(30 * 86_400);
+const ACCESS_TTL: Duration = Duration::from_secs(3600);
+const REFRESH_TTL: Duration = Duration::from_secs(30 * 86_400);
 
 /// Checks the section; the OAuth settings are `None` where OAuth is disabled.
 pub(crate) fn check(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: &AuthFile,
-) -> (Auth, Option<OauthSection>) {
+) -> (AuthSection, Option<OauthSection>) {
     let token = token(check, path, (raw.token.as_deref(), raw.token_file.as_deref()));
     let oauth = oauth(check, path, raw);
     match raw.mode {
@@ -145,17 +150,17 @@ pub(crate) fn check(
             if raw.token.is_some() || raw.token_file.is_some() {
                 check.report.warning(path, "the token is not used: the mode is `none`");
             }
-            (Auth::None, None)
+            (AuthSection::None, None)
         }
-        Some(Mode::Token) => (Auth::Token(token), None),
-        Some(Mode::Oauth) | None => (Auth::Token(token), Some(oauth)),
+        Some(Mode::Token) => (AuthSection::Token(token), None),
+        Some(Mode::Oauth) | None => (AuthSection::Token(token), Some(oauth)),
     }
 }
 
-fn oauth(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuthFile) -> OauthSection {
-    let mut span = |key: &str, written: Option<&Span>, default: Duration, most: Duration| {
+fn oauth(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &AuthFile) -> OauthSection {
+    let mut span = |key: &str, written: Option<&ConfigDuration>, default: Duration, most: Duration| {
         let path = path.key(key);
-        match written.map(Span::read) {
+        match written.map(ConfigDuration::read) {
             None => default,
             Some(Ok(span)) if (MINUTE..=most).contains(&span) => span,
             Some(Ok(_)) => {
@@ -166,34 +171,34 @@ fn oauth(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &AuthFile) -> OauthSec
         }
     };
     OauthSection {
-        access_token_ttl: span("access_token_ttl", raw.access_token_ttl.as_ref(), ACCESS, DAY),
-        refresh_token_ttl: span("refresh_token_ttl", raw.refresh_token_ttl.as_ref(), REFRESH, DAY * 366),
+        access_token_ttl: span("access_token_ttl", raw.access_token_ttl.as_ref(), ACCESS_TTL, DAY),
+        refresh_token_ttl: span("refresh_token_ttl", raw.refresh_token_ttl.as_ref(), REFRESH_TTL, DAY * 366),
         cimd: match raw.cimd {
-            None | Some(CimdWord::Auto) => Cimd::Auto,
-            Some(CimdWord::On) => Cimd::On,
-            Some(CimdWord::Off) => Cimd::Off,
+            None | Some(CimdWord::Auto) => ClientMetadataMode::Auto,
+            Some(CimdWord::On) => ClientMetadataMode::On,
+            Some(CimdWord::Off) => ClientMetadataMode::Off,
         },
-        registration: !matches!(raw.registration, Some(Registration::Off)),
+        registration: !matches!(raw.registration, Some(RegistrationMode::Off)),
     }
 }
 
-pub(crate) fn show(auth: &Auth, oauth: Option<&OauthSection>) -> Value {
+pub(crate) fn show(auth: &AuthSection, oauth: Option<&OauthSection>) -> Value {
     let mut shown = match (auth, oauth) {
-        (Auth::None, _) => json!({ "mode": "none" }),
-        (Auth::Token(_), None) => json!({ "mode": "token" }),
-        (Auth::Token(_), Some(oauth)) => json!({
+        (AuthSection::None, _) => json!({ "mode": "none" }),
+        (AuthSection::Token(_), None) => json!({ "mode": "token" }),
+        (AuthSection::Token(_), Some(oauth)) => json!({
             "mode": "oauth",
             "access_token_ttl": show_span(oauth.access_token_ttl),
             "refresh_token_ttl": show_span(oauth.refresh_token_ttl),
             "cimd": match oauth.cimd {
-                Cimd::Auto => "auto",
-                Cimd::On => "on",
-                Cimd::Off => "off",
+                ClientMetadataMode::Auto => "auto",
+                ClientMetadataMode::On => "on",
+                ClientMetadataMode::Off => "off",
             },
             "registration": if oauth.registration { "open" } else { "off" },
         }),
     };
-    if matches!(auth, Auth::Token(Some(_))) {
+    if matches!(auth, AuthSection::Token(Some(_))) {
         shown["token"] = hikite_core::secret::MASK.into();
     }
     shown
@@ -201,8 +206,8 @@ pub(crate) fn show(auth: &Auth, oauth: Option<&OauthSection>) -> Value {
 
 /// Reads a token that is given inline or in a file.
 pub(crate) fn token(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     written: (Option<&str>, Option<&str>),
 ) -> Option<Secret> {
     let (key, token) = match written {

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use hikite_core::category::CategoryRule;
-use hikite_core::keeper::Keeper;
-use hikite_core::suggest;
-use hikite_modules::Named;
+use hikite_core::origin::ConfigOrigin;
+use hikite_core::suggestion;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
+use super::check::ConfigChecker;
 use super::file::OneOrMany;
-use super::place::Path;
-use super::tools::{self, Tools};
+use super::position::ConfigPath;
+use super::tools::{self, ToolSelectionFile};
 
 /// A named selection of tools that is opened on demand.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -24,32 +24,32 @@ pub(crate) struct CategoryFile {
     /// The server, or servers, of `mcpServers` that the tools come from.
     pub(crate) server: Option<OneOrMany<String>>,
     /// Which tools. Default: all of them.
-    pub(crate) tools: Option<Tools>,
+    pub(crate) tools: Option<ToolSelectionFile>,
     /// A note on how to use the category well, returned with its tools.
     pub(crate) skill: Option<String>,
 }
 
 /// Names of the file's servers.
-pub(crate) struct Servers<'a> {
+pub(crate) struct ServerNames<'a> {
     pub(crate) all: Vec<Arc<str>>,
     pub(crate) disabled: &'a [Arc<str>],
 }
 
 pub(crate) fn check(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
-    raw: &Named<CategoryFile>,
-    servers: &Servers<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &NamedMap<CategoryFile>,
+    servers: &ServerNames<'_>,
 ) -> Vec<Arc<CategoryRule>> {
     raw.iter().map(|(name, raw)| Arc::new(category(check, &path.key(name), name, raw, servers))).collect()
 }
 
 fn category(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     name: &str,
     raw: &CategoryFile,
-    servers: &Servers<'_>,
+    servers: &ServerNames<'_>,
 ) -> CategoryRule {
     if name.trim().is_empty() {
         check.report.error_in_name(path, "the name of a category is empty", None);
@@ -66,7 +66,7 @@ fn category(
         selection: tools::check(check, &path.key("tools"), &tools, &own, &others),
         servers: own,
         skill: raw.skill.clone(),
-        keeper: Keeper::File,
+        origin: ConfigOrigin::File,
     }
 }
 
@@ -74,10 +74,10 @@ fn category(
 const LISTED_MAX: usize = 50;
 
 fn own_servers(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: &CategoryFile,
-    servers: &Servers<'_>,
+    servers: &ServerNames<'_>,
 ) -> Vec<Arc<str>> {
     let mut own: Vec<Arc<str>> = Vec::new();
     let list = path.key("server");
@@ -89,7 +89,7 @@ fn own_servers(
                 // A hint that is not shown need not be computed.
                 let hint = (!check.report.is_full()).then(|| {
                     let known = servers.all.iter().map(|server| &**server);
-                    suggest::did_you_mean(name, known).unwrap_or_else(|| listed(&servers.all))
+                    suggestion::did_you_mean(name, known).unwrap_or_else(|| listed(&servers.all))
                 });
                 check.report.error(path, format!("there is no server `{name}` in `mcpServers`"), hint);
             }

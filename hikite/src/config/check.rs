@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use hikite_core::limits::Limits;
 
-use super::file::File;
-use super::place::Path;
-use super::problem::Report;
+use super::file::ConfigFile;
+use super::position::ConfigPath;
+use super::problem::ProblemCollector;
 use super::tool_request::literal;
 use super::{
     Config, audit, auth, category, egress, expand, issuer, limits, modules, project, provider, search,
@@ -18,64 +18,73 @@ use super::{
 
 /// The environment and file system as the config sees them, so that loading depends only on its arguments.
 #[derive(Clone, Copy)]
-pub struct Outside<'a> {
+pub struct ConfigEnvironment<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
     pub read: &'a dyn Fn(&FilePath) -> io::Result<String>,
 }
 
-impl std::fmt::Debug for Outside<'_> {
+impl std::fmt::Debug for ConfigEnvironment<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Outside")
     }
 }
 
-pub(crate) struct Check<'a, 'r> {
-    pub(crate) report: &'a mut Report<'r>,
-    pub(crate) outside: Outside<'a>,
+pub(crate) struct ConfigChecker<'a, 'r> {
+    pub(crate) report: &'a mut ProblemCollector<'r>,
+    pub(crate) environment: ConfigEnvironment<'a>,
     /// Base folder of relative paths in the file.
     pub(crate) folder: &'a FilePath,
 }
 
-impl Check<'_, '_> {
+impl ConfigChecker<'_, '_> {
     /// Checks the file. Invalid values are reported and replaced by defaults: the result is used only if nothing was
     /// reported.
-    pub(crate) fn file(&mut self, file: &File) -> Config {
+    pub(crate) fn file(&mut self, file: &ConfigFile) -> Config {
         let pins = file.pins.unwrap_or_default();
         let raw_servers = file.mcp_servers.clone().unwrap_or_default();
-        let (servers, disabled) = upstream::check(self, &Path::ROOT.key("mcpServers"), &raw_servers, pins);
+        let (servers, disabled) =
+            upstream::check(self, &ConfigPath::ROOT.key("mcpServers"), &raw_servers, pins);
         let raw_categories = file.categories.clone().unwrap_or_default();
-        let names = category::Servers { all: self.server_names(), disabled: &disabled };
-        let categories = category::check(self, &Path::ROOT.key("categories"), &raw_categories, &names);
+        let names = category::ServerNames { all: self.server_names(), disabled: &disabled };
+        let categories = category::check(self, &ConfigPath::ROOT.key("categories"), &raw_categories, &names);
         let server = file.server.clone().unwrap_or_default();
         let raw_auth = file.auth.clone().unwrap_or_default();
-        let auth_path = Path::ROOT.key("auth");
-        let (raw_store, store_path) = (file.store.clone().unwrap_or_default(), Path::ROOT.key("store"));
+        let auth_path = ConfigPath::ROOT.key("auth");
+        let (raw_store, store_path) = (file.store.clone().unwrap_or_default(), ConfigPath::ROOT.key("store"));
         let (auth, oauth) = auth::check(self, &auth_path, &raw_auth);
         Config {
             file: None,
-            server: server::check(self, &Path::ROOT.key("server"), &server, !categories.is_empty()),
+            server: server::check(self, &ConfigPath::ROOT.key("server"), &server, !categories.is_empty()),
             servers,
             disabled,
             categories,
-            tools: tool::check(self, &Path::ROOT.key("tools"), &file.tools.clone().unwrap_or_default()),
+            tools: tool::check(self, &ConfigPath::ROOT.key("tools"), &file.tools.clone().unwrap_or_default()),
             projects: project::check(
                 self,
-                &Path::ROOT.key("projects"),
+                &ConfigPath::ROOT.key("projects"),
                 &file.projects.clone().unwrap_or_default(),
             ),
             modules: modules::check(
                 self,
-                &Path::ROOT.key("modules"),
+                &ConfigPath::ROOT.key("modules"),
                 &file.modules.clone().unwrap_or_default(),
             ),
             providers: provider::check(
                 self,
-                &Path::ROOT.key("providers"),
+                &ConfigPath::ROOT.key("providers"),
                 &file.providers.clone().unwrap_or_default(),
             ),
-            egress: egress::check(self, &Path::ROOT.key("egress"), &file.egress.clone().unwrap_or_default()),
+            egress: egress::check(
+                self,
+                &ConfigPath::ROOT.key("egress"),
+                &file.egress.clone().unwrap_or_default(),
+            ),
             pins: pins.into(),
-            audit: audit::check(self, &Path::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),
+            audit: audit::check(
+                self,
+                &ConfigPath::ROOT.key("audit"),
+                &file.audit.clone().unwrap_or_default(),
+            ),
             auth,
             oauth,
             issuers: issuer::issuers(self, &auth_path.key("issuers"), raw_auth.issuers.as_deref()),
@@ -85,16 +94,28 @@ impl Check<'_, '_> {
                 &auth_path.key("default_permissions"),
                 raw_auth.default_permissions.as_ref(),
             ),
-            search: search::check(self, &Path::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
+            search: search::check(
+                self,
+                &ConfigPath::ROOT.key("search"),
+                &file.search.clone().unwrap_or_default(),
+            ),
             limits: Limits {
                 max_staleness: store::max_staleness(self, &store_path, &raw_store),
-                ..limits::check(self, &Path::ROOT.key("limits"), &file.limits.clone().unwrap_or_default())
+                ..limits::check(
+                    self,
+                    &ConfigPath::ROOT.key("limits"),
+                    &file.limits.clone().unwrap_or_default(),
+                )
             },
             store: store::check(self, &store_path, &raw_store),
-            vault: vault::check(self, &Path::ROOT.key("vault"), &file.vault.clone().unwrap_or_default()),
+            vault: vault::check(
+                self,
+                &ConfigPath::ROOT.key("vault"),
+                &file.vault.clone().unwrap_or_default(),
+            ),
             telemetry: telemetry::check(
                 self,
-                &Path::ROOT.key("telemetry"),
+                &ConfigPath::ROOT.key("telemetry"),
                 &file.telemetry.clone().unwrap_or_default(),
             ),
             data: self.data(file.data.as_deref()),
@@ -103,16 +124,16 @@ impl Check<'_, '_> {
     }
 
     /// Expands the variables of a text; `None` if that failed and was reported.
-    pub(crate) fn expand(&mut self, path: &Path<'_>, text: &str) -> Option<String> {
-        match expand::expand(text, self.outside.env) {
+    pub(crate) fn expand(&mut self, path: &ConfigPath<'_>, text: &str) -> Option<String> {
+        match expand::expand(text, self.environment.env) {
             Ok(text) => Some(text),
             Err(error) => self.fail(path, error.to_string(), error.hint()),
         }
     }
 
     /// Expands the variables of a template; braces in their values are escaped.
-    pub(crate) fn expand_literally(&mut self, path: &Path<'_>, text: &str) -> Option<String> {
-        let env = self.outside.env;
+    pub(crate) fn expand_literally(&mut self, path: &ConfigPath<'_>, text: &str) -> Option<String> {
+        let env = self.environment.env;
         match expand::expand(text, &|name| env(name).as_deref().map(literal)) {
             Ok(text) => Some(text),
             Err(error) => self.fail(path, error.to_string(), error.hint()),
@@ -120,10 +141,10 @@ impl Check<'_, '_> {
     }
 
     /// Reads a file that holds one secret, without the trailing line break.
-    pub(crate) fn secret_file(&mut self, path: &Path<'_>, name: &str) -> Option<String> {
+    pub(crate) fn secret_file(&mut self, path: &ConfigPath<'_>, name: &str) -> Option<String> {
         let name = self.expand(path, name)?;
         let file = self.resolve(&name);
-        match (self.outside.read)(&file) {
+        match (self.environment.read)(&file) {
             Ok(text) => Some(text.trim_end_matches(['\r', '\n']).to_owned()),
             Err(error) => {
                 let hint = "relative paths start at the config file's folder";
@@ -134,14 +155,19 @@ impl Check<'_, '_> {
 
     /// Resolves a path: `~/` is the home folder, and relative paths start at the config file's folder.
     pub(crate) fn resolve(&self, written: &str) -> PathBuf {
-        match written.strip_prefix("~/").zip((self.outside.env)("HOME")) {
+        match written.strip_prefix("~/").zip((self.environment.env)("HOME")) {
             Some((rest, home)) => PathBuf::from(home).join(rest),
             None => self.folder.join(written),
         }
     }
 
     /// Reports an error and returns `None`.
-    pub(crate) fn fail<T>(&mut self, path: &Path<'_>, message: String, hint: impl Into<String>) -> Option<T> {
+    pub(crate) fn fail<T>(
+        &mut self,
+        path: &ConfigPath<'_>,
+        message: String,
+        hint: impl Into<String>,
+    ) -> Option<T> {
         self.report.error(path, message, Some(hint.into()));
         None
     }
@@ -158,10 +184,10 @@ impl Check<'_, '_> {
     }
 
     fn data(&mut self, written: Option<&str>) -> PathBuf {
-        let path = Path::ROOT.key("data");
+        let path = ConfigPath::ROOT.key("data");
         match written.and_then(|written| self.expand(&path, written)) {
             Some(folder) => self.resolve(&folder),
-            None => super::user_folder(self.outside.env, "XDG_DATA_HOME", ".local/share")
+            None => super::user_folder(self.environment.env, "XDG_DATA_HOME", ".local/share")
                 .map_or_else(|| "hikite-data".into(), |folder| folder.join("hikite")),
         }
     }

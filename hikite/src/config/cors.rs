@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
+use super::check::ConfigChecker;
 use super::file::OneOrMany;
-use super::place::Path;
+use super::position::ConfigPath;
 
 /// Web pages that may call hikite from a browser.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -32,8 +32,12 @@ pub enum Cors {
 const ANY: &str = "*";
 
 /// Checks the section. The file overrides `CORS_ENABLED` and `CORS_ORIGIN`.
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&CorsFile>) -> Cors {
-    let named = (check.outside.env)("CORS_ENABLED").is_some_and(|value| value.trim() == "true");
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&CorsFile>,
+) -> Cors {
+    let named = (check.environment.env)("CORS_ENABLED").is_some_and(|value| value.trim() == "true");
     let enabled = raw.map_or(named, |raw| raw.enabled.unwrap_or(true));
     let written = match raw.and_then(|raw| raw.origin.as_ref()) {
         Some(OneOrMany::One(origin)) => origin_of(check, &path.key("origin"), origin).into_iter().collect(),
@@ -51,8 +55,8 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Cor
     }
 }
 
-fn of_environment(check: &mut Check<'_, '_>, path: &Path<'_>) -> Vec<String> {
-    let Some(text) = (check.outside.env)("CORS_ORIGIN").filter(|text| !text.trim().is_empty()) else {
+fn of_environment(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>) -> Vec<String> {
+    let Some(text) = (check.environment.env)("CORS_ORIGIN").filter(|text| !text.trim().is_empty()) else {
         return vec![ANY.into()];
     };
     let (right, wrong): (Vec<String>, Vec<String>) = text
@@ -67,7 +71,7 @@ fn of_environment(check: &mut Check<'_, '_>, path: &Path<'_>) -> Vec<String> {
     right
 }
 
-fn origin_of(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<String> {
+fn origin_of(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &str) -> Option<String> {
     let origin = check.expand(path, text)?.to_ascii_lowercase();
     if is_origin(&origin) {
         return Some(origin);

@@ -1,11 +1,11 @@
 //! The `egress` section: destinations of requests to addresses that no administrator configured.
 
-use hikite_egress::{Allow, Allowed, MinTls};
+use hikite_egress::{AllowList, AllowedAddress, MinTls};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 use super::tls::VersionWord;
 
 /// Where requests may go whose address did not come from this file: those of tools that were registered over the
@@ -29,18 +29,22 @@ pub struct EgressSection {
 }
 
 impl EgressSection {
-    pub fn rules(&self) -> Allow {
-        Allow::of(self.allow.iter().filter_map(|text| Allowed::parse(text)))
+    pub fn rules(&self) -> AllowList {
+        AllowList::of(self.allow.iter().filter_map(|text| AllowedAddress::parse(text)))
     }
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &EgressFile) -> EgressSection {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &EgressFile,
+) -> EgressSection {
     let list = path.key("allow");
     let written = raw.allow.as_deref().unwrap_or_default().iter().enumerate();
     let allow = written.filter_map(|(index, text)| {
         let path = list.index(index);
         let text = check.expand(&path, text)?;
-        if Allowed::parse(&text).is_none() {
+        if AllowedAddress::parse(&text).is_none() {
             let hint = "write `127.0.0.1`, `10.0.0.0/8` or `internal.example`";
             return check.fail(
                 &path,

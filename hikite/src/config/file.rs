@@ -1,7 +1,7 @@
 //! The config file as written: the root of the raw types, which generate the JSON Schema for editors and for our own
 //! validation. The type of each section is beside its check.
 
-use hikite_modules::Named;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,15 +18,15 @@ use super::search::SearchFile;
 use super::server::ServerFile;
 use super::store::StoreFile;
 use super::telemetry::TelemetryFile;
-use super::tool::ToolFile;
-use super::upstream::Upstream;
+use super::tool::HttpToolFile;
+use super::upstream::UpstreamFile;
 use super::vault::VaultFile;
 
 /// The configuration of hikite. A plain `mcpServers` block, pasted from another client, is a whole file.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "hikite configuration")]
-pub(crate) struct File {
+pub(crate) struct ConfigFile {
     /// The address of this schema, for editors.
     #[serde(rename = "$schema")]
     #[expect(dead_code, reason = "accepted for editors, of no meaning here")]
@@ -35,17 +35,17 @@ pub(crate) struct File {
     pub(crate) server: Option<ServerFile>,
     /// The upstream MCP servers by name.
     #[serde(rename = "mcpServers")]
-    pub(crate) mcp_servers: Option<Named<Upstream>>,
+    pub(crate) mcp_servers: Option<NamedMap<UpstreamFile>>,
     /// Named selections of tools, opened one at a time.
-    pub(crate) categories: Option<Named<CategoryFile>>,
+    pub(crate) categories: Option<NamedMap<CategoryFile>>,
     /// Tools that are HTTP requests, by name.
-    pub(crate) tools: Option<Named<ToolFile>>,
+    pub(crate) tools: Option<NamedMap<HttpToolFile>>,
     /// Boundaries between callers, by name: who belongs to them and which tools there are.
-    pub(crate) projects: Option<Named<ProjectFile>>,
+    pub(crate) projects: Option<NamedMap<ProjectFile>>,
     /// Which services are there: those that come with hikite, and those of module files.
     pub(crate) modules: Option<ModulesFile>,
     /// The accounts with which services are called, by provider: `notion`, `github`, `atlassian`, …
-    pub(crate) providers: Option<Named<ProviderFile>>,
+    pub(crate) providers: Option<NamedMap<ProviderFile>>,
     /// Where requests may go whose address did not come from this file.
     pub(crate) egress: Option<EgressFile>,
     /// What becomes of servers' tools whose definition nobody approved.
@@ -102,8 +102,9 @@ mod tests {
     #[test]
     fn the_committed_schema_is_the_one_the_types_make() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../config.schema.json");
-        let made =
-            serde_json::to_string_pretty(&schemars::schema_for!(File)).expect("a schema is JSON") + "\n";
+        let made = serde_json::to_string_pretty(&schemars::schema_for!(ConfigFile))
+            .expect("a schema is JSON")
+            + "\n";
         if std::env::var_os("HIKITE_UPDATE").is_some_and(|value| value == "1") {
             std::fs::write(path, &made).expect("config.schema.json can be written");
         }

@@ -4,12 +4,12 @@
 use serde_json::{Map, Value};
 
 use super::problem::Problems;
-use super::upstream::means_something;
+use super::upstream::is_meaningful;
 use super::{file, jsonc, variable};
 
 /// The client that a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ClientKind {
     ClaudeDesktop,
     ClaudeCode,
     Cursor,
@@ -19,24 +19,24 @@ pub enum Kind {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Imported {
-    pub kind: Kind,
+pub struct ImportedServers {
+    pub kind: ClientKind,
     /// Servers as entries of `mcpServers`.
     pub servers: Map<String, Value>,
     /// Notes on what was changed, renamed or left out.
     pub notes: Vec<String>,
 }
 
-const NAMES: &[(Kind, &str, &str)] = &[
-    (Kind::ClaudeDesktop, "claude-desktop", "Claude Desktop"),
-    (Kind::ClaudeCode, "claude-code", "Claude Code"),
-    (Kind::Cursor, "cursor", "Cursor"),
-    (Kind::VsCode, "vscode", "VS Code"),
-    (Kind::Windsurf, "windsurf", "Windsurf"),
-    (Kind::ModularMcp, "modular-mcp", "modular-mcp"),
+const NAMES: &[(ClientKind, &str, &str)] = &[
+    (ClientKind::ClaudeDesktop, "claude-desktop", "Claude Desktop"),
+    (ClientKind::ClaudeCode, "claude-code", "Claude Code"),
+    (ClientKind::Cursor, "cursor", "Cursor"),
+    (ClientKind::VsCode, "vscode", "VS Code"),
+    (ClientKind::Windsurf, "windsurf", "Windsurf"),
+    (ClientKind::ModularMcp, "modular-mcp", "modular-mcp"),
 ];
 
-impl Kind {
+impl ClientKind {
     pub fn all() -> impl Iterator<Item = Self> {
         NAMES.iter().map(|(kind, ..)| *kind)
     }
@@ -56,7 +56,7 @@ impl Kind {
 }
 
 /// Imports the servers of a text. `file` names it in messages; without a kind, the client is detected.
-pub fn import(kind: Option<Kind>, file: &str, text: &str) -> Result<Imported, Problems> {
+pub fn import(kind: Option<ClientKind>, file: &str, text: &str) -> Result<ImportedServers, Problems> {
     let tree = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
     let root = tree.json();
     let blocks = blocks(&root);
@@ -65,7 +65,7 @@ pub fn import(kind: Option<Kind>, file: &str, text: &str) -> Result<Imported, Pr
         return Err(Problems::whole(file, "there are no MCP servers in it", Some(hint)));
     }
     let kind = kind.unwrap_or_else(|| detect(&root, &blocks));
-    let mut imported = Imported { kind, servers: Map::new(), notes: Vec::new() };
+    let mut imported = ImportedServers { kind, servers: Map::new(), notes: Vec::new() };
     for block in blocks {
         for (name, raw) in block.servers {
             imported.take(&root, block.folder, name, raw);
@@ -76,13 +76,13 @@ pub fn import(kind: Option<Kind>, file: &str, text: &str) -> Result<Imported, Pr
 
 /// A group of servers in a client's file.
 #[derive(Clone, Copy)]
-struct Block<'a> {
+struct ServerBlock<'a> {
     /// Project folder of the group, in Claude Code.
     folder: Option<&'a str>,
     servers: &'a Map<String, Value>,
 }
 
-fn blocks(root: &Value) -> Vec<Block<'_>> {
+fn blocks(root: &Value) -> Vec<ServerBlock<'_>> {
     let places =
         ["/mcpServers", "/servers", "/mcp/servers", "/mcp.servers", "/context_servers", "/mcp_servers"];
     let direct = places.into_iter().map(|place| (None, root.pointer(place)));
@@ -90,26 +90,26 @@ fn blocks(root: &Value) -> Vec<Block<'_>> {
     let projects = projects.map(|(folder, project)| (Some(folder.as_str()), project.get("mcpServers")));
     direct
         .chain(projects)
-        .filter_map(|(folder, servers)| Some(Block { folder, servers: servers?.as_object()? }))
+        .filter_map(|(folder, servers)| Some(ServerBlock { folder, servers: servers?.as_object()? }))
         .filter(|block| !block.servers.is_empty())
         .collect()
 }
 
-fn detect(root: &Value, blocks: &[Block<'_>]) -> Kind {
+fn detect(root: &Value, blocks: &[ServerBlock<'_>]) -> ClientKind {
     let any =
         |key: &str| blocks.iter().flat_map(|block| block.servers.values()).any(|s| s.get(key).is_some());
     let signs = [
-        (Kind::ClaudeCode, root.get("projects").is_some()),
-        (Kind::VsCode, root.get("mcpServers").is_none()),
-        (Kind::Windsurf, any("serverUrl")),
-        (Kind::Cursor, any("envFile")),
-        (Kind::ModularMcp, any("description")),
-        (Kind::ClaudeCode, any("type")),
+        (ClientKind::ClaudeCode, root.get("projects").is_some()),
+        (ClientKind::VsCode, root.get("mcpServers").is_none()),
+        (ClientKind::Windsurf, any("serverUrl")),
+        (ClientKind::Cursor, any("envFile")),
+        (ClientKind::ModularMcp, any("description")),
+        (ClientKind::ClaudeCode, any("type")),
     ];
-    signs.into_iter().find(|(_, seen)| *seen).map_or(Kind::ClaudeDesktop, |(kind, _)| kind)
+    signs.into_iter().find(|(_, seen)| *seen).map_or(ClientKind::ClaudeDesktop, |(kind, _)| kind)
 }
 
-impl Imported {
+impl ImportedServers {
     fn take(&mut self, root: &Value, folder: Option<&str>, written: &str, raw: &Value) {
         let Some(raw) = raw.as_object() else {
             return self.notes.push(format!("{written}: left out, it is not an object"));
@@ -159,7 +159,7 @@ fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec
                 notes.push(format!("{name}: `envFile` {value} is not read, put its variables into `env`"));
             }
             "autoApprove" | "alwaysAllow" | "trust" | "gallery" | "note" | "icon" => {
-                let said = means_something(value).then(|| format!("{name}: `{key}` was left out"));
+                let said = is_meaningful(value).then(|| format!("{name}: `{key}` was left out"));
                 notes.extend(said);
             }
             _ if known.is_some_and(|known| known.contains_key(key)) => {
@@ -182,7 +182,7 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    fn check(text: &str, kind: Kind, servers: &Value, notes: &[&str]) {
+    fn check(text: &str, kind: ClientKind, servers: &Value, notes: &[&str]) {
         let imported = import(None, "theirs.json", text).expect(text);
         assert_eq!(imported.kind, kind);
         assert_eq!(Value::Object(imported.servers), *servers);
@@ -193,7 +193,7 @@ mod tests {
     fn claude_desktop_is_taken_as_it_is() {
         check(
             r#"{"globalShortcut": "", "mcpServers": {"fs": {"command": "npx", "args": ["-y", "x"], "env": {"A": "b"}}}}"#,
-            Kind::ClaudeDesktop,
+            ClientKind::ClaudeDesktop,
             &json!({"fs": {"command": "npx", "args": ["-y", "x"], "env": {"A": "b"}}}),
             &[],
         );
@@ -205,7 +205,7 @@ mod tests {
             r#"{"mcpServers": {"a": {"type": "stdio", "command": "a"}}, "projects": {
                 "/p/one": {"mcpServers": {"a": {"type": "http", "url": "https://${HOST:-x}/"}, "w": {"type": "ws", "url": "wss://x"}}},
                 "/p/two": {"mcpServers": {"a": {"command": "a"}}, "history": []}}}"#,
-            Kind::ClaudeCode,
+            ClientKind::ClaudeCode,
             &json!({"a": {"command": "a"}, "a-one": {"url": "https://${HOST:-x}/"}}),
             &["a: taken over as `a-one`", "w: left out, its type \"ws\" is not supported"],
         );
@@ -215,7 +215,7 @@ mod tests {
     fn cursor_names_variables_in_its_own_way() {
         check(
             r#"{"mcpServers": {"s:x": {"command": "${userHome}/s", "args": ["${workspaceFolder}", "${env:A}"], "envFile": ".env"}}}"#,
-            Kind::Cursor,
+            ClientKind::Cursor,
             &json!({"s-x": {"command": "${HOME}/s", "args": ["${WORKSPACE_FOLDER}", "${A}"]}}),
             &[
                 "s:x: `envFile` \".env\" is not read, put its variables into `env`",
@@ -234,10 +234,10 @@ mod tests {
         let left_out = "gh: `dev` was left out, it means nothing here";
         let renamed =
             "gh: `${input:gh-token}` (GitHub token) is now `${GH_TOKEN}`, to be set in the environment";
-        check(block, Kind::VsCode, &servers, &[left_out, renamed]);
+        check(block, ClientKind::VsCode, &servers, &[left_out, renamed]);
         check(
             &format!("{{\"editor.x\": 1, \"mcp\": {block}}}"),
-            Kind::VsCode,
+            ClientKind::VsCode,
             &servers,
             &[left_out, renamed],
         );
@@ -247,7 +247,7 @@ mod tests {
     fn windsurf_says_server_url_and_names_disabled_tools() {
         check(
             r#"{"mcpServers": {"w": {"serverUrl": "https://x/sse", "type": "sse", "disabledTools": ["t"], "disabled": true, "alwaysAllow": ["t"], "autoApprove": []}}}"#,
-            Kind::Windsurf,
+            ClientKind::Windsurf,
             &json!({"w": {"url": "https://x/sse", "type": "sse", "disabled": true, "tools": {"excludeNames": ["t"]}}}),
             &["w: `alwaysAllow` was left out"],
         );
@@ -257,7 +257,7 @@ mod tests {
     fn modular_mcp_has_descriptions() {
         check(
             r#"{"mcpServers": {"m": {"description": "d", "type": "sse", "url": "https://x"}}}"#,
-            Kind::ModularMcp,
+            ClientKind::ModularMcp,
             &json!({"m": {"description": "d", "type": "sse", "url": "https://x"}}),
             &[],
         );

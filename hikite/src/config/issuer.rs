@@ -5,13 +5,13 @@ use hikite_core::caller::Scopes;
 use hikite_core::pattern::Pattern;
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::{IssuerRule, LoginRule};
-use hikite_modules::Named;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 use super::show::pattern;
 use super::url;
 
@@ -90,15 +90,15 @@ pub(crate) enum RoleWord {
 }
 
 pub(crate) fn issuers(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: Option<&[IssuerFile]>,
 ) -> Vec<IssuerRule> {
     let raw = raw.unwrap_or_default().iter().enumerate();
     raw.filter_map(|(index, raw)| issuer(check, &path.index(index), raw)).collect()
 }
 
-fn issuer(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &IssuerFile) -> Option<IssuerRule> {
+fn issuer(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &IssuerFile) -> Option<IssuerRule> {
     let issuer = address(check, &path.key("issuer"), &raw.issuer)?;
     let audience = check.expand(&path.key("audience"), &raw.audience)?;
     if audience.is_empty() {
@@ -109,7 +109,7 @@ fn issuer(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &IssuerFile) -> Optio
         Some(url) => Some(address(check, &path.key("jwks_url"), url)?),
         None => None,
     };
-    let scopes = raw.scopes.as_ref().map_or(Scopes::USUAL, |words| {
+    let scopes = raw.scopes.as_ref().map_or(Scopes::DEFAULT, |words| {
         words.iter().fold(Scopes::NONE, |scopes, word| {
             scopes.with(match word {
                 ScopeWord::Read => Scopes::READ,
@@ -132,15 +132,20 @@ fn issuer(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &IssuerFile) -> Optio
 }
 
 pub(crate) fn logins(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
-    raw: Option<&Named<LoginFile>>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&NamedMap<LoginFile>>,
 ) -> Vec<LoginRule> {
-    let raw = raw.into_iter().flat_map(Named::iter);
+    let raw = raw.into_iter().flat_map(NamedMap::iter);
     raw.filter_map(|(name, raw)| login(check, &path.key(name), name, raw)).collect()
 }
 
-fn login(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &LoginFile) -> Option<LoginRule> {
+fn login(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    name: &str,
+    raw: &LoginFile,
+) -> Option<LoginRule> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > 32 || !name.bytes().all(is_plain) {
         let message = format!("`{name}` is no name for a login");
@@ -175,10 +180,10 @@ fn login(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &LoginFile
 }
 
 /// Checks the URL of an issuer. Plain HTTP is allowed only on loopback addresses.
-fn address(check: &mut Check<'_, '_>, path: &Path<'_>, written: &str) -> Option<String> {
+fn address(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &str) -> Option<String> {
     let address = check.expand(path, written)?;
     if let Some((fault, hint)) = url::fault(&address) {
-        return check.fail(path, format!("`{}` {fault}", url::repeatable(&address)), hint);
+        return check.fail(path, format!("`{}` {fault}", url::without_secrets(&address)), hint);
     }
     let host = address.strip_prefix("http://").map(|rest| rest.split(['/', '?']).next().unwrap_or_default());
     let is_here = |host: &str| {
@@ -191,7 +196,11 @@ fn address(check: &mut Check<'_, '_>, path: &Path<'_>, written: &str) -> Option<
     Some(address)
 }
 
-fn patterns(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&[String]>) -> Option<Vec<Pattern>> {
+fn patterns(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&[String]>,
+) -> Option<Vec<Pattern>> {
     let mut patterns = Vec::new();
     for (index, text) in raw.unwrap_or_default().iter().enumerate() {
         match Pattern::parse(&text.to_lowercase()) {

@@ -6,37 +6,37 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Maximum nesting: deeper than any real file, shallow enough for every stack.
-const DEEPEST: usize = 128;
+const DEPTH_MAX: usize = 128;
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct JsoncNode {
     pub span: Range<usize>,
-    pub value: Value,
+    pub value: JsoncValue,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum JsoncValue {
     Null,
     Bool(bool),
     Number(serde_json::Number),
     Text(String),
-    List(Vec<Node>),
-    Object(Object),
+    List(Vec<JsoncNode>),
+    Object(JsoncObject),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Object {
-    pub members: Vec<Member>,
+pub struct JsoncObject {
+    pub members: Vec<JsoncMember>,
     /// Position of a comma after the last member.
     pub trailing_comma: Option<usize>,
-    index: Index,
+    index: MemberIndex,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Member {
+pub struct JsoncMember {
     pub name: String,
     pub name_at: usize,
-    pub node: Node,
+    pub node: JsoncNode,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,8 +47,9 @@ pub struct SyntaxError {
     pub hint: Option<&'static str>,
 }
 
-pub fn parse(text: &str) -> Result<Node, SyntaxError> {
-    let mut reader = Reader { text, at: text.len() - text.trim_start_matches('\u{feff}').len(), depth: 0 };
+pub fn parse(text: &str) -> Result<JsoncNode, SyntaxError> {
+    let mut reader =
+        JsoncParser { text, at: text.len() - text.trim_start_matches('\u{feff}').len(), depth: 0 };
     reader.skip()?;
     let node = reader.value()?;
     reader.skip()?;
@@ -58,10 +59,10 @@ pub fn parse(text: &str) -> Result<Node, SyntaxError> {
     Ok(node)
 }
 
-impl Node {
-    pub fn object(&self) -> Option<&Object> {
+impl JsoncNode {
+    pub fn object(&self) -> Option<&JsoncObject> {
         match &self.value {
-            Value::Object(object) => Some(object),
+            JsoncValue::Object(object) => Some(object),
             _ => None,
         }
     }
@@ -69,21 +70,21 @@ impl Node {
     /// Converts the tree to plain JSON. The last of duplicate members wins.
     pub fn json(&self) -> serde_json::Value {
         match &self.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Bool(value) => (*value).into(),
-            Value::Number(number) => number.clone().into(),
-            Value::Text(text) => text.as_str().into(),
-            Value::List(items) => items.iter().map(Self::json).collect(),
-            Value::Object(object) => {
+            JsoncValue::Null => serde_json::Value::Null,
+            JsoncValue::Bool(value) => (*value).into(),
+            JsoncValue::Number(number) => number.clone().into(),
+            JsoncValue::Text(text) => text.as_str().into(),
+            JsoncValue::List(items) => items.iter().map(Self::json).collect(),
+            JsoncValue::Object(object) => {
                 object.members.iter().map(|member| (member.name.clone(), member.node.json())).collect()
             }
         }
     }
 }
 
-impl Object {
-    pub fn get(&self, name: &str) -> Option<&Member> {
-        if self.members.len() <= FEW {
+impl JsoncObject {
+    pub fn get(&self, name: &str) -> Option<&JsoncMember> {
+        if self.members.len() <= LINEAR_SEARCH_MAX {
             return self.members.iter().rev().find(|member| member.name == name);
         }
         let index = self.index.0.get_or_init(|| {
@@ -94,42 +95,45 @@ impl Object {
 }
 
 /// Number of members up to which a linear search is faster than a map.
-const FEW: usize = 16;
+const LINEAR_SEARCH_MAX: usize = 16;
 
 /// Lazily built index of the members of a large object. It holds no information of its own, so all indexes are equal.
 #[derive(Clone, Debug, Default)]
-pub struct Index(OnceLock<HashMap<String, usize>>);
+pub struct MemberIndex(OnceLock<HashMap<String, usize>>);
 
-impl PartialEq for Index {
+impl PartialEq for MemberIndex {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-struct Reader<'a> {
+struct JsoncParser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
 }
 
-impl Reader<'_> {
-    fn value(&mut self) -> Result<Node, SyntaxError> {
+impl JsoncParser<'_> {
+    fn value(&mut self) -> Result<JsoncNode, SyntaxError> {
         let start = self.at;
         let value = match self.peek() {
             Some('{') => self.nested(Self::members)?,
             Some('[') => self.nested(Self::items)?,
-            Some('"') => Value::Text(self.string()?),
+            Some('"') => JsoncValue::Text(self.string()?),
             Some('-' | '0'..='9') => self.number()?,
             Some('\'') => return Err(self.error("a string is written in double quotes", None)),
             Some(c) if c.is_alphabetic() => self.word()?,
             Some(c) => return Err(self.error(format!("expected a value, found `{c}`"), None)),
             None => return Err(self.error("expected a value, found the end of the file", None)),
         };
-        Ok(Node { span: start..self.at, value })
+        Ok(JsoncNode { span: start..self.at, value })
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, SyntaxError>) -> Result<Value, SyntaxError> {
-        if self.depth == DEEPEST {
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<JsoncValue, SyntaxError>,
+    ) -> Result<JsoncValue, SyntaxError> {
+        if self.depth == DEPTH_MAX {
             return Err(self.error("nested too deeply", None));
         }
         self.depth += 1;
@@ -139,8 +143,8 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn members(&mut self) -> Result<Value, SyntaxError> {
-        let mut object = Object::default();
+    fn members(&mut self) -> Result<JsoncValue, SyntaxError> {
+        let mut object = JsoncObject::default();
         loop {
             self.skip()?;
             let name_at = self.at;
@@ -148,7 +152,7 @@ impl Reader<'_> {
                 Some('"') => {}
                 Some('}') => {
                     self.at += 1;
-                    return Ok(Value::Object(object));
+                    return Ok(JsoncValue::Object(object));
                 }
                 Some(c) => {
                     let hint =
@@ -162,18 +166,18 @@ impl Reader<'_> {
             self.expect(':', "expected `:` after the name")?;
             self.skip()?;
             let node = self.value()?;
-            object.members.push(Member { name, name_at, node });
+            object.members.push(JsoncMember { name, name_at, node });
             object.trailing_comma = self.comma('}')?;
         }
     }
 
-    fn items(&mut self) -> Result<Value, SyntaxError> {
+    fn items(&mut self) -> Result<JsoncValue, SyntaxError> {
         let mut items = Vec::new();
         loop {
             self.skip()?;
             if self.peek() == Some(']') {
                 self.at += 1;
-                return Ok(Value::List(items));
+                return Ok(JsoncValue::List(items));
             }
             items.push(self.value()?);
             self.comma(']')?;
@@ -218,24 +222,24 @@ impl Reader<'_> {
         })
     }
 
-    fn number(&mut self) -> Result<Value, SyntaxError> {
+    fn number(&mut self) -> Result<JsoncValue, SyntaxError> {
         let rest = &self.text[self.at..];
         let length = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'));
         let digits = &rest[..length.unwrap_or(rest.len())];
         let number = serde_json::from_str(digits)
             .map_err(|_| self.error(format!("`{digits}` is not a number"), None))?;
         self.at += digits.len();
-        Ok(Value::Number(number))
+        Ok(JsoncValue::Number(number))
     }
 
-    fn word(&mut self) -> Result<Value, SyntaxError> {
+    fn word(&mut self) -> Result<JsoncValue, SyntaxError> {
         let rest = &self.text[self.at..];
         let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
         let word = &rest[..length.unwrap_or(rest.len())];
         let value = match word {
-            "null" => Value::Null,
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
+            "null" => JsoncValue::Null,
+            "true" => JsoncValue::Bool(true),
+            "false" => JsoncValue::Bool(false),
             _ => {
                 let hint = Some("put text in double quotes");
                 return Err(self.error(format!("expected a value, found `{word}`"), hint));

@@ -6,9 +6,9 @@ use hikite_core::limits::Limits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
-use super::place::Path;
-use super::unit::{Bad, Size, Span};
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
+use super::unit::{AmountFault, ConfigDuration, Size};
 
 /// Every limit of the program. What is left out keeps its default.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -128,66 +128,66 @@ pub(crate) struct LimitsFile {
     pub(crate) jq_bytes: Option<Size>,
     /// For a client to send its headers.
     #[schemars(extend("default" = "10s"))]
-    pub(crate) header_timeout: Option<Span>,
+    pub(crate) header_timeout: Option<ConfigDuration>,
     /// For a client to send a body.
     #[schemars(extend("default" = "30s"))]
-    pub(crate) body_timeout: Option<Span>,
+    pub(crate) body_timeout: Option<ConfigDuration>,
     /// For a client connection without a request.
     #[schemars(extend("default" = "2m"))]
-    pub(crate) idle_timeout: Option<Span>,
+    pub(crate) idle_timeout: Option<ConfigDuration>,
     /// For a session without a request.
     #[schemars(extend("default" = "1h"))]
-    pub(crate) session_idle: Option<Span>,
+    pub(crate) session_idle: Option<ConfigDuration>,
     /// For one call; progress and open questions extend it.
     #[schemars(extend("default" = "30s"))]
-    pub(crate) call_timeout: Option<Span>,
+    pub(crate) call_timeout: Option<ConfigDuration>,
     /// The most that a call may ask for itself.
     #[schemars(extend("default" = "10m"))]
-    pub(crate) call_timeout_max: Option<Span>,
+    pub(crate) call_timeout_max: Option<ConfigDuration>,
     /// For how long a server is left alone at first; twice as long each time that it did not help.
     #[schemars(extend("default" = "5s"))]
-    pub(crate) breaker_pause: Option<Span>,
+    pub(crate) breaker_pause: Option<ConfigDuration>,
     /// And for how long at most.
     #[schemars(extend("default" = "1m"))]
-    pub(crate) breaker_pause_max: Option<Span>,
+    pub(crate) breaker_pause_max: Option<ConfigDuration>,
     /// For a client to answer a question.
     #[schemars(extend("default" = "10m"))]
-    pub(crate) question_timeout: Option<Span>,
+    pub(crate) question_timeout: Option<ConfigDuration>,
     /// For a client to take up a stream that broke.
     #[schemars(extend("default" = "30s"))]
-    pub(crate) resume: Option<Span>,
+    pub(crate) resume: Option<ConfigDuration>,
     /// For an upstream to start and answer `initialize`.
     #[schemars(extend("default" = "1m"))]
-    pub(crate) start_timeout: Option<Span>,
+    pub(crate) start_timeout: Option<ConfigDuration>,
     /// For the first list of a module that a request names.
     #[schemars(extend("default" = "10s"))]
-    pub(crate) first_list: Option<Span>,
+    pub(crate) first_list: Option<ConfigDuration>,
     /// For lists never seen, when a request wants them all.
     #[schemars(extend("default" = "2s"))]
-    pub(crate) all_lists: Option<Span>,
+    pub(crate) all_lists: Option<ConfigDuration>,
     /// How long a list counts as fresh.
     #[schemars(extend("default" = "10m"))]
-    pub(crate) list_ttl: Option<Span>,
+    pub(crate) list_ttl: Option<ConfigDuration>,
     /// After how long without a call a stdio upstream is stopped.
     #[schemars(extend("default" = "10m"))]
-    pub(crate) idle_stop: Option<Span>,
+    pub(crate) idle_stop: Option<ConfigDuration>,
     /// For a long answer to be read on.
     #[schemars(extend("default" = "30m"))]
-    pub(crate) result_age: Option<Span>,
+    pub(crate) result_age: Option<ConfigDuration>,
     /// For one program in jq.
     #[schemars(extend("default" = "2s"))]
-    pub(crate) jq_timeout: Option<Span>,
+    pub(crate) jq_timeout: Option<ConfigDuration>,
     /// For load balancers to hear from `/readyz` that hikite is about to stop, before it does.
     #[schemars(extend("default" = "0s"))]
-    pub(crate) leave: Option<Span>,
+    pub(crate) leave: Option<ConfigDuration>,
     /// For running calls to finish when hikite stops. Default: `call_timeout`.
     #[schemars(extend("default" = "30s"))]
-    pub(crate) drain: Option<Span>,
+    pub(crate) drain: Option<ConfigDuration>,
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile) -> Limits {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &LimitsFile) -> Limits {
     let default = Limits::default();
-    let mut read = Reader { check, path };
+    let mut read = LimitsReader { check, path };
     Limits {
         body_bytes: read.size("body_bytes", raw.body_bytes.as_ref(), default.body_bytes),
         answer_bytes: read.size("answer_bytes", raw.answer_bytes.as_ref(), default.answer_bytes),
@@ -238,7 +238,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LimitsFile
 }
 
 /// Reads the durations.
-fn times(read: &mut Reader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
+fn times(read: &mut LimitsReader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
     let default = Limits::default();
     let call_timeout = read.timeout("call_timeout", raw.call_timeout.as_ref(), default.call_timeout);
     Limits {
@@ -282,12 +282,12 @@ fn small(raw: Option<usize>, default: u32) -> u32 {
     raw.map_or(default, |count| u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-struct Reader<'c, 'a, 'r> {
-    check: &'c mut Check<'a, 'r>,
-    path: &'c Path<'c>,
+struct LimitsReader<'c, 'a, 'r> {
+    check: &'c mut ConfigChecker<'a, 'r>,
+    path: &'c ConfigPath<'c>,
 }
 
-impl Reader<'_, '_, '_> {
+impl LimitsReader<'_, '_, '_> {
     fn size(&mut self, key: &str, raw: Option<&Size>, default: usize) -> usize {
         let size = self.any_size(key, raw, default);
         self.positive(key, size, &0)
@@ -318,16 +318,16 @@ impl Reader<'_, '_, '_> {
         percent
     }
 
-    fn span(&mut self, key: &str, raw: Option<&Span>, default: Duration) -> Duration {
+    fn span(&mut self, key: &str, raw: Option<&ConfigDuration>, default: Duration) -> Duration {
         raw.and_then(|raw| self.read(key, raw.read())).unwrap_or(default)
     }
 
-    fn timeout(&mut self, key: &str, raw: Option<&Span>, default: Duration) -> Duration {
+    fn timeout(&mut self, key: &str, raw: Option<&ConfigDuration>, default: Duration) -> Duration {
         let span = self.span(key, raw, default);
         self.positive(key, span, &Duration::ZERO)
     }
 
-    fn read<T>(&mut self, key: &str, read: Result<T, Bad>) -> Option<T> {
+    fn read<T>(&mut self, key: &str, read: Result<T, AmountFault>) -> Option<T> {
         read.map_or_else(|(message, hint)| self.check.fail(&self.path.key(key), message, hint), Some)
     }
 
@@ -344,7 +344,7 @@ impl Reader<'_, '_, '_> {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, Outside, schema, show};
+    use crate::config::{Config, ConfigEnvironment, schema, show};
 
     #[test]
     fn the_defaults_of_the_schema_are_those_of_the_program() {
@@ -355,8 +355,9 @@ mod tests {
             .iter()
             .map(|(key, property)| (key.clone(), property["default"].clone()))
             .collect();
-        let outside = Outside { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
-        let defaults = Config::parse("{}", Path::new("x"), outside).expect("empty");
+        let environment =
+            ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        let defaults = Config::parse("{}", Path::new("x"), environment).expect("empty");
         assert_eq!(show(&defaults)["limits"], serde_json::Value::Object(written));
     }
 }

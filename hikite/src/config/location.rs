@@ -2,26 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use super::import::Kind;
+use super::import::ClientKind;
 
 /// Returns the known locations. `os` is `std::env::consts::OS`; the files need not exist.
-pub fn known_locations(home: &Path, os: &str) -> Vec<(Kind, PathBuf)> {
+pub fn known_locations(home: &Path, os: &str) -> Vec<(ClientKind, PathBuf)> {
     let apps = match os {
         "macos" => home.join("Library/Application Support"),
         "windows" => home.join("AppData/Roaming"),
         _ => home.join(".config"),
     };
     vec![
-        (Kind::ClaudeDesktop, apps.join("Claude/claude_desktop_config.json")),
-        (Kind::ClaudeCode, home.join(".claude.json")),
-        (Kind::ClaudeCode, ".mcp.json".into()),
-        (Kind::Cursor, home.join(".cursor/mcp.json")),
-        (Kind::Cursor, ".cursor/mcp.json".into()),
-        (Kind::VsCode, apps.join("Code/User/mcp.json")),
-        (Kind::VsCode, apps.join("Code/User/settings.json")),
-        (Kind::VsCode, ".vscode/mcp.json".into()),
-        (Kind::Windsurf, home.join(".codeium/windsurf/mcp_config.json")),
-        (Kind::ModularMcp, "modular-mcp.json".into()),
+        (ClientKind::ClaudeDesktop, apps.join("Claude/claude_desktop_config.json")),
+        (ClientKind::ClaudeCode, home.join(".claude.json")),
+        (ClientKind::ClaudeCode, ".mcp.json".into()),
+        (ClientKind::Cursor, home.join(".cursor/mcp.json")),
+        (ClientKind::Cursor, ".cursor/mcp.json".into()),
+        (ClientKind::VsCode, apps.join("Code/User/mcp.json")),
+        (ClientKind::VsCode, apps.join("Code/User/settings.json")),
+        (ClientKind::VsCode, ".vscode/mcp.json".into()),
+        (ClientKind::Windsurf, home.join(".codeium/windsurf/mcp_config.json")),
+        (ClientKind::ModularMcp, "modular-mcp.json".into()),
     ]
 }
 

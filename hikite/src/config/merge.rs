@@ -5,23 +5,23 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use super::jsonc::{self, Node, Object};
+use super::jsonc::{self, JsoncNode, JsoncObject};
 use super::problem::Problems;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedConfig {
     /// The complete new text.
     pub text: String,
     pub added: Vec<String>,
     /// Names that existed already and were left unchanged.
-    pub kept: Vec<String>,
+    pub unchanged: Vec<String>,
 }
 
 /// Adds the servers. `text` is `None` if there is no file yet; `file` names it in messages.
-pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Result<Merged, Problems> {
+pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Result<MergedConfig, Problems> {
     let text = text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
     let root = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
-    let object = |node: &Node, what: &str| {
+    let object = |node: &JsoncNode, what: &str| {
         let refused =
             || Problems::whole(file, format!("{what} is not an object"), Some("correct it by hand first"));
         node.object().cloned().ok_or_else(refused)
@@ -30,19 +30,20 @@ pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Re
     let Some(block) = members.get("mcpServers") else {
         let block = Map::from_iter([("mcpServers".to_owned(), Value::Object(servers.clone()))]);
         let text = insert(text, &root, &members, &block);
-        return Ok(Merged { text, added: servers.keys().cloned().collect(), kept: Vec::new() });
+        return Ok(MergedConfig { text, added: servers.keys().cloned().collect(), unchanged: Vec::new() });
     };
     let present = object(&block.node, "`mcpServers`")?;
-    let (kept, new): (Vec<_>, Vec<_>) = servers.iter().partition(|(name, _)| present.get(name).is_some());
+    let (unchanged, new): (Vec<_>, Vec<_>) =
+        servers.iter().partition(|(name, _)| present.get(name).is_some());
     let new: Map<String, Value> =
         new.into_iter().map(|(name, server)| (name.clone(), server.clone())).collect();
-    let kept = kept.into_iter().map(|(name, _)| name.clone()).collect();
+    let unchanged = unchanged.into_iter().map(|(name, _)| name.clone()).collect();
     let text = if new.is_empty() { text.to_owned() } else { insert(text, &block.node, &present, &new) };
-    Ok(Merged { text, added: new.keys().cloned().collect(), kept })
+    Ok(MergedConfig { text, added: new.keys().cloned().collect(), unchanged })
 }
 
 /// Returns the text with `new` inserted at the end of the object.
-fn insert(text: &str, node: &Node, object: &Object, new: &Map<String, Value>) -> String {
+fn insert(text: &str, node: &JsoncNode, object: &JsoncObject, new: &Map<String, Value>) -> String {
     let outer = indent_of(text, node.span.start);
     let inner = object
         .members
@@ -86,11 +87,11 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    fn check(text: Option<&str>, expected: &str, kept: &[&str]) {
+    fn check(text: Option<&str>, expected: &str, unchanged: &[&str]) {
         let servers = json!({"a": {"command": "x"}, "b": {"url": "https://x"}});
         let merged = merge("hikite.json", text, servers.as_object().expect("object")).expect("merges");
         assert_eq!(merged.text, expected);
-        assert_eq!(merged.kept, kept);
+        assert_eq!(merged.unchanged, unchanged);
         jsonc::parse(&merged.text).expect("still valid");
     }
 

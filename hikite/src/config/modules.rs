@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use hikite_core::suggest::did_you_mean;
-use hikite_modules::{BUILTIN, Language};
+use hikite_core::suggestion::did_you_mean;
+use hikite_modules::{BUILTIN, TextLanguage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 
 /// The services that come with hikite, and those of the owner's own module files.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -44,10 +44,14 @@ pub struct ModulesSection {
     /// Names of the enabled built-in services.
     pub builtin: Vec<&'static str>,
     pub dir: Option<PathBuf>,
-    pub language: Language,
+    pub language: TextLanguage,
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &ModulesFile) -> ModulesSection {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &ModulesFile,
+) -> ModulesSection {
     let all = || BUILTIN.iter().map(|(name, _)| *name);
     let builtin = match &raw.builtin {
         None | Some(BuiltinFile::All(true)) => all().collect(),
@@ -71,8 +75,8 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &ModulesFil
     let dir =
         raw.dir.as_ref().and_then(|dir| check.expand(&path.key("dir"), dir)).map(|dir| check.resolve(&dir));
     let language = match raw.language {
-        None | Some(LanguageWord::En) => Language::English,
-        Some(LanguageWord::Ja) => Language::Japanese,
+        None | Some(LanguageWord::En) => TextLanguage::English,
+        Some(LanguageWord::Ja) => TextLanguage::Japanese,
     };
     ModulesSection { builtin, dir, language }
 }

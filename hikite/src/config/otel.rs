@@ -6,9 +6,9 @@ use std::time::Duration;
 use hikite_core::secret::Secret;
 use hikite_gateway::trace::Sampler;
 
-use super::check::Check;
-use super::place::Path;
-use super::telemetry::{INTERVAL, Otlp, SERVICE, TIMEOUT, join};
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
+use super::telemetry::{INTERVAL, OtlpSection, SERVICE, TIMEOUT, join};
 use super::transport::header_fault;
 use super::url;
 
@@ -20,14 +20,14 @@ pub(crate) fn is_disabled(env: &dyn Fn(&str) -> Option<String>) -> bool {
 }
 
 /// Reads the settings of the environment alone.
-pub(crate) fn read(check: &mut Check<'_, '_>, path: &Path<'_>) -> Otlp {
-    let mut read = Reader { check, path };
+pub(crate) fn read(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>) -> OtlpSection {
+    let mut read = OtelReader { check, path };
     let base = read.address(ENDPOINT);
     let mut attributes = read.pairs("OTEL_RESOURCE_ATTRIBUTES");
     let named = attributes.iter().position(|(name, _)| name == "service.name");
     let named = named.map(|at| attributes.remove(at).1);
     let service = read.get("OTEL_SERVICE_NAME").or(named).unwrap_or_else(|| SERVICE.into());
-    let otlp = Otlp {
+    let otlp = OtlpSection {
         traces: read.signal("TRACES", "v1/traces", base.as_ref()),
         metrics: read.signal("METRICS", "v1/metrics", base.as_ref()),
         headers: read.headers(),
@@ -46,15 +46,17 @@ pub(crate) fn read(check: &mut Check<'_, '_>, path: &Path<'_>) -> Otlp {
     otlp
 }
 
-struct Reader<'c, 'a, 'r> {
-    check: &'c mut Check<'a, 'r>,
-    path: &'c Path<'c>,
+struct OtelReader<'c, 'a, 'r> {
+    check: &'c mut ConfigChecker<'a, 'r>,
+    path: &'c ConfigPath<'c>,
 }
 
-impl Reader<'_, '_, '_> {
+impl OtelReader<'_, '_, '_> {
     /// Returns a variable; an empty one counts as unset.
     fn get(&self, name: &str) -> Option<String> {
-        (self.check.outside.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+        (self.check.environment.env)(name)
+            .map(|value| value.trim().to_owned())
+            .filter(|value| !value.is_empty())
     }
 
     fn warn(&mut self, name: &str, what: &str) {
@@ -170,17 +172,17 @@ mod tests {
     use std::path::Path as FilePath;
 
     use super::*;
-    use crate::config::{Config, Outside, Problems, show};
+    use crate::config::{Config, ConfigEnvironment, Problems, show};
 
     fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, Problems> {
         let env = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
         let read = |_: &FilePath| Ok("from-a-file\n".to_owned());
-        Config::parse(text, FilePath::new("x"), Outside { env: &env, read: &read })
+        Config::parse(text, FilePath::new("x"), ConfigEnvironment { env: &env, read: &read })
     }
 
-    fn otlp(text: &str, variables: &[(&str, &str)]) -> Option<Otlp> {
+    fn otlp(text: &str, variables: &[(&str, &str)]) -> Option<OtlpSection> {
         load(text, variables).expect("a good config").telemetry.otlp
     }
 
@@ -194,11 +196,14 @@ mod tests {
         assert_eq!(otlp(r#"{"telemetry":{"otlp":{"interval":"5s"}}}"#, &[("OTEL_SERVICE_NAME", "x")]), None);
         let file = r#"{"telemetry":{"otlp":{"endpoint":"http://c:4318/x/"}}}"#;
         assert_eq!(otlp(file, &[("OTEL_SDK_DISABLED", "TRUE")]), None);
-        let told = otlp(file, &[]).expect("an endpoint");
-        assert_eq!(exposed(told.traces.as_ref()), Some("http://c:4318/x/v1/traces"));
-        assert_eq!(exposed(told.metrics.as_ref()), Some("http://c:4318/x/v1/metrics"));
-        assert_eq!((told.service.as_str(), told.interval, told.timeout), ("hikite", INTERVAL, TIMEOUT));
-        assert_eq!(told.sampler, Sampler { ratio: 1.0, parent_based: true });
+        let otlp_settings = otlp(file, &[]).expect("an endpoint");
+        assert_eq!(exposed(otlp_settings.traces.as_ref()), Some("http://c:4318/x/v1/traces"));
+        assert_eq!(exposed(otlp_settings.metrics.as_ref()), Some("http://c:4318/x/v1/metrics"));
+        assert_eq!(
+            (otlp_settings.service.as_str(), otlp_settings.interval, otlp_settings.timeout),
+            ("hikite", INTERVAL, TIMEOUT)
+        );
+        assert_eq!(otlp_settings.sampler, Sampler { ratio: 1.0, parent_based: true });
     }
 
     #[test]
@@ -207,21 +212,21 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://e"),
             ("OTEL_EXPORTER_OTLP_HEADERS", "key=a%2Cb, x = y"),
         ];
-        let told = otlp("{}", &variables).expect("an endpoint");
+        let otlp_settings = otlp("{}", &variables).expect("an endpoint");
         let pairs: Vec<(&str, &str)> =
-            told.headers.iter().map(|(name, value)| (&**name, value.expose())).collect();
+            otlp_settings.headers.iter().map(|(name, value)| (&**name, value.expose())).collect();
         assert_eq!(pairs, [("key", "a,b"), ("x", "y")]);
         let file = r#"{"telemetry":{"otlp":{"endpoint":"http://c","headers":{"own":{"file":"f"}}}}}"#;
         let config = load(file, &variables).expect("good");
-        let told = config.telemetry.otlp.as_ref().expect("an endpoint");
-        assert_eq!((told.headers.len(), told.headers[0].1.expose()), (1, "from-a-file"));
+        let otlp_settings = config.telemetry.otlp.as_ref().expect("an endpoint");
+        assert_eq!((otlp_settings.headers.len(), otlp_settings.headers[0].1.expose()), (1, "from-a-file"));
         let shown = show(&config).to_string();
         assert!(!shown.contains("from-a-file") && !shown.contains("a,b"), "{shown}");
     }
 
     #[test]
     fn each_kind_may_have_an_address_of_its_own_or_none() {
-        let told = otlp(
+        let otlp_settings = otlp(
             "{}",
             &[
                 ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t/custom"),
@@ -232,10 +237,13 @@ mod tests {
                 ("OTEL_RESOURCE_ATTRIBUTES", "service.name=named,a=b"),
             ],
         );
-        let told = told.expect("an endpoint");
-        assert_eq!((exposed(told.traces.as_ref()), told.metrics), (Some("http://t/custom"), None));
-        assert_eq!(told.sampler, Sampler { ratio: 0.25, parent_based: true });
-        assert_eq!((told.service.as_str(), told.attributes.len()), ("named", 1));
+        let otlp_settings = otlp_settings.expect("an endpoint");
+        assert_eq!(
+            (exposed(otlp_settings.traces.as_ref()), otlp_settings.metrics),
+            (Some("http://t/custom"), None)
+        );
+        assert_eq!(otlp_settings.sampler, Sampler { ratio: 0.25, parent_based: true });
+        assert_eq!((otlp_settings.service.as_str(), otlp_settings.attributes.len()), ("named", 1));
     }
 
     #[test]

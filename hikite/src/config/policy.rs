@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use hikite_core::about::{Policy, Retry};
+use hikite_core::call_policy::{CallPolicy, RetryPolicy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::check::Check;
-use super::place::Path;
-use super::unit::{Span, show_span};
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
+use super::unit::{ConfigDuration, show_span};
 
 /// Further attempts after a failure that allows them, for tools that promise that running twice does no harm: their
 /// number, or their number and the first pause.
@@ -29,23 +29,31 @@ pub(crate) struct Paced {
     pub(crate) attempts: usize,
     /// The first pause is anything up to this; each further one may be twice as long.
     #[schemars(extend("default" = "1s"))]
-    pub(crate) delay: Option<Span>,
+    pub(crate) delay: Option<ConfigDuration>,
 }
 
-pub(crate) fn retry(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&RetryFile>) -> Option<Retry> {
+pub(crate) fn retry(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&RetryFile>,
+) -> Option<RetryPolicy> {
     let (attempts, delay) = match raw? {
         RetryFile::Attempts(attempts) => (*attempts, None),
         RetryFile::Paced(paced) => (paced.attempts, paced.delay.as_ref()),
     };
     let delay = match delay {
         Some(delay) => span(check, &path.key("delay"), Some(delay))?,
-        None => Retry::DELAY,
+        None => RetryPolicy::DELAY,
     };
-    Some(Retry { attempts: u32::try_from(attempts).unwrap_or(u32::MAX), delay })
+    Some(RetryPolicy { attempts: u32::try_from(attempts).unwrap_or(u32::MAX), delay })
 }
 
 /// Reads a duration; zero is valid and disables the feature.
-pub(crate) fn span(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Span>) -> Option<Duration> {
+pub(crate) fn span(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&ConfigDuration>,
+) -> Option<Duration> {
     match raw?.read() {
         Ok(span) => Some(span),
         Err((message, hint)) => check.fail(path, message, hint),
@@ -53,8 +61,12 @@ pub(crate) fn span(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Span
 }
 
 /// Reads a call timeout. A plain number over 3600 is taken as milliseconds, as other clients write it.
-pub(crate) fn timeout(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Span>) -> Option<Duration> {
-    match raw?.read_foreign() {
+pub(crate) fn timeout(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&ConfigDuration>,
+) -> Option<Duration> {
+    match raw?.read_or_milliseconds() {
         Ok(Duration::ZERO) => {
             check.fail(path, "must be more than zero".into(), "leave it out for the default")
         }
@@ -64,7 +76,7 @@ pub(crate) fn timeout(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&S
 }
 
 /// Formats the policy as in the file.
-pub(crate) fn show(policy: &Policy) -> Map<String, Value> {
+pub(crate) fn show(policy: &CallPolicy) -> Map<String, Value> {
     let mut shown = Map::new();
     shown.extend(policy.timeout.map(|timeout| ("timeout".to_owned(), show_span(timeout).into())));
     shown.extend(policy.retry.map(|retry| ("retry".to_owned(), show_retry(retry))));
@@ -72,7 +84,7 @@ pub(crate) fn show(policy: &Policy) -> Map<String, Value> {
     shown
 }
 
-fn show_retry(retry: Retry) -> Value {
+fn show_retry(retry: RetryPolicy) -> Value {
     json!({ "attempts": retry.attempts, "delay": show_span(retry.delay) })
 }
 
@@ -80,13 +92,14 @@ fn show_retry(retry: Retry) -> Value {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, Outside, show};
+    use crate::config::{Config, ConfigEnvironment, show};
 
     fn load(server: &str) -> Result<serde_json::Value, String> {
         let text = format!(r#"{{ "mcpServers": {{ "s": {{ "command": "x", {server} }} }} }}"#);
-        let outside = Outside { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        let environment =
+            ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
         let config =
-            Config::parse(&text, Path::new("x"), outside).map_err(|problems| problems.to_string())?;
+            Config::parse(&text, Path::new("x"), environment).map_err(|problems| problems.to_string())?;
         Ok(show(&config)["mcpServers"]["s"].clone())
     }
 

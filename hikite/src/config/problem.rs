@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use super::jsonc::{Node, SyntaxError};
-use super::place::{Lines, Path, Place};
+use super::jsonc::{JsoncNode, SyntaxError};
+use super::position::{ConfigPath, LineIndex, TextPosition};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
     /// Path like `categories.fs.tools.includeNames[1]`; empty for the file itself.
     pub path: String,
     pub message: String,
@@ -34,7 +34,7 @@ impl Problems {
 
     pub fn syntax(file: &str, text: &str, error: &SyntaxError) -> Self {
         let mut problems = Self::whole(file, error.message.as_str(), error.hint);
-        problems.errors[0].place = Some(Place::of(text, error.at));
+        problems.errors[0].place = Some(TextPosition::of(text, error.at));
         problems
     }
 }
@@ -64,43 +64,43 @@ impl Problem {
 }
 
 /// Collects the problems of one file.
-pub(crate) struct Report<'a> {
+pub(crate) struct ProblemCollector<'a> {
     file: &'a str,
-    tree: &'a Node,
-    lines: Lines<'a>,
+    tree: &'a JsoncNode,
+    lines: LineIndex<'a>,
     errors: Vec<Problem>,
     /// Number of errors over the limit, which are counted but not stored.
     more: usize,
-    warnings: Vec<(Place, String)>,
+    warnings: Vec<(TextPosition, String)>,
     /// Paths of objects that directly contain an error.
-    troubled: HashSet<String>,
+    paths_with_errors: HashSet<String>,
 }
 
 /// Maximum number of reported errors per file.
 const ERRORS_MAX: usize = 200;
 
-impl<'a> Report<'a> {
-    pub(crate) fn new(file: &'a str, text: &'a str, tree: &'a Node) -> Self {
+impl<'a> ProblemCollector<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str, tree: &'a JsoncNode) -> Self {
         Self {
             file,
             tree,
-            lines: Lines::new(text),
+            lines: LineIndex::new(text),
             errors: Vec::new(),
             more: 0,
             warnings: Vec::new(),
-            troubled: HashSet::new(),
+            paths_with_errors: HashSet::new(),
         }
     }
 
     /// Reports an error in the value at `path`.
-    pub(crate) fn error(&mut self, path: &Path<'_>, message: impl Into<String>, hint: Option<String>) {
+    pub(crate) fn error(&mut self, path: &ConfigPath<'_>, message: impl Into<String>, hint: Option<String>) {
         self.push(path, path.value_at(self.tree), message.into(), hint);
     }
 
     /// Reports an error in the name at `path`, not in its value.
     pub(crate) fn error_in_name(
         &mut self,
-        path: &Path<'_>,
+        path: &ConfigPath<'_>,
         message: impl Into<String>,
         hint: Option<String>,
     ) {
@@ -108,13 +108,18 @@ impl<'a> Report<'a> {
     }
 
     /// Reports something missing, unless an error in the same object may be its cause.
-    pub(crate) fn missing(&mut self, path: &Path<'_>, message: impl Into<String>, hint: Option<String>) {
-        if !self.troubled.contains(&path.to_string()) {
+    pub(crate) fn missing(
+        &mut self,
+        path: &ConfigPath<'_>,
+        message: impl Into<String>,
+        hint: Option<String>,
+    ) {
+        if !self.paths_with_errors.contains(&path.to_string()) {
             self.push(path, path.key_at(self.tree), message.into(), hint);
         }
     }
 
-    pub(crate) fn warning(&mut self, path: &Path<'_>, message: impl fmt::Display) {
+    pub(crate) fn warning(&mut self, path: &ConfigPath<'_>, message: impl fmt::Display) {
         let place = self.lines.place(path.key_at(self.tree));
         self.warnings.push((place, format!("{}:{place}: {path}: {message}", self.file)));
     }
@@ -129,7 +134,7 @@ impl<'a> Report<'a> {
         self.errors.len() >= ERRORS_MAX
     }
 
-    pub(crate) fn tree(&self) -> &'a Node {
+    pub(crate) fn tree(&self) -> &'a JsoncNode {
         self.tree
     }
 
@@ -148,14 +153,14 @@ impl<'a> Report<'a> {
         Err(Problems { file: self.file.into(), errors: self.errors, warnings })
     }
 
-    fn push(&mut self, path: &Path<'_>, at: usize, message: String, hint: Option<String>) {
+    fn push(&mut self, path: &ConfigPath<'_>, at: usize, message: String, hint: Option<String>) {
         if self.is_full() {
             self.more += 1;
             return;
         }
         let place = Some(self.lines.place(at));
         let around = [path.parent(), path.owner()];
-        self.troubled.extend(around.into_iter().flatten().map(ToString::to_string));
+        self.paths_with_errors.extend(around.into_iter().flatten().map(ToString::to_string));
         self.errors.push(Problem { place, path: path.to_string(), message, hint });
     }
 }

@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::Project;
-use hikite_modules::Named;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::check::Check;
+use super::check::ConfigChecker;
 use super::file::OneOrMany;
-use super::place::Path;
+use super::position::ConfigPath;
 use super::server::SurfaceWord;
-use super::tool::{faults_of, tell};
+use super::tool::{faults_of, report_fault};
 
 /// A boundary: who belongs to it, and which tools there are.
 #[derive(Clone, Default, Deserialize, Serialize, JsonSchema)]
@@ -38,7 +38,7 @@ pub(crate) struct ProjectFile {
     /// How tools are searched for; `null` switches it off. Default: `search.provider`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     #[schemars(with = "Option<OptimizationWord>")]
-    optimization: Option<Said>,
+    optimization: Option<ExplicitOptimization>,
     /// In which form `call` and `tool_execute` give results, where a call does not say. Default: as the tools give them.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<FormatWord>,
@@ -47,7 +47,7 @@ pub(crate) struct ProjectFile {
 /// A member that is present, even as `null`.
 #[derive(Clone, Copy, Serialize)]
 #[serde(transparent)]
-struct Said(Option<OptimizationWord>);
+struct ExplicitOptimization(Option<OptimizationWord>);
 
 /// How tools are searched for.
 #[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
@@ -89,21 +89,21 @@ pub(crate) struct PermissionsFile {
 }
 
 /// Deserializes `null` as a present value, unlike an absent member.
-fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Said>, D::Error> {
-    Deserialize::deserialize(deserializer).map(|word| Some(Said(word)))
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ExplicitOptimization>, D::Error> {
+    Deserialize::deserialize(deserializer).map(|word| Some(ExplicitOptimization(word)))
 }
 
 pub(crate) fn check(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
-    raw: &Named<ProjectFile>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &NamedMap<ProjectFile>,
 ) -> Vec<Arc<Project>> {
     raw.iter().filter_map(|(name, raw)| project(check, &path.key(name), name, raw)).collect()
 }
 
 fn project(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     name: &str,
     raw: &ProjectFile,
 ) -> Option<Arc<Project>> {
@@ -113,7 +113,7 @@ fn project(
         Ok(project) => Some(Arc::new(Project { managed_by_file: true, ..project })),
         Err(error) => {
             for fault in faults_of(&error) {
-                tell(check, path, &fault);
+                report_fault(check, path, &fault);
             }
             None
         }

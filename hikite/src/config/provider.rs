@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hikite_core::credential::Scheme;
+use hikite_core::credential::AuthScheme;
 use hikite_core::json::Raw;
 use hikite_core::permission::{self, Permissions};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::TokenAuth;
-use hikite_modules::Named;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 use super::project::PermissionsFile;
-use super::tool::tell;
+use super::tool::report_fault;
 
 /// An account with a service. Everybody who may call its tools calls them with it.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -114,7 +114,7 @@ pub struct OauthConfig {
 pub struct ProviderConfig {
     pub name: String,
     /// Token of an account shared by all users.
-    pub token: Option<TokenPlace>,
+    pub token: Option<TokenLocation>,
     pub oauth: Option<OauthConfig>,
     pub email: Option<String>,
     pub details: BTreeMap<String, String>,
@@ -124,8 +124,8 @@ pub struct ProviderConfig {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenPlace {
-    Here(Secret),
+pub enum TokenLocation {
+    Inline(Secret),
     File(PathBuf),
 }
 
@@ -137,27 +137,27 @@ impl ProviderConfig {
     }
 
     /// Returns the authorization scheme and secret: Basic with an email, Bearer without.
-    pub(crate) fn secret(&self, token: &str) -> (Scheme, Secret) {
+    pub(crate) fn secret(&self, token: &str) -> (AuthScheme, Secret) {
         match &self.email {
             Some(email) => {
-                (Scheme::Basic, Secret::hidden(BASE64_STANDARD.encode(format!("{email}:{token}"))))
+                (AuthScheme::Basic, Secret::hidden(BASE64_STANDARD.encode(format!("{email}:{token}"))))
             }
-            None => (Scheme::Bearer, Secret::hidden(token)),
+            None => (AuthScheme::Bearer, Secret::hidden(token)),
         }
     }
 }
 
 pub(crate) fn check(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
-    raw: &Named<ProviderFile>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &NamedMap<ProviderFile>,
 ) -> Vec<ProviderConfig> {
     raw.iter().filter_map(|(name, file)| provider(check, &path.key(name), name, file)).collect()
 }
 
 fn provider(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     name: &str,
     raw: &ProviderFile,
 ) -> Option<ProviderConfig> {
@@ -167,11 +167,11 @@ fn provider(
     };
     let token = match (&raw.token, &raw.token_file) {
         (Some(token), None) => {
-            Some(TokenPlace::Here(Secret::hidden(check.expand(&path.key("token"), token)?)))
+            Some(TokenLocation::Inline(Secret::hidden(check.expand(&path.key("token"), token)?)))
         }
         (None, Some(file)) => {
             let file = check.expand(&path.key("token_file"), file)?;
-            Some(TokenPlace::File(check.resolve(&file)))
+            Some(TokenLocation::File(check.resolve(&file)))
         }
         (None, None) if oauth.is_some() => None,
         _ => {
@@ -201,8 +201,8 @@ fn provider(
 
 /// Checks the permissions, which require an account.
 fn permissions(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: &PermissionsFile,
     has_account: bool,
 ) -> Option<Value> {
@@ -215,14 +215,19 @@ fn permissions(
         Ok(_) => Some(form),
         Err(faults) => {
             for fault in &faults {
-                tell(check, path, fault);
+                report_fault(check, path, fault);
             }
             None
         }
     }
 }
 
-fn oauth(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &OauthFile) -> Option<OauthConfig> {
+fn oauth(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    name: &str,
+    raw: &OauthFile,
+) -> Option<OauthConfig> {
     let client_secret = match (&raw.client_secret, &raw.client_secret_file) {
         (Some(_), Some(_)) => {
             let message = "both `client_secret` and `client_secret_file` are given".to_owned();

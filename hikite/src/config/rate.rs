@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 
 /// A rate like `"100/m"`, or so many in so many milliseconds.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -16,14 +16,14 @@ use super::place::Path;
 #[schemars(rename = "RateLimit")]
 pub(crate) enum RateFile {
     Text(String),
-    Window(Window),
+    Window(RateWindow),
 }
 
 /// So many in so many milliseconds.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(rename = "RateWindow")]
-pub(crate) struct Window {
+pub(crate) struct RateWindow {
     /// How many.
     pub(crate) max: u32,
     /// In so many milliseconds.
@@ -33,7 +33,11 @@ pub(crate) struct Window {
 /// Maximum window: one day.
 const LONGEST_MS: u64 = 86_400_000;
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&RateFile>) -> Option<Rate> {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&RateFile>,
+) -> Option<Rate> {
     match raw? {
         RateFile::Text(text) => {
             let hint = "write `10/s`, `600/m` or `5000/h`";

@@ -7,10 +7,10 @@ use hikite_gateway::{MemorySettings, Strategy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 use super::telemetry::join;
-use super::unit::Span;
+use super::unit::ConfigDuration;
 use super::{secret, url};
 
 /// How tools are found by what they do.
@@ -58,7 +58,7 @@ pub(crate) struct CloudFile {
     pub(crate) token_file: Option<String>,
     /// For it to answer.
     #[schemars(extend("default" = "5s"))]
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<ConfigDuration>,
 }
 
 /// A model behind an OpenAI-compatible address, to which `/embeddings` is appended.
@@ -79,7 +79,7 @@ pub(crate) struct EmbeddingFile {
     pub(crate) dimensions: Option<u32>,
     /// For it to answer.
     #[schemars(extend("default" = "5s"))]
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<ConfigDuration>,
 }
 
 /// A model behind an address to which `/rerank` is appended.
@@ -101,7 +101,7 @@ pub(crate) struct RerankFile {
     pub(crate) top: Option<u32>,
     /// For it to answer.
     #[schemars(extend("default" = "5s"))]
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<ConfigDuration>,
 }
 
 /// What is remembered of questions.
@@ -117,7 +117,7 @@ pub(crate) struct MemoryFile {
     pub(crate) text: Option<bool>,
     /// After so long a success counts half.
     #[schemars(extend("default" = "30d"))]
-    pub(crate) half_life: Option<Span>,
+    pub(crate) half_life: Option<ConfigDuration>,
     /// Pairs of question and tool that one project may hold.
     #[schemars(extend("default" = 2000))]
     pub(crate) pairs: Option<u32>,
@@ -126,22 +126,22 @@ pub(crate) struct MemoryFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchSection {
     pub provider: Strategy,
-    pub cloud: Option<Place>,
-    pub embedding: Option<(Place, Model)>,
-    pub rerank: Option<(Place, Model)>,
+    pub cloud: Option<SearchServiceConfig>,
+    pub embedding: Option<(SearchServiceConfig, SearchModel)>,
+    pub rerank: Option<(SearchServiceConfig, SearchModel)>,
     pub memory: MemorySettings,
 }
 
 /// Endpoint of a search API or model. `url` is complete; its display is as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SearchServiceConfig {
     pub url: Secret,
     pub token: Option<Secret>,
     pub timeout: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Model {
+pub struct SearchModel {
     pub name: String,
     /// Dimensions of an embedding, or number of results to rerank.
     pub count: Option<usize>,
@@ -152,14 +152,18 @@ pub(crate) const TOP: usize = 30;
 const TOP_MAX: u32 = 200;
 const PAIRS_MAX: u32 = 20_000;
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &SearchFile) -> SearchSection {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &SearchFile,
+) -> SearchSection {
     let provider = match raw.provider {
         Some(ProviderWord::Bm25) => Strategy::Bm25,
         Some(ProviderWord::Cloud) => Strategy::Cloud,
         Some(ProviderWord::Hybrid) | None => Strategy::Hybrid,
     };
     let cloud = raw.cloud.as_ref().and_then(|raw| {
-        let token = Written {
+        let token = CredentialSetting {
             key: "token",
             file: "tokenFile",
             values: (raw.token.as_deref(), raw.token_file.as_deref()),
@@ -176,40 +180,46 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &SearchFile
     }
     let embedding = raw.embedding.as_ref().and_then(|raw| {
         let path = path.key("embedding");
-        let token =
-            Written { key: "key", file: "keyFile", values: (raw.key.as_deref(), raw.key_file.as_deref()) };
+        let token = CredentialSetting {
+            key: "key",
+            file: "keyFile",
+            values: (raw.key.as_deref(), raw.key_file.as_deref()),
+        };
         let place = place(check, &path, (raw.url.as_deref(), "embeddings"), &token, raw.timeout.as_ref());
         let name = model(check, &path, raw.model.as_deref());
         let count = raw.dimensions.map(|count| count as usize);
-        Some((place?, Model { name: name?, count }))
+        Some((place?, SearchModel { name: name?, count }))
     });
     let rerank = raw.rerank.as_ref().and_then(|raw| {
         let path = path.key("rerank");
-        let token =
-            Written { key: "key", file: "keyFile", values: (raw.key.as_deref(), raw.key_file.as_deref()) };
+        let token = CredentialSetting {
+            key: "key",
+            file: "keyFile",
+            values: (raw.key.as_deref(), raw.key_file.as_deref()),
+        };
         let place = place(check, &path, (raw.url.as_deref(), "rerank"), &token, raw.timeout.as_ref());
         let name = model(check, &path, raw.model.as_deref());
         let top = within(check, &path.key("top"), raw.top, 2..=TOP_MAX).unwrap_or(TOP);
-        Some((place?, Model { name: name?, count: Some(top) }))
+        Some((place?, SearchModel { name: name?, count: Some(top) }))
     });
     let memory = memory(check, &path.key("memory"), &raw.memory.clone().unwrap_or_default());
     SearchSection { provider, cloud, embedding, rerank, memory }
 }
 
 /// A credential, given inline or in a file.
-struct Written<'a> {
+struct CredentialSetting<'a> {
     key: &'static str,
     file: &'static str,
     values: (Option<&'a str>, Option<&'a str>),
 }
 
 fn place(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     (written, call): (Option<&str>, &str),
-    token: &Written<'_>,
-    timeout: Option<&Span>,
-) -> Option<Place> {
+    token: &CredentialSetting<'_>,
+    timeout: Option<&ConfigDuration>,
+) -> Option<SearchServiceConfig> {
     let token = credential(check, path, token);
     let timeout = span(check, &path.key("timeout"), timeout);
     let Some(written) = written else {
@@ -218,17 +228,21 @@ fn place(
     };
     let expanded = check.expand(&path.key("url"), written)?;
     if let Some((fault, hint)) = url::fault(&expanded) {
-        return check.fail(&path.key("url"), format!("`{}` {fault}", url::repeatable(written)), hint);
+        return check.fail(&path.key("url"), format!("`{}` {fault}", url::without_secrets(written)), hint);
     }
     if expanded.contains(['?', '#']) {
         let hint = "a path is appended to it; put credentials into the key beside it";
         return check.fail(&path.key("url"), "the address has a query".into(), hint);
     }
     let url = join(&secret::url(written, expanded), call);
-    Some(Place { url, token, timeout: timeout.unwrap_or(TIMEOUT) })
+    Some(SearchServiceConfig { url, token, timeout: timeout.unwrap_or(TIMEOUT) })
 }
 
-fn credential(check: &mut Check<'_, '_>, path: &Path<'_>, written: &Written<'_>) -> Option<Secret> {
+fn credential(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    written: &CredentialSetting<'_>,
+) -> Option<Secret> {
     let (key, text) = match written.values {
         (Some(_), Some(_)) => {
             let message = format!("both `{}` and `{}` are given", written.key, written.file);
@@ -246,7 +260,7 @@ fn credential(check: &mut Check<'_, '_>, path: &Path<'_>, written: &Written<'_>)
     Some(Secret::hidden(text))
 }
 
-fn model(check: &mut Check<'_, '_>, path: &Path<'_>, written: Option<&str>) -> Option<String> {
+fn model(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: Option<&str>) -> Option<String> {
     match written {
         Some(written) => check.expand(&path.key("model"), written).filter(|name| !name.is_empty()),
         None => {
@@ -256,7 +270,7 @@ fn model(check: &mut Check<'_, '_>, path: &Path<'_>, written: Option<&str>) -> O
     }
 }
 
-fn memory(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &MemoryFile) -> MemorySettings {
+fn memory(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &MemoryFile) -> MemorySettings {
     let usual = MemorySettings::default();
     let pairs = within(check, &path.key("pairs"), raw.pairs, 1..=PAIRS_MAX);
     MemorySettings {
@@ -268,8 +282,8 @@ fn memory(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &MemoryFile) -> Memor
 }
 
 fn within(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     written: Option<u32>,
     range: std::ops::RangeInclusive<u32>,
 ) -> Option<usize> {
@@ -281,7 +295,11 @@ fn within(
     check.fail(path, format!("`{count}` is not possible here"), hint)
 }
 
-fn span(check: &mut Check<'_, '_>, path: &Path<'_>, written: Option<&Span>) -> Option<Duration> {
+fn span(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    written: Option<&ConfigDuration>,
+) -> Option<Duration> {
     let read = written?.read();
     let read = read.map_err(|(message, hint)| (message, hint.to_owned())).and_then(|span| {
         let hint = || ("is too short".to_owned(), "leave it out for the default".to_owned());

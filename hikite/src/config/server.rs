@@ -4,16 +4,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use hikite_core::pattern::Pattern;
 use hikite_core::rate::Rate;
-use hikite_egress::Network;
+use hikite_egress::IpNetwork;
 use hikite_gateway::Surface;
-use hikite_server::Proxies;
+use hikite_server::TrustedProxies;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::Check;
+use super::check::ConfigChecker;
 use super::cors::{self, Cors, CorsFile, is_page_origin};
 use super::file::OneOrMany;
-use super::place::Path;
+use super::position::ConfigPath;
 use super::rate::{self, RateFile};
 use super::tls::{self, TlsFile, TlsSection};
 use super::url;
@@ -114,8 +114,8 @@ impl ServerSection {
     }
 
     /// Returns the networks of `trusted_proxies`.
-    pub fn proxies(&self) -> Proxies {
-        Proxies::of(self.trusted_proxies.iter().filter_map(|text| Network::parse(text)))
+    pub fn proxies(&self) -> TrustedProxies {
+        TrustedProxies::of(self.trusted_proxies.iter().filter_map(|text| IpNetwork::parse(text)))
     }
 }
 
@@ -131,14 +131,14 @@ impl From<SurfaceWord> for Surface {
 }
 
 pub(crate) fn check(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: &ServerFile,
     has_categories: bool,
 ) -> ServerSection {
     let listen = raw.listen.as_deref().and_then(|text| listen(check, &path.key("listen"), text));
     ServerSection {
-        listen: listen.unwrap_or_else(|| default_listen(check.outside.env)),
+        listen: listen.unwrap_or_else(|| default_listen(check.environment.env)),
         public_url: raw.public_url.as_deref().and_then(|url| public_url(check, &path.key("public_url"), url)),
         node_url: raw.node_url.as_deref().and_then(|url| node_url(check, &path.key("node_url"), url)),
         tls: tls::check(check, &path.key("tls"), raw.tls.as_ref()),
@@ -167,8 +167,8 @@ pub(crate) fn check(
 }
 
 fn surfaces(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: &ServerFile,
     has_categories: bool,
 ) -> Vec<Surface> {
@@ -200,7 +200,7 @@ fn default_surfaces(has_categories: bool) -> &'static [Surface] {
     if has_categories { &[Surface::Categories] } else { &[Surface::Modules, Surface::Search] }
 }
 
-fn listen(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<SocketAddr> {
+fn listen(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &str) -> Option<SocketAddr> {
     let text = check.expand(path, text)?;
     parse_listen(&text)
         .or_else(|| check.fail(path, format!("`{text}` is not an address to listen on"), listen_hint()))
@@ -218,7 +218,7 @@ pub(crate) fn listen_hint() -> String {
     format!("write `127.0.0.1:{DEFAULT_PORT}` or `[::1]:{DEFAULT_PORT}`")
 }
 
-fn public_url(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<String> {
+fn public_url(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &str) -> Option<String> {
     let url = check.expand(path, text)?;
     match url_fault(&url) {
         Some((what, hint)) => check.fail(path, format!("`{url}` {what}"), hint),
@@ -226,7 +226,7 @@ fn public_url(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<
     }
 }
 
-fn node_url(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<String> {
+fn node_url(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &str) -> Option<String> {
     let url = check.expand(path, text)?;
     match node_fault(&url) {
         Some((what, hint)) => check.fail(path, format!("`{url}` {what}"), hint),
@@ -235,7 +235,7 @@ fn node_url(check: &mut Check<'_, '_>, path: &Path<'_>, text: &str) -> Option<St
 }
 
 /// Returns the fault of a node URL, if any.
-pub(crate) fn node_fault(url: &str) -> Option<url::Fault> {
+pub(crate) fn node_fault(url: &str) -> Option<url::UrlFault> {
     let has_path = || {
         let rest = url.split_once("://").map_or("", |(_, rest)| rest).trim_end_matches('/');
         rest.contains(['/', '?', '#']).then_some(("has a path", "write `http://10.0.0.5:7300`"))
@@ -244,7 +244,7 @@ pub(crate) fn node_fault(url: &str) -> Option<url::Fault> {
 }
 
 /// Returns the fault of a public URL, if any.
-pub(crate) fn url_fault(url: &str) -> Option<url::Fault> {
+pub(crate) fn url_fault(url: &str) -> Option<url::UrlFault> {
     let insecure =
         || (!url.starts_with("https://")).then_some(("is not https", "write `https://hikite.example.com`"));
     url::fault(url).or_else(insecure)
@@ -259,8 +259,8 @@ fn default_listen(env: &dyn Fn(&str) -> Option<String>) -> SocketAddr {
 }
 
 fn texts(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
     raw: Option<&[String]>,
     fault: fn(&str) -> Option<(&'static str, &'static str)>,
 ) -> Vec<String> {

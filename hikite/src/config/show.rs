@@ -5,20 +5,20 @@ use hikite_core::category::CategoryRule;
 use hikite_core::limits::Limits;
 use hikite_core::pattern::Pattern;
 use hikite_core::rate::Rate;
-use hikite_core::selection::{Argument, Override, Selection, ToolRef};
+use hikite_core::tool_selection::{Override, PresetArgument, Selection, ToolRef};
 use serde_json::{Map, Value, json};
 
 use super::unit::{show_size, show_span};
 use super::{audit, auth, issuer, policy, provider, vault};
 use hikite_core::secret::{MASK, Secret};
 use hikite_gateway::Surface;
-use hikite_modules::Language;
+use hikite_modules::TextLanguage;
 
 use super::access::AccessConfig;
-use super::search::{Model, Place, SearchSection};
+use super::search::{SearchModel, SearchSection, SearchServiceConfig};
 use super::{
-    Config, Cors, ModulesSection, Otlp, ProviderConfig, ServerConfig, Share, Telemetry, TlsSection,
-    TokenPlace, Transport, rate,
+    Config, Cors, ModulesSection, OtlpSection, ProviderConfig, ServerConfig, ShareMode, TelemetrySection,
+    TlsSection, TokenLocation, TransportConfig, rate,
 };
 
 pub fn show(config: &Config) -> Value {
@@ -71,7 +71,7 @@ pub fn show(config: &Config) -> Value {
 }
 
 fn show_modules(modules: &ModulesSection) -> Value {
-    let language = Language::ALL.iter().find(|(_, language)| *language == modules.language);
+    let language = TextLanguage::ALL.iter().find(|(_, language)| *language == modules.language);
     let mut shown = Map::new();
     shown.insert("builtin".into(), json!(modules.builtin));
     shown.extend(modules.dir.as_ref().map(|dir| ("dir".to_owned(), json!(dir))));
@@ -82,8 +82,8 @@ fn show_modules(modules: &ModulesSection) -> Value {
 fn show_provider(provider: &ProviderConfig) -> (String, Value) {
     let mut shown = Map::new();
     match &provider.token {
-        Some(TokenPlace::Here(_)) => drop(shown.insert("token".into(), MASK.into())),
-        Some(TokenPlace::File(file)) => drop(shown.insert("token_file".into(), json!(file))),
+        Some(TokenLocation::Inline(_)) => drop(shown.insert("token".into(), MASK.into())),
+        Some(TokenLocation::File(file)) => drop(shown.insert("token_file".into(), json!(file))),
         None => {}
     }
     shown.extend(provider.oauth.as_ref().map(|oauth| ("oauth".to_owned(), provider::show_oauth(oauth))));
@@ -116,7 +116,7 @@ fn show_cors(cors: &Cors) -> Value {
     }
 }
 
-fn show_telemetry(telemetry: &Telemetry) -> Value {
+fn show_telemetry(telemetry: &TelemetrySection) -> Value {
     let mut shown = Map::new();
     let (level, format) = (telemetry.log.level.as_deref(), telemetry.log.format.unwrap_or_default());
     shown.insert("log".into(), json!({ "level": level.unwrap_or("info"), "format": format.word() }));
@@ -126,7 +126,7 @@ fn show_telemetry(telemetry: &Telemetry) -> Value {
 }
 
 /// Shows the OTLP settings, including endpoints from the environment.
-fn show_otlp(otlp: &Otlp) -> Value {
+fn show_otlp(otlp: &OtlpSection) -> Value {
     let address = |url: &Option<Secret>| url.as_ref().map(ToString::to_string);
     json!({
         "traces": address(&otlp.traces),
@@ -143,7 +143,7 @@ fn show_search(search: &SearchSection) -> Value {
     let mut shown = Map::new();
     shown.insert("provider".into(), search.provider.word().into());
     shown.extend(search.cloud.as_ref().map(|place| ("cloud".to_owned(), show_place(place, "token").into())));
-    let model = |(place, model): &(Place, Model), count: &str| -> Value {
+    let model = |(place, model): &(SearchServiceConfig, SearchModel), count: &str| -> Value {
         let mut shown = show_place(place, "key");
         shown.insert("model".into(), model.name.as_str().into());
         shown.extend(model.count.map(|number| (count.to_owned(), number.into())));
@@ -165,7 +165,7 @@ fn show_search(search: &SearchSection) -> Value {
 }
 
 /// Shows an endpoint as in the file, without the appended path.
-fn show_place(place: &Place, credential: &str) -> Map<String, Value> {
+fn show_place(place: &SearchServiceConfig, credential: &str) -> Map<String, Value> {
     let url = place.url.to_string();
     let base = ["/catalog/search", "/embeddings", "/rerank"].iter().find_map(|call| url.strip_suffix(call));
     let mut shown = Map::new();
@@ -184,7 +184,7 @@ fn show_server(server: &ServerConfig) -> Value {
     let mut set = |key: &str, value: Value| shown.insert(key.to_owned(), value);
     set("description", server.description.as_str().into());
     match &server.transport {
-        Transport::Stdio { command, args, env, cwd, inherit_env } => {
+        TransportConfig::Stdio { command, args, env, cwd, inherit_env } => {
             set("type", "stdio".into());
             set("command", command.as_str().into());
             set("args", args.iter().map(ToString::to_string).collect());
@@ -192,8 +192,8 @@ fn show_server(server: &ServerConfig) -> Value {
             cwd.as_ref().map(|cwd| set("cwd", json!(cwd)));
             set("inheritEnv", (*inherit_env).into());
         }
-        Transport::Http { url, headers } | Transport::Sse { url, headers } => {
-            let sse = matches!(server.transport, Transport::Sse { .. });
+        TransportConfig::Http { url, headers } | TransportConfig::Sse { url, headers } => {
+            let sse = matches!(server.transport, TransportConfig::Sse { .. });
             set("type", if sse { "sse" } else { "http" }.into());
             set("url", url.to_string().into());
             set("headers", pairs(headers).into());
@@ -213,11 +213,11 @@ fn show_server(server: &ServerConfig) -> Value {
     shown.into()
 }
 
-fn share(share: Share) -> &'static str {
+fn share(share: ShareMode) -> &'static str {
     match share {
-        Share::Auto => "auto",
-        Share::Always => "always",
-        Share::Never => "never",
+        ShareMode::Auto => "auto",
+        ShareMode::Always => "always",
+        ShareMode::Never => "never",
     }
 }
 
@@ -283,7 +283,7 @@ fn show_override(change: &Override) -> Value {
 }
 
 /// Shows an argument; a hidden default is masked, because it may be a key.
-fn show_argument(argument: &Argument) -> Value {
+fn show_argument(argument: &PresetArgument) -> Value {
     let mut shown = Map::new();
     let default =
         argument.default.as_ref().map(|raw| if argument.hidden { MASK.into() } else { raw.value() });

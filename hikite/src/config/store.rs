@@ -7,12 +7,12 @@ use hikite_store::StoreUrl;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
-use super::place::Path;
-use super::unit::Span;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
+use super::unit::ConfigDuration;
 
 /// Minimum staleness; the store is polled only twice a second.
-const LEAST_STALENESS: Duration = Duration::from_secs(1);
+const STALENESS_MIN: Duration = Duration::from_secs(1);
 
 /// Where registered tools, switches and cached lists are kept.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
@@ -26,16 +26,20 @@ pub(crate) struct StoreFile {
     /// For how long hikite goes on with what it knows while the store does not answer. After that it refuses what may have
     /// been revoked, and `/readyz` says 503. At least `1s`.
     #[schemars(extend("default" = "30s"))]
-    pub(crate) max_staleness: Option<Span>,
+    pub(crate) max_staleness: Option<ConfigDuration>,
 }
 
 /// Reads how long stored data stays valid while the store does not answer.
-pub(crate) fn max_staleness(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &StoreFile) -> Duration {
+pub(crate) fn max_staleness(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &StoreFile,
+) -> Duration {
     let default = Limits::default().max_staleness;
     let Some(raw) = &raw.max_staleness else { return default };
     let path = path.key("max_staleness");
     match raw.read() {
-        Ok(span) if span < LEAST_STALENESS => {
+        Ok(span) if span < STALENESS_MIN => {
             let hint = "the store is read twice a second; leave it out for the default of 30 seconds";
             check.report.error(&path, "must be at least one second", Some(hint.into()));
             default
@@ -45,7 +49,11 @@ pub(crate) fn max_staleness(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &St
     }
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &StoreFile) -> Option<StoreUrl> {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &StoreFile,
+) -> Option<StoreUrl> {
     let (key, text) = match (&raw.url, &raw.url_file) {
         (Some(_), Some(_)) => {
             let message = "both `url` and `url_file` are given";

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use hikite_core::secret::Secret;
 use hikite_gateway::trace::Sampler;
-use hikite_modules::Named;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
+use super::check::ConfigChecker;
 use super::otel;
-use super::place::Path;
-use super::transport::{Given, header_fault, values};
-use super::unit::Span;
+use super::position::ConfigPath;
+use super::transport::{ValueOrFile, header_fault, values};
+use super::unit::ConfigDuration;
 use super::{secret, url};
 use crate::log::{self, LogFormat};
 
@@ -40,14 +40,14 @@ pub(crate) struct LogFile {
     pub(crate) level: Option<String>,
     /// How lines are written.
     #[schemars(extend("default" = "text"))]
-    pub(crate) format: Option<FormatWord>,
+    pub(crate) format: Option<LogFormatWord>,
 }
 
 /// How lines of the log are written.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "LogFormat")]
-pub(crate) enum FormatWord {
+pub(crate) enum LogFormatWord {
     /// For people.
     Text,
     /// One JSON object per line, for collectors.
@@ -62,7 +62,7 @@ pub(crate) struct OtlpFile {
     /// The collector's address; `/v1/traces` and `/v1/metrics` are appended. Without it nothing is sent.
     pub(crate) endpoint: Option<String>,
     /// Headers sent to it.
-    pub(crate) headers: Option<Named<Given>>,
+    pub(crate) headers: Option<NamedMap<ValueOrFile>>,
     /// What this hikite is called in traces and metrics.
     #[schemars(extend("default" = "hikite"))]
     pub(crate) service: Option<String>,
@@ -71,10 +71,10 @@ pub(crate) struct OtlpFile {
     pub(crate) sample: Option<f64>,
     /// How often metrics are sent.
     #[schemars(extend("default" = "1m"))]
-    pub(crate) interval: Option<Span>,
+    pub(crate) interval: Option<ConfigDuration>,
     /// For the collector to answer.
     #[schemars(extend("default" = "10s"))]
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<ConfigDuration>,
 }
 
 /// Who may read `/metrics` besides the owner.
@@ -90,21 +90,21 @@ pub(crate) struct MetricsFile {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Telemetry {
-    pub log: Log,
-    pub otlp: Option<Otlp>,
+pub struct TelemetrySection {
+    pub log: LogSection,
+    pub otlp: Option<OtlpSection>,
     pub metrics_token: Option<Secret>,
 }
 
 /// Log settings of the file, or else of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Log {
+pub struct LogSection {
     pub level: Option<String>,
     pub(crate) format: Option<LogFormat>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Otlp {
+pub struct OtlpSection {
     pub traces: Option<Secret>,
     pub metrics: Option<Secret>,
     pub headers: Vec<(String, Secret)>,
@@ -119,10 +119,14 @@ pub(crate) const SERVICE: &str = "hikite";
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &TelemetryFile) -> Telemetry {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &TelemetryFile,
+) -> TelemetrySection {
     let otlp = otlp(check, &path.key("otlp"), &raw.otlp.clone().unwrap_or_default());
     let metrics = raw.metrics.clone().unwrap_or_default();
-    Telemetry {
+    TelemetrySection {
         log: log(check, &path.key("log"), &raw.log.clone().unwrap_or_default()),
         otlp: otlp.filter(|otlp| otlp.traces.is_some() || otlp.metrics.is_some()),
         metrics_token: super::auth::token(
@@ -133,7 +137,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &TelemetryF
     }
 }
 
-fn log(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LogFile) -> Log {
+fn log(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &LogFile) -> LogSection {
     let path = path.key("level");
     let written = raw.level.as_deref().and_then(|level| {
         let level = check.expand(&path, level)?;
@@ -142,15 +146,15 @@ fn log(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &LogFile) -> Log {
             Err(_) => check.fail(&path, format!("`{level}` is not a log level"), log::HINT),
         }
     });
-    let usual = || (check.outside.env)("LOG_LEVEL").and_then(|word| log::usual_level(&word));
+    let usual = || (check.environment.env)("LOG_LEVEL").and_then(|word| log::parse_level(&word));
     let format = raw.format.map(|word| match word {
-        FormatWord::Text => LogFormat::Text,
-        FormatWord::Json => LogFormat::Json,
+        LogFormatWord::Text => LogFormat::Text,
+        LogFormatWord::Json => LogFormat::Json,
     });
-    Log { level: written.or_else(usual), format }
+    LogSection { level: written.or_else(usual), format }
 }
 
-fn otlp(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &OtlpFile) -> Option<Otlp> {
+fn otlp(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &OtlpFile) -> Option<OtlpSection> {
     let headers = values(check, &path.key("headers"), raw.headers.as_ref(), header_fault);
     let service = raw.service.as_deref().and_then(|name| check.expand(&path.key("service"), name));
     let ratio = raw.sample.filter(|ratio| (0.0..=1.0).contains(ratio));
@@ -158,8 +162,8 @@ fn otlp(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &OtlpFile) -> Option<Ot
         let hint = "write a number from 0 to 1";
         check.report.error(&path.key("sample"), "is not a part of a whole", Some(hint.into()));
     }
-    let span = |check: &mut Check<'_, '_>, key: &str, raw: Option<&Span>| {
-        let span = raw.map(Span::read)?;
+    let span = |check: &mut ConfigChecker<'_, '_>, key: &str, raw: Option<&ConfigDuration>| {
+        let span = raw.map(ConfigDuration::read)?;
         let span = span.map_err(|(message, hint)| (message, hint.to_owned())).and_then(|span| {
             let positive = span >= Duration::from_millis(10);
             positive
@@ -181,13 +185,13 @@ fn otlp(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &OtlpFile) -> Option<Ot
     otlp.sampler = ratio.map_or(otlp.sampler, |ratio| Sampler { ratio, parent_based: true });
     otlp.interval = interval.unwrap_or(otlp.interval);
     otlp.timeout = timeout.unwrap_or(otlp.timeout);
-    (!otel::is_disabled(check.outside.env)).then_some(otlp)
+    (!otel::is_disabled(check.environment.env)).then_some(otlp)
 }
 
-fn endpoint(check: &mut Check<'_, '_>, path: &Path<'_>, written: &str) -> Option<Secret> {
+fn endpoint(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &str) -> Option<Secret> {
     let expanded = check.expand(path, written)?;
     match url::fault(&expanded) {
-        Some((fault, hint)) => check.fail(path, format!("`{}` {fault}", url::repeatable(written)), hint),
+        Some((fault, hint)) => check.fail(path, format!("`{}` {fault}", url::without_secrets(written)), hint),
         None => Some(secret::url(written, expanded)),
     }
 }

@@ -12,7 +12,9 @@ mod access;
 mod project;
 mod tool;
 
-use super::{Auth, Config, OauthSection, Outside, Problems, Share, Transport, show};
+use super::{
+    AuthSection, Config, ConfigEnvironment, OauthSection, Problems, ShareMode, TransportConfig, show,
+};
 
 fn load(text: &str) -> Result<Config, Problems> {
     let env = |name: &str| match name {
@@ -24,7 +26,7 @@ fn load(text: &str) -> Result<Config, Problems> {
         Some("conf/key.txt") => Ok("from-file\n".to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
-    Config::parse(text, Path::new("conf/hikite.json"), Outside { env: &env, read: &read })
+    Config::parse(text, Path::new("conf/hikite.json"), ConfigEnvironment { env: &env, read: &read })
 }
 
 #[track_caller]
@@ -129,7 +131,7 @@ fn no_file_means_loopback_four_tools_and_a_token() {
     let config = loaded("{}");
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:7300");
     assert_eq!(config.server.surfaces, [Surface::Modules, Surface::Search]);
-    assert_eq!((config.auth, config.oauth), (Auth::Token(None), Some(OauthSection::default())));
+    assert_eq!((config.auth, config.oauth), (AuthSection::Token(None), Some(OauthSection::default())));
     assert_eq!(config.data, Path::new("/home/me/.local/share/hikite"));
     assert!(config.servers.is_empty() && config.warnings.is_empty());
 }
@@ -144,7 +146,7 @@ fn blocks_pasted_from_other_clients_load() {
           "c": { "serverUrl": "https://x/sse", "transport": "sse", "headers": { "X-Key": "${KEY}" } } } }"#,
     );
     let [a, b, c] = &config.servers[..] else { panic!("three servers") };
-    let Transport::Stdio { args, env, inherit_env, .. } = &a.transport else { panic!("a program") };
+    let TransportConfig::Stdio { args, env, inherit_env, .. } = &a.transport else { panic!("a program") };
     assert_eq!((args[2].expose(), args[2].to_string().as_str()), ("s3cret", "${KEY}"));
     let env: Vec<_> = env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
     assert_eq!(env, [("K", "s3cret"), ("P", "3000"), ("F", "from-file")]);
@@ -153,9 +155,13 @@ fn blocks_pasted_from_other_clients_load() {
         (a.call_timeout, b.call_timeout),
         (Some(Duration::from_secs(60)), Some(Duration::from_secs(30)))
     );
-    assert!(matches!(&b.transport, Transport::Http { url, .. } if url.expose() == "https://x/mcp?k=s3cret"));
+    assert!(
+        matches!(&b.transport, TransportConfig::Http { url, .. } if url.expose() == "https://x/mcp?k=s3cret")
+    );
     assert!(!b.selection.selects("b", "rm") && b.selection.selects("b", "ls"));
-    assert!(matches!(&c.transport, Transport::Sse { headers, .. } if headers[0].1.expose() == "s3cret"));
+    assert!(
+        matches!(&c.transport, TransportConfig::Sse { headers, .. } if headers[0].1.expose() == "s3cret")
+    );
     assert!(!format!("{config:?}{}", show(&config)).contains("s3cret"));
 }
 
@@ -166,10 +172,13 @@ fn the_settings_of_a_server_are_read() {
              "concurrency": 3, "rate": "10/s", "tools": { "includePatterns": ["read_*"] } }"#,
     ));
     let server = &config.servers[0];
-    assert_eq!((server.share, server.concurrency, server.rate), (Share::Never, Some(3), Rate::parse("10/s")));
+    assert_eq!(
+        (server.share, server.concurrency, server.rate),
+        (ShareMode::Never, Some(3), Rate::parse("10/s"))
+    );
     assert_eq!(server.call_timeout, Some(Duration::from_millis(1500)));
     assert!(
-        matches!(&server.transport, Transport::Stdio { cwd: Some(cwd), inherit_env: true, .. } if cwd == Path::new("conf/sub"))
+        matches!(&server.transport, TransportConfig::Stdio { cwd: Some(cwd), inherit_env: true, .. } if cwd == Path::new("conf/sub"))
     );
     assert!(server.selection.selects("s", "read_x") && !server.selection.selects("s", "write_x"));
 }
@@ -531,7 +540,7 @@ fn server_with(text: &str, variables: &[(&str, &str)]) -> Result<super::ServerSe
         |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let read = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
     let text = format!("{{ \"server\": {text} }}");
-    Config::parse(&text, Path::new("hikite.json"), Outside { env: &env, read: &read })
+    Config::parse(&text, Path::new("hikite.json"), ConfigEnvironment { env: &env, read: &read })
         .map(|config| config.server)
 }
 

@@ -3,13 +3,13 @@
 
 use std::path::PathBuf;
 
-use hikite_egress::{MinTls, Network};
-use hikite_server::Tls;
+use hikite_egress::{IpNetwork, MinTls};
+use hikite_server::ServerTls;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 
 /// TLS without a proxy: the certificate that clients are shown, and its key. Both files are read again when they change.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -44,14 +44,14 @@ pub struct TlsSection {
 
 impl TlsSection {
     /// Reads both files; the error names the invalid one.
-    pub fn read(&self) -> Result<Tls, String> {
+    pub fn read(&self) -> Result<ServerTls, String> {
         let read = |key: &str, file: &PathBuf| {
             let shown = file.display();
             std::fs::read(file).map_err(|error| format!("`server.tls.{key}`: cannot read `{shown}`: {error}"))
         };
         let (chain, key) = (read("cert_file", &self.cert_file)?, read("key_file", &self.key_file)?);
-        Tls::read(&chain, &key, self.min).map_err(|fault| {
-            let (name, file) = if fault.is_of_certificate() {
+        ServerTls::read(&chain, &key, self.min).map_err(|fault| {
+            let (name, file) = if fault.is_certificate_error() {
                 ("cert_file", &self.cert_file)
             } else {
                 ("key_file", &self.key_file)
@@ -70,7 +70,11 @@ impl From<VersionWord> for MinTls {
     }
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&TlsFile>) -> Option<TlsSection> {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&TlsFile>,
+) -> Option<TlsSection> {
     let raw = raw?;
     let cert_file = check.expand(&path.key("cert_file"), &raw.cert_file)?;
     let key_file = check.expand(&path.key("key_file"), &raw.key_file)?;
@@ -79,12 +83,16 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&Tls
 }
 
 /// Checks addresses and networks. Host names are refused, because they may resolve to anything.
-pub(crate) fn proxies(check: &mut Check<'_, '_>, path: &Path<'_>, raw: Option<&[String]>) -> Vec<String> {
+pub(crate) fn proxies(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&[String]>,
+) -> Vec<String> {
     let written = raw.unwrap_or_default().iter().enumerate();
     let proxies = written.filter_map(|(index, text)| {
         let path = path.index(index);
         let text = check.expand(&path, text)?;
-        if Network::parse(&text).is_none() {
+        if IpNetwork::parse(&text).is_none() {
             let hint = "write `127.0.0.1` or `10.0.0.0/8`";
             return check.fail(&path, format!("`{text}` is no address and no block of addresses"), hint);
         }

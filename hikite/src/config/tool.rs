@@ -4,23 +4,23 @@
 use std::fmt;
 
 use hikite_core::error::Error;
-use hikite_core::fault::Fault;
 use hikite_core::json::{Object, Raw};
-use hikite_core::register::{self, Registration};
-use hikite_modules::Named;
+use hikite_core::registration::{self, ToolRegistration};
+use hikite_core::violation::Violation;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::check::Check;
-use super::place::Path;
-use super::tool_request::{self, RequestFile};
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
+use super::tool_request::{self, ToolRequestFile};
 
 /// A tool that is one HTTP request.
 #[derive(Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(rename = "Tool")]
-pub(crate) struct ToolFile {
+pub(crate) struct HttpToolFile {
     /// What it does; all that the model reads before it uses the tool.
     description: String,
     /// A name for people.
@@ -60,7 +60,7 @@ pub(crate) struct ToolFile {
     enabled: Option<bool>,
     /// The request. `{name}` stands for an argument; a literal brace is written twice.
     #[serde(skip_serializing)]
-    http: RequestFile,
+    http: ToolRequestFile,
 }
 
 /// A tool of the file, in the format of a registered tool.
@@ -84,19 +84,28 @@ impl ToolConfig {
     }
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Named<ToolFile>) -> Vec<ToolConfig> {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &NamedMap<HttpToolFile>,
+) -> Vec<ToolConfig> {
     raw.iter().filter_map(|(name, raw)| tool(check, &path.key(name), name, raw)).collect()
 }
 
-fn tool(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ToolFile) -> Option<ToolConfig> {
-    if !register::is_name(name) {
+fn tool(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    name: &str,
+    raw: &HttpToolFile,
+) -> Option<ToolConfig> {
+    if !registration::is_name(name) {
         let message = "a tool's name starts with a lowercase letter and has only lowercase letters, numbers and hyphens";
         check.report.error_in_name(path, message, None);
     }
     let http_path = path.key("http");
     let http = tool_request::expand(check, &http_path, &raw.http)?;
     for fault in hikite_modules::faults(&Raw::from(http.clone()), &schema(raw)) {
-        tell(check, path, &fault);
+        report_fault(check, path, &fault);
     }
     let mut members = Map::from_iter([("name".to_owned(), name.into())]);
     if let Ok(Value::Object(written)) = serde_json::to_value(raw) {
@@ -105,7 +114,7 @@ fn tool(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ToolFile) 
     let form = members.iter().fold(Object::default(), |form, (key, value)| form.with(key, Raw::of(value)));
     let form = form.with("http", Raw::from(http));
     for fault in faults(&form) {
-        tell(check, path, &fault);
+        report_fault(check, path, &fault);
     }
     members.remove("name");
     members.insert("http".to_owned(), tool_request::shown(&raw.http));
@@ -113,22 +122,22 @@ fn tool(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &ToolFile) 
 }
 
 /// Returns the faults of the description, except those of its name, which is the key and already checked.
-fn faults(form: &Object) -> Vec<Fault> {
-    let faults = Registration::read(form).err().map(|error| faults_of(&error)).unwrap_or_default();
+fn faults(form: &Object) -> Vec<Violation> {
+    let faults = ToolRegistration::read(form).err().map(|error| faults_of(&error)).unwrap_or_default();
     faults.into_iter().filter(|fault| fault.pointer != "/name").collect()
 }
 
 /// Returns the individual faults of an error.
-pub(crate) fn faults_of(error: &Error) -> Vec<Fault> {
+pub(crate) fn faults_of(error: &Error) -> Vec<Violation> {
     let details = error.details.as_ref().and_then(Raw::items).unwrap_or_default();
     let faults = details.iter().filter_map(Raw::object).map(|fault| {
-        Fault::new(fault.text("pointer").unwrap_or_default(), fault.text("message").unwrap_or_default())
+        Violation::new(fault.text("pointer").unwrap_or_default(), fault.text("message").unwrap_or_default())
     });
     faults.collect()
 }
 
 /// Returns a schema with the names of the parameters only.
-fn schema(raw: &ToolFile) -> Raw {
+fn schema(raw: &HttpToolFile) -> Raw {
     if let Some(schema) = &raw.input_schema {
         return Raw::of(schema);
     }
@@ -138,8 +147,8 @@ fn schema(raw: &ToolFile) -> Raw {
 }
 
 /// Reports a fault at the position its pointer names.
-pub(crate) fn tell(check: &mut Check<'_, '_>, path: &Path<'_>, fault: &Fault) {
-    fn walk(check: &mut Check<'_, '_>, path: &Path<'_>, pointer: &str, message: &str) {
+pub(crate) fn report_fault(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, fault: &Violation) {
+    fn walk(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, pointer: &str, message: &str) {
         let Some(rest) = pointer.strip_prefix('/') else {
             return check.report.error(path, message, None);
         };

@@ -1,28 +1,28 @@
 //! The HTTP request of a tool as written. Variables are expanded, and their values are literal text, not templates.
 
-use hikite_modules::Named;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 use super::secret;
-use super::transport::Given;
+use super::transport::ValueOrFile;
 use hikite_core::secret::MASK;
 
 /// An HTTP request with references to the tool's arguments.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ToolRequest")]
-pub(crate) struct RequestFile {
+pub(crate) struct ToolRequestFile {
     /// `GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`.
     #[schemars(extend("default" = "GET"))]
     method: Option<String>,
     /// The address. References stand in its path and in the values of its query.
     url: String,
     /// Headers; references stand in their values.
-    headers: Option<Named<Given>>,
+    headers: Option<NamedMap<ValueOrFile>>,
     /// More of the query: strings with references, numbers, booleans, or lists of them.
     query: Option<Map<String, Value>>,
     /// The body as JSON, with references in its strings. Without one, arguments that nothing else mentions.
@@ -32,7 +32,11 @@ pub(crate) struct RequestFile {
 }
 
 /// Returns the `http` member of a tool; `None` if a variable is invalid, which was reported.
-pub(crate) fn expand(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &RequestFile) -> Option<Value> {
+pub(crate) fn expand(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &ToolRequestFile,
+) -> Option<Value> {
     let mut http = Map::new();
     http.extend(raw.method.as_deref().map(|method| ("method".to_owned(), method.into())));
     let url = check.expand_literally(&path.key("url"), &raw.url);
@@ -49,16 +53,20 @@ pub(crate) fn expand(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &RequestFi
     Some(http.into())
 }
 
-fn expand_headers(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Named<Given>) -> Option<Value> {
+fn expand_headers(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &NamedMap<ValueOrFile>,
+) -> Option<Value> {
     let mut headers = Some(Map::new());
-    for (name, given) in raw.iter() {
+    for (name, setting) in raw.iter() {
         let path = path.key(name);
-        let text = match given {
-            Given::Text(text) => check.expand_literally(&path, text),
-            Given::Number(number) => Some(number.to_string()),
-            Given::Bool(value) => Some(value.to_string()),
-            Given::File(given) => {
-                check.secret_file(&path.key("file"), &given.file).map(|text| literal(&text))
+        let text = match setting {
+            ValueOrFile::Text(text) => check.expand_literally(&path, text),
+            ValueOrFile::Number(number) => Some(number.to_string()),
+            ValueOrFile::Bool(value) => Some(value.to_string()),
+            ValueOrFile::File(setting) => {
+                check.secret_file(&path.key("file"), &setting.file).map(|text| literal(&text))
             }
         };
         headers = headers.zip(text).map(|(mut headers, text)| {
@@ -69,7 +77,7 @@ fn expand_headers(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Named<Given>
     headers.map(Value::Object)
 }
 
-fn expand_value(check: &mut Check<'_, '_>, path: &Path<'_>, value: Value) -> Option<Value> {
+fn expand_value(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, value: Value) -> Option<Value> {
     match value {
         Value::String(text) => check.expand_literally(path, &text).map(Value::String),
         Value::Array(items) => {
@@ -94,7 +102,7 @@ pub(crate) fn literal(text: &str) -> String {
 }
 
 /// Returns the request as written, with headers, query values and credentials masked.
-pub(crate) fn shown(raw: &RequestFile) -> Value {
+pub(crate) fn shown(raw: &ToolRequestFile) -> Value {
     let mut http = Map::new();
     http.extend(raw.method.as_deref().map(|method| ("method".to_owned(), method.into())));
     http.insert("url".to_owned(), secret::url(&raw.url, String::new()).to_string().into());

@@ -3,24 +3,24 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use hikite_core::about::Policy;
+use hikite_core::call_policy::CallPolicy;
 use hikite_core::json::Raw;
 use hikite_core::pattern::Pattern;
-use hikite_core::selection::{Argument, Override, Selection, ToolRef};
-use hikite_modules::Named;
+use hikite_core::tool_selection::{Override, PresetArgument, Selection, ToolRef};
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
 use super::policy::{self, RetryFile};
-use super::unit::Span;
+use super::position::ConfigPath;
+use super::unit::ConfigDuration;
 
 /// Which tools are meant. Without any include, all of them. Names may be `tool`, `server:tool` or
 /// `mcp__server__tool`.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Tools {
+pub(crate) struct ToolSelectionFile {
     /// The tools, by name.
     pub(crate) include_names: Option<Vec<String>>,
     /// Tools to leave out, by name.
@@ -30,13 +30,13 @@ pub(crate) struct Tools {
     /// Tools to leave out: globs like `delete_*`, or regular expressions between slashes.
     pub(crate) exclude_patterns: Option<Vec<String>>,
     /// Changes to single tools, by name.
-    pub(crate) overrides: Option<Named<Change>>,
+    pub(crate) overrides: Option<NamedMap<ToolOverrideFile>>,
 }
 
 /// What is changed about one tool.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Change {
+pub(crate) struct ToolOverrideFile {
     /// `false` switches the tool off.
     #[schemars(extend("default" = true))]
     pub(crate) enabled: Option<bool>,
@@ -45,13 +45,13 @@ pub(crate) struct Change {
     /// Another description.
     pub(crate) description: Option<String>,
     /// For one call of it.
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<ConfigDuration>,
     /// Further attempts of calls that fail, if its annotations allow it.
     pub(crate) retry: Option<RetryFile>,
     /// How long a result is given again to the same caller, if its annotations say that it only reads.
-    pub(crate) cache: Option<Span>,
+    pub(crate) cache: Option<ConfigDuration>,
     /// Changes to its arguments, by name.
-    pub(crate) arguments: Option<Named<Preset>>,
+    pub(crate) arguments: Option<NamedMap<Preset>>,
 }
 
 /// What is changed about one argument.
@@ -69,13 +69,13 @@ pub(crate) struct Preset {
 
 /// Checks the block. Names may be prefixed with `servers`; `others` are the remaining servers of the file.
 pub(crate) fn check(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
-    raw: &Tools,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &ToolSelectionFile,
     servers: &[Arc<str>],
     others: &[Arc<str>],
 ) -> Selection {
-    let mut read = Reader { check, path, servers, others };
+    let mut read = SelectionReader { check, path, servers, others };
     let include_names = read.names("includeNames", raw.include_names.as_deref());
     read.unique("includeNames", raw.include_names.as_deref(), &include_names);
     Selection {
@@ -87,21 +87,21 @@ pub(crate) fn check(
     }
 }
 
-struct Reader<'c, 'a, 'r> {
-    check: &'c mut Check<'a, 'r>,
-    path: &'c Path<'c>,
+struct SelectionReader<'c, 'a, 'r> {
+    check: &'c mut ConfigChecker<'a, 'r>,
+    path: &'c ConfigPath<'c>,
     servers: &'c [Arc<str>],
     others: &'c [Arc<str>],
 }
 
-impl Reader<'_, '_, '_> {
+impl SelectionReader<'_, '_, '_> {
     fn names(&mut self, key: &str, raw: Option<&[String]>) -> Vec<ToolRef> {
         let list = self.path.key(key);
         let raw = raw.unwrap_or_default().iter().enumerate();
         raw.map(|(index, text)| self.name(&list.index(index), text)).collect()
     }
 
-    fn name(&mut self, path: &Path<'_>, text: &str) -> ToolRef {
+    fn name(&mut self, path: &ConfigPath<'_>, text: &str) -> ToolRef {
         let name = ToolRef::parse(text, self.servers);
         if name.tool.is_empty() {
             self.check.report.error(path, "the name of a tool is empty", None);
@@ -150,7 +150,7 @@ impl Reader<'_, '_, '_> {
         .collect()
     }
 
-    fn overrides(&mut self, raw: &Named<Change>) -> Vec<(ToolRef, Override)> {
+    fn overrides(&mut self, raw: &NamedMap<ToolOverrideFile>) -> Vec<(ToolRef, Override)> {
         let list = self.path.key("overrides");
         let mut overrides: Vec<(ToolRef, Override)> = Vec::new();
         let (mut tools, mut names) = (HashSet::new(), HashSet::new());
@@ -183,21 +183,21 @@ impl Reader<'_, '_, '_> {
         overrides
     }
 
-    fn policy(&mut self, path: &Path<'_>, change: &Change) -> Policy {
-        Policy {
+    fn policy(&mut self, path: &ConfigPath<'_>, change: &ToolOverrideFile) -> CallPolicy {
+        CallPolicy {
             timeout: policy::timeout(self.check, &path.key("timeout"), change.timeout.as_ref()),
             retry: policy::retry(self.check, &path.key("retry"), change.retry.as_ref()),
             cache: policy::span(self.check, &path.key("cache"), change.cache.as_ref()),
         }
     }
 
-    fn argument(&mut self, path: &Path<'_>, name: &str, preset: &Preset) -> Argument {
+    fn argument(&mut self, path: &ConfigPath<'_>, name: &str, preset: &Preset) -> PresetArgument {
         let (path, mut default) = (path.key("arguments"), preset.default.clone());
         if let Some(serde_json::Value::String(text)) = &mut default {
             let expanded = self.check.expand(&path.key(name).key("default"), text);
             *text = expanded.unwrap_or_default();
         }
-        Argument {
+        PresetArgument {
             name: name.to_owned(),
             default: default.map(Raw::from),
             hidden: preset.hidden.unwrap_or(false),

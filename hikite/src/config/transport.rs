@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use hikite_modules::Named;
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::access::AccessConfig;
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 use super::secret;
-use super::upstream::Upstream;
+use super::upstream::UpstreamFile;
 use super::url;
 use hikite_core::hex::hex;
 use hikite_core::secret::Secret;
@@ -20,7 +20,7 @@ use hikite_core::secret::Secret;
 /// How a server is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum TransportKind {
     /// A program on stdin and stdout.
     Stdio,
     /// Streamable HTTP.
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Value")]
-pub(crate) enum Given {
+pub(crate) enum ValueOrFile {
     Text(String),
     Number(serde_json::Number),
     Bool(bool),
@@ -55,7 +55,7 @@ pub(crate) struct SecretFile {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Transport {
+pub enum TransportConfig {
     Stdio {
         command: String,
         args: Vec<Secret>,
@@ -74,7 +74,7 @@ pub enum Transport {
     },
 }
 
-impl Transport {
+impl TransportConfig {
     pub(crate) fn hash(&self, access: Option<&AccessConfig>) -> String {
         let pairs = |pairs: &[(String, Secret)]| -> Value {
             pairs.iter().map(|(name, secret)| json!([name, secret.expose()])).collect()
@@ -95,7 +95,11 @@ impl Transport {
     }
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<Transport> {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &UpstreamFile,
+) -> Option<TransportConfig> {
     let kind = raw.kind.or(raw.transport).or(raw.transport_type);
     let url = raw.url.as_deref().map(|url| ("url", url));
     let url = url.or(raw.server_url.as_deref().map(|url| ("serverUrl", url)));
@@ -112,7 +116,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) 
         }
         (Some(command), None) => {
             unused(check, path, "headers", raw.headers.is_some(), "a program has no headers");
-            if !matches!(kind, None | Some(Kind::Stdio)) {
+            if !matches!(kind, None | Some(TransportKind::Stdio)) {
                 return mismatch(check, path, "`command`", "url");
             }
             stdio(check, path, raw, command)
@@ -120,10 +124,10 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) 
         (None, Some((key, url))) => {
             let started =
                 [("args", raw.args.is_some()), ("env", raw.env.is_some()), ("cwd", raw.cwd.is_some())];
-            for (key, given) in started {
-                unused(check, path, key, given, "nothing is started for a `url`");
+            for (key, setting) in started {
+                unused(check, path, key, setting, "nothing is started for a `url`");
             }
-            if kind == Some(Kind::Stdio) {
+            if kind == Some(TransportKind::Stdio) {
                 return mismatch(check, path, "`url`", "command");
             }
             remote(check, path, raw, kind, (key, url))
@@ -131,7 +135,12 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) 
     }
 }
 
-fn stdio(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream, command: &str) -> Option<Transport> {
+fn stdio(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &UpstreamFile,
+    command: &str,
+) -> Option<TransportConfig> {
     let command_path = path.key("command");
     let command = check.expand(&command_path, command);
     if command.as_deref().is_some_and(|command| command.trim().is_empty()) {
@@ -144,7 +153,7 @@ fn stdio(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream, command: &s
     let cwd = raw.cwd.as_deref().map(|cwd| check.expand(&path.key("cwd"), cwd));
     let cwd = cwd.flatten().map(|cwd| check.resolve(&cwd));
     let args = secret::arguments(&written, args.into_iter().collect::<Option<_>>()?);
-    Some(Transport::Stdio {
+    Some(TransportConfig::Stdio {
         command: command?,
         args,
         env,
@@ -154,18 +163,18 @@ fn stdio(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream, command: &s
 }
 
 fn remote(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
-    raw: &Upstream,
-    kind: Option<Kind>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &UpstreamFile,
+    kind: Option<TransportKind>,
     (key, written): (&str, &str),
-) -> Option<Transport> {
+) -> Option<TransportConfig> {
     let headers = values(check, &path.key("headers"), raw.headers.as_ref(), header_fault);
     let path = path.key(key);
     let expanded = check.expand(&path, written)?;
     if let Some((fault, hint)) = url::fault(&expanded) {
         // The message shows the text before variable expansion, which contains no secret.
-        return check.fail(&path, format!("`{}` {fault}", url::repeatable(written)), hint);
+        return check.fail(&path, format!("`{}` {fault}", url::without_secrets(written)), hint);
     }
     if kind.is_none() && url::without_query(&expanded).ends_with("/sse") {
         check
@@ -174,38 +183,43 @@ fn remote(
     }
     let url = secret::url(written, expanded);
     match kind {
-        Some(Kind::Sse) => Some(Transport::Sse { url, headers }),
-        _ => Some(Transport::Http { url, headers }),
+        Some(TransportKind::Sse) => Some(TransportConfig::Sse { url, headers }),
+        _ => Some(TransportConfig::Http { url, headers }),
     }
 }
 
-fn mismatch<T>(check: &mut Check<'_, '_>, path: &Path<'_>, has: &str, lacks: &str) -> Option<T> {
+fn mismatch<T>(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    has: &str,
+    lacks: &str,
+) -> Option<T> {
     let hint = format!("leave `type` out, or give `{lacks}` instead");
     check.report.error_in_name(path, format!("has {has}, which does not go with its `type`"), Some(hint));
     None
 }
 
-fn unused(check: &mut Check<'_, '_>, path: &Path<'_>, key: &str, given: bool, reason: &str) {
-    if given {
+fn unused(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, key: &str, setting: bool, reason: &str) {
+    if setting {
         check.report.warning(&path.key(key), format!("ignored: {reason}"));
     }
 }
 
 /// Checks environment variables or headers, whose values may be secrets.
 pub(crate) fn values(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
-    raw: Option<&Named<Given>>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: Option<&NamedMap<ValueOrFile>>,
     fault: fn(&str, &str) -> Option<&'static str>,
 ) -> Vec<(String, Secret)> {
     let mut values = Vec::new();
-    for (name, given) in raw.into_iter().flat_map(Named::iter) {
+    for (name, setting) in raw.into_iter().flat_map(NamedMap::iter) {
         let path = path.key(name);
-        let text = match given {
-            Given::Text(text) => check.expand(&path, text),
-            Given::Number(number) => Some(number.to_string()),
-            Given::Bool(value) => Some(value.to_string()),
-            Given::File(given) => check.secret_file(&path.key("file"), &given.file),
+        let text = match setting {
+            ValueOrFile::Text(text) => check.expand(&path, text),
+            ValueOrFile::Number(number) => Some(number.to_string()),
+            ValueOrFile::Bool(value) => Some(value.to_string()),
+            ValueOrFile::File(setting) => check.secret_file(&path.key("file"), &setting.file),
         };
         let Some(text) = text else { continue };
         match fault(name, &text) {

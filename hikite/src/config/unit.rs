@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// A duration like `"10s"`, `"500ms"`, `"10m"`, `"1h"` or `"30d"`, or a number of seconds.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub(crate) enum Span {
+pub(crate) enum ConfigDuration {
     Text(String),
     Seconds(f64),
 }
@@ -38,10 +38,10 @@ const SIZES: &[(&str, f64)] = &[
 ];
 
 /// Message and hint for an invalid amount.
-pub(crate) type Bad = (String, &'static str);
+pub(crate) type AmountFault = (String, &'static str);
 
-impl Span {
-    pub(crate) fn read(&self) -> Result<Duration, Bad> {
+impl ConfigDuration {
+    pub(crate) fn read(&self) -> Result<Duration, AmountFault> {
         let (amount, written) = match self {
             Self::Text(text) => (amount(text, SPANS), format!("`{text}`")),
             Self::Seconds(seconds) => (Some(*seconds), format!("`{seconds}`")),
@@ -53,7 +53,7 @@ impl Span {
     }
 
     /// Reads a duration of another client: a plain number over 3600 is taken as milliseconds.
-    pub(crate) fn read_foreign(&self) -> Result<Duration, Bad> {
+    pub(crate) fn read_or_milliseconds(&self) -> Result<Duration, AmountFault> {
         match self {
             Self::Seconds(number) if *number > 3600.0 => Self::Seconds(number / 1000.0).read(),
             _ => self.read(),
@@ -65,20 +65,20 @@ impl Span {
 const LONGEST_SECONDS: u64 = 100 * 365 * 86_400;
 
 impl Size {
-    pub(crate) fn read(&self) -> Result<usize, Bad> {
+    pub(crate) fn read(&self) -> Result<usize, AmountFault> {
         let (amount, written) = match self {
             Self::Text(text) => (amount(text, SIZES), format!("`{text}`")),
             Self::Bytes(bytes) => (Some(*bytes), format!("`{bytes}`")),
         };
         amount
-            .filter(|bytes| (0.0..=MOST_BYTES).contains(bytes))
+            .filter(|bytes| (0.0..=BYTES_MAX).contains(bytes))
             .map(whole)
             .ok_or((format!("{written} is not a size"), SIZE_HINT))
     }
 }
 
 /// Largest size: up to here `f64` represents every integer exactly.
-const MOST_BYTES: f64 = 9_007_199_254_740_992.0;
+const BYTES_MAX: f64 = 9_007_199_254_740_992.0;
 
 #[expect(
     clippy::cast_possible_truncation,
@@ -138,20 +138,20 @@ mod tests {
             ("30d", 2_592_000_000, "30d"),
             ("90d", 7_776_000_000, "90d"),
         ] {
-            let span = Span::Text(text.into()).read().expect(text);
+            let span = ConfigDuration::Text(text.into()).read().expect(text);
             assert_eq!((span.as_millis(), show_span(span).as_str()), (ms, shown), "{text}");
         }
         for text in ["", "s", "10", "10 parsecs", "-1s", "1.2.3s", "1e9h", "99999999999999h"] {
-            assert!(Span::Text(text.into()).read().is_err(), "{text}");
+            assert!(ConfigDuration::Text(text.into()).read().is_err(), "{text}");
         }
-        assert!(Span::Seconds(-1.0).read().is_err());
-        assert!(Span::Seconds(f64::MAX).read().is_err());
+        assert!(ConfigDuration::Seconds(-1.0).read().is_err());
+        assert!(ConfigDuration::Seconds(f64::MAX).read().is_err());
     }
 
     #[test]
     fn a_large_plain_number_of_another_client_means_milliseconds() {
-        assert_eq!(Span::Seconds(60.0).read_foreign(), Ok(Duration::from_secs(60)));
-        assert_eq!(Span::Seconds(30_000.0).read_foreign(), Ok(Duration::from_secs(30)));
+        assert_eq!(ConfigDuration::Seconds(60.0).read_or_milliseconds(), Ok(Duration::from_secs(60)));
+        assert_eq!(ConfigDuration::Seconds(30_000.0).read_or_milliseconds(), Ok(Duration::from_secs(30)));
     }
 
     #[test]

@@ -4,45 +4,45 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::about::Policy;
+use hikite_core::call_policy::CallPolicy;
 use hikite_core::pin::Pinning;
 use hikite_core::rate::Rate;
-use hikite_core::selection::{Selection, ToolRef};
-use hikite_modules::Named;
+use hikite_core::tool_selection::{Selection, ToolRef};
+use hikite_modules::NamedMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::access::{self, AccessConfig, AccessFile};
-use super::check::Check;
+use super::check::ConfigChecker;
 use super::pins::PinsWord;
-use super::place::Path;
 use super::policy::{self, RetryFile};
-use super::tools::{self, Tools};
-use super::transport::{self, Given, Kind, Transport};
-use super::unit::Span;
+use super::position::ConfigPath;
+use super::tools::{self, ToolSelectionFile};
+use super::transport::{self, TransportConfig, TransportKind, ValueOrFile};
+use super::unit::ConfigDuration;
 
 /// An upstream MCP server: either `command` or `url`.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct Upstream {
+pub(crate) struct UpstreamFile {
     /// What it is for, in one line. Models read it.
     pub(crate) description: Option<String>,
     /// How it is spoken to. Default: `stdio` with a `command`, `http` with a `url`.
     #[serde(rename = "type")]
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<TransportKind>,
     /// The program to start.
     pub(crate) command: Option<String>,
     /// Its arguments.
     pub(crate) args: Option<Vec<String>>,
     /// Its environment, besides what it inherits.
-    pub(crate) env: Option<Named<Given>>,
+    pub(crate) env: Option<NamedMap<ValueOrFile>>,
     /// The folder it is started in.
     pub(crate) cwd: Option<String>,
     /// The address of a remote server.
     pub(crate) url: Option<String>,
     /// Headers sent to a remote server.
-    pub(crate) headers: Option<Named<Given>>,
+    pub(crate) headers: Option<NamedMap<ValueOrFile>>,
     /// How hikite logs in to a remote server, where that cannot be found out. An `Authorization` in `headers` switches
     /// logging in off.
     pub(crate) auth: Option<AccessFile>,
@@ -54,12 +54,12 @@ pub(crate) struct Upstream {
     pub(crate) disabled: Option<bool>,
     /// Whether clients share one connection.
     #[schemars(extend("default" = "auto"))]
-    pub(crate) share: Option<Share>,
+    pub(crate) share: Option<ShareMode>,
     /// Whether the program gets all of hikite's environment, not only `PATH`, `HOME` and their like.
     #[schemars(extend("default" = false))]
     pub(crate) inherit_env: Option<bool>,
     /// For one call. Default: `limits.call_timeout`. A plain number over 3600 is taken for milliseconds.
-    pub(crate) timeout: Option<Span>,
+    pub(crate) timeout: Option<ConfigDuration>,
     /// Calls that run at once. Default: `limits.module_concurrency`.
     pub(crate) concurrency: Option<usize>,
     /// Calls in a span of time: `10/s`, `600/m`, `5000/h`.
@@ -67,20 +67,20 @@ pub(crate) struct Upstream {
     /// Further attempts of calls that fail, where the tool's annotations allow it. Default: none.
     pub(crate) retry: Option<RetryFile>,
     /// How long results of its read-only tools are given again to the same caller. Default: not at all.
-    pub(crate) cache: Option<Span>,
+    pub(crate) cache: Option<ConfigDuration>,
     /// How long its resources are given again to the same caller. Default: not at all.
-    pub(crate) cache_resources: Option<Span>,
+    pub(crate) cache_resources: Option<ConfigDuration>,
     /// What becomes of its tools whose definition nobody approved. Default: `pins` of the whole file.
     pub(crate) pins: Option<PinsWord>,
     /// Which of its tools are used, wherever they are shown.
-    pub(crate) tools: Option<Tools>,
+    pub(crate) tools: Option<ToolSelectionFile>,
 
     /// Another client's word for `tools.excludeNames`.
     pub(crate) disabled_tools: Option<Vec<String>>,
     /// Another client's word for `type`.
-    pub(crate) transport: Option<Kind>,
+    pub(crate) transport: Option<TransportKind>,
     /// Another client's word for `type`.
-    pub(crate) transport_type: Option<Kind>,
+    pub(crate) transport_type: Option<TransportKind>,
     /// Another client's word for `url`.
     pub(crate) server_url: Option<String>,
     /// Of another client; ignored.
@@ -104,7 +104,7 @@ pub(crate) struct Upstream {
 /// Whether clients share one connection to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Share {
+pub enum ShareMode {
     /// Shared, unless the server asks its clients questions.
     #[default]
     Auto,
@@ -120,17 +120,17 @@ pub struct ServerConfig {
     pub name: Arc<str>,
     /// Description; empty if the file has none.
     pub description: String,
-    pub transport: Transport,
+    pub transport: TransportConfig,
     /// OAuth settings, if a login is possible.
     pub access: Option<AccessConfig>,
-    pub share: Share,
+    pub share: ShareMode,
     pub call_timeout: Option<Duration>,
     pub concurrency: Option<usize>,
     pub rate: Option<Rate>,
     /// Policy of tool calls; their timeout is `call_timeout`.
-    pub policy: Policy,
+    pub policy: CallPolicy,
     /// Policy of resource reads.
-    pub resources: Policy,
+    pub resources: CallPolicy,
     pub selection: Selection,
     /// Handling of unapproved tools.
     pub pins: Pinning,
@@ -141,9 +141,9 @@ pub struct ServerConfig {
 
 /// Returns the enabled servers, and the names of disabled ones, of which only the shape is checked.
 pub(crate) fn check(
-    check: &mut Check<'_, '_>,
-    path: &Path<'_>,
-    raw: &Named<Upstream>,
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &NamedMap<UpstreamFile>,
     pins: PinsWord,
 ) -> (Vec<ServerConfig>, Vec<Arc<str>>) {
     let mut servers = Vec::new();
@@ -171,7 +171,12 @@ pub(crate) fn check(
     (servers, disabled)
 }
 
-fn server(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &Upstream) -> Option<ServerConfig> {
+fn server(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    name: &str,
+    raw: &UpstreamFile,
+) -> Option<ServerConfig> {
     let name: Arc<str> = name.into();
     let transport = transport::check(check, path, raw);
     let own = std::slice::from_ref(&name);
@@ -196,15 +201,19 @@ fn server(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str, raw: &Upstream
         call_timeout,
         concurrency,
         rate,
-        policy: Policy { timeout: None, retry, cache },
-        resources: Policy { timeout: None, retry, cache: cache_resources },
+        policy: CallPolicy { timeout: None, retry, cache },
+        resources: CallPolicy { timeout: None, retry, cache: cache_resources },
         selection,
         pins: Pinning::default(),
         name,
     })
 }
 
-fn concurrency(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<usize> {
+fn concurrency(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &UpstreamFile,
+) -> Option<usize> {
     let hint = "leave it out for the default";
     match raw.concurrency? {
         0 => check.fail(&path.key("concurrency"), "must be more than zero".into(), hint),
@@ -212,14 +221,14 @@ fn concurrency(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Op
     }
 }
 
-fn rate(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) -> Option<Rate> {
+fn rate(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &UpstreamFile) -> Option<Rate> {
     let text = raw.rate.as_deref()?;
     let hint = "write `10/s`, `600/m` or `5000/h`";
     Rate::parse(text).or_else(|| check.fail(&path.key("rate"), format!("`{text}` is not a rate"), hint))
 }
 
 /// Checks the name of a server; a colon would make `server:tool` ambiguous.
-fn check_name(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str) {
+fn check_name(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str) {
     let fault = match name {
         _ if name.trim().is_empty() => "the name of a server is empty",
         _ if name.contains(':') => "the name of a server cannot have a `:`",
@@ -229,7 +238,7 @@ fn check_name(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str) {
     check.report.error_in_name(path, fault, Some("letters, digits, `-` and `_` are always right".into()));
 }
 
-fn warn(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) {
+fn warn(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &UpstreamFile) {
     if raw.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
         check.report.warning(path, "has no `description`: say in one line what it is for");
     }
@@ -240,7 +249,7 @@ fn warn(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) {
         ("gallery", &raw.gallery),
     ];
     for (key, value) in ignored {
-        if value.as_ref().is_some_and(means_something) {
+        if value.as_ref().is_some_and(is_meaningful) {
             check.report.warning(&path.key(key), "ignored: it is another client's");
         }
     }
@@ -249,6 +258,6 @@ fn warn(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &Upstream) {
     }
 }
 
-pub(crate) fn means_something(value: &Value) -> bool {
+pub(crate) fn is_meaningful(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false)) && value.as_array().is_none_or(|list| !list.is_empty())
 }

@@ -2,9 +2,9 @@
 //! logs.
 
 /// Message and hint for an invalid URL.
-pub(crate) type Fault = (&'static str, &'static str);
+pub(crate) type UrlFault = (&'static str, &'static str);
 
-pub(crate) fn fault(url: &str) -> Option<Fault> {
+pub(crate) fn fault(url: &str) -> Option<UrlFault> {
     let scheme_hint = "write `https://…` or `http://…`";
     let Some((scheme, rest)) = url.split_once("://") else { return Some(("is not a URL", scheme_hint)) };
     if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
@@ -33,7 +33,7 @@ pub(crate) fn without_query(url: &str) -> &str {
 }
 
 /// Returns the URL for messages, without its query, which may hold a key, and without credentials before an `@`.
-pub(crate) fn repeatable(url: &str) -> String {
+pub(crate) fn without_secrets(url: &str) -> String {
     let url = without_query(url);
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://***@{rest}"),

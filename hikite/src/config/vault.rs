@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::check::Check;
-use super::place::Path;
+use super::check::ConfigChecker;
+use super::position::ConfigPath;
 
 /// Environment variable that is used if the file names no location.
 const VARIABLE: &str = "HIKITE_VAULT_KEY";
-const ONE: &str = "name one place: `key_file`, `key_env`, `keyring` or `key_command`";
+const ONE_LOCATION: &str = "name one place: `key_file`, `key_env`, `keyring` or `key_command`";
 
 /// Where the key of the vault is kept. One place; without one it is the file `vault.key` in the data folder, which is made
 /// at the first start. A key is 64 hexadecimal digits or 32 bytes in base64. Several with space between them open what
@@ -38,23 +38,27 @@ pub(crate) struct VaultFile {
 
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct VaultSection {
-    pub key: KeyPlace,
-    pub previous: Option<KeyPlace>,
+    pub key: KeyLocation,
+    pub previous: Option<KeyLocation>,
 }
 
 /// Location of a master key.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub enum KeyPlace {
+pub enum KeyLocation {
     /// The default file in the data folder.
     #[default]
-    Usual,
+    DefaultFile,
     File(PathBuf),
     Variable(String),
     Keyring,
     Command(Vec<String>),
 }
 
-pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &VaultFile) -> VaultSection {
+pub(crate) fn check(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    raw: &VaultFile,
+) -> VaultSection {
     let key = key(check, path, raw).unwrap_or_default();
     let previous = match (&raw.previous_key_file, &raw.previous_key_command) {
         (Some(_), Some(_)) => {
@@ -73,7 +77,7 @@ pub(crate) fn check(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &VaultFile)
     VaultSection { key, previous }
 }
 
-fn key(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &VaultFile) -> Option<KeyPlace> {
+fn key(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &VaultFile) -> Option<KeyLocation> {
     let keyring = raw.keyring == Some(true);
     let named = [
         ("key_file", raw.key_file.is_some()),
@@ -81,14 +85,14 @@ fn key(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &VaultFile) -> Option<Ke
         ("keyring", keyring),
         ("key_command", raw.key_command.is_some()),
     ];
-    let named: Vec<&str> = named.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect();
-    let in_variable = (check.outside.env)(VARIABLE).is_some_and(|text| !text.is_empty());
+    let named: Vec<&str> = named.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect();
+    let in_variable = (check.environment.env)(VARIABLE).is_some_and(|text| !text.is_empty());
     match named[..] {
-        [] if in_variable => Some(KeyPlace::Variable(VARIABLE.into())),
-        [] => Some(KeyPlace::Usual),
+        [] if in_variable => Some(KeyLocation::Variable(VARIABLE.into())),
+        [] => Some(KeyLocation::DefaultFile),
         [first, second, ..] => {
             let message = format!("both `{first}` and `{second}` are given");
-            check.report.error_in_name(&path.key(second), &message, Some(ONE.into()));
+            check.report.error_in_name(&path.key(second), &message, Some(ONE_LOCATION.into()));
             None
         }
         [only] if in_variable && raw.key_env.as_deref() != Some(VARIABLE) => {
@@ -102,43 +106,47 @@ fn key(check: &mut Check<'_, '_>, path: &Path<'_>, raw: &VaultFile) -> Option<Ke
         }
         ["key_file"] => file(check, &path.key("key_file"), raw.key_file.as_deref()?),
         ["key_env"] => variable(check, &path.key("key_env"), raw.key_env.as_deref()?),
-        ["keyring"] => Some(KeyPlace::Keyring),
+        ["keyring"] => Some(KeyLocation::Keyring),
         _ => command(check, &path.key("key_command"), raw.key_command.as_deref()?),
     }
 }
 
-fn file(check: &mut Check<'_, '_>, path: &Path<'_>, written: &str) -> Option<KeyPlace> {
+fn file(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &str) -> Option<KeyLocation> {
     let file = check.expand(path, written)?;
-    Some(KeyPlace::File(check.resolve(&file)))
+    Some(KeyLocation::File(check.resolve(&file)))
 }
 
-fn variable(check: &mut Check<'_, '_>, path: &Path<'_>, name: &str) -> Option<KeyPlace> {
+fn variable(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str) -> Option<KeyLocation> {
     let fine = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if name.is_empty() || !fine(name) {
         let hint = "write the name alone, like `MY_VAULT_KEY`, without `$`";
         return check.fail(path, "it is no name of a variable".into(), hint);
     }
-    Some(KeyPlace::Variable(name.to_owned()))
+    Some(KeyLocation::Variable(name.to_owned()))
 }
 
-fn command(check: &mut Check<'_, '_>, path: &Path<'_>, written: &[String]) -> Option<KeyPlace> {
+fn command(
+    check: &mut ConfigChecker<'_, '_>,
+    path: &ConfigPath<'_>,
+    written: &[String],
+) -> Option<KeyLocation> {
     if written.first().is_none_or(String::is_empty) {
         let hint = "write a program and its arguments: `[\"age\", \"--decrypt\", \"vault.age\"]`";
         return check.fail(path, "it names no program".into(), hint);
     }
     let words: Option<Vec<String>> = written.iter().map(|word| check.expand(path, word)).collect();
-    words.map(KeyPlace::Command)
+    words.map(KeyLocation::Command)
 }
 
 pub(crate) fn show(vault: &VaultSection) -> Value {
     let mut shown = Map::new();
-    let mut put = |place: &KeyPlace, before: &str| {
+    let mut put = |place: &KeyLocation, before: &str| {
         let (name, value) = match place {
-            KeyPlace::Usual => return,
-            KeyPlace::File(file) => ("key_file", json!(file)),
-            KeyPlace::Variable(name) => ("key_env", json!(name)),
-            KeyPlace::Keyring => ("keyring", json!(true)),
-            KeyPlace::Command(words) => ("key_command", json!(words)),
+            KeyLocation::DefaultFile => return,
+            KeyLocation::File(file) => ("key_file", json!(file)),
+            KeyLocation::Variable(name) => ("key_env", json!(name)),
+            KeyLocation::Keyring => ("keyring", json!(true)),
+            KeyLocation::Command(words) => ("key_command", json!(words)),
         };
         shown.insert(format!("{before}{name}"), value);
     };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use hikite_encoder::SentenceEncoder;
 
 use super::set::LabelledSet;
-use super::{Bench, Provider, Row};
+use super::{EvaluationProvider, EvaluationRow, SearchEvaluation};
 
 const HEAD: &str = "# Search
 
@@ -73,16 +73,16 @@ such folders. `--json` prints everything for programs.
 ";
 
 /// Required minimums of R@1, R@5 and nDCG@10, by set and provider.
-const LEAST: &[(&str, Provider, [f64; 3])] = &[
-    ("mcpproxy-golden", Provider::Bm25, [0.50, 0.77, 0.69]),
-    ("mcpproxy-golden", Provider::Hybrid, [0.59, 0.89, 0.82]),
-    ("mcpproxy-golden-ja", Provider::Hybrid, [0.0, 0.90, 0.0]),
-    ("livemcpbench", Provider::Bm25, [0.0, 0.0, 0.34]),
-    ("livemcpbench", Provider::Hybrid, [0.0, 0.0, 0.41]),
-    ("livemcpbench-ja", Provider::Hybrid, [0.0, 0.0, 0.38]),
-    ("mcp-bench", Provider::Bm25, [0.0, 0.0, 0.49]),
-    ("mcp-bench", Provider::Hybrid, [0.0, 0.0, 0.62]),
-    ("metatool", Provider::Bm25, [0.0, 0.0, 0.63]),
+const MINIMUMS: &[(&str, EvaluationProvider, [f64; 3])] = &[
+    ("mcpproxy-golden", EvaluationProvider::Bm25, [0.50, 0.77, 0.69]),
+    ("mcpproxy-golden", EvaluationProvider::Hybrid, [0.59, 0.89, 0.82]),
+    ("mcpproxy-golden-ja", EvaluationProvider::Hybrid, [0.0, 0.90, 0.0]),
+    ("livemcpbench", EvaluationProvider::Bm25, [0.0, 0.0, 0.34]),
+    ("livemcpbench", EvaluationProvider::Hybrid, [0.0, 0.0, 0.41]),
+    ("livemcpbench-ja", EvaluationProvider::Hybrid, [0.0, 0.0, 0.38]),
+    ("mcp-bench", EvaluationProvider::Bm25, [0.0, 0.0, 0.49]),
+    ("mcp-bench", EvaluationProvider::Hybrid, [0.0, 0.0, 0.62]),
+    ("metatool", EvaluationProvider::Bm25, [0.0, 0.0, 0.63]),
 ];
 /// Required gain in nDCG@10 from memory on metatool.
 const MEMORY_GAIN: f64 = 0.05;
@@ -98,10 +98,10 @@ fn set(name: &str) -> LabelledSet {
     LabelledSet::read(&folder).expect("a labelled set")
 }
 
-fn measured(name: &str, provider: Provider) -> Vec<Row> {
+fn measured(name: &str, provider: EvaluationProvider) -> Vec<EvaluationRow> {
     let (set, encoder) = (set(name), SentenceEncoder::new());
-    let bench = Bench::new(&set, provider, &encoder);
-    if name == "metatool" && provider == Provider::Hybrid {
+    let bench = SearchEvaluation::new(&set, provider, &encoder);
+    if name == "metatool" && provider == EvaluationProvider::Hybrid {
         return bench.halves(REMEMBERED).into();
     }
     vec![bench.all()]
@@ -111,7 +111,7 @@ fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/search.md")
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &EvaluationRow) -> String {
     let memory = row.memory.map_or("–".to_owned(), |count| count.to_string());
     let (set, tools, questions, provider) = (&row.set, row.tools, row.questions, row.provider.word());
     let mut line = format!("| {set} | {tools} | {questions} | {provider} | {memory} |");
@@ -121,14 +121,14 @@ fn line(row: &Row) -> String {
     line
 }
 
-fn figures(row: &Row) -> [f64; 7] {
+fn figures(row: &EvaluationRow) -> [f64; 7] {
     let ([r1, r5, r10], [h1, h5, h10]) = (row.quality.recall, row.quality.hit);
     [r1, r5, r10, h1, h5, h10, row.quality.ndcg]
 }
 
 /// Checks that the page matches the measured numbers, and that they reach the minimums.
 #[track_caller]
-fn check(rows: &[Row]) {
+fn check(rows: &[EvaluationRow]) {
     let page = std::fs::read_to_string(file()).expect("docs/search.md");
     for row in rows {
         let measured = line(row);
@@ -136,7 +136,8 @@ fn check(rows: &[Row]) {
         let written = page.lines().find(|line| line.starts_with(head));
         let written = written.unwrap_or_else(|| panic!("docs/search.md has no row for {measured}"));
         let cells = written.split('|').skip(6).filter_map(|cell| cell.trim().parse::<f64>().ok());
-        let near = cells.zip(figures(row)).filter(|(told, is)| (told - is).abs() <= TOLERANCE).count();
+        let near =
+            cells.zip(figures(row)).filter(|(documented, is)| (documented - is).abs() <= TOLERANCE).count();
         assert_eq!(
             near, 7,
             "docs/search.md is stale (see its second line)\nthere {written}\nhere  {measured}"
@@ -146,9 +147,9 @@ fn check(rows: &[Row]) {
 }
 
 #[track_caller]
-fn good_enough(row: &Row) {
+fn good_enough(row: &EvaluationRow) {
     let figures = [row.quality.recall[0], row.quality.recall[1], row.quality.ndcg];
-    let least = LEAST.iter().filter(|(set, provider, _)| *set == row.set && *provider == row.provider);
+    let least = MINIMUMS.iter().filter(|(set, provider, _)| *set == row.set && *provider == row.provider);
     for (_, _, least) in least {
         let reached = figures.iter().zip(least).all(|(figure, least)| figure >= least);
         assert!(reached, "{}: at least {least:?}", line(row));
@@ -157,8 +158,8 @@ fn good_enough(row: &Row) {
 
 /// Measures these sets and checks them against the page, unless the page is being rewritten.
 #[track_caller]
-fn held(sets: &[&str], provider: Provider) -> Vec<Row> {
-    let rows: Vec<Row> = sets.iter().flat_map(|name| measured(name, provider)).collect();
+fn held(sets: &[&str], provider: EvaluationProvider) -> Vec<EvaluationRow> {
+    let rows: Vec<EvaluationRow> = sets.iter().flat_map(|name| measured(name, provider)).collect();
     if std::env::var_os("HIKITE_UPDATE").is_none() {
         check(&rows);
     }
@@ -167,22 +168,22 @@ fn held(sets: &[&str], provider: Provider) -> Vec<Row> {
 
 #[test]
 fn words_find_what_the_page_says() {
-    held(SETS, Provider::Bm25);
+    held(SETS, EvaluationProvider::Bm25);
 }
 
 #[test]
 fn words_and_meaning_find_what_the_page_says() {
-    held(&["mcpproxy-golden", "mcpproxy-golden-ja"], Provider::Hybrid);
+    held(&["mcpproxy-golden", "mcpproxy-golden-ja"], EvaluationProvider::Hybrid);
 }
 
 #[test]
 fn words_and_meaning_find_it_among_hundreds_of_tools() {
-    held(&["livemcpbench", "livemcpbench-ja", "mcp-bench"], Provider::Hybrid);
+    held(&["livemcpbench", "livemcpbench-ja", "mcp-bench"], EvaluationProvider::Hybrid);
 }
 
 #[test]
 fn what_was_of_use_before_is_found_sooner() {
-    let rows = held(&["metatool"], Provider::Hybrid);
+    let rows = held(&["metatool"], EvaluationProvider::Hybrid);
     let [without, with] = rows.as_slice() else { panic!("{} rows", rows.len()) };
     let gain = with.quality.ndcg - without.quality.ndcg;
     assert!(gain >= MEMORY_GAIN, "memory adds {gain}");
@@ -191,8 +192,10 @@ fn what_was_of_use_before_is_found_sooner() {
 #[test]
 fn the_page_says_no_more_than_was_measured() {
     if std::env::var_os("HIKITE_UPDATE").is_some() {
-        let all = SETS.iter().flat_map(|name| [(name, Provider::Bm25), (name, Provider::Hybrid)]);
-        let rows: Vec<Row> = all.flat_map(|(name, provider)| measured(name, provider)).collect();
+        let all = SETS
+            .iter()
+            .flat_map(|name| [(name, EvaluationProvider::Bm25), (name, EvaluationProvider::Hybrid)]);
+        let rows: Vec<EvaluationRow> = all.flat_map(|(name, provider)| measured(name, provider)).collect();
         let lines: Vec<String> = rows.iter().map(line).collect();
         std::fs::write(file(), format!("{HEAD}{}\n{TAIL}", lines.join("\n"))).expect("a file");
     }

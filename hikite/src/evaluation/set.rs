@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use hikite_core::json::Raw;
 use hikite_core::key::ToolKey;
-use hikite_core::search::Document;
+use hikite_core::search::ToolDocument;
 use hikite_core::search::document::parameters;
-use hikite_core::suggest;
+use hikite_core::suggestion;
 use hikite_core::view::View;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -19,21 +19,21 @@ pub(crate) const TOOLS: &str = "tools.jsonl";
 #[derive(Debug)]
 pub(crate) struct LabelledSet {
     pub(crate) name: String,
-    pub(crate) documents: Vec<Document>,
-    pub(crate) questions: Vec<Wanted>,
+    pub(crate) documents: Vec<ToolDocument>,
+    pub(crate) questions: Vec<LabelledQuery>,
 }
 
 /// A query with the indexes and grades of its relevant tools.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct LabelledQuery {
     pub(crate) query: String,
     pub(crate) right: Vec<(usize, f64)>,
 }
 
 /// The tools of a set, by id.
 #[derive(Debug)]
-pub(crate) struct Tools {
-    documents: Vec<Document>,
+pub(crate) struct LabelledTools {
+    documents: Vec<ToolDocument>,
     places: HashMap<String, usize>,
 }
 
@@ -62,11 +62,11 @@ impl LabelledSet {
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let name =
             folder.file_name().map_or_else(|| "set".into(), |name| name.to_string_lossy().into_owned());
-        Self::of(name, &folder.join(QUESTIONS), Tools::read(&folder.join(TOOLS))?)
+        Self::of(name, &folder.join(QUESTIONS), LabelledTools::read(&folder.join(TOOLS))?)
     }
 
     /// Reads the queries of a file for known tools.
-    pub(crate) fn of(name: String, questions: &Path, tools: Tools) -> Result<Self> {
+    pub(crate) fn of(name: String, questions: &Path, tools: LabelledTools) -> Result<Self> {
         let lines: Vec<(String, QuestionLine)> = lines(questions)?;
         let questions = lines.into_iter().map(|(place, line)| {
             let right = line.relevant.iter().map(|id| {
@@ -77,30 +77,30 @@ impl LabelledSet {
             if right.is_empty() {
                 bail!("{place}: `relevant` names no tool");
             }
-            Ok(Wanted { query: line.query, right })
+            Ok(LabelledQuery { query: line.query, right })
         });
         let questions = questions.collect::<Result<Vec<_>>>()?;
         Ok(Self { name, documents: tools.documents, questions })
     }
 
     /// Splits the queries of each tool: every other one is remembered, up to `count` of them; the rest is run.
-    pub(crate) fn halves(&self, count: usize) -> (Vec<&Wanted>, Vec<&Wanted>) {
+    pub(crate) fn halves(&self, count: usize) -> (Vec<&LabelledQuery>, Vec<&LabelledQuery>) {
         let mut met: HashMap<usize, usize> = HashMap::new();
-        let (mut remembered, mut asked) = (Vec::new(), Vec::new());
-        for wanted in &self.questions {
-            let met = met.entry(wanted.right[0].0).or_default();
+        let (mut remembered, mut evaluated) = (Vec::new(), Vec::new());
+        for labelled in &self.questions {
+            let met = met.entry(labelled.right[0].0).or_default();
             if *met % 2 == 1 {
-                asked.push(wanted);
+                evaluated.push(labelled);
             } else if *met / 2 < count {
-                remembered.push(wanted);
+                remembered.push(labelled);
             }
             *met += 1;
         }
-        (remembered, asked)
+        (remembered, evaluated)
     }
 }
 
-impl Tools {
+impl LabelledTools {
     /// Reads the tools of a file.
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let mut tools = Self { documents: Vec::new(), places: HashMap::new() };
@@ -115,7 +115,13 @@ impl Tools {
             if tools.places.insert(line.id.clone(), tools.documents.len()).is_some() {
                 bail!("{place}: there are two tools `{}`", line.id);
             }
-            tools.documents.push(Document::new(key, line.name, about.join(". "), description, parameters));
+            tools.documents.push(ToolDocument::new(
+                key,
+                line.name,
+                about.join(". "),
+                description,
+                parameters,
+            ));
         }
         Ok(tools)
     }
@@ -124,9 +130,9 @@ impl Tools {
     pub(crate) fn of(view: &View) -> Self {
         let modules = view.modules().iter();
         let tools = modules.flat_map(|module| module.tools.iter().map(move |tool| (module, tool)));
-        let documents: Vec<Document> = tools
+        let documents: Vec<ToolDocument> = tools
             .filter(|(_, tool)| tool.is_enabled())
-            .map(|(module, tool)| Document::of(module, tool))
+            .map(|(module, tool)| ToolDocument::of(module, tool))
             .collect();
         let mut names: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, document) in documents.iter().enumerate() {
@@ -141,7 +147,7 @@ impl Tools {
 
     fn place(&self, id: &str) -> Result<usize> {
         self.places.get(id).copied().with_context(|| {
-            let near = suggest::did_you_mean(id, self.places.keys().map(String::as_str));
+            let near = suggestion::did_you_mean(id, self.places.keys().map(String::as_str));
             let hint = near.map(|near| format!(" ({near})")).unwrap_or_default();
             format!("there is no tool `{id}`{hint}")
         })
@@ -219,7 +225,7 @@ mod tests {
     fn one_half_is_remembered_and_the_other_asked() {
         let question = r#"{"query":"q","relevant":["a:read"]}"#;
         let set = read(TOOL, &[question; 6].join("\n")).expect("a set");
-        let (remembered, asked) = set.halves(2);
-        assert_eq!((remembered.len(), asked.len()), (2, 3));
+        let (remembered, evaluated) = set.halves(2);
+        assert_eq!((remembered.len(), evaluated.len()), (2, 3));
     }
 }

@@ -19,14 +19,14 @@ const CALL: &str = "hikite::call";
 
 static JSON: AtomicBool = AtomicBool::new(false);
 
-pub(super) fn write_as(format: LogFormat) {
+pub(super) fn set_format(format: LogFormat) {
     JSON.store(format == LogFormat::Json, Ordering::Relaxed);
 }
 
 #[derive(Debug)]
-pub(super) struct Line;
+pub(super) struct LogLineFormat;
 
-impl<S, N> FormatEvent<S, N> for Line
+impl<S, N> FormatEvent<S, N> for LogLineFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -49,7 +49,7 @@ where
         }
         // Fast path: there is one such line per call, and it needs no more than this.
         if event.metadata().target() == CALL && !out.has_ansi_escapes() {
-            let mut fields = Fields { out: &mut out, outcome: Ok(()), first: true };
+            let mut fields = TextFields { out: &mut out, outcome: Ok(()), first: true };
             event.record(&mut fields);
             fields.outcome?;
         } else {
@@ -65,7 +65,7 @@ fn json(mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
     let metadata = event.metadata();
     write!(out, "{{\"timestamp\":\"{time}\",\"level\":\"{}\"", metadata.level())?;
     member(&mut out, "target", metadata.target())?;
-    let mut members = Members { out: &mut out, outcome: Ok(()) };
+    let mut members = JsonFields { out: &mut out, outcome: Ok(()) };
     event.record(&mut members);
     members.outcome?;
     ids(event, |name, id| member(&mut out, name, id))?;
@@ -73,25 +73,25 @@ fn json(mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
 }
 
 /// Writes the ids of the request, unless the event has them as fields.
-fn ids(event: &Event<'_>, mut tell: impl FnMut(&'static str, &str) -> fmt::Result) -> fmt::Result {
+fn ids(event: &Event<'_>, mut emit: impl FnMut(&'static str, &str) -> fmt::Result) -> fmt::Result {
     if event.metadata().fields().field("request_id").is_some() {
         return Ok(());
     }
-    let told = scope::current(|origin| {
-        origin.request_id.as_deref().map_or(Ok(()), |id| tell("request_id", id))?;
-        origin.trace_id().map_or(Ok(()), |id| tell("trace_id", id))
+    let written = scope::current(|origin| {
+        origin.request_id.as_deref().map_or(Ok(()), |id| emit("request_id", id))?;
+        origin.trace_id().map_or(Ok(()), |id| emit("trace_id", id))
     });
-    told.unwrap_or(Ok(()))
+    written.unwrap_or(Ok(()))
 }
 
 /// Writes event fields as `name=value name="text"`, without colours.
-struct Fields<'a, 'w> {
+struct TextFields<'a, 'w> {
     out: &'a mut Writer<'w>,
     outcome: fmt::Result,
     first: bool,
 }
 
-impl Fields<'_, '_> {
+impl TextFields<'_, '_> {
     fn put(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
         if self.outcome.is_ok() {
             self.outcome = self.write(field, value);
@@ -108,7 +108,7 @@ impl Fields<'_, '_> {
     }
 }
 
-impl Visit for Fields<'_, '_> {
+impl Visit for TextFields<'_, '_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\');
         self.put(field, |out| {
@@ -127,12 +127,12 @@ impl Visit for Fields<'_, '_> {
 }
 
 /// Writes event fields as members of a JSON object.
-struct Members<'a, 'w> {
+struct JsonFields<'a, 'w> {
     out: &'a mut Writer<'w>,
     outcome: fmt::Result,
 }
 
-impl Members<'_, '_> {
+impl JsonFields<'_, '_> {
     fn put(&mut self, field: &Field, value: &str) {
         if self.outcome.is_ok() {
             self.outcome = write!(self.out, ",{}:{value}", text(field.name()));
@@ -140,7 +140,7 @@ impl Members<'_, '_> {
     }
 }
 
-impl Visit for Members<'_, '_> {
+impl Visit for JsonFields<'_, '_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         let value = if value.is_finite() { value.to_string() } else { "null".into() };
         self.put(field, &value);

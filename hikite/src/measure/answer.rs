@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use hikite_core::answer::Answer;
 use hikite_core::compact::{Shape, compact};
 use hikite_core::json::Raw;
+use hikite_core::tool_output::ToolOutput;
 use serde_json::Value;
 
 use super::count::tokens;
@@ -21,7 +21,7 @@ const HINT: &str =
 
 /// A recorded result of a tool.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct RecordedResult {
     pub(crate) module: String,
     pub(crate) tool: String,
     pub(crate) value: Value,
@@ -30,7 +30,7 @@ pub(crate) struct Sample {
 
 /// Token counts of one result.
 #[derive(Clone, Debug)]
-pub(crate) struct Weighed {
+pub(crate) struct ResultSize {
     pub(crate) module: String,
     pub(crate) tool: String,
     /// Number of rows, if the result is or contains a list of objects.
@@ -42,27 +42,27 @@ pub(crate) struct Weighed {
     pub(crate) shaped: Option<usize>,
 }
 
-impl Sample {
-    pub(crate) fn weigh(&self) -> Weighed {
+impl RecordedResult {
+    pub(crate) fn measure_tokens(&self) -> ResultSize {
         let plain = match &self.value {
             Value::String(text) => tokens(text),
             value => tokens(&value.to_string()),
         };
-        let weigh = |shape: Option<&Shape>| tokens(&compact(&self.value, shape, usize::MAX).text);
-        Weighed {
+        let measure_tokens = |shape: Option<&Shape>| tokens(&compact(&self.value, shape, usize::MAX).text);
+        ResultSize {
             module: self.module.clone(),
             tool: self.tool.clone(),
             rows: rows(&self.value),
             plain,
-            compact: weigh(None),
-            shaped: self.shape.as_ref().map(|shape| weigh(Some(shape))),
+            compact: measure_tokens(None),
+            shaped: self.shape.as_ref().map(|shape| measure_tokens(Some(shape))),
         }
     }
 }
 
 /// Reads the recorded results of a folder: `MODULE/TOOL*.json` or `MODULE.TOOL*.json`, each a `tools/call` result or
 /// the value itself. `known` are tool keys, used to find where a tool name ends.
-pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<Sample>> {
+pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<RecordedResult>> {
     let mut samples = Vec::new();
     for (module, file) in files(folder)? {
         let (module, rest) = match module {
@@ -70,7 +70,7 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<Sample>> {
             None => split(&file, known)?,
         };
         let tool = tool(&module, &rest, known);
-        samples.push(Sample { value: value(&read_json(&file)?), module, tool, shape: None });
+        samples.push(RecordedResult { value: value(&read_json(&file)?), module, tool, shape: None });
     }
     if samples.is_empty() {
         bail!("there are no recorded answers in {}\n{HINT}", folder.display());
@@ -91,7 +91,7 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<Sample>> {
 pub(crate) fn value(document: &Raw) -> Value {
     let is_result =
         document.object().is_some_and(|members| members.get("content").and_then(Raw::items).is_some());
-    if is_result { Answer::read(document).value.value() } else { document.value() }
+    if is_result { ToolOutput::read(document).value.value() } else { document.value() }
 }
 
 /// Lists the result files, with the module if a subfolder names it.
@@ -196,8 +196,9 @@ mod tests {
 
     #[test]
     fn a_text_costs_what_it_says_and_not_its_quotes() {
-        let sample = Sample { module: "m".into(), tool: "t".into(), value: json!("two\nlines"), shape: None };
-        let weighed = sample.weigh();
+        let sample =
+            RecordedResult { module: "m".into(), tool: "t".into(), value: json!("two\nlines"), shape: None };
+        let weighed = sample.measure_tokens();
         assert_eq!(
             (weighed.plain, weighed.compact, weighed.shaped),
             (tokens("two\nlines"), tokens("two\nlines"), None)

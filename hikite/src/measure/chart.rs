@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::Report;
+use super::MeasureReport;
 use super::number::{counted, percent, thousands};
 
 const WIDTH: usize = 760;
@@ -41,17 +41,17 @@ const STYLE: &str = r#"
 
 /// Bars that are compared with each other; the first is the baseline.
 #[derive(Clone, Debug)]
-struct Group {
+struct BarGroup {
     title: String,
     bars: Vec<(String, usize)>,
 }
 
 /// Returns an SVG chart of the report.
-pub(crate) fn chart(report: &Report) -> String {
+pub(crate) fn chart(report: &MeasureReport) -> String {
     let groups = groups(report);
     let bars: usize = groups.iter().map(|group| group.bars.len()).sum();
     let height = HEAD + groups.len() * GROUP + bars * STEP + FOOT;
-    let told: Vec<String> = groups.iter().map(Group::told).collect();
+    let told: Vec<String> = groups.iter().map(BarGroup::told).collect();
     let told = escaped(&told.join(" "));
     let mut picture = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -86,16 +86,16 @@ pub(crate) fn chart(report: &Report) -> String {
     picture
 }
 
-fn subject(report: &Report) -> String {
+fn subject(report: &MeasureReport) -> String {
     format!("{} of {}", counted(report.tools(), "tool"), counted(report.modules.len(), "module"))
 }
 
-fn groups(report: &Report) -> Vec<Group> {
+fn groups(report: &MeasureReport) -> Vec<BarGroup> {
     let even = &report.even;
     let tools = report.menus.iter().find(|menu| menu.is_default()).map_or(0, |menu| menu.tools);
     let modules = counted(report.modules.len(), "module");
     let through = format!("through hikite: {} that open {modules}", counted(tools, "tool"));
-    let mut groups = vec![Group {
+    let mut groups = vec![BarGroup {
         title: "The tools".into(),
         bars: vec![
             ("all in one list".into(), even.flat),
@@ -117,11 +117,11 @@ fn groups(report: &Report) -> Vec<Group> {
         let least = answers.iter().map(|answer| answer.shaped.unwrap_or(answer.compact)).sum();
         bars.push((format!("compact, {} of them with a shape", thousands(shaped)), least));
     }
-    groups.push(Group { title: counted(answers.len(), "answer"), bars });
+    groups.push(BarGroup { title: counted(answers.len(), "answer"), bars });
     groups
 }
 
-impl Group {
+impl BarGroup {
     fn whole(&self) -> usize {
         self.bars.iter().map(|(_, tokens)| *tokens).max().unwrap_or(0)
     }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use hikite_gateway::Surfaces;
 
-use super::answer::{self, Weighed};
+use super::answer::{self, ResultSize};
 use super::number::thousands;
-use super::{DEFAULT, Report, chart, of_lists, page};
+use super::{DEFAULT_SURFACES, MeasureReport, chart, page, start_recorded};
 
 /// Upper bound of the default menu, in percent of the flat list.
 const MENU_PERCENT: usize = 1;
@@ -26,14 +26,16 @@ fn at(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-async fn measured() -> Report {
+async fn measured() -> MeasureReport {
     let lists = at("hikite-testkit/fixtures/toolsets");
-    let house = of_lists(&lists, "no program".into()).await.expect("a house of lists");
-    let view = house.gateway.owner_view();
+    let runtime = start_recorded(&lists, "no program".into()).await.expect("a house of lists");
+    let view = runtime.gateway.owner_view();
     let known: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
     let samples = answer::read(&at("hikite-testkit/fixtures/answers"), &known).expect("recorded answers");
-    let report = Report::new(&house.gateway, Surfaces::of(DEFAULT), &samples, 10).await.expect("figures");
-    house.stop().await;
+    let report = MeasureReport::new(&runtime.gateway, Surfaces::of(DEFAULT_SURFACES), &samples, 10)
+        .await
+        .expect("figures");
+    runtime.stop().await;
     report
 }
 
@@ -50,8 +52,8 @@ async fn the_page_and_its_picture_are_what_is_measured() {
     }
     let stale = "see the first lines of hikite/src/measure/document.rs";
     assert!(new.starts_with("# What tools cost a model\n\nA model"), "the page has no place for the figures");
-    for (told, is) in old.lines().zip(new.lines()) {
-        assert_eq!(told, is, "docs/measure.md is stale: {stale}");
+    for (committed, is) in old.lines().zip(new.lines()) {
+        assert_eq!(committed, is, "docs/measure.md is stale: {stale}");
     }
     assert!(old == new, "docs/measure.md is stale: {stale}");
     let old = std::fs::read_to_string(&picture).expect("docs/measure.svg");
@@ -64,13 +66,13 @@ async fn the_figures_are_as_good_as_they_must_be() {
     assert_eq!((report.modules.len(), report.tools()), (29, 590));
     let flat = report.flat();
     at_most("the default menu", report.even.menu, flat, MENU_PERCENT);
-    let sum = |figure: fn(&super::Offer) -> usize| report.modules.iter().map(figure).sum::<usize>();
+    let sum = |figure: fn(&super::ModuleSize) -> usize| report.modules.iter().map(figure).sum::<usize>();
     let definitions = sum(|module| module.flat);
     at_most("signatures", sum(|module| module.signatures.tokens), definitions, SIGNATURES_PERCENT);
     assert!(report.modules.iter().all(|module| module.signatures.is_whole), "nothing may be left out");
     let (mut lists, mut shaped) = (0, 0);
     for answer in &report.answers {
-        let Weighed { tool, plain, compact, .. } = answer;
+        let ResultSize { tool, plain, compact, .. } = answer;
         at_most(tool, *compact, *plain, 100);
         if answer.rows.is_some_and(|rows| rows >= ROWS) {
             lists += 1;

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use hikite_core::answer::Answer;
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
 use hikite_core::catalog::Tool;
 use hikite_core::json::Raw;
 use hikite_core::name::NameLength;
-use hikite_core::source::{CallContext, Nobody, Origin};
-use hikite_gateway::{Command, Detail, Gateway, Opening, Surface, Surfaces};
+use hikite_core::source::{CallContext, CallOrigin, NoClient};
+use hikite_core::tool_output::ToolOutput;
+use hikite_gateway::{Command, Detail, Gateway, ModuleQuery, Surface, Surfaces};
 use serde_json::Value;
 
-use super::DEFAULT;
+use super::DEFAULT_SURFACES;
 use super::count::{tokens, tokens_of};
 
 /// Member of a module result that was shortened.
@@ -21,19 +21,19 @@ const SHORT: &str = "note";
 
 /// Measurements of one module.
 #[derive(Clone, Debug)]
-pub(crate) struct Offer {
+pub(crate) struct ModuleSize {
     pub(crate) name: String,
     pub(crate) tools: usize,
     /// Tokens of its tools on the `direct` surface.
     pub(crate) flat: usize,
     /// Results of `get_module_schema`, by `detail`.
-    pub(crate) names: Opened,
-    pub(crate) signatures: Opened,
-    pub(crate) schemas: Opened,
+    pub(crate) names: OpenedModuleSize,
+    pub(crate) signatures: OpenedModuleSize,
+    pub(crate) schemas: OpenedModuleSize,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedModuleSize {
     pub(crate) tokens: usize,
     /// `false` if the result was too long and a shorter detail was returned.
     pub(crate) is_whole: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Opened {
 
 /// Measurements of the `tools/list` of one client.
 #[derive(Clone, Debug)]
-pub(crate) struct Menu {
+pub(crate) struct MenuSize {
     pub(crate) surfaces: Surfaces,
     pub(crate) name: String,
     pub(crate) tools: usize,
@@ -55,29 +55,28 @@ pub(crate) struct Menu {
     pub(crate) is_shown: bool,
 }
 
-impl Menu {
+impl MenuSize {
     /// Returns `true` if this is the default menu.
     pub(crate) fn is_default(&self) -> bool {
-        self.surfaces == Surfaces::of(DEFAULT)
+        self.surfaces == Surfaces::of(DEFAULT_SURFACES)
     }
 }
 
 /// Size of one tool definition.
 #[derive(Clone, Debug)]
-pub(crate) struct Weight {
+pub(crate) struct ToolSize {
     pub(crate) key: String,
     pub(crate) tokens: usize,
 }
 
 /// Measures every module whose list is known.
-pub(crate) async fn offers(gateway: &Gateway) -> Result<Vec<Offer>> {
+pub(crate) async fn offers(gateway: &Gateway) -> Result<Vec<ModuleSize>> {
     let view = gateway.owner_view();
     let mut offers = Vec::new();
     for module in view.ready_modules().filter(|module| module.listing.is_some()) {
         let tools: Vec<&Tool> = module.tools.iter().filter(|tool| tool.is_enabled()).collect();
-        let list: Value =
-            tools.iter().map(|tool| tool.direct_definition(NameLength::Whole).value()).collect();
-        offers.push(Offer {
+        let list: Value = tools.iter().map(|tool| tool.direct_definition(NameLength::Full).value()).collect();
+        offers.push(ModuleSize {
             name: module.name.to_string(),
             tools: tools.len(),
             flat: tokens_of(&list),
@@ -97,12 +96,12 @@ pub(crate) fn silent(gateway: &Gateway) -> Vec<String> {
 }
 
 /// Measures the flat list, then the other surfaces and the configured one.
-pub(crate) fn menus(gateway: &Gateway, shown: Surfaces) -> Vec<Menu> {
+pub(crate) fn menus(gateway: &Gateway, shown: Surfaces) -> Vec<MenuSize> {
     let has_categories = !gateway.owner_view().categories().is_empty();
     let alone = [Surface::Direct, Surface::Categories, Surface::Modules, Surface::Search];
     let alone = alone.into_iter().filter(|surface| has_categories || *surface != Surface::Categories);
     let mut all: Vec<Surfaces> = alone.map(|surface| Surfaces::of([surface])).collect();
-    for more in [Surfaces::of(DEFAULT), shown] {
+    for more in [Surfaces::of(DEFAULT_SURFACES), shown] {
         if !all.contains(&more) {
             all.push(more);
         }
@@ -111,24 +110,24 @@ pub(crate) fn menus(gateway: &Gateway, shown: Surfaces) -> Vec<Menu> {
 }
 
 /// Returns the tools with the largest definitions.
-pub(crate) fn largest(gateway: &Gateway, top: usize) -> Vec<Weight> {
+pub(crate) fn largest(gateway: &Gateway, top: usize) -> Vec<ToolSize> {
     let view = gateway.owner_view();
-    let weight = |tool: &Tool| Weight {
+    let weight = |tool: &Tool| ToolSize {
         key: tool.key.to_string(),
-        tokens: tokens_of(&tool.direct_definition(NameLength::Whole).value()),
+        tokens: tokens_of(&tool.direct_definition(NameLength::Full).value()),
     };
     let tools = view.ready_modules().flat_map(|module| &module.tools).filter(|tool| tool.is_enabled());
-    let mut weights: Vec<Weight> = tools.map(weight).collect();
+    let mut weights: Vec<ToolSize> = tools.map(weight).collect();
     weights.sort_by(|a, b| b.tokens.cmp(&a.tokens).then_with(|| a.key.cmp(&b.key)));
     weights.truncate(top);
     weights
 }
 
-fn menu(gateway: &Gateway, surfaces: Surfaces, is_shown: bool) -> Menu {
+fn menu(gateway: &Gateway, surfaces: Surfaces, is_shown: bool) -> MenuSize {
     let owner = Caller::owner();
     let list: Vec<Value> = gateway.menu(&owner, surfaces).iter().map(Raw::value).collect();
     let names = Surface::ALL.into_iter().filter(|surface| surfaces.contains(*surface)).map(Surface::name);
-    Menu {
+    MenuSize {
         surfaces,
         name: names.collect::<Vec<_>>().join(" + "),
         tools: list.len(),
@@ -141,31 +140,37 @@ fn menu(gateway: &Gateway, surfaces: Surfaces, is_shown: bool) -> Menu {
 
 fn passed_on(definition: &Value) -> Value {
     let members = ["name", "description", "inputSchema"];
-    let kept = members.iter().filter_map(|name| Some(((*name).to_owned(), definition.get(*name)?.clone())));
-    Value::Object(kept.collect())
+    let selected =
+        members.iter().filter_map(|name| Some(((*name).to_owned(), definition.get(*name)?.clone())));
+    Value::Object(selected.collect())
 }
 
 /// Measures the result of opening a module.
-async fn opened(gateway: &Gateway, module: &str, detail: Detail) -> Result<Opened> {
-    let opening = Opening { modules: vec![module.to_owned()], detail, refresh: true, ..Opening::default() };
+async fn opened(gateway: &Gateway, module: &str, detail: Detail) -> Result<OpenedModuleSize> {
+    let opening =
+        ModuleQuery { modules: vec![module.to_owned()], detail, refresh: true, ..ModuleQuery::default() };
     let result = gateway.dispatch(Command::Open(opening), context()).await?;
-    let answer = Answer::read(&result);
+    let answer = ToolOutput::read(&result);
     if answer.failed {
         bail!("`{module}` cannot be opened: {}", answer.text);
     }
     let sheets = answer.value.items().unwrap_or_default();
     let is_short = |sheet: &Raw| sheet.object().is_some_and(|sheet| sheet.get(SHORT).is_some());
-    Ok(Opened { tokens: tokens(&answer.text), is_whole: !sheets.iter().any(is_short) })
+    Ok(OpenedModuleSize { tokens: tokens(&answer.text), is_whole: !sheets.iter().any(is_short) })
 }
 
 /// Returns a call context of the owner, without a session and without elicitation.
 fn context() -> CallContext {
-    let session = Session { id: SessionId(0), caller: Caller::owner(), abilities: Abilities::default() };
+    let session = Session {
+        id: SessionId(0),
+        caller: Caller::owner(),
+        client_capabilities: ClientCapabilities::default(),
+    };
     CallContext {
         session: Arc::new(session),
-        back: Arc::new(Nobody),
-        origin: Origin::default(),
-        takes_rounds: true,
+        back: Arc::new(NoClient),
+        origin: CallOrigin::default(),
+        accepts_input_required: true,
         account: None,
     }
 }

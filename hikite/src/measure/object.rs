@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::Report;
-use super::answer::Weighed;
+use super::MeasureReport;
+use super::answer::ResultSize;
 use super::count::VOCABULARY;
-use super::menu::{Menu, Offer};
+use super::menu::{MenuSize, ModuleSize};
 use super::number::percent;
 
-pub(crate) fn object(report: &Report) -> Value {
+pub(crate) fn object(report: &MeasureReport) -> Value {
     let even = &report.even;
     let flat = report.flat();
     json!({
@@ -31,7 +31,7 @@ pub(crate) fn object(report: &Report) -> Value {
     })
 }
 
-fn menu_object(menu: &Menu, flat: usize) -> Value {
+fn menu_object(menu: &MenuSize, flat: usize) -> Value {
     json!({
         "surface": menu.name.split(" + ").collect::<Vec<_>>(),
         "tools": menu.tools,
@@ -44,7 +44,7 @@ fn menu_object(menu: &Menu, flat: usize) -> Value {
     })
 }
 
-fn module(module: &Offer) -> Value {
+fn module(module: &ModuleSize) -> Value {
     let opened = [("names", module.names), ("signatures", module.signatures), ("schemas", module.schemas)];
     let short = opened.iter().filter(|(_, opened)| !opened.is_whole).map(|(word, _)| *word);
     let short: Vec<&str> = short.collect();
@@ -59,7 +59,7 @@ fn module(module: &Offer) -> Value {
     })
 }
 
-fn answer(answer: &Weighed) -> Value {
+fn answer(answer: &ResultSize) -> Value {
     json!({
         "module": answer.module,
         "tool": answer.tool,

@@ -5,23 +5,23 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Report;
+use super::MeasureReport;
 use super::number::{counted, share, thousands};
-use super::section::{Section, sections};
-use super::table::Table;
+use super::section::{ReportSection, sections};
+use super::table::MeasureTable;
 
 /// Markers around the measurements, each on its own line.
 const BEGIN: &str = "<!-- measured: what stands up to the end is made by `hikite measure --markdown` -->";
 const END: &str = "<!-- measured: end -->";
 
 /// Writes the measurements into the file.
-pub(crate) fn write(file: &Path, report: &Report) -> Result<()> {
+pub(crate) fn write(file: &Path, report: &MeasureReport) -> Result<()> {
     let page = page(fs::read_to_string(file).ok().as_deref(), report);
     fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Returns the page with the measurements replaced.
-pub(crate) fn page(old: Option<&str>, report: &Report) -> String {
+pub(crate) fn page(old: Option<&str>, report: &MeasureReport) -> String {
     let figures = format!("{BEGIN}\n\n{}\n\n{END}", figures(report));
     let around = old.and_then(|old| {
         let (before, rest) = old.split_once(BEGIN)?;
@@ -33,7 +33,7 @@ pub(crate) fn page(old: Option<&str>, report: &Report) -> String {
     }
 }
 
-fn figures(report: &Report) -> String {
+fn figures(report: &MeasureReport) -> String {
     let (tools, modules) = (counted(report.tools(), "tool"), counted(report.modules.len(), "module"));
     let head = format!("Measured with hikite {}: {tools} of {modules}.", env!("CARGO_PKG_VERSION"));
     let single = (!report.answers.is_empty()).then(|| single_answers(report));
@@ -44,8 +44,9 @@ fn figures(report: &Report) -> String {
     std::iter::once(head).chain(parts).collect::<Vec<_>>().join("\n\n")
 }
 
-fn single_answers(report: &Report) -> Section {
-    let mut table = Table::new(&["tool", "rows", "as JSON", "compact", "of JSON", "shaped", "of JSON"]);
+fn single_answers(report: &MeasureReport) -> ReportSection {
+    let mut table =
+        MeasureTable::new(&["tool", "rows", "as JSON", "compact", "of JSON", "shaped", "of JSON"]);
     for answer in &report.answers {
         let none = || "–".to_owned();
         table.row(vec![
@@ -60,5 +61,5 @@ fn single_answers(report: &Report) -> Section {
     }
     let words = "The same, one by one. Rows are counted where an answer is a list of objects or holds one."
         .to_owned();
-    Section { title: "Each answer", words, table: Some(table) }
+    ReportSection { title: "Each answer", words, table: Some(table) }
 }

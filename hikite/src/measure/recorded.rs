@@ -9,16 +9,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use hikite_core::caller::SessionId;
 use hikite_core::catalog::ModuleRule;
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Raw;
-use hikite_core::listing::{Item, ListKind, Listing};
-use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, State};
+use hikite_core::listing::{ListItem, ListKind, Listing};
+use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, SourceState};
 
 const HINT: &str =
     "hint: one JSON file per server, like {\"server\": \"git\", \"description\": \"…\", \"tools\": […]}";
 
 #[derive(Debug)]
-struct Recorded(Arc<Listing>);
+struct RecordedSource(Arc<Listing>);
 
 /// Returns a module for every list in a folder, sorted by file name.
 pub(crate) fn modules(folder: &Path) -> Result<Vec<ModuleRule>> {
@@ -61,7 +61,7 @@ fn module(file: &Path) -> Result<ModuleRule> {
     let name = list.text("server").or(stem).filter(|name| !name.is_empty()).ok_or_else(wrong)?;
     let items = |kind: ListKind| {
         let items = list.get(kind.member()).and_then(Raw::items).unwrap_or_default();
-        items.into_iter().filter_map(|item| Item::read(kind, item)).collect::<Vec<_>>()
+        items.into_iter().filter_map(|item| ListItem::read(kind, item)).collect::<Vec<_>>()
     };
     list.get(ListKind::Tools.member()).and_then(Raw::items).ok_or_else(wrong)?;
     let listing = Listing {
@@ -74,16 +74,16 @@ fn module(file: &Path) -> Result<ModuleRule> {
         ..Listing::default()
     };
     let description = list.text("description").unwrap_or_default();
-    Ok(ModuleRule { description, ..ModuleRule::new(name, Arc::new(Recorded(Arc::new(listing)))) })
+    Ok(ModuleRule { description, ..ModuleRule::new(name, Arc::new(RecordedSource(Arc::new(listing)))) })
 }
 
-impl Source for Recorded {
+impl Source for RecordedSource {
     fn listing(&self) -> Option<Arc<Listing>> {
         Some(Arc::clone(&self.0))
     }
 
-    fn state(&self) -> State {
-        State::Idle
+    fn state(&self) -> SourceState {
+        SourceState::Idle
     }
 
     fn first_listing(&self) -> BoxFuture<'_, ()> {
@@ -91,7 +91,7 @@ impl Source for Recorded {
     }
 
     fn call(&self, _: Invocation, _: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
-        let error = Error::new(Kind::UpstreamUnavailable, "only the list of this server was recorded");
+        let error = Error::new(ErrorKind::UpstreamUnavailable, "only the list of this server was recorded");
         Box::pin(std::future::ready(Err(error)))
     }
 

@@ -1,28 +1,28 @@
 //! Sections of the report, most important first. The terminal and the Markdown output share them.
 
-use super::Report;
-use super::answer::Weighed;
-use super::menu::Offer;
+use super::MeasureReport;
+use super::answer::ResultSize;
+use super::menu::ModuleSize;
 use super::number::{counted, share, thousands};
-use super::table::Table;
+use super::table::MeasureTable;
 
 /// Prefix of a number whose result was shortened.
 const SHORT: &str = "~";
 
 #[derive(Clone, Debug)]
-pub(crate) struct Section {
+pub(crate) struct ReportSection {
     pub(crate) title: &'static str,
     /// Text before the table.
     pub(crate) words: String,
-    pub(crate) table: Option<Table>,
+    pub(crate) table: Option<MeasureTable>,
 }
 
 /// Formats the report for a terminal.
-pub(crate) fn text(report: &Report) -> String {
+pub(crate) fn text(report: &MeasureReport) -> String {
     let sections = sections(report).into_iter().map(|section| {
         let parts = [
             section.title.to_owned(),
-            folded(&section.words),
+            wrapped(&section.words),
             section.table.map_or(String::new(), |t| t.plain()),
         ];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
@@ -30,7 +30,7 @@ pub(crate) fn text(report: &Report) -> String {
     sections.collect::<Vec<_>>().join("\n\n")
 }
 
-pub(crate) fn sections(report: &Report) -> Vec<Section> {
+pub(crate) fn sections(report: &MeasureReport) -> Vec<ReportSection> {
     let mut all = vec![menus(report), even(report), modules(report)];
     if !report.answers.is_empty() {
         all.push(answers(report));
@@ -41,9 +41,9 @@ pub(crate) fn sections(report: &Report) -> Vec<Section> {
     all
 }
 
-fn menus(report: &Report) -> Section {
+fn menus(report: &MeasureReport) -> ReportSection {
     let mut table =
-        Table::new(&["surface", "tools", "tokens", "of flat", "passed on", "of flat", "instructions"]);
+        MeasureTable::new(&["surface", "tools", "tokens", "of flat", "passed on", "of flat", "instructions"]);
     let passed_on = report.menus.first().map_or(0, |menu| menu.passed_on);
     for menu in &report.menus {
         let mark = match (menu.is_default(), menu.is_shown) {
@@ -65,16 +65,23 @@ fn menus(report: &Report) -> Section {
     let words = "What a model reads of the tools before it calls any: `tools/list`, and the part of it that most clients \
                  pass on (names, descriptions, input schemas)."
         .to_owned();
-    Section { title: "Menus", words, table: Some(table) }
+    ReportSection { title: "Menus", words, table: Some(table) }
 }
 
-fn even(report: &Report) -> Section {
-    Section { title: "Breaking even", words: report.even.words(), table: None }
+fn even(report: &MeasureReport) -> ReportSection {
+    ReportSection { title: "Breaking even", words: report.even.words(), table: None }
 }
 
-fn modules(report: &Report) -> Section {
-    let mut table =
-        Table::new(&["module", "tools", "flat", "names", "signatures", "schemas", "signatures of flat"]);
+fn modules(report: &MeasureReport) -> ReportSection {
+    let mut table = MeasureTable::new(&[
+        "module",
+        "tools",
+        "flat",
+        "names",
+        "signatures",
+        "schemas",
+        "signatures of flat",
+    ]);
     let (mut tools, mut flat, mut opened) = (0, 0, [0; 3]);
     for module in &report.modules {
         let answers = [module.names, module.signatures, module.schemas];
@@ -100,7 +107,7 @@ fn modules(report: &Report) -> Section {
     table.row(vec![name, thousands(tools), thousands(flat), names, signatures, schemas, of]);
     let mut words =
         "Its tools in a flat list, and what `get_module_schema` answers by its `detail`.".to_owned();
-    let is_short = |module: &Offer| {
+    let is_short = |module: &ModuleSize| {
         [module.names, module.signatures, module.schemas].iter().any(|opened| !opened.is_whole)
     };
     if report.modules.iter().any(is_short) {
@@ -111,12 +118,12 @@ fn modules(report: &Report) -> Section {
     if !report.silent.is_empty() {
         words = format!("{words} Not measured, because no list is known: {}.", report.silent.join(", "));
     }
-    Section { title: "Modules", words, table: Some(table) }
+    ReportSection { title: "Modules", words, table: Some(table) }
 }
 
 /// Builds the results section, one line per module.
-fn answers(report: &Report) -> Section {
-    let mut table = Table::new(&[
+fn answers(report: &MeasureReport) -> ReportSection {
+    let mut table = MeasureTable::new(&[
         "module",
         "answers",
         "as JSON",
@@ -134,7 +141,7 @@ fn answers(report: &Report) -> Section {
         }
     }
     for name in &names {
-        let of: Vec<&Weighed> = report.answers.iter().filter(|answer| answer.module == **name).collect();
+        let of: Vec<&ResultSize> = report.answers.iter().filter(|answer| answer.module == **name).collect();
         table.row(answer_row((*name).to_owned(), &of));
     }
     if names.len() > 1 {
@@ -143,11 +150,11 @@ fn answers(report: &Report) -> Section {
     let words = "What a model reads of the answers: as JSON without blanks, in the compact form, and in the compact form \
                  with only the fields that the tool's shape names."
         .to_owned();
-    Section { title: "Answers", words, table: Some(table) }
+    ReportSection { title: "Answers", words, table: Some(table) }
 }
 
-fn answer_row(name: String, answers: &[&Weighed]) -> Vec<String> {
-    let sum = |figure: fn(&Weighed) -> usize| answers.iter().map(|answer| figure(answer)).sum::<usize>();
+fn answer_row(name: String, answers: &[&ResultSize]) -> Vec<String> {
+    let sum = |figure: fn(&ResultSize) -> usize| answers.iter().map(|answer| figure(answer)).sum::<usize>();
     let (plain, compact) = (sum(|answer| answer.plain), sum(|answer| answer.compact));
     let (count, before, after) = (
         sum(|answer| usize::from(answer.shaped.is_some())),
@@ -162,20 +169,20 @@ fn answer_row(name: String, answers: &[&Weighed]) -> Vec<String> {
     all.into_iter().chain(shaped).collect()
 }
 
-fn largest(report: &Report) -> Section {
-    let mut table = Table::new(&["tool", "tokens", "of flat"]);
+fn largest(report: &MeasureReport) -> ReportSection {
+    let mut table = MeasureTable::new(&["tool", "tokens", "of flat"]);
     for weight in &report.largest {
         table.row(vec![weight.key.clone(), thousands(weight.tokens), share(weight.tokens, report.flat())]);
     }
     let words = "Where most of the flat list goes.".to_owned();
-    Section { title: "Largest definitions", words, table: Some(table) }
+    ReportSection { title: "Largest definitions", words, table: Some(table) }
 }
 
 const LINE: usize = 100;
 
 /// Wraps text to lines of at most `LINE` characters.
-fn folded(text: &str) -> String {
-    let (mut folded, mut used) = (String::new(), 0);
+fn wrapped(text: &str) -> String {
+    let (mut wrapped, mut used) = (String::new(), 0);
     for word in text.split(' ') {
         let length = word.chars().count();
         let joint = if used == 0 {
@@ -186,10 +193,10 @@ fn folded(text: &str) -> String {
             " "
         };
         used = if joint == " " { used + 1 + length } else { length };
-        folded.push_str(joint);
-        folded.push_str(word);
+        wrapped.push_str(joint);
+        wrapped.push_str(word);
     }
-    folded
+    wrapped
 }
 
 #[cfg(test)]
@@ -198,10 +205,10 @@ mod tests {
 
     #[test]
     fn words_are_folded_between_words() {
-        let text = folded(&"twelve chars ".repeat(20));
+        let text = wrapped(&"twelve chars ".repeat(20));
         assert!(text.lines().all(|line| line.chars().count() <= LINE), "{text}");
         assert!(text.lines().count() > 2);
         assert_eq!(text.replace('\n', " "), "twelve chars ".repeat(20));
-        assert_eq!(folded(""), "");
+        assert_eq!(wrapped(""), "");
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use hikite_core::compact::Shape;
-use hikite_core::compact::shape::{Column, Rows};
-use hikite_core::select::{self, Selector};
+use hikite_core::compact::shape::{ShapeColumn, TableShape};
+use hikite_core::selector::{self, Selector};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -14,15 +14,15 @@ use super::recorded::read as read_json;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum ShapeDefinition {
     /// A list of fields: `number,title,user.login`.
     Fields(String),
-    Table(Table),
+    Table(TableDefinition),
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct TableDefinition {
     /// Name of the rows: `issues`.
     name: String,
     /// Path of the rows: `.items[]`.
@@ -38,39 +38,39 @@ pub(super) fn read(file: &Path) -> Result<HashMap<String, Shape>> {
     }
     let place = || file.display();
     let hint = "hint: {\"github:list_issues\": \"number,title,user.login\"}";
-    let members = read_json(file)?.decode::<HashMap<String, Written>>();
+    let members = read_json(file)?.decode::<HashMap<String, ShapeDefinition>>();
     let members = members.with_context(|| format!("{} is no object of shapes\n{hint}", place()))?;
-    let shape = |(key, written): (String, Written)| match shape(written) {
+    let shape = |(key, written): (String, ShapeDefinition)| match shape(written) {
         Ok(shape) => Ok((key, shape)),
         Err(wrong) => Err(anyhow!("{}: `{key}`: {wrong}", place())),
     };
     members.into_iter().map(shape).collect()
 }
 
-fn shape(written: Written) -> Result<Shape, String> {
+fn shape(written: ShapeDefinition) -> Result<Shape, String> {
     match written {
-        Written::Fields(text) => match Selector::parse(&text)? {
+        ShapeDefinition::Fields(text) => match Selector::parse(&text)? {
             Selector::Fields(fields) => Ok(Shape::Pick(fields)),
             Selector::Path(_) | Selector::Jq(_) => Err(format!("`{text}` is no list of fields")),
         },
-        Written::Table(table) => {
+        ShapeDefinition::Table(table) => {
             let columns = table.columns.iter().map(|(name, path)| column(name, path));
             let (name, rows, columns) = (table.name, path(&table.rows)?, columns.collect::<Result<_, _>>()?);
-            Ok(Shape::Table(Rows { name, rows, columns, beside: Vec::new() }))
+            Ok(Shape::Table(TableShape { name, rows, columns, leading: Vec::new() }))
         }
     }
 }
 
-fn column(name: &str, text: &Value) -> Result<Column, String> {
+fn column(name: &str, text: &Value) -> Result<ShapeColumn, String> {
     let text = text.as_str().ok_or_else(|| format!("the path of `{name}` is no text"))?;
     match text.strip_suffix('+') {
-        Some(text) => Ok(Column::new(name, path(text)?).joined("")),
-        None => Ok(Column::new(name, path(text)?)),
+        Some(text) => Ok(ShapeColumn::new(name, path(text)?).joined("")),
+        None => Ok(ShapeColumn::new(name, path(text)?)),
     }
 }
 
-fn path(text: &str) -> Result<select::Path, String> {
-    select::Path::parse(text).map_err(|wrong| format!("`{text}` {wrong}"))
+fn path(text: &str) -> Result<selector::ValuePath, String> {
+    selector::ValuePath::parse(text).map_err(|wrong| format!("`{text}` {wrong}"))
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub(crate) struct MeasureTable {
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl MeasureTable {
     pub(crate) fn new(head: &[&'static str]) -> Self {
         Self { head: head.to_vec(), rows: Vec::new() }
     }
@@ -69,8 +69,8 @@ fn is_wide(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        let mut table = Table::new(&["module", "tools", "flat"]);
+    fn table() -> MeasureTable {
+        let mut table = MeasureTable::new(&["module", "tools", "flat"]);
         table.row(vec!["git".into(), "12".into(), "1,500".into()]);
         table.row(vec!["引手|<x>".into(), "3".into(), "90".into()]);
         table

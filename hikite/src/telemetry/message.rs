@@ -6,14 +6,14 @@ use anyhow::{Result, anyhow};
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::resource::v1;
 
-use crate::config::Otlp;
+use crate::config::OtlpSection;
 
 /// The OTLP resource that describes this process.
 #[derive(Clone, Debug)]
-pub(crate) struct Resource(v1::Resource);
+pub(crate) struct OtlpResource(v1::Resource);
 
-impl Resource {
-    pub(crate) fn new(otlp: &Otlp) -> Result<Self> {
+impl OtlpResource {
+    pub(crate) fn new(otlp: &OtlpSection) -> Result<Self> {
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random).map_err(|_| anyhow!("the operating system gave no random bytes"))?;
         let own = [
@@ -23,8 +23,8 @@ impl Resource {
         ];
         let named = |name: &str| otlp.attributes.iter().any(|(known, _)| known == name);
         let own = own.into_iter().filter(|(name, _)| !named(name)).map(|(name, value)| text(name, value));
-        let told = otlp.attributes.iter().map(|(name, value)| text(name, value.clone()));
-        Ok(Self(v1::Resource { attributes: own.chain(told).collect(), ..v1::Resource::default() }))
+        let configured = otlp.attributes.iter().map(|(name, value)| text(name, value.clone()));
+        Ok(Self(v1::Resource { attributes: own.chain(configured).collect(), ..v1::Resource::default() }))
     }
 
     pub(crate) fn message(&self) -> v1::Resource {

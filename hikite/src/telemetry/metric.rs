@@ -2,32 +2,32 @@
 
 use std::time::SystemTime;
 
-use hikite_gateway::meter::{BOUNDS, Data, Durations, Labels, Metric, Point};
+use hikite_gateway::meter::{BOUNDS, DurationCounts, Labels, Metric, MetricData, Point};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data as Told;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data as OtlpData;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use opentelemetry_proto::tonic::metrics::v1::{
     AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric as Message, NumberDataPoint,
     ResourceMetrics, ScopeMetrics, Sum,
 };
 
-use super::message::{Resource, nanos, scope, text};
+use super::message::{OtlpResource, nanos, scope, text};
 
 /// Time range of a measurement, in nanoseconds.
 #[derive(Clone, Copy)]
-struct Span {
+struct MetricInterval {
     begin: u64,
     end: u64,
 }
 
 pub(crate) fn request(
-    resource: &Resource,
+    resource: &OtlpResource,
     metrics: &[Metric],
     begin: SystemTime,
     end: SystemTime,
 ) -> ExportMetricsServiceRequest {
-    let span = Span { begin: nanos(begin), end: nanos(end) };
+    let span = MetricInterval { begin: nanos(begin), end: nanos(end) };
     let scope_metrics = ScopeMetrics {
         scope: Some(scope()),
         metrics: metrics.iter().map(|metric| message(metric, span)).collect(),
@@ -41,17 +41,17 @@ pub(crate) fn request(
     ExportMetricsServiceRequest { resource_metrics: vec![resource_metrics] }
 }
 
-fn message(metric: &Metric, span: Span) -> Message {
+fn message(metric: &Metric, span: MetricInterval) -> Message {
     let cumulative = AggregationTemporality::Cumulative.into();
     let points = |points: &[Point]| points.iter().map(|point| number(point, span)).collect();
     let data = match &metric.data {
-        Data::Counter(all) => Told::Sum(Sum {
+        MetricData::Counter(all) => OtlpData::Sum(Sum {
             data_points: points(all),
             aggregation_temporality: cumulative,
             is_monotonic: true,
         }),
-        Data::Gauge(all) => Told::Gauge(Gauge { data_points: points(all) }),
-        Data::Histogram(series) => Told::Histogram(Histogram {
+        MetricData::Gauge(all) => OtlpData::Gauge(Gauge { data_points: points(all) }),
+        MetricData::Histogram(series) => OtlpData::Histogram(Histogram {
             data_points: series
                 .iter()
                 .map(|(labels, durations)| histogram(labels, durations, span))
@@ -68,7 +68,7 @@ fn message(metric: &Metric, span: Span) -> Message {
     }
 }
 
-fn number(point: &Point, span: Span) -> NumberDataPoint {
+fn number(point: &Point, span: MetricInterval) -> NumberDataPoint {
     NumberDataPoint {
         attributes: attributes(&point.labels),
         start_time_unix_nano: span.begin,
@@ -78,7 +78,7 @@ fn number(point: &Point, span: Span) -> NumberDataPoint {
     }
 }
 
-fn histogram(labels: &Labels, durations: &Durations, span: Span) -> HistogramDataPoint {
+fn histogram(labels: &Labels, durations: &DurationCounts, span: MetricInterval) -> HistogramDataPoint {
     HistogramDataPoint {
         attributes: attributes(labels),
         start_time_unix_nano: span.begin,

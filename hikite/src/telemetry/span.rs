@@ -1,20 +1,20 @@
 //! Encodes spans as OTLP messages.
 
 use hikite_core::trace::TraceContext;
-use hikite_gateway::trace::{Record, SpanKind, Value};
+use hikite_gateway::trace::{AttributeValue, SpanKind, SpanRecord};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind as Kind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 
-use super::message::{Resource, nanos, pair, scope};
+use super::message::{OtlpResource, nanos, pair, scope};
 
 /// OTLP span flags: the remote state of the parent is known, and the parent is remote.
 const KNOWN: u32 = 0x100;
 const REMOTE: u32 = 0x200;
 
-pub(crate) fn request(resource: &Resource, spans: Vec<Record>) -> ExportTraceServiceRequest {
+pub(crate) fn request(resource: &OtlpResource, spans: Vec<SpanRecord>) -> ExportTraceServiceRequest {
     let scope_spans = ScopeSpans {
         scope: Some(scope()),
         spans: spans.into_iter().map(span).collect(),
@@ -28,8 +28,8 @@ pub(crate) fn request(resource: &Resource, spans: Vec<Record>) -> ExportTraceSer
     ExportTraceServiceRequest { resource_spans: vec![resource_spans] }
 }
 
-fn span(record: Record) -> Span {
-    let Record { context, parent, is_remote, name, kind, start, end, attributes, failed, link } = record;
+fn span(record: SpanRecord) -> Span {
+    let SpanRecord { context, parent, is_remote, name, kind, start, end, attributes, failed, link } = record;
     let remote = if is_remote && parent.is_some() { REMOTE } else { 0 };
     let status = if failed { StatusCode::Error } else { StatusCode::Unset };
     Span {
@@ -64,9 +64,9 @@ fn linked(to: &TraceContext) -> Link {
     }
 }
 
-fn any(value: Value) -> any_value::Value {
+fn any(value: AttributeValue) -> any_value::Value {
     match value {
-        Value::Text(text) => any_value::Value::StringValue(text.into_owned()),
-        Value::Number(number) => any_value::Value::IntValue(number),
+        AttributeValue::Text(text) => any_value::Value::StringValue(text.into_owned()),
+        AttributeValue::Number(number) => any_value::Value::IntValue(number),
     }
 }

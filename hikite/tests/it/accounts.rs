@@ -10,14 +10,14 @@ mod refresh;
 mod terminal;
 mod verify;
 
-use hikite_testkit::gateway::{Reply, Request, TestGateway};
-use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
+use hikite_testkit::gateway::{HttpReply, HttpRequest, TestGateway};
+use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, MockProvider};
 use serde_json::{Value, json};
 
 use crate::configured;
 
 /// Starts a hikite whose Notion is the mock provider.
-async fn with(provider: &Provider, more: Value) -> TestGateway {
+async fn with(provider: &MockProvider, more: Value) -> TestGateway {
     let mut config = json!({
         "modules": { "builtin": ["notion"] },
         "providers": { "notion": {
@@ -43,27 +43,27 @@ fn path_of(url: &str) -> String {
 }
 
 #[track_caller]
-fn to(reply: &Reply) -> String {
+fn to(reply: &HttpReply) -> String {
     assert!((300..400).contains(&reply.status), "{} {}", reply.status, String::from_utf8_lossy(&reply.body));
     reply.headers["location"].to_str().expect("text").to_owned()
 }
 
-fn cookie_of(reply: &Reply) -> String {
+fn cookie_of(reply: &HttpReply) -> String {
     let cookie = reply.headers["set-cookie"].to_str().expect("text");
     cookie.split(';').next().expect("a pair").to_owned()
 }
 
-fn body(reply: &Reply) -> Value {
+fn body(reply: &HttpReply) -> Value {
     serde_json::from_slice(&reply.body).unwrap_or_default()
 }
 
-async fn post(gateway: &TestGateway, path: &str, form: &Value) -> Reply {
+async fn post(gateway: &TestGateway, path: &str, form: &Value) -> HttpReply {
     gateway.send(gateway.request("POST", path).json(form.to_string())).await
 }
 
 /// Sends a browser request, with nothing but a cookie.
-async fn visit(gateway: &TestGateway, method: &str, path: &str, cookie: Option<&str>) -> Reply {
-    let mut request = Request::new(method, path);
+async fn visit(gateway: &TestGateway, method: &str, path: &str, cookie: Option<&str>) -> HttpReply {
+    let mut request = HttpRequest::new(method, path);
     if let Some(cookie) = cookie {
         request = request.header("cookie", cookie);
     }
@@ -71,29 +71,29 @@ async fn visit(gateway: &TestGateway, method: &str, path: &str, cookie: Option<&
 }
 
 /// A connect link, as a terminal gets it.
-struct Link {
+struct ConnectLink {
     id: String,
     path: String,
     code: String,
 }
 
-async fn link(gateway: &TestGateway, name: &str) -> Link {
+async fn link(gateway: &TestGateway, name: &str) -> ConnectLink {
     let form = json!({ "provider": "notion", "name": name, "terminal": true });
     let reply = post(gateway, "/v1/accounts/connect", &form).await;
     assert_eq!(reply.status, 201, "{}", String::from_utf8_lossy(&reply.body));
     let link = body(&reply);
     let text = |name: &str| link[name].as_str().expect("text").to_owned();
-    Link { id: text("id"), path: path_of(&text("url")), code: text("code") }
+    ConnectLink { id: text("id"), path: path_of(&text("url")), code: text("code") }
 }
 
 /// Submits the form of a link's page with the proof of identity.
-async fn go_on(gateway: &TestGateway, path: &str, proof: &str) -> Reply {
-    gateway.send(Request::new("POST", path).form(format!("proof={proof}"))).await
+async fn go_on(gateway: &TestGateway, path: &str, proof: &str) -> HttpReply {
+    gateway.send(HttpRequest::new("POST", path).form(format!("proof={proof}"))).await
 }
 
 /// Connects an account as a user would, and returns its id.
-pub(crate) async fn connect(gateway: &TestGateway, provider: &Provider, name: &str) -> String {
-    let Link { id, path, code } = link(gateway, name).await;
+pub(crate) async fn connect(gateway: &TestGateway, provider: &MockProvider, name: &str) -> String {
+    let ConnectLink { id, path, code } = link(gateway, name).await;
     let away = go_on(gateway, &path, &code).await;
     let (code, state) = provider.consent(&to(&away));
     let back = format!("/connect/callback?code={code}&state={state}");

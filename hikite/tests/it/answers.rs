@@ -232,7 +232,7 @@ async fn a_long_answer_is_read_on_in_pages_by_jq_and_by_a_text() {
     assert!(page.ends_with(&format!("[page 2 of {pages}]")), "{page}");
     let other = post(&gateway, "/v1/tokens", &json!({ "name": "other" })).await.value();
     let secret = other["secret"].as_str().expect("a secret").to_owned();
-    let request = hikite_testkit::gateway::Request::new("POST", "/v1/tools/call")
+    let request = hikite_testkit::gateway::HttpRequest::new("POST", "/v1/tools/call")
         .header("authorization", &format!("Bearer {secret}"));
     let hidden = gateway.send(request.json(json!({ "name": handle }).to_string())).await;
     assert_eq!((hidden.status, &hidden.value()["code"]), (404, &json!("NOT_FOUND")), "{}", hidden.text());

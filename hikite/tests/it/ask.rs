@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use hikite_testkit::fixture::{Answer, Options, Transport};
-use hikite_testkit::gateway::{A_MOMENT, Client, Hello, Question, TestGateway, eventually};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport, PostResponseFormat};
+use hikite_testkit::gateway::{
+    ClientOptions, SETTLE_TIME, ServerRequest, SessionClient, TestGateway, eventually,
+};
 use serde_json::{Value, json};
 
 use crate::{error_of, fixture, gateway, http_fixture, stdio, with};
@@ -12,12 +14,12 @@ fn question(kind: &str, marker: &str) -> Value {
     json!({ "kind": kind, "marker": marker })
 }
 
-async fn obliging(gateway: &TestGateway, name: &str) -> Client {
-    gateway.client_with("direct", Hello::obliging(name)).await
+async fn answering(gateway: &TestGateway, name: &str) -> SessionClient {
+    gateway.client_with("direct", ClientOptions::answering(name)).await
 }
 
 /// Waits until the server has received this many calls, not counting the calls of `count` itself.
-async fn arrived(client: &Client, calls: u64) {
+async fn arrived(client: &SessionClient, calls: u64) {
     for asked in 1..200 {
         let count: u64 = client.text("count", json!({})).await.parse().expect("a number");
         if count >= calls + asked {
@@ -30,7 +32,7 @@ async fn arrived(client: &Client, calls: u64) {
 #[tokio::test]
 async fn a_question_on_a_shared_process_with_two_callers_is_put_to_nobody() {
     let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
-    let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);
+    let (ada, bob) = (answering(&gateway, "ada").await, answering(&gateway, "bob").await);
     let busy = ada.begin_call("hang", json!({}));
     arrived(&ada, 1).await;
     for kind in ["elicitation", "sampling", "roots"] {
@@ -46,7 +48,7 @@ async fn a_question_on_a_shared_process_with_two_callers_is_put_to_nobody() {
 #[tokio::test]
 async fn a_program_that_asks_only_in_a_call_is_answered_the_first_time() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
-    let (ada, bob) = (obliging(&gateway, "ada").await, gateway.client("direct").await);
+    let (ada, bob) = (answering(&gateway, "ada").await, gateway.client("direct").await);
     let told = ada.text("test_sampling", json!({ "prompt": "p" })).await;
     assert!(told.contains("ada:"), "{told}");
     let params = json!({ "name": "test_sampling", "arguments": { "prompt": "p" } });
@@ -58,7 +60,7 @@ async fn a_program_that_asks_only_in_a_call_is_answered_the_first_time() {
 #[tokio::test]
 async fn a_question_on_a_shared_process_with_one_caller_reaches_only_that_one() {
     let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
-    let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);
+    let (ada, bob) = (answering(&gateway, "ada").await, answering(&gateway, "bob").await);
     ada.listen().await;
     ada.text("echo", json!({ "text": "I was here before" })).await;
     let answer = bob.text("ask", question("elicitation", "bob's own")).await;
@@ -73,7 +75,7 @@ async fn a_question_on_a_shared_process_with_one_caller_reaches_only_that_one() 
 #[tokio::test]
 async fn calls_of_one_session_beside_each_other_are_still_one_caller() {
     let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
-    let ada = obliging(&gateway, "ada").await;
+    let ada = answering(&gateway, "ada").await;
     let busy = ada.begin_call("hang", json!({}));
     arrived(&ada, 1).await;
     assert!(ada.text("ask", question("sampling", "mine")).await.contains("ada:mine"));
@@ -85,7 +87,7 @@ async fn nobody_sees_anothers(server: Value) {
     let gateway = gateway(json!({ "a": server })).await;
     let mut clients = Vec::new();
     for number in 0..8 {
-        clients.push(obliging(&gateway, &format!("client{number}")).await);
+        clients.push(answering(&gateway, &format!("client{number}")).await);
     }
     let calls: Vec<_> = clients
         .iter()
@@ -100,7 +102,7 @@ async fn nobody_sees_anothers(server: Value) {
         assert!(result.contains(&format!("client{number}:marker{number}")), "{result}");
     }
     for (number, client) in clients.iter().enumerate() {
-        let markers: Vec<String> = client.questions().iter().map(Question::marker).collect();
+        let markers: Vec<String> = client.questions().iter().map(ServerRequest::marker).collect();
         assert_eq!(markers, vec![format!("marker{number}"); 3]);
     }
 }
@@ -119,21 +121,24 @@ async fn over_http_sessions_with_connections_of_their_own_are_asked_their_own() 
 
 #[tokio::test]
 async fn over_sse_sessions_are_asked_their_own() {
-    let (_fixture, server) = fixture(Transport::Sse, Options::default()).await;
+    let (_fixture, server) = fixture(FixtureTransport::Sse, FixtureOptions::default()).await;
     nobody_sees_anothers(server).await;
 }
 
 #[tokio::test]
 async fn a_server_that_asks_outside_the_calls_stream_asks_the_owner_of_the_connection() {
-    let (_fixture, server) =
-        fixture(Transport::Http, Options { answer: Answer::Json, ..Options::default() }).await;
+    let (_fixture, server) = fixture(
+        FixtureTransport::Http,
+        FixtureOptions { answer: PostResponseFormat::Json, ..FixtureOptions::default() },
+    )
+    .await;
     nobody_sees_anothers(server).await;
 }
 
 #[tokio::test]
 async fn a_server_that_asks_back_runs_once_per_session_that_can_answer() {
     let gateway = gateway(json!({ "a": stdio(&["--ask-roots"]) })).await;
-    let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);
+    let (ada, bob) = (answering(&gateway, "ada").await, answering(&gateway, "bob").await);
     let (mute, deaf) = (gateway.client("direct").await, gateway.client("direct").await);
     let mut pids = Vec::new();
     for client in [&ada, &bob, &mute, &deaf] {
@@ -171,8 +176,12 @@ async fn what_a_client_can_is_told_to_the_server_and_nothing_more() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
     let capabilities = json!({ "elicitation": { "form": {}, "url": {} } });
-    let client =
-        gateway.client_with("direct", Hello { capabilities: capabilities.clone(), ..Hello::silent() }).await;
+    let client = gateway
+        .client_with(
+            "direct",
+            ClientOptions { capabilities: capabilities.clone(), ..ClientOptions::silent() },
+        )
+        .await;
     let who = client.call("who", json!({})).await["structuredContent"].clone();
     assert_eq!(who["capabilities"], capabilities);
 }
@@ -182,7 +191,7 @@ async fn cancelling_the_call_withdraws_its_question() {
     let (fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "web": server, "program": stdio(&[]) })).await;
     for tool in ["web__ask", "program__ask"] {
-        let client = gateway.client_with("direct", Hello::silent()).await;
+        let client = gateway.client_with("direct", ClientOptions::silent()).await;
         client.listen().await;
         let call = client.begin_call(tool, question("elicitation", "still there?"));
         let asked = client.asked().await;
@@ -200,11 +209,11 @@ async fn cancelling_the_call_withdraws_its_question() {
 async fn a_late_answer_to_a_withdrawn_question_is_ignored() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
-    let client = gateway.client_with("direct", Hello::silent()).await;
+    let client = gateway.client_with("direct", ClientOptions::silent()).await;
     let call = client.begin_call("ask", question("elicitation", "m"));
     let asked = client.asked().await;
     client.cancel(call.id).await;
-    tokio::time::sleep(A_MOMENT).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     client.answer(&asked, json!({ "action": "decline" })).await;
     assert_eq!(client.text("echo", json!({ "text": "fine" })).await, "fine");
 }
@@ -213,7 +222,7 @@ async fn a_late_answer_to_a_withdrawn_question_is_ignored() {
 async fn an_open_question_stops_the_clock_of_the_call() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": with(server, "timeout", "2s") })).await;
-    let client = gateway.client_with("direct", Hello::silent()).await;
+    let client = gateway.client_with("direct", ClientOptions::silent()).await;
     let call = client.begin_call("ask", question("elicitation", "take your time"));
     let asked = client.asked().await;
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -225,7 +234,7 @@ async fn an_open_question_stops_the_clock_of_the_call() {
 async fn a_declined_question_and_a_refused_one_reach_the_server_as_they_are() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
-    let client = gateway.client_with("direct", Hello::silent()).await;
+    let client = gateway.client_with("direct", ClientOptions::silent()).await;
     let call = client.begin_call("test_elicitation", json!({ "message": "who?" }));
     let asked = client.asked().await;
     assert_eq!(asked.params["requestedSchema"]["required"], json!(["username", "email"]));
@@ -242,7 +251,7 @@ async fn through_a_category_the_question_reaches_the_caller_too() {
         "categories": { "c": { "description": "d", "server": "a" } },
     });
     let gateway = crate::configured(config).await;
-    let client = gateway.client_with("", Hello::obliging("cat")).await;
+    let client = gateway.client_with("", ClientOptions::answering("cat")).await;
     let result = client.call_in("c", "ask", question("sampling", "m")).await;
     assert!(result["content"][0]["text"].as_str().expect("text").contains("cat:m"), "{result}");
     let refused = error_of(&gateway.client("").await.call_in("c", "nothing", json!({})).await);
@@ -252,7 +261,7 @@ async fn through_a_category_the_question_reaches_the_caller_too() {
 #[tokio::test]
 async fn the_question_of_an_abandoned_call_is_put_to_nobody_else() {
     let gateway = gateway(json!({ "a": with(stdio(&[]), "share", "always") })).await;
-    let (ada, bob) = (obliging(&gateway, "ada").await, obliging(&gateway, "bob").await);
+    let (ada, bob) = (answering(&gateway, "ada").await, answering(&gateway, "bob").await);
     ada.listen().await;
     bob.listen().await;
     let later = |marker: &str| json!({ "kind": "elicitation", "marker": marker, "delay_ms": 600 });
@@ -263,7 +272,7 @@ async fn the_question_of_an_abandoned_call_is_put_to_nobody_else() {
     ada.cancel(call.id).await;
     let busy = bob.begin_call("sleep", json!({ "ms": 1500 }));
     assert_eq!(busy.answer().await.expect("a result")["content"][0]["text"], "slept 1500 ms");
-    assert_eq!(bob.questions().iter().map(Question::marker).collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(bob.questions().iter().map(ServerRequest::marker).collect::<Vec<_>>(), [""; 0]);
     assert_eq!(ada.questions().len(), 1, "who gave up is not asked either");
 }
 
@@ -303,7 +312,7 @@ fn careful() -> Value {
 #[tokio::test]
 async fn what_the_first_caller_can_is_not_said_of_others_once_it_was_asked() {
     let gateway = gateway(json!({ "a": careful() })).await;
-    let (ada, bob) = (obliging(&gateway, "ada").await, gateway.client("direct").await);
+    let (ada, bob) = (answering(&gateway, "ada").await, gateway.client("direct").await);
     assert_eq!(ada.text("deploy", json!({})).await, "accept");
     assert_eq!(bob.text("deploy", json!({})).await, "not asked");
     assert_eq!(ada.text("deploy", json!({})).await, "accept");
@@ -320,8 +329,8 @@ async fn what_the_first_caller_can_is_not_said_of_one_that_cannot() {
     // Its lists are cached by now, so the next process is started for a caller.
     let gateway = gateway.restart(config).await;
     let capabilities = json!({ "elicitation": {}, "extensions": { "example.com/x": {} } });
-    let ada = gateway.client_with("direct", Hello { capabilities, ..Hello::silent() }).await;
-    let (able, bob) = (obliging(&gateway, "able").await, gateway.client("direct").await);
+    let ada = gateway.client_with("direct", ClientOptions { capabilities, ..ClientOptions::silent() }).await;
+    let (able, bob) = (answering(&gateway, "able").await, gateway.client("direct").await);
     assert_eq!(ada.text("told", json!({})).await, "elicitation");
     assert_eq!(able.text("told", json!({})).await, "elicitation", "who can more stays");
     assert_eq!(bob.text("told", json!({})).await, "");
@@ -339,7 +348,7 @@ async fn processes_of_single_sessions_leave_room_for_those_of_all() {
     assert_eq!(client.text("b__echo", json!({ "text": "early" })).await, "early");
     let mut clients = Vec::new();
     for number in 0..10 {
-        clients.push(obliging(&gateway, &format!("client{number}")).await);
+        clients.push(answering(&gateway, &format!("client{number}")).await);
     }
     let calls: Vec<_> = clients.iter().map(|client| client.begin_call("a__who", json!({}))).collect();
     for call in calls {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::gateway::{Client, Envelope, Hello, LIMIT, TestGateway};
+use hikite_testkit::gateway::{ClientOptions, LIMIT, SessionClient, StatelessEnvelope, TestGateway};
 use hikite_testkit::postgres::database;
 use serde_json::{Value, json};
 use sqlx::{AnyConnection, Connection, Executor};
@@ -77,7 +77,7 @@ async fn whichever_way_a_call_comes_in_it_leaves_one_record() {
         json!({ "surface": "categories", "what": "c/echo", "argumentsHash": first["argumentsHash"] }),
     )
     .await;
-    let envelope = Envelope::default()
+    let envelope = StatelessEnvelope::default()
         .header("x-request-id", "mine-1")
         .client_info(json!({ "name": "agent", "version": "9" }));
     gateway.stateless("direct", envelope).text("echo", arguments.clone()).await;
@@ -85,9 +85,13 @@ async fn whichever_way_a_call_comes_in_it_leaves_one_record() {
     let reply = post(&gateway, "/v1/tools/call", &json!({ "name": "echo", "parameters": arguments })).await;
     let id = reply.headers["x-request-id"].to_str().expect("text").to_owned();
     same(&gateway, json!({ "surface": "rest", "requestId": id })).await;
-    let over_lines =
-        Client::over_stdio(&PROGRAMS, gateway.folder().path(), &["--surface", "direct"], Hello::default())
-            .await;
+    let over_lines = SessionClient::over_stdio(
+        &PROGRAMS,
+        gateway.folder().path(),
+        &["--surface", "direct"],
+        ClientOptions::default(),
+    )
+    .await;
     over_lines.text("echo", arguments.clone()).await;
     same(&gateway, json!({ "surface": "direct" })).await;
     assert!(over_lines.close().await.success());

@@ -1,6 +1,6 @@
 //! Authentication on every route: Host and Origin first, then the token, then the method.
 
-use hikite_testkit::gateway::Request;
+use hikite_testkit::gateway::HttpRequest;
 use serde_json::json;
 
 use crate::{configured, gateway};
@@ -38,7 +38,7 @@ async fn without_the_token_nothing_but_health_is_answered() {
     for path in PROTECTED {
         for method in METHODS {
             for sent in &wrong {
-                let mut request = Request::new(method, path);
+                let mut request = HttpRequest::new(method, path);
                 if let Some(sent) = sent {
                     request = request.header("authorization", sent);
                 }
@@ -53,12 +53,12 @@ async fn without_the_token_nothing_but_health_is_answered() {
         }
     }
     for path in PUBLIC {
-        let reply = gateway.send(Request::new("GET", path)).await;
+        let reply = gateway.send(HttpRequest::new("GET", path)).await;
         assert_eq!(
             (reply.status, &reply.value()["status"], &reply.value()["name"]),
             (200, &json!("ok"), &json!("hikite"))
         );
-        assert_eq!(gateway.send(Request::new("POST", path)).await.status, 405);
+        assert_eq!(gateway.send(HttpRequest::new("POST", path)).await.status, 405);
     }
 }
 
@@ -81,7 +81,7 @@ async fn with_the_token_a_wrong_method_is_405_and_a_wrong_path_404() {
 async fn a_token_in_the_address_is_not_accepted() {
     let gateway = gateway(json!({})).await;
     let path = format!("/mcp?token={0}&access_token={0}", gateway.token());
-    assert_eq!(gateway.send(Request::new("GET", &path)).await.status, 401);
+    assert_eq!(gateway.send(HttpRequest::new("GET", &path)).await.status, 401);
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_foreign_host_or_origin_is_refused_on_every_route_before_anything_else
             ] {
                 let reply = gateway.send(gateway.request(method, path).header(header, value)).await;
                 assert_eq!(reply.status, 403, "{method} {path} {header}: {value}");
-                let bare = gateway.send(Request::new(method, path).header(header, value)).await;
+                let bare = gateway.send(HttpRequest::new(method, path).header(header, value)).await;
                 assert_eq!(bare.status, 403, "{method} {path} {header}: {value}, no token");
             }
         }
@@ -123,7 +123,7 @@ async fn hosts_and_origins_of_the_config_are_let_in() {
         ("hikite.example", "http://app.example", 403),
         ("hikite.example", "https://app.example:1", 403),
     ] {
-        let request = Request::new("GET", "/health").header("host", host).header("origin", origin);
+        let request = HttpRequest::new("GET", "/health").header("host", host).header("origin", origin);
         assert_eq!(gateway.send(request).await.status, status, "{host} {origin}");
     }
 }
@@ -132,7 +132,7 @@ async fn hosts_and_origins_of_the_config_are_let_in() {
 async fn a_token_of_the_config_takes_the_place_of_the_local_one() {
     let gateway = configured(json!({ "auth": { "token": "a-long-enough-token-of-mine" } })).await;
     let ask = |token: &str| {
-        Request::new("GET", "/mcp")
+        HttpRequest::new("GET", "/mcp")
             .header("accept", "text/event-stream")
             .header("authorization", &format!("Bearer {token}"))
     };
@@ -149,7 +149,7 @@ async fn a_token_of_the_config_takes_the_place_of_the_local_one() {
 #[tokio::test]
 async fn mode_none_lets_everyone_on_this_machine_in_and_nobody_else() {
     let gateway = configured(json!({ "auth": { "mode": "none" } })).await;
-    let request = Request::new("GET", "/mcp").header("accept", "text/event-stream");
+    let request = HttpRequest::new("GET", "/mcp").header("accept", "text/event-stream");
     assert_eq!(gateway.send(request).await.status, 400);
     assert!(!gateway.folder().path().join("data/token").exists());
     for listen in ["0.0.0.0:0", "[::]:0"] {

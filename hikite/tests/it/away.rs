@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fault::{Fault, FaultProxy};
-use hikite_testkit::gateway::{Hello, LIMIT, Reply, Request, TestGateway};
-use hikite_testkit::postgres::{Server, database};
+use hikite_testkit::fault::{FaultProxy, ProxyFault};
+use hikite_testkit::gateway::{ClientOptions, HttpReply, HttpRequest, LIMIT, TestGateway};
+use hikite_testkit::postgres::{PostgresServer, database};
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor};
 
@@ -14,7 +14,7 @@ use crate::{PROGRAMS, configured, http_fixture};
 /// Timeout long enough for machines that stall for seconds.
 const IN_THE_END: Duration = Duration::from_secs(60);
 
-async fn becomes(gateway: &TestGateway, request: &Request, status: u16) -> Reply {
+async fn becomes(gateway: &TestGateway, request: &HttpRequest, status: u16) -> HttpReply {
     let begin = Instant::now();
     loop {
         let reply = request.clone().attempt(gateway.address(), LIMIT).await;
@@ -26,8 +26,8 @@ async fn becomes(gateway: &TestGateway, request: &Request, status: u16) -> Reply
     }
 }
 
-fn readiness() -> Request {
-    Request::new("GET", "/readyz")
+fn readiness() -> HttpRequest {
+    HttpRequest::new("GET", "/readyz")
 }
 
 /// Executes a statement on a SQLite file that hikite has open.
@@ -47,9 +47,9 @@ async fn a_file_that_cannot_be_read_lets_nobody_in_but_the_owner() {
     let form = json!({ "name": "t" }).to_string();
     let made = gateway.send(gateway.request("POST", "/v1/tokens").json(form)).await;
     let secret = made.value()["secret"].as_str().expect("a secret").to_owned();
-    let tools = Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+    let tools = HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
     assert_eq!(tools.clone().send(gateway.address()).await.status, 200);
-    let owner = gateway.client_with("direct", Hello::default()).await;
+    let owner = gateway.client_with("direct", ClientOptions::default()).await;
     behind_its_back(&gateway, "ALTER TABLE hikite RENAME TO elsewhere").await;
     let refused = becomes(&gateway, &tools, 503).await;
     assert!(
@@ -65,15 +65,15 @@ async fn a_file_that_cannot_be_read_lets_nobody_in_but_the_owner() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hikite_starts_while_its_database_is_away_and_is_ready_when_it_is_back() {
-    let database = Server::start_on_tcp();
+    let database = PostgresServer::start_on_tcp();
     let address = database.address().expect("a port");
     let proxy = FaultProxy::start(address).await.expect("a proxy");
-    for fault in [Fault::refuse(), Fault::stall()] {
+    for fault in [ProxyFault::refuse(), ProxyFault::stall()] {
         let url = database.database().replace(&address.to_string(), &proxy.address().to_string());
         proxy.set(fault).await;
         let config = json!({ "store": { "url": url } });
         let mut gateway = configured(config.clone()).await;
-        assert_eq!(Request::new("GET", "/health").send(gateway.address()).await.status, 200);
+        assert_eq!(HttpRequest::new("GET", "/health").send(gateway.address()).await.status, 200);
         let ready = readiness().send(gateway.address()).await;
         assert_eq!((ready.status, &ready.value()["status"]), (503, &json!("store_unreachable")));
         let call = gateway.send(gateway.request("POST", "/mcp").json("{}")).await;
@@ -84,8 +84,8 @@ async fn hikite_starts_while_its_database_is_away_and_is_ready_when_it_is_back()
         assert!(gateway.stop().await.success(), "{}", gateway.stderr());
         drop(gateway);
         let gateway = configured(config).await;
-        gateway.says("and waiting for the store: ").await;
-        proxy.set(Fault::default()).await;
+        gateway.wait_for_stderr("and waiting for the store: ").await;
+        proxy.set(ProxyFault::default()).await;
         becomes(&gateway, &readiness(), 200).await;
         assert_eq!(gateway.send(gateway.request("GET", "/v1/tools")).await.status, 200);
         assert_eq!(gateway.stderr().matches("waiting for the store").count(), 1, "{}", gateway.stderr());

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hikite_testkit::fixture::{Options, Transport};
-use hikite_testkit::gateway::{Envelope, Hello, Reply, TestGateway, eventually};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{ClientOptions, HttpReply, StatelessEnvelope, TestGateway, eventually};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -16,7 +16,7 @@ fn task(id: &str, module: &str, tool: &str, params: Value) -> Value {
     task
 }
 
-async fn send(gateway: &TestGateway, body: Value) -> Reply {
+async fn send(gateway: &TestGateway, body: Value) -> HttpReply {
     post(gateway, "/v1/batch", &body).await
 }
 
@@ -107,7 +107,7 @@ async fn a_failure_in_each_place_means_what_was_asked_for() {
 
 #[tokio::test]
 async fn a_client_that_goes_away_cancels_everything_that_runs() {
-    let (fixture, server) = fixture(Transport::Http, Options::default()).await;
+    let (fixture, server) = fixture(FixtureTransport::Http, FixtureOptions::default()).await;
     let gateway = gateway(json!({ "a": server })).await;
     let tasks = json!([
         task("a", "a", "hang", json!({})),
@@ -123,7 +123,7 @@ async fn a_client_that_goes_away_cancels_everything_that_runs() {
 
 #[tokio::test]
 async fn a_failure_that_ends_everything_reaches_the_server_and_a_task_has_its_own_time() {
-    let (fixture, server) = fixture(Transport::Http, Options::default()).await;
+    let (fixture, server) = fixture(FixtureTransport::Http, FixtureOptions::default()).await;
     let gateway = gateway(json!({ "a": server })).await;
     let tasks = json!([
         task("slow", "a", "hang", json!({})),
@@ -267,7 +267,7 @@ async fn pictures_stand_beside_the_results() {
 async fn a_client_hears_of_every_task_that_ends_and_can_be_asked_and_can_withdraw() {
     let (fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
-    let client = gateway.client_with("modules", Hello::obliging("ada")).await;
+    let client = gateway.client_with("modules", ClientOptions::answering("ada")).await;
     let tasks = json!([
         task("steps", "a", "test_tool_with_progress", json!({})),
         with(task("asks", "a", "ask", json!({ "kind": "sampling", "marker": "m" })), "after", "steps"),
@@ -319,7 +319,7 @@ async fn a_client_hears_of_every_task_that_ends_and_can_be_asked_and_can_withdra
 #[tokio::test]
 async fn a_tool_that_asks_a_client_without_a_session_must_be_called_alone() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
-    let client = gateway.stateless("modules", Envelope::capable());
+    let client = gateway.stateless("modules", StatelessEnvelope::capable());
     let tasks = json!([
         task("t", "a", "ask", json!({ "kind": "sampling", "marker": "m" })),
         task("e", "a", "echo", json!({ "text": "x" }))

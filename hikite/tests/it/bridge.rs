@@ -3,8 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, Envelope, Hello, Pending, Stateless, TestGateway};
+use hikite_testkit::fixture::{Era, Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{
+    ClientOptions, PendingCall, SessionClient, StatelessClient, StatelessEnvelope, TestGateway,
+};
 use serde_json::{Value, json};
 
 use crate::{fixture, gateway, stdio, with};
@@ -16,7 +18,7 @@ pub(crate) const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
 /// Starts a server of one kind of revision with every tool that asks questions.
 pub(crate) async fn upstream(era: Era) -> (Fixture, Value) {
-    fixture(Transport::Http, Options { era, extended: true, ..Options::default() }).await
+    fixture(FixtureTransport::Http, FixtureOptions { era, extended: true, ..FixtureOptions::default() }).await
 }
 
 /// Returns a stdio server of one kind of revision with those tools.
@@ -54,17 +56,18 @@ fn answer(_: &str, question: &Value) -> Option<Value> {
 }
 
 /// Returns a session client that answers like `answer`.
-pub(crate) fn person() -> Hello {
+pub(crate) fn person() -> ClientOptions {
     let capabilities = json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} });
-    let answer = |question: &hikite_testkit::gateway::Question| {
+    let answer = |question: &hikite_testkit::gateway::ServerRequest| {
         answer("", &json!({ "method": question.method, "params": question.params }))
     };
-    Hello { capabilities, answer: std::sync::Arc::new(answer), ..Hello::default() }
+    ClientOptions { capabilities, answer: std::sync::Arc::new(answer), ..ClientOptions::default() }
 }
 
-fn capable() -> Envelope {
+fn capable() -> StatelessEnvelope {
     let elicitation = json!({ "form": {}, "url": {} });
-    Envelope::capable().capabilities(json!({ "sampling": {}, "elicitation": elicitation, "roots": {} }))
+    StatelessEnvelope::capable()
+        .capabilities(json!({ "sampling": {}, "elicitation": elicitation, "roots": {} }))
 }
 
 /// Returns calls that ask questions, and their expected results.
@@ -98,13 +101,13 @@ async fn a_client_without_a_session_is_asked_by_any_server() {
     for (house, gateway, _fixture) in houses("auto").await {
         let client = gateway.stateless("direct", capable());
         for (tool, arguments, expected) in asking() {
-            let through = client.call_through(tool, arguments, answer).await;
+            let through = client.call_with_answers(tool, arguments, answer).await;
             let text = through.outcome.first_text();
             assert!(text.contains(expected), "{house}, {tool}: {text}");
             assert!(!through.rounds.is_empty(), "{house}, {tool} asked nothing");
         }
         let prompt = json!({ "name": "test_input_required_result_prompt" });
-        let through = client.go_through("prompts/get", prompt, answer).await;
+        let through = client.request_with_answers("prompts/get", prompt, answer).await;
         assert!(through.outcome.result()["messages"].is_array(), "{house}");
     }
 }
@@ -116,7 +119,7 @@ async fn what_nobody_can_answer_is_an_error_of_the_call_alone() {
         let refused = client.request("tools/call", json!({ "name": ASKS, "arguments": {} })).await;
         let failed = refused.as_ref().map_or(true, |result| result["isError"] == true);
         assert!(failed, "{house}: {refused:?}");
-        let alone = gateway.stateless("direct", Envelope::default());
+        let alone = gateway.stateless("direct", StatelessEnvelope::default());
         let outcome = alone.call("test_missing_capability", json!({})).await;
         assert_eq!((outcome.status, outcome.code()), (Some(400), -32021), "{house}: {}", outcome.text);
         assert_eq!(client.text("echo", json!({ "text": "on" })).await, "on");
@@ -128,7 +131,7 @@ async fn every_client_reads_lists_and_resources_of_every_server() {
     let mut seen = Vec::new();
     for (house, gateway, _fixture) in houses("auto").await {
         let (client, alone) =
-            (gateway.client("direct").await, gateway.stateless("direct", Envelope::default()));
+            (gateway.client("direct").await, gateway.stateless("direct", StatelessEnvelope::default()));
         for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
             let mut with_session = client.request(method, json!({})).await.expect("a list");
             let mut without = alone.request(method, json!({})).await.result();
@@ -169,7 +172,7 @@ async fn subscribers_hear_of_changes_in_every_server() {
         client.listen().await;
         let uri = "test://watched-resource";
         client.request("resources/subscribe", json!({ "uri": uri })).await.expect("subscribed");
-        let alone = gateway.stateless("direct", Envelope::default());
+        let alone = gateway.stateless("direct", StatelessEnvelope::default());
         let wish = json!({ "toolsListChanged": true, "resourceSubscriptions": [uri] });
         let heard = alone.listen(wish.clone()).await;
         assert_eq!(heard.acknowledged, wish, "{house}");
@@ -193,14 +196,14 @@ async fn logs_reach_whoever_asked_for_them_from_every_server() {
         client.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
         client.text("test_tool_with_logging", json!({})).await;
         client.told("notifications/message", 3).await;
-        let alone = gateway.stateless("direct", Envelope::default().log_level("debug"));
+        let alone = gateway.stateless("direct", StatelessEnvelope::default().log_level("debug"));
         let outcome = alone.call("test_tool_with_logging", json!({})).await;
         assert!(outcome.told("notifications/message").len() >= 3, "{house}: {:?}", outcome.notifications);
     }
 }
 
 /// Returns how many calls the server knows to be cancelled.
-async fn cancelled(fixture: Option<&Fixture>, witness: &Stateless) -> usize {
+async fn cancelled(fixture: Option<&Fixture>, witness: &StatelessClient) -> usize {
     match fixture {
         Some(fixture) => fixture.cancelled().len(),
         None => {
@@ -215,7 +218,7 @@ async fn cancelled(fixture: Option<&Fixture>, witness: &Stateless) -> usize {
 /// once; a late gateway is late every time.
 async fn heard_in_time<C>(
     fixture: Option<&Fixture>,
-    witness: &Stateless,
+    witness: &StatelessClient,
     begin: impl AsyncFn() -> C,
     end: impl AsyncFn(C),
 ) -> bool {
@@ -237,7 +240,7 @@ async fn heard_in_time<C>(
 }
 
 /// Waits until the server has received the call, not counting the calls of `count` itself.
-async fn arrived(witness: &Stateless, calls: u64) {
+async fn arrived(witness: &StatelessClient, calls: u64) {
     let begin = Instant::now();
     for looked in 1.. {
         let count: u64 = witness.text("count", json!({})).await.parse().expect("a number");
@@ -253,11 +256,11 @@ async fn arrived(witness: &Stateless, calls: u64) {
 #[tokio::test]
 async fn a_cancellation_reaches_every_server_in_time() {
     for (house, gateway, fixture) in houses("auto").await {
-        let witness = gateway.stateless("direct", Envelope::default());
+        let witness = gateway.stateless("direct", StatelessEnvelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
-        let client: Client = gateway.client("direct").await;
+        let client: SessionClient = gateway.client("direct").await;
         let begin = async || client.begin_call("hang", json!({}));
-        let end = async |call: Pending| client.cancel(call.id).await;
+        let end = async |call: PendingCall| client.cancel(call.id).await;
         assert!(heard_in_time(fixture.as_ref(), &witness, begin, end).await, "{house}");
     }
 }
@@ -265,12 +268,12 @@ async fn a_cancellation_reaches_every_server_in_time() {
 #[tokio::test]
 async fn a_client_that_leaves_is_noticed_by_every_server_in_time() {
     for (house, gateway, fixture) in houses("auto").await {
-        let witness = gateway.stateless("direct", Envelope::default());
+        let witness = gateway.stateless("direct", StatelessEnvelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
-        let alone = gateway.stateless("direct", Envelope::default());
+        let alone = gateway.stateless("direct", StatelessEnvelope::default());
         let begin = async || alone.begin_call("hang", json!({}));
         assert!(heard_in_time(fixture.as_ref(), &witness, begin, async |call| drop(call)).await, "{house}");
-        let client: Client = gateway.client("direct").await;
+        let client: SessionClient = gateway.client("direct").await;
         let begin = async || client.begin_call("hang", json!({}));
         assert!(heard_in_time(fixture.as_ref(), &witness, begin, async |call| drop(call)).await, "{house}");
     }

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, Envelope, LIMIT, TestGateway};
+use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{LIMIT, SessionClient, StatelessEnvelope, TestGateway};
 use serde_json::{Value, json};
 
 use crate::{configured, fixture, gateway, with};
 
-async fn scene() -> (Fixture, Value, TestGateway, Client) {
-    let (fixture, server) = fixture(Transport::Http, Options::default()).await;
+async fn scene() -> (Fixture, Value, TestGateway, SessionClient) {
+    let (fixture, server) = fixture(FixtureTransport::Http, FixtureOptions::default()).await;
     let server = with(with(server, "cache", "1m"), "cacheResources", "1m");
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
@@ -32,8 +32,8 @@ async fn a_hundred_callers_make_one_call() {
     assert!(results.iter().all(|result| result["content"][0]["text"] == "same"));
     assert_eq!(fixture.calls(), 1);
     assert_eq!(results.iter().filter(|result| !hit(result)).count(), 1);
-    gateway.says("attempts=0 cached=true").await;
-    gateway.says("attempts=1 cached=false").await;
+    gateway.wait_for_stderr("attempts=0 cached=true").await;
+    gateway.wait_for_stderr("attempts=1 cached=false").await;
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn only_what_reads_and_asks_the_same_is_given_again() {
     for _ in 0..2 {
         assert!(!hit(&client.call("count", json!({})).await), "it does not say that it only reads");
     }
-    let stateless = gateway.stateless("direct", Envelope::default());
+    let stateless = gateway.stateless("direct", StatelessEnvelope::default());
     assert_eq!(stateless.text("echo", json!({ "text": "a" })).await, "a");
     let again = stateless.call("echo", json!({ "text": "a" })).await;
     assert!(hit(&again.result()), "{}", again.text);
@@ -75,7 +75,7 @@ async fn other_lists_and_another_config_forget_what_was_kept() {
     assert!(becomes(async || !echo().await).await, "the lists changed");
     assert!(echo().await);
     gateway.write_config(&json!({ "mcpServers": { "a": with(server, "cache", "0s") } }));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     assert!(!echo().await && !echo().await, "nothing is kept any more");
 }
 
@@ -93,7 +93,7 @@ async fn becomes(check: impl AsyncFn() -> bool) -> bool {
 
 #[tokio::test]
 async fn a_category_may_decide_for_itself() {
-    let (_fixture, server) = fixture(Transport::Http, Options::default()).await;
+    let (_fixture, server) = fixture(FixtureTransport::Http, FixtureOptions::default()).await;
     let tools = json!({ "overrides": { "echo": { "cache": "1m" } } });
     let config = json!({ "mcpServers": { "a": server },
         "categories": { "c": { "description": "d", "server": "a", "tools": tools } } });

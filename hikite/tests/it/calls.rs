@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fixture::{Options, Transport};
-use hikite_testkit::gateway::{Hello, LIMIT, TestGateway, eventually};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{ClientOptions, LIMIT, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{configured, error_of, fixture, gateway, http_fixture, stdio, with};
@@ -21,7 +21,7 @@ async fn a_cancellation_reaches_the_server_over_http() {
 
 #[tokio::test]
 async fn a_cancellation_reaches_the_server_over_sse() {
-    let (fixture, server) = fixture(Transport::Sse, Options::default()).await;
+    let (fixture, server) = fixture(FixtureTransport::Sse, FixtureOptions::default()).await;
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
     let call = client.begin_call("hang", json!({}));
@@ -60,7 +60,7 @@ async fn a_client_that_disconnects_in_the_middle_of_a_stream_cancels_its_call() 
     let (fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
     // Later revisions can resume a broken stream; see `resume`.
-    let hello = Hello { revision: "2025-06-18", ..Hello::default() };
+    let hello = ClientOptions { revision: "2025-06-18", ..ClientOptions::default() };
     let client = gateway.client_with("direct", hello).await;
     let params = json!({ "name": "sleep", "arguments": { "ms": 60_000 }, "_meta": { "progressToken": "p" } });
     let call = client.begin("tools/call", params);
@@ -196,7 +196,7 @@ async fn a_rate_and_a_number_at_once_are_kept_per_server() {
 async fn sigterm_lets_a_running_call_finish() {
     let (_fixture, server) = http_fixture().await;
     let mut gateway: TestGateway = gateway(json!({ "web": server, "program": stdio(&[]) })).await;
-    let client = gateway.client_with("direct", Hello::default()).await;
+    let client = gateway.client_with("direct", ClientOptions::default()).await;
     let calls = ["web__sleep", "program__sleep"].map(|tool| client.begin_call(tool, json!({ "ms": 800 })));
     tokio::time::sleep(Duration::from_millis(300)).await;
     gateway.terminate();

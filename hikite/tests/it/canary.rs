@@ -3,19 +3,19 @@
 
 use std::path::Path;
 
-use hikite_testkit::collector::{Collector, Mood};
-use hikite_testkit::gateway::{Request, TestGateway, eventually};
-use hikite_testkit::provider::{CLIENT_SECRET, Provider};
+use hikite_testkit::collector::{CollectorBehavior, OtlpCollector};
+use hikite_testkit::gateway::{HttpRequest, TestGateway, eventually};
+use hikite_testkit::provider::{CLIENT_SECRET, MockProvider};
 use hikite_vault::MasterKey;
 use serde_json::{Value, json};
 
 use crate::PROGRAMS;
-use crate::oauth::{self, Browser};
+use crate::oauth::{self, TestBrowser};
 
 const API_KEY: &str = "canary-api-key-6c1d0e";
 const WRONG: &str = "canary-wrong-password-77aa";
 
-fn config(provider: &Provider, collector: &Collector) -> Value {
+fn config(provider: &MockProvider, collector: &OtlpCollector) -> Value {
     let otlp = json!({ "endpoint": collector.url(), "interval": "200ms", "timeout": "1s" });
     json!({
         "modules": { "builtin": ["notion", "github"] },
@@ -33,9 +33,9 @@ fn config(provider: &Provider, collector: &Collector) -> Value {
 
 /// Every secret that the gateway has seen, with its kind.
 #[derive(Default)]
-struct Secrets(Vec<(&'static str, String)>);
+struct KnownSecrets(Vec<(&'static str, String)>);
 
-impl Secrets {
+impl KnownSecrets {
     fn keep(&mut self, what: &'static str, secret: impl Into<String>) -> String {
         let secret = secret.into();
         assert!(secret.len() >= 8, "{what} is too short to be looked for");
@@ -59,14 +59,14 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 /// Creates a login, a confidential client with tokens, and a personal token.
-async fn people(gateway: &TestGateway, secrets: &mut Secrets) -> String {
+async fn people(gateway: &TestGateway, secrets: &mut KnownSecrets) -> String {
     let mut seen = String::new();
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let path = oauth::setup_path(gateway).await;
     let page = browser.get(gateway, &path).await;
     let password = secrets.keep("the password", oauth::PASSWORD);
     browser.post(gateway, "/setup", &page, &[("name", "kana"), ("password", &password)]).await;
-    let mut other = Browser::default();
+    let mut other = TestBrowser::default();
     let page = other.get(gateway, "/oauth/login").await;
     let wrong = secrets.keep("a wrong password", WRONG);
     for name in ["kana", WRONG] {
@@ -96,7 +96,7 @@ async fn people(gateway: &TestGateway, secrets: &mut Secrets) -> String {
 }
 
 /// Connects, uses, refreshes and loses an account.
-async fn account(gateway: &TestGateway, provider: &Provider, secrets: &mut Secrets) -> String {
+async fn account(gateway: &TestGateway, provider: &MockProvider, secrets: &mut KnownSecrets) -> String {
     crate::accounts::connect(gateway, provider, "default").await;
     for token in provider.good() {
         secrets.keep("a refresh token of a provider", token);
@@ -109,20 +109,21 @@ async fn account(gateway: &TestGateway, provider: &Provider, secrets: &mut Secre
     };
     seen += &ask("notion:search").await;
     seen += &ask("github:search_issues").await;
-    provider.forget_access();
+    provider.revoke_access();
     seen += &ask("notion:search").await;
     for token in provider.good() {
         secrets.keep("its successor", token);
     }
-    provider.forget_grants();
-    provider.forget_access();
+    provider.revoke_grants();
+    provider.revoke_access();
     seen + &ask("notion:search").await
 }
 
 #[tokio::test]
 async fn no_secret_is_left_behind_anywhere() {
-    let (provider, collector) = (Provider::start().await, Collector::start(Mood::Takes).await);
-    let mut secrets = Secrets::default();
+    let (provider, collector) =
+        (MockProvider::start().await, OtlpCollector::start(CollectorBehavior::Accept).await);
+    let mut secrets = KnownSecrets::default();
     let key = secrets.keep("the master key", MasterKey::random().expect("random").text().expose());
     secrets.keep("an API key of the config", API_KEY);
     secrets.keep("the secret of our app", CLIENT_SECRET);
@@ -153,13 +154,13 @@ async fn no_secret_is_left_behind_anywhere() {
     }
     for (_, secret) in &secrets.0 {
         let bearer = format!("Bearer {secret}x");
-        seen += gateway.send(Request::new("GET", "/v1/me").header("authorization", &bearer)).await.text();
+        seen += gateway.send(HttpRequest::new("GET", "/v1/me").header("authorization", &bearer)).await.text();
         seen += gateway.send(gateway.request("GET", "/v1/nothing").header("cookie", secret)).await.text();
     }
     assert!(eventually(|| !collector.spans().is_empty()).await);
     secrets.are_not_in("traces", format!("{:?}", collector.spans()).as_bytes());
     for (what, secret) in &secrets.0 {
-        assert!(!collector.saw(secret), "{what} was sent to the collector");
+        assert!(!collector.has_received(secret), "{what} was sent to the collector");
     }
     secrets.are_not_in("what commands print and requests answer", seen.as_bytes());
     assert!(seen.len() > 20_000, "there is something to look through: {}", seen.len());

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use hikite_testkit::fixture::{Options, Transport};
-use hikite_testkit::gateway::{Envelope, Hello, TestGateway, eventually};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{ClientOptions, StatelessEnvelope, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{configured, fixture, with};
@@ -105,7 +105,7 @@ async fn programs_hear_it_when_hikite_stops() {
 async fn a_program_hears_it_when_a_client_without_a_session_hangs_up() {
     let (gateway, _folder, file) = scene(&json!({})).await;
     let calls: Vec<_> = (0..CALLS)
-        .map(|_| gateway.stateless("direct", Envelope::default()).begin_call("hang", json!({})))
+        .map(|_| gateway.stateless("direct", StatelessEnvelope::default()).begin_call("hang", json!({})))
         .collect();
     called(&file, CALLS).await;
     drop(calls);
@@ -124,14 +124,14 @@ async fn a_program_hears_it_when_the_time_of_a_call_is_over() {
 
 #[tokio::test]
 async fn a_server_on_the_network_hears_it_when_the_session_ends() {
-    for transport in [Transport::Http, Transport::Sse] {
-        let (fixture, server) = fixture(transport, Options::default()).await;
+    for transport in [FixtureTransport::Http, FixtureTransport::Sse] {
+        let (fixture, server) = fixture(transport, FixtureOptions::default()).await;
         let server = with(server, "share", "never");
         let config = json!({ "mcpServers": { "a": server }, "server": { "surface": "direct" } });
         let gateway = configured(config).await;
         let mut calls = Vec::new();
         for number in 0..CALLS {
-            let client = gateway.client_with("direct", Hello::obliging(&number.to_string())).await;
+            let client = gateway.client_with("direct", ClientOptions::answering(&number.to_string())).await;
             calls.push((client.begin_call("hang", json!({})), client));
         }
         assert!(eventually(|| usize::try_from(fixture.calls()) == Ok(CALLS)).await);

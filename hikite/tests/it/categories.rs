@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fixture::{Options, Transport};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
@@ -370,7 +370,8 @@ async fn arguments_may_come_as_a_string_that_holds_an_object() {
 async fn a_call_before_the_list_is_known_waits_for_it() {
     let delay = std::time::Duration::from_millis(600);
     let (fixture, server) =
-        fixture(Transport::Http, Options { list_delay: delay, ..Options::default() }).await;
+        fixture(FixtureTransport::Http, FixtureOptions { list_delay: delay, ..FixtureOptions::default() })
+            .await;
     let categories = json!({ "named": category("up", json!({ "includeNames": ["echo"] })), "all": category("up", json!({})) });
     let gateway = configured(json!({ "mcpServers": { "up": server }, "categories": categories })).await;
     let client = gateway.client("").await;

@@ -1,26 +1,26 @@
 //! Argument checking through the whole product: unambiguous mistakes are repaired, errors come with the schema, and a
 //! broken schema disables only its own check.
 
-use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, TestGateway, eventually};
+use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{SessionClient, TestGateway, eventually};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{error_of, fixture, gateway};
 
 /// Starts a server with these tools, which return their own arguments.
-async fn server(tools: Value) -> (TempDir, Fixture, TestGateway, Client) {
+async fn server(tools: Value) -> (TempDir, Fixture, TestGateway, SessionClient) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("list.json");
     std::fs::write(&file, json!({ "tools": tools }).to_string()).expect("written");
-    let options = Options { replay: Some(file), unvalidated: true, ..Options::default() };
-    let (fixture, definition) = fixture(Transport::Http, options).await;
+    let options = FixtureOptions { replay: Some(file), unvalidated: true, ..FixtureOptions::default() };
+    let (fixture, definition) = fixture(FixtureTransport::Http, options).await;
     let gateway = gateway(json!({ "a": definition })).await;
     let client = gateway.client("direct").await;
     (folder, fixture, gateway, client)
 }
 
-async fn arrived(client: &Client, tool: &str, arguments: Value) -> Value {
+async fn arrived(client: &SessionClient, tool: &str, arguments: Value) -> Value {
     let text = client.text(tool, arguments).await;
     serde_json::from_str::<Value>(&text).expect("JSON")["arguments"].clone()
 }

@@ -1,18 +1,18 @@
 //! The command line: data to stdout, everything else to stderr, and meaningful exit codes.
 
 use hikite_testkit::fixture::Fixture;
-use hikite_testkit::gateway::Run;
+use hikite_testkit::gateway::CommandOutput;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{PROGRAMS, configured, http_fixture, stdio, with};
 
-struct Terminal {
+struct CliFolder {
     folder: TempDir,
     _fixture: Fixture,
 }
 
-impl Terminal {
+impl CliFolder {
     /// Starts a small server beside one that is down, and a category with an unknown name.
     async fn open() -> Self {
         let (fixture, up) = http_fixture().await;
@@ -25,7 +25,7 @@ impl Terminal {
         Self { folder, _fixture: fixture }
     }
 
-    async fn run(&self, arguments: &[&str]) -> Run {
+    async fn run(&self, arguments: &[&str]) -> CommandOutput {
         PROGRAMS.run(self.folder.path(), arguments).await
     }
 
@@ -38,7 +38,7 @@ impl Terminal {
 
 #[tokio::test]
 async fn tools_are_listed_for_people_and_for_programs() {
-    let terminal = Terminal::open().await;
+    let terminal = CliFolder::open().await;
     let run = terminal.run(&["tools", "list", "--module", "up"]).await;
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     insta::assert_snapshot!(run.stdout);
@@ -52,7 +52,7 @@ async fn tools_are_listed_for_people_and_for_programs() {
 
 #[tokio::test]
 async fn tools_are_found_by_words() {
-    let terminal = Terminal::open().await;
+    let terminal = CliFolder::open().await;
     let run = terminal.run(&["tools", "search", "structured", "sum"]).await;
     assert_eq!(run.code, Some(0));
     assert!(run.stdout.starts_with("up:structured  Returns a sum"), "{}", run.stdout);
@@ -67,7 +67,7 @@ async fn tools_are_found_by_words() {
 
 #[tokio::test]
 async fn a_tool_is_described() {
-    let terminal = Terminal::open().await;
+    let terminal = CliFolder::open().await;
     let described = terminal.json(&["tools", "describe", "up:echo", "--json"]).await;
     assert_eq!(
         (&described["name"], &described["inputSchema"]["required"]),
@@ -84,7 +84,7 @@ async fn a_tool_is_described() {
 
 #[tokio::test]
 async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
-    let terminal = Terminal::open().await;
+    let terminal = CliFolder::open().await;
     let run = terminal.run(&["tools", "call", "echo", r#"{"text":"from a terminal"}"#]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "from a terminal\n"), "{}", run.stderr);
     let run = terminal
@@ -117,7 +117,7 @@ async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
 
 #[tokio::test]
 async fn a_call_takes_its_arguments_one_by_one_or_as_json() {
-    let terminal = Terminal::open().await;
+    let terminal = CliFolder::open().await;
     let run = terminal.run(&["call", "up:echo", "--param", "text=from a terminal"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "from a terminal\n"), "{}", run.stderr);
     let run =
@@ -151,7 +151,7 @@ async fn a_program_started_for_one_command_ends_with_it() {
 
 #[tokio::test]
 async fn the_doctor_says_what_is_well_and_what_to_do_about_the_rest() {
-    let terminal = Terminal::open().await;
+    let terminal = CliFolder::open().await;
     let run = terminal.run(&["doctor"]).await;
     assert_eq!(run.code, Some(1));
     let folder = terminal.folder.path().display().to_string();
@@ -166,7 +166,7 @@ async fn the_doctor_says_what_is_well_and_what_to_do_about_the_rest() {
     assert_eq!(levels, ["ok", "ok", "ok", "ok", "ok", "ok", "ok", "error", "warning"]);
 }
 
-fn run_json(run: &Run) -> Value {
+fn run_json(run: &CommandOutput) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stdout))
 }
 
@@ -227,7 +227,7 @@ async fn a_taken_port_is_explained() {
 #[tokio::test]
 async fn the_local_token_is_shown_when_asked_for_and_stands_in_no_log() {
     let gateway = configured(json!({})).await;
-    gateway.says("see `hikite token show`").await;
+    gateway.wait_for_stderr("see `hikite token show`").await;
     let said = gateway.stderr();
     assert!(said.contains("Bearer <local token>") && !said.contains(gateway.token()), "{said}");
     let shown = gateway.run(&["token", "show"]).await;

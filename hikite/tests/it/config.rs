@@ -1,12 +1,12 @@
 //! An invalid config is rejected as a whole, with the position and a fix for every problem.
 
-use hikite_testkit::gateway::Run;
+use hikite_testkit::gateway::CommandOutput;
 use serde_json::{Value, json};
 
 use crate::{PROGRAMS, configured, http_fixture};
 
 /// Runs a command on a config with this text. Messages show the folder as `DIR`.
-async fn run(text: &str, arguments: &[&str]) -> Run {
+async fn run(text: &str, arguments: &[&str]) -> CommandOutput {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("hikite.json"), text).expect("a file");
     let mut run = PROGRAMS.run(folder.path(), arguments).await;
@@ -122,7 +122,7 @@ async fn without_any_config_it_serves_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
     let gateway = configured(json!({})).await;
-    let reply = gateway.send(hikite_testkit::gateway::Request::new("POST", "/mcp").json("{}")).await;
+    let reply = gateway.send(hikite_testkit::gateway::HttpRequest::new("POST", "/mcp").json("{}")).await;
     assert_eq!(reply.status, 401);
     let shown = gateway.client("").await.names("tools/list").await;
     assert_eq!(shown, ["get_module_schema", "call", "batch", "tool_discovery"]);
@@ -138,13 +138,15 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
         "categories": { "c": { "description": "d", "server": "up", "tools": tools }, "d": { "description": "d", "server": "down" } } });
     let gateway = configured(config).await;
     gateway
-        .says("the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2")
+        .wait_for_stderr(
+            "the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2",
+        )
         .await;
-    gateway.says("the category `c` names `no_such_tool`, which up does not have").await;
-    gateway.says("the category `c` names `neither`, which up does not have").await;
-    gateway.says("the category `d` waits for the tools of down").await;
-    gateway.says("lists are known module=\"up\" tools=33").await;
-    gateway.says("`down` cannot be reached; http://127.0.0.1:9").await;
+    gateway.wait_for_stderr("the category `c` names `no_such_tool`, which up does not have").await;
+    gateway.wait_for_stderr("the category `c` names `neither`, which up does not have").await;
+    gateway.wait_for_stderr("the category `d` waits for the tools of down").await;
+    gateway.wait_for_stderr("lists are known module=\"up\" tools=33").await;
+    gateway.wait_for_stderr("`down` cannot be reached; http://127.0.0.1:9").await;
     let url = format!("http://{}/mcp", gateway.address());
     for snippet in [
         format!("claude mcp add --transport http hikite {url} --header \"Authorization: Bearer <local token>\""),
@@ -152,9 +154,9 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
         format!("[mcp_servers.hikite]\n    url = \"{url}\"\n    http_headers = {{ \"Authorization\" = \"Bearer <local token>\" }}"),
         format!("\"args\":[\"stdio\",\"--config\",\"{}\"]", gateway.config_file().display()),
     ] {
-        gateway.says(&snippet).await;
+        gateway.wait_for_stderr(&snippet).await;
     }
     gateway.client("").await.call_in("c", "echo", json!({ "text": "not in any log" })).await;
-    gateway.says("module=\"up\" call=\"c/echo\" outcome=\"ok\" ms=").await;
+    gateway.wait_for_stderr("module=\"up\" call=\"c/echo\" outcome=\"ok\" ms=").await;
     assert!(!gateway.stderr().contains("not in any log"));
 }

@@ -10,7 +10,7 @@ mod upstream;
 
 use std::time::Duration;
 
-use hikite_testkit::gateway::{LIMIT, Reply, TestGateway};
+use hikite_testkit::gateway::{HttpReply, LIMIT, TestGateway};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -18,11 +18,11 @@ use crate::rest::{get, post};
 
 const A_LITTLE: Duration = Duration::from_millis(30);
 
-async fn send(gateway: &TestGateway, method: &str, path: &str, body: &Value) -> Reply {
+async fn send(gateway: &TestGateway, method: &str, path: &str, body: &Value) -> HttpReply {
     gateway.send(gateway.request(method, path).json(body.to_string())).await
 }
 
-async fn delete(gateway: &TestGateway, path: &str) -> Reply {
+async fn delete(gateway: &TestGateway, path: &str) -> HttpReply {
     gateway.send(gateway.request("DELETE", path)).await
 }
 

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use hikite_testkit::fault::{Fault, FaultProxy};
-use hikite_testkit::fixture::{Answer, Era, Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, TestGateway};
+use hikite_testkit::fault::{FaultProxy, ProxyFault};
+use hikite_testkit::fixture::{Era, Fixture, FixtureOptions, FixtureTransport, PostResponseFormat};
+use hikite_testkit::gateway::{SessionClient, TestGateway};
 use serde_json::json;
 
 use crate::{configured, fixture, with};
@@ -13,17 +13,17 @@ use crate::{configured, fixture, with};
 /// More bytes than any of these requests and responses have.
 const ENOUGH: usize = 20_000;
 
-struct Scene {
+struct CutScene {
     fixture: Fixture,
     proxy: FaultProxy,
-    client: Client,
+    client: SessionClient,
     _gateway: TestGateway,
 }
 
-impl Scene {
-    async fn open(era: Era, answer: Answer) -> Self {
-        let options = Options { era, answer, unvalidated: true, ..Options::default() };
-        let (fixture, server) = fixture(Transport::Http, options).await;
+impl CutScene {
+    async fn open(era: Era, answer: PostResponseFormat) -> Self {
+        let options = FixtureOptions { era, answer, unvalidated: true, ..FixtureOptions::default() };
+        let (fixture, server) = fixture(FixtureTransport::Http, options).await;
         let proxy = FaultProxy::start(fixture.address()).await.expect("a proxy");
         let server = with(server, "url", format!("http://{}/mcp", proxy.address()));
         let server = with(server, "retry", json!({ "attempts": 3, "delay": "1ms" }));
@@ -36,19 +36,19 @@ impl Scene {
     }
 
     /// Calls with a cut after some bytes; returns whether it was cut, whether it was answered, and how often it ran.
-    async fn cut(&self, fault: Fault, tool: &str) -> (bool, bool, u64) {
+    async fn cut(&self, fault: ProxyFault, tool: &str) -> (bool, bool, u64) {
         let before = self.fixture.calls();
         self.proxy.set(fault.once()).await;
         let result = self.client.call(tool, json!({ "text": "x" })).await;
-        let cut = self.proxy.fault() == Fault::default();
-        self.proxy.set(Fault::default()).await;
+        let cut = self.proxy.fault() == ProxyFault::default();
+        self.proxy.set(ProxyFault::default()).await;
         (cut, result["isError"] != true, self.fixture.calls() - before)
     }
 
     /// Cuts at every `step`th byte until all bytes pass; `check` gets the outcome of each call.
     async fn everywhere(
         &self,
-        fault: fn(usize) -> Fault,
+        fault: fn(usize) -> ProxyFault,
         tool: &str,
         step: usize,
         mut check: impl FnMut(usize, bool, u64),
@@ -73,8 +73,8 @@ impl Scene {
 
 /// Calls `count`, which has no idempotency hint and must not run twice.
 async fn never_twice(era: Era) {
-    let scene = Scene::open(era, Answer::Json).await;
-    for fault in [Fault::cut_request_after, Fault::cut_answer_after] {
+    let scene = CutScene::open(era, PostResponseFormat::Json).await;
+    for fault in [ProxyFault::cut_request_after, ProxyFault::cut_answer_after] {
         let mut lost = 0;
         scene
             .everywhere(fault, "count", 1, |bytes, answered, runs| {
@@ -88,8 +88,8 @@ async fn never_twice(era: Era) {
 }
 
 async fn succeeds_in_the_end(era: Era) {
-    let scene = Scene::open(era, Answer::Json).await;
-    for fault in [Fault::cut_request_after, Fault::cut_answer_after] {
+    let scene = CutScene::open(era, PostResponseFormat::Json).await;
+    for fault in [ProxyFault::cut_request_after, ProxyFault::cut_answer_after] {
         let mut repeated = 0;
         scene
             .everywhere(fault, "echo", 17, |bytes, answered, runs| {
@@ -123,11 +123,11 @@ async fn what_may_run_twice_succeeds_wherever_it_is_cut() {
 #[tokio::test]
 async fn a_stream_cut_in_the_middle_never_runs_its_call_twice() {
     for era in [Era::Legacy, Era::Modern] {
-        let scene = Scene::open(era, Answer::Sse).await;
+        let scene = CutScene::open(era, PostResponseFormat::Sse).await;
         for bytes in [1, 100, 180, 260, 340, 420] {
             let cut = tokio::time::timeout(
                 Duration::from_secs(20),
-                scene.cut(Fault::cut_answer_after(bytes), "count"),
+                scene.cut(ProxyFault::cut_answer_after(bytes), "count"),
             );
             let (_, _, runs) = cut.await.expect("it ends");
             assert!(runs <= 1, "{era:?}: cut after {bytes} bytes, and run {runs} times");

@@ -1,7 +1,7 @@
 //! The `direct` surface: the tools, prompts and resources of all servers under unambiguous names.
 
-use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, Envelope};
+use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{SessionClient, StatelessEnvelope};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -24,7 +24,7 @@ async fn a_name_is_bare_until_another_server_holds_it_too() {
     let client = gateway.client("direct").await;
     let names = client.names("tools/list").await;
     let short_sighted = json!({ "name": "short-sighted", "version": "1" });
-    let short_sighted = gateway.stateless("direct", Envelope::default().client_info(short_sighted));
+    let short_sighted = gateway.stateless("direct", StatelessEnvelope::default().client_info(short_sighted));
     let listed = short_sighted.request("tools/list", json!({})).await.result();
     let short: Vec<&str> =
         listed["tools"].as_array().expect("tools").iter().filter_map(|t| t["name"].as_str()).collect();
@@ -174,7 +174,7 @@ async fn a_servers_own_rules_hold_on_this_surface() {
     assert_eq!(error_of(&client.call("env", json!({ "name": "PATH" })).await)["code"], "TOOL_DISABLED");
 }
 
-async fn pages(client: &Client, method: &str, member: &str) -> Vec<usize> {
+async fn pages(client: &SessionClient, method: &str, member: &str) -> Vec<usize> {
     let mut sizes = Vec::new();
     let mut params = json!({});
     loop {
@@ -209,7 +209,7 @@ async fn gateway_without_pages() -> hikite_testkit::gateway::TestGateway {
 #[tokio::test]
 async fn a_server_that_offers_more_to_capable_clients_is_listed_in_full() {
     let gateway = gateway(json!({ "a": stdio(&["--conditional"]) })).await;
-    let client = gateway.client_with("direct", hikite_testkit::gateway::Hello::obliging("x")).await;
+    let client = gateway.client_with("direct", hikite_testkit::gateway::ClientOptions::answering("x")).await;
     assert!(client.names("tools/list").await.contains(&"trigger-sampling".to_owned()));
     assert_eq!(client.text("trigger-sampling", json!({ "prompt": "p" })).await, "LLM response: x:p");
 }
@@ -235,7 +235,7 @@ async fn offering(folder: &tempfile::TempDir, module: &str, tools: &[&str]) -> (
         tools.iter().map(|name| json!({ "name": name, "inputSchema": { "type": "object" } })).collect();
     let path = folder.path().join(format!("{module}.json"));
     std::fs::write(&path, json!({ "tools": tools }).to_string()).expect("a file");
-    fixture(Transport::Http, Options { replay: Some(path), ..Options::default() }).await
+    fixture(FixtureTransport::Http, FixtureOptions { replay: Some(path), ..FixtureOptions::default() }).await
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use hikite_testkit::fixture::Fixture;
 use hikite_testkit::gateway::{LIMIT, TestGateway};
-use hikite_testkit::postgres::{Server, database};
+use hikite_testkit::postgres::{PostgresServer, database};
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor};
 use tokio::task::JoinSet;
@@ -42,14 +42,14 @@ async fn ready(gateway: &TestGateway, status: u16) -> Value {
 }
 
 /// Many callers of one gateway, until it is killed.
-struct Load {
+struct CallLoad {
     gateway: TestGateway,
     answered: Arc<AtomicUsize>,
     callers: JoinSet<()>,
     _fixture: Fixture,
 }
 
-impl Load {
+impl CallLoad {
     async fn start(durability: &str, store: Option<String>) -> Self {
         let (fixture, server) = http_fixture().await;
         let mut config = json!({ "mcpServers": { "a": server }, "audit": { "durability": durability } });
@@ -105,7 +105,7 @@ impl Load {
 }
 
 async fn killed(durability: &str, store: Option<String>) -> (usize, usize) {
-    let mut load = Load::start(durability, store).await;
+    let mut load = CallLoad::start(durability, store).await;
     load.reaches(4 * UNWRITTEN).await;
     load.kill().await;
     load.count().await
@@ -132,7 +132,7 @@ async fn group_loses_no_more_than_it_says_when_it_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn group_loses_no_more_when_the_store_falls_behind() {
     for _ in 0..5 {
-        let mut load = Load::start("group", None).await;
+        let mut load = CallLoad::start("group", None).await;
         load.reaches(UNWRITTEN).await;
         let mut other = connect(&file(&load.gateway)).await;
         other.execute("BEGIN IMMEDIATE").await.expect("locked");
@@ -221,14 +221,14 @@ async fn what_a_full_disk_takes_at_the_end_is_said_with_its_number() {
     }
     gateway.terminate();
     assert_eq!(gateway.slow_exit().await.code(), Some(1), "{}", gateway.stderr());
-    gateway.says("records of the audit are lost").await;
-    gateway.says("records=3").await;
+    gateway.wait_for_stderr("records of the audit are lost").await;
+    gateway.wait_for_stderr("records=3").await;
 }
 
 #[tokio::test]
 async fn what_a_database_does_not_take_at_the_end_is_kept_in_a_file() {
     let (_fixture, server) = http_fixture().await;
-    let postgres = Server::start();
+    let postgres = PostgresServer::start();
     let config = json!({ "mcpServers": { "a": server }, "store": { "url": postgres.database() } });
     let mut gateway = configured(config).await;
     assert_eq!(call(&gateway).await, 200);
@@ -272,8 +272,8 @@ async fn a_log_damaged_in_the_middle_is_reported() {
     }
     fs::write(&log, bytes).expect("written");
     let gateway = gateway.start_again(config).await;
-    gateway.says("is damaged at frame").await;
-    gateway.says("of the audit were written and are gone").await;
+    gateway.wait_for_stderr("is damaged at frame").await;
+    gateway.wait_for_stderr("of the audit were written and are gone").await;
     let lost = records(&gateway, "kind=lost").await;
     assert!(
         lost.iter().any(|record| record["method"] == "store.damage" && record["lost"].as_u64() > Some(0))
@@ -302,7 +302,7 @@ async fn a_log_that_was_cut_is_reported() {
     let length = file.metadata().expect("a length").len();
     file.set_len(length / 2).expect("cut");
     let gateway = gateway.start_again(config).await;
-    gateway.says("to 20 of the audit were written and are gone").await;
+    gateway.wait_for_stderr("to 20 of the audit were written and are gone").await;
     assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(1));
 }
 

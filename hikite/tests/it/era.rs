@@ -1,18 +1,20 @@
 //! The kind of revision that a server supports is detected, cached, and invalidated when it changes.
 
 use hikite_testkit::fault::FaultProxy;
-use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
-use hikite_testkit::gateway::{A_MOMENT, Envelope, Hello, TestGateway, eventually, within};
+use hikite_testkit::fixture::{Era, Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{
+    ClientOptions, SETTLE_TIME, StatelessEnvelope, TestGateway, eventually, within,
+};
 use serde_json::{Value, json};
 
 use crate::{fixture, gateway, stdio};
 
 async fn of(era: Era) -> (Fixture, Value) {
-    fixture(Transport::Http, Options { era, ..Options::default() }).await
+    fixture(FixtureTransport::Http, FixtureOptions { era, ..FixtureOptions::default() }).await
 }
 
 async fn echoes(gateway: &TestGateway) {
-    let client = gateway.stateless("direct", Envelope::default());
+    let client = gateway.stateless("direct", StatelessEnvelope::default());
     assert_eq!(client.text("echo", json!({ "text": "hi" })).await, "hi");
 }
 
@@ -71,7 +73,7 @@ async fn replaced(before: Era, after: Era) {
     let gateway = gateway(json!({ "a": { "description": "d", "type": "http", "url": url } })).await;
     echoes(&gateway).await;
     let (second, _) = of(after).await;
-    proxy.lead_to(second.address());
+    proxy.redirect(second.address());
     first.stop().await;
     // A call that did not run anywhere may be repeated unnoticed.
     echoes(&gateway).await;
@@ -165,7 +167,7 @@ async fn an_error_of_one_call_is_nobody_elses_and_is_not_tried_twice() {
     let seen = folder.path().join("seen");
     let server = json!({ "description": "d", "command": "python3", "args": ["-c", FAILING, seen] });
     let gateway = gateway(json!({ "a": server })).await;
-    let ada = gateway.client_with("direct", Hello::obliging("ada")).await;
+    let ada = gateway.client_with("direct", ClientOptions::answering("ada")).await;
     let bob = gateway.client("direct").await;
     let slow = bob.begin_call("slow", json!({}));
     let times = |name: &str| {
@@ -251,7 +253,7 @@ async fn a_refusal_of_one_call_over_http_leaves_the_others_alone() {
     let (ada, bob) = (gateway.client("direct").await, gateway.client("direct").await);
     assert_eq!(ada.text("go", json!({})).await, "gone");
     let slow = bob.begin_call("go", json!({ "seconds": 1 }));
-    tokio::time::sleep(A_MOMENT).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     assert_eq!(ada.call("go", json!({ "bad": true })).await["isError"], true);
     assert_eq!(ada.text("go", json!({})).await, "gone");
     assert_eq!(slow.answer().await.expect("untouched")["content"][0]["text"], "gone");
@@ -271,7 +273,7 @@ async fn whatever_stands_before_a_server_with_sessions_it_is_reached() {
     for kind in KINDS {
         assert_eq!(client.text(&format!("m{kind}__go"), json!({})).await, "gone", "{kind}");
     }
-    gateway.says("check the credentials in `mcpServers.closed.headers`").await;
+    gateway.wait_for_stderr("check the credentials in `mcpServers.closed.headers`").await;
 }
 
 #[tokio::test]

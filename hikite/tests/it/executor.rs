@@ -3,15 +3,16 @@
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use hikite_testkit::fixture::{Era, Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, LIMIT, TestGateway, eventually};
+use hikite_testkit::fixture::{Era, Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{LIMIT, SessionClient, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{configured, error_of, fixture, with};
 
 /// Starts a retryable fixture of this kind of revision, with these limits.
-async fn scene(era: Era, retry: Value, limits: Value) -> (Fixture, TestGateway, Client) {
-    let (fixture, server) = fixture(Transport::Http, Options { era, ..Options::default() }).await;
+async fn scene(era: Era, retry: Value, limits: Value) -> (Fixture, TestGateway, SessionClient) {
+    let (fixture, server) =
+        fixture(FixtureTransport::Http, FixtureOptions { era, ..FixtureOptions::default() }).await;
     let server = with(server, "retry", retry);
     let gateway = configured(json!({ "mcpServers": { "a": server }, "limits": limits })).await;
     let client = gateway.client("direct").await;
@@ -19,7 +20,7 @@ async fn scene(era: Era, retry: Value, limits: Value) -> (Fixture, TestGateway, 
     (fixture, gateway, client)
 }
 
-async fn echo(client: &Client) -> Value {
+async fn echo(client: &SessionClient) -> Value {
     client.call("echo", json!({ "text": "x" })).await
 }
 
@@ -50,13 +51,13 @@ async fn an_outage_is_multiplied_by_a_fifth_at_most_also_after_good_times() {
         } else {
             assert!(sent > CALLS, "some are tried again: {sent}");
         }
-        fixture.take_calls_again();
+        fixture.accept_calls();
         recovers(&client).await;
     }
 }
 
 /// Waits until a call succeeds.
-async fn recovers(client: &Client) {
+async fn recovers(client: &SessionClient) {
     let begin = Instant::now();
     while echo(client).await["isError"] == true {
         assert!(begin.elapsed() < LIMIT * 2, "it is not found again");
@@ -88,7 +89,7 @@ async fn a_server_that_fails_is_left_alone_until_one_call_finds_it_well() {
     let probes = join_all((0..5).map(|_| echo(&client))).await;
     assert!(probes.iter().all(|result| result["isError"] == true));
     assert_eq!(fixture.refused(), 4);
-    fixture.take_calls_again();
+    fixture.accept_calls();
     recovers(&client).await;
     assert_eq!(client.text("echo", json!({ "text": "well" })).await, "well");
 }
@@ -118,7 +119,7 @@ async fn a_server_is_given_the_time_it_asks_for() {
         let (begin, before) = (Instant::now(), fixture.refused());
         let call = client.begin_call("echo", json!({ "text": "late" }));
         assert!(eventually(|| fixture.refused() > before).await);
-        fixture.take_calls_again();
+        fixture.accept_calls();
         assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "late", "{status}");
         assert!(begin.elapsed() >= Duration::from_secs(1), "{status}: {:?}", begin.elapsed());
     }

@@ -2,22 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fault::{Fault, FaultProxy};
-use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, TestGateway, eventually};
+use hikite_testkit::fault::{FaultProxy, ProxyFault};
+use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{SessionClient, TestGateway, eventually};
 use serde_json::json;
 
 use crate::{error_of, gateway, http_fixture, with};
 
 /// A server behind a fault proxy, and a healthy one beside it.
-struct Scene {
+struct FaultScene {
     gateway: TestGateway,
-    client: Client,
+    client: SessionClient,
     proxy: FaultProxy,
     _fixtures: [Fixture; 2],
 }
 
-impl Scene {
+impl FaultScene {
     async fn open() -> Self {
         let (bad, server) = http_fixture().await;
         let (good, healthy) = http_fixture().await;
@@ -36,7 +36,7 @@ impl Scene {
 
     /// Clears the fault and waits until the server works again.
     async fn recovers(&self) {
-        self.proxy.set(Fault::default()).await;
+        self.proxy.set(ProxyFault::default()).await;
         let begin = Instant::now();
         while self.client.call("bad__echo", json!({ "text": "x" })).await["isError"] == true {
             assert!(
@@ -51,8 +51,8 @@ impl Scene {
 
 #[tokio::test]
 async fn a_server_that_refuses_connections_is_told_and_found_again() {
-    let scene = Scene::open().await;
-    scene.proxy.set(Fault::refuse()).await;
+    let scene = FaultScene::open().await;
+    scene.proxy.set(ProxyFault::refuse()).await;
     scene.proxy.cut();
     let error = error_of(&scene.client.call("bad__echo", json!({ "text": "x" })).await);
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE", "{error}");
@@ -62,10 +62,10 @@ async fn a_server_that_refuses_connections_is_told_and_found_again() {
 
 #[tokio::test]
 async fn a_connection_cut_in_the_middle_of_a_call_fails_it_and_the_next_one_works() {
-    let scene = Scene::open().await;
+    let scene = FaultScene::open().await;
     let call = scene.client.begin_call("bad__hang", json!({}));
     tokio::time::sleep(Duration::from_millis(200)).await;
-    scene.proxy.set(Fault::refuse()).await;
+    scene.proxy.set(ProxyFault::refuse()).await;
     scene.proxy.cut();
     let error = error_of(&call.answer().await.expect("a result"));
     assert!(
@@ -78,8 +78,8 @@ async fn a_connection_cut_in_the_middle_of_a_call_fails_it_and_the_next_one_work
 
 #[tokio::test]
 async fn a_server_that_stalls_runs_into_its_deadline_alone() {
-    let scene = Scene::open().await;
-    scene.proxy.set(Fault::stall()).await;
+    let scene = FaultScene::open().await;
+    scene.proxy.set(ProxyFault::stall()).await;
     let call = scene.client.begin_call("bad__echo", json!({ "text": "x" }));
     let late = call.answer();
     tokio::pin!(late);
@@ -95,9 +95,9 @@ async fn a_server_that_stalls_runs_into_its_deadline_alone() {
 
 #[tokio::test]
 async fn an_answer_cut_in_the_middle_is_no_answer() {
-    let scene = Scene::open().await;
+    let scene = FaultScene::open().await;
     scene.proxy.cut();
-    scene.proxy.set(Fault::cut_answer_after(400)).await;
+    scene.proxy.set(ProxyFault::cut_answer_after(400)).await;
     let result = scene.client.call("bad__big_line", json!({ "bytes": 100_000 })).await;
     let code = error_of(&result)["code"].clone();
     assert!(code == "UPSTREAM_UNAVAILABLE" || code == "TIMEOUT", "{code}");
@@ -107,8 +107,8 @@ async fn an_answer_cut_in_the_middle_is_no_answer() {
 
 #[tokio::test]
 async fn a_slow_network_is_only_slow() {
-    let scene = Scene::open().await;
-    scene.proxy.set(Fault::delay(Duration::from_millis(50))).await;
+    let scene = FaultScene::open().await;
+    scene.proxy.set(ProxyFault::delay(Duration::from_millis(50))).await;
     assert_eq!(scene.client.text("bad__echo", json!({ "text": "late" })).await, "late");
     let calls: Vec<_> =
         (0..8).map(|_| scene.client.begin_call("bad__echo", json!({ "text": "x" }))).collect();
@@ -119,7 +119,7 @@ async fn a_slow_network_is_only_slow() {
 
 #[tokio::test]
 async fn a_server_that_crashes_over_http_fails_its_calls_and_not_the_gateway() {
-    let scene = Scene::open().await;
+    let scene = FaultScene::open().await;
     let hanging = scene.client.begin_call("bad__hang", json!({}));
     tokio::time::sleep(Duration::from_millis(100)).await;
     let crash = error_of(&scene.client.call("bad__crash", json!({})).await);
@@ -133,8 +133,8 @@ async fn a_server_that_crashes_over_http_fails_its_calls_and_not_the_gateway() {
 
 #[tokio::test]
 async fn a_server_that_never_acknowledges_does_not_hold_up_the_end() {
-    let options = Options { never_acknowledge: true, ..Options::default() };
-    let (fixture, server) = crate::fixture(Transport::Http, options).await;
+    let options = FixtureOptions { never_acknowledge: true, ..FixtureOptions::default() };
+    let (fixture, server) = crate::fixture(FixtureTransport::Http, options).await;
     let mut gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
     assert_eq!(client.text("echo", json!({ "text": "up" })).await, "up");

@@ -17,9 +17,9 @@ use crate::{PROGRAMS, configured, gateway, http_fixture, stdio};
 
 /// A user who answers every form with its message.
 #[derive(Clone)]
-struct Person;
+struct EchoingUser;
 
-impl ClientHandler for Person {
+impl ClientHandler for EchoingUser {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(rmcp::model::ElicitationCapability::new());
@@ -38,10 +38,10 @@ impl ClientHandler for Person {
     }
 }
 
-async fn over_http(gateway: &TestGateway, surface: &str) -> RunningService<RoleClient, Person> {
+async fn over_http(gateway: &TestGateway, surface: &str) -> RunningService<RoleClient, EchoingUser> {
     let mut config = StreamableHttpClientTransportConfig::with_uri(gateway.url(surface));
     config.auth_header = Some(gateway.token().to_owned());
-    Person.serve(StreamableHttpClientTransport::from_config(config)).await.expect("a session")
+    EchoingUser.serve(StreamableHttpClientTransport::from_config(config)).await.expect("a session")
 }
 
 fn call(tool: &'static str, arguments: Value) -> CallToolRequestParams {
@@ -88,7 +88,7 @@ async fn the_sdk_starts_it_as_a_program() {
     let mut command = tokio::process::Command::from(PROGRAMS.hikite(folder.path()));
     command.args(["stdio", "--surface", "direct"]);
     let (transport, _) = TokioChildProcess::builder(command).stderr(Stdio::null()).spawn().expect("hikite");
-    let client = Person.serve(transport).await.expect("a session");
+    let client = EchoingUser.serve(transport).await.expect("a session");
     assert_eq!(client.list_all_tools().await.expect("tools").len(), 66);
     let result = client
         .call_tool(call("web__ask", json!({ "kind": "elicitation", "marker": "m" })))

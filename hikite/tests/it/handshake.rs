@@ -5,10 +5,10 @@ mod upstream;
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::gateway::{Hello, TestGateway, eventually};
+use hikite_testkit::gateway::{ClientOptions, TestGateway, eventually};
 use serde_json::json;
 
-use self::upstream::{Answer, Stream, Upstream};
+use self::upstream::{CallResponse, GetStream, ScriptedUpstream};
 use crate::{error_of, gateway};
 
 /// Number of sessions; each client that declares capabilities has its own.
@@ -16,7 +16,8 @@ const SESSIONS: usize = 5;
 
 async fn call_in_sessions(gateway: &TestGateway, count: usize) {
     for number in 0..count {
-        let client = gateway.client_with("direct", Hello::obliging(&format!("client{number}"))).await;
+        let client =
+            gateway.client_with("direct", ClientOptions::answering(&format!("client{number}"))).await;
         assert_eq!(client.text("t", json!({})).await, "done");
     }
 }
@@ -24,7 +25,7 @@ async fn call_in_sessions(gateway: &TestGateway, count: usize) {
 /// Asserts the order of messages up to the first call in each session. One may be out of order, because a machine that
 /// stalls for a second ends the wait for the stream.
 #[track_caller]
-fn in_order(upstream: &Upstream, order: &[&str]) {
+fn in_order(upstream: &ScriptedUpstream, order: &[&str]) {
     let sessions = upstream.sessions_with_calls();
     let right = sessions.iter().filter(|seen| seen.iter().zip(order).all(|(seen, wanted)| seen == wanted));
     let right = right.count();
@@ -33,7 +34,7 @@ fn in_order(upstream: &Upstream, order: &[&str]) {
 
 #[tokio::test]
 async fn the_first_call_waits_for_the_receipt_and_for_the_stream() {
-    let upstream = Upstream::start(Stream::Slow).await;
+    let upstream = ScriptedUpstream::start(GetStream::Slow).await;
     let gateway = gateway(json!({ "a": upstream.definition() })).await;
     call_in_sessions(&gateway, SESSIONS).await;
     in_order(&upstream, &["initialize", "notifications/initialized", "stream", "tools/call"]);
@@ -41,7 +42,7 @@ async fn the_first_call_waits_for_the_receipt_and_for_the_stream() {
 
 #[tokio::test]
 async fn a_server_without_a_stream_is_called_after_its_refusal() {
-    let upstream = Upstream::start(Stream::Refused).await;
+    let upstream = ScriptedUpstream::start(GetStream::Refused).await;
     let gateway = gateway(json!({ "a": upstream.definition() })).await;
     call_in_sessions(&gateway, SESSIONS).await;
     in_order(&upstream, &["initialize", "notifications/initialized", "refusal", "tools/call"]);
@@ -49,7 +50,7 @@ async fn a_server_without_a_stream_is_called_after_its_refusal() {
 
 #[tokio::test]
 async fn over_the_old_transport_the_first_call_waits_for_the_receipt() {
-    let upstream = Upstream::start(Stream::Legacy).await;
+    let upstream = ScriptedUpstream::start(GetStream::Legacy).await;
     let gateway = gateway(json!({ "a": upstream.definition() })).await;
     call_in_sessions(&gateway, SESSIONS).await;
     in_order(&upstream, &["initialize", "notifications/initialized", "tools/call"]);
@@ -57,11 +58,12 @@ async fn over_the_old_transport_the_first_call_waits_for_the_receipt() {
 
 #[tokio::test]
 async fn the_first_call_comes_after_the_log_level_of_its_session() {
-    for stream in [Stream::Refused, Stream::Legacy] {
-        let upstream = Upstream::start(stream).await;
+    for stream in [GetStream::Refused, GetStream::Legacy] {
+        let upstream = ScriptedUpstream::start(stream).await;
         let gateway = gateway(json!({ "a": upstream.definition() })).await;
         for number in 0..SESSIONS {
-            let client = gateway.client_with("direct", Hello::obliging(&format!("client{number}"))).await;
+            let client =
+                gateway.client_with("direct", ClientOptions::answering(&format!("client{number}"))).await;
             client.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
             assert_eq!(client.text("t", json!({})).await, "done");
         }
@@ -80,7 +82,7 @@ async fn the_first_call_comes_after_the_log_level_of_its_session() {
 
 #[tokio::test]
 async fn a_server_that_withholds_the_headers_of_its_stream_is_waited_for_once() {
-    let upstream = Upstream::start(Stream::Withheld).await;
+    let upstream = ScriptedUpstream::start(GetStream::Withheld).await;
     let gateway = gateway(json!({ "a": upstream.definition() })).await;
     call_in_sessions(&gateway, 1).await;
     let begin = Instant::now();
@@ -132,11 +134,11 @@ for line in sys.stdin:
 
 #[tokio::test]
 async fn an_answer_with_the_id_of_another_request_is_nobodys() {
-    let upstream = Upstream::start(Stream::Refused).await;
+    let upstream = ScriptedUpstream::start(GetStream::Refused).await;
     let gateway = gateway(json!({ "a": upstream.definition() })).await;
     let client = gateway.client("direct").await;
     assert_eq!(client.text("t", json!({})).await, "done");
-    for foreign in [Answer::Foreign, Answer::ForeignOnly, Answer::ForeignRefusal] {
+    for foreign in [CallResponse::Foreign, CallResponse::ForeignOnly, CallResponse::ForeignRefusal] {
         upstream.answers(foreign);
         let answer = client.request("tools/call", json!({ "name": "t", "arguments": {} })).await;
         let text = format!("{answer:?}");
@@ -144,7 +146,7 @@ async fn an_answer_with_the_id_of_another_request_is_nobodys() {
         let error = error_of(&answer.expect("a result"));
         assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE", "{foreign:?}: {error}");
     }
-    for own in [Answer::ForeignFirst, Answer::Together, Answer::Own] {
+    for own in [CallResponse::ForeignFirst, CallResponse::Together, CallResponse::Own] {
         upstream.answers(own);
         assert_eq!(client.text("t", json!({})).await, "done", "{own:?}");
     }

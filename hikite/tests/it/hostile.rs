@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::gateway::{Reply, Request, TestGateway};
+use hikite_testkit::gateway::{HttpReply, HttpRequest, TestGateway};
 use serde_json::{Value, json};
 
 use crate::{PROGRAMS, error_of};
@@ -54,7 +54,7 @@ async fn meanwhile<T>(gateway: &TestGateway, request: impl Future<Output = T>) -
     let health = async {
         loop {
             let asked = Instant::now();
-            let reply = Request::new("GET", "/health").open(address).await.read().await;
+            let reply = HttpRequest::new("GET", "/health").open(address).await.read().await;
             assert_eq!(reply.status, 200, "{}", reply.text());
             longest = longest.max(asked.elapsed());
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -68,7 +68,7 @@ async fn meanwhile<T>(gateway: &TestGateway, request: impl Future<Output = T>) -
 }
 
 /// Sends a request while others poll `/health`.
-async fn send(gateway: &TestGateway, request: Request) -> Reply {
+async fn send(gateway: &TestGateway, request: HttpRequest) -> HttpReply {
     let address = gateway.address();
     let answer = async { request.open(address).await.read().await };
     let (reply, longest) = meanwhile(gateway, answer).await;
@@ -76,12 +76,12 @@ async fn send(gateway: &TestGateway, request: Request) -> Reply {
     reply
 }
 
-async fn post(gateway: &TestGateway, path: &str, body: String) -> Reply {
+async fn post(gateway: &TestGateway, path: &str, body: String) -> HttpReply {
     send(gateway, gateway.request("POST", path).json(body)).await
 }
 
 #[track_caller]
-fn refused(reply: &Reply, status: u16, words: &str) -> Value {
+fn refused(reply: &HttpReply, status: u16, words: &str) -> Value {
     let text = reply.text();
     assert_eq!(reply.status, status, "{}", text.chars().take(2000).collect::<String>());
     assert!(text.contains(words), "{}", text.chars().take(2000).collect::<String>());
@@ -205,7 +205,7 @@ async fn fields_of_a_form_without_end_are_refused_before_anybody_is_known() {
     let gateway = gateway().await;
     let fields = (0..9000).map(|n| format!("f{n}")).collect::<Vec<_>>().join("&");
     assert!(fields.len() > 50_000, "{}", fields.len());
-    let request = Request::new("POST", "/oauth/token").form(fields);
+    let request = HttpRequest::new("POST", "/oauth/token").form(fields);
     let reply = send(&gateway, request).await;
     refused(&reply, 400, "there are more than 256 fields");
 }
@@ -231,11 +231,11 @@ async fn a_body_of_very_many_messages_of_nobody_holds_up_nobody() {
     let many = vec![message.to_string(); 9000].join(",");
     for body in [zeros(""), zeros(r#"{"token":1},"#), format!("[{many}]")] {
         let ask = || async {
-            Request::new("POST", "/mcp").json(body.clone()).open(gateway.address()).await.read().await
+            HttpRequest::new("POST", "/mcp").json(body.clone()).open(gateway.address()).await.read().await
         };
         let asked = async { tokio::join!(ask(), ask(), ask(), ask(), ask(), ask()) };
         let (replies, longest) = meanwhile(&gateway, asked).await;
-        for reply in <[Reply; 6]>::from(replies) {
+        for reply in <[HttpReply; 6]>::from(replies) {
             refused(&reply, 401, "AUTHENTICATION_ERROR");
         }
         assert!(longest < Duration::from_secs(3), "/health took {longest:?}");

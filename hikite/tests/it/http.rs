@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::gateway::{A_MOMENT, Hello, Reply, Request, TestGateway, eventually};
+use hikite_testkit::gateway::{ClientOptions, HttpReply, HttpRequest, SETTLE_TIME, TestGateway, eventually};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -22,7 +22,7 @@ async fn empty() -> TestGateway {
 }
 
 #[track_caller]
-fn refused(reply: &Reply, status: u16, message: &str) {
+fn refused(reply: &HttpReply, status: u16, message: &str) {
     let body = reply.value();
     assert_eq!(
         (reply.status, &body["error"]["code"], &body["error"]["message"]),
@@ -128,7 +128,7 @@ async fn ending_a_session_ends_its_stream_and_a_second_stream_ends_the_first() {
             .header("accept", "text/event-stream")
             .header("mcp-session-id", &client.session())
     };
-    let ends = async |mut events: hikite_testkit::gateway::Stream| {
+    let ends = async |mut events: hikite_testkit::gateway::SseEvents| {
         tokio::time::timeout(Duration::from_secs(5), events.next()).await.expect("the stream ends")
     };
     let first = stream().open(gateway.address()).await;
@@ -221,7 +221,8 @@ async fn several_messages_at_once_belong_to_one_revision() {
     ])
     .to_string();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let client = gateway.client_with("direct", Hello { revision, ..Hello::default() }).await;
+        let client =
+            gateway.client_with("direct", ClientOptions { revision, ..ClientOptions::default() }).await;
         let send = async |body: &str| {
             gateway
                 .send(
@@ -347,11 +348,11 @@ async fn a_running_call_does_not_count_as_a_silent_connection() {
 async fn the_number_of_connections_has_a_limit_and_who_finds_no_place_is_told() {
     let gateway = configured(json!({ "limits": { "connections": 2, "caller_share": 100 } })).await;
     assert!(eventually_open(&gateway).await);
-    tokio::time::sleep(A_MOMENT).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     // Both are in use: an idle connection would be closed instead.
     let stream = || gateway.request("GET", "/sse").open(gateway.address());
     let held = [stream().await, stream().await];
-    assert!(held.iter().all(hikite_testkit::gateway::Connection::is_stream));
+    assert!(held.iter().all(hikite_testkit::gateway::StreamingReply::is_stream));
     let mut third = TcpStream::connect(gateway.address()).await.expect("a connection");
     let told = read_to_end(&mut third).await;
     assert!(told.starts_with("HTTP/1.1 503 ") && told.contains("\r\nretry-after: 1\r\n"), "{told}");
@@ -361,7 +362,7 @@ async fn the_number_of_connections_has_a_limit_and_who_finds_no_place_is_told() 
 
 async fn eventually_open(gateway: &TestGateway) -> bool {
     for _ in 0..100 {
-        let answer = Request::new("GET", "/health").try_open(gateway.address()).await;
+        let answer = HttpRequest::new("GET", "/health").try_open(gateway.address()).await;
         if answer.is_ok_and(|answer| answer.status == 200) {
             return true;
         }
@@ -516,7 +517,8 @@ async fn ending_sessions_ends_the_connections_that_were_theirs() {
     let before = fixture.sessions();
     let mut clients = Vec::new();
     for number in 0..10 {
-        let hello = Hello { capabilities: json!({ "elicitation": {} }), ..Hello::obliging("x") };
+        let hello =
+            ClientOptions { capabilities: json!({ "elicitation": {} }), ..ClientOptions::answering("x") };
         let client = gateway.client_with("direct", hello).await;
         client.listen().await;
         client.call("echo", json!({ "text": "x" })).await;

@@ -1,8 +1,8 @@
 //! HTTP tools from the config and from a terminal: called on every interface, protected against SSRF, enabled and
 //! disabled.
 
-use hikite_testkit::api::{Answer, Api};
-use hikite_testkit::gateway::{Run, TestGateway};
+use hikite_testkit::api::{MockApi, MockResponse};
+use hikite_testkit::gateway::{CommandOutput, TestGateway};
 use serde_json::{Value, json};
 
 use crate::{configured, error_of};
@@ -23,13 +23,13 @@ fn named(mut form: Value, name: &str) -> Value {
 }
 
 /// Starts a service with one user.
-async fn service() -> Api {
-    let api = Api::start().await;
-    api.answer("/users/7", Answer::json(&json!({ "user": { "name": "Ada" } })));
+async fn service() -> MockApi {
+    let api = MockApi::start().await;
+    api.answer("/users/7", MockResponse::json(&json!({ "user": { "name": "Ada" } })));
     api
 }
 
-async fn register(gateway: &TestGateway, form: &Value, flags: &[&str]) -> Run {
+async fn register(gateway: &TestGateway, form: &Value, flags: &[&str]) -> CommandOutput {
     let file = gateway.folder().path().join("form.json");
     std::fs::write(&file, form.to_string()).expect("a file");
     let arguments: Vec<&str> =
@@ -87,7 +87,7 @@ async fn a_tool_of_the_file_is_called_and_follows_it() {
     let run = gateway.run(&["call", "get-user", "--json", r#"{"id": "7"}"#, "--raw"]).await;
     assert!(run.stdout.contains("\"structuredContent\""), "{}", run.stdout);
     gateway.write_config(&json!({ "tools": { "get-person": form(&api.url("/users/{id}")) } }));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     assert_eq!(gateway.client("direct").await.names("tools/list").await, ["get-person"]);
     let overwrite = register(&gateway, &named(form("https://x/{id}"), "get-person"), &["--overwrite"]).await;
     assert_eq!(overwrite.code, Some(1), "what the file says is the file's: {}", overwrite.stderr);
@@ -112,7 +112,7 @@ async fn a_registered_tool_is_seen_by_a_running_gateway_and_stays_outside() {
         "{result}"
     );
     gateway.write_config(&json!({ "egress": { "allow": ["127.0.0.1"] } }));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     let result = client.call("get-user", json!({ "id": "7" })).await;
     assert_eq!(result["structuredContent"], json!({ "name": "Ada" }), "{result}");
     for (verb, shows) in [("disable", false), ("enable", true), ("unregister", false)] {

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::collector::{Collector, Mood};
-use hikite_testkit::gateway::{Client, Envelope, Hello, Reply, Request, Stateless, TestGateway, eventually};
+use hikite_testkit::collector::{CollectorBehavior, OtlpCollector};
+use hikite_testkit::gateway::{
+    ClientOptions, HttpReply, HttpRequest, SessionClient, StatelessClient, StatelessEnvelope, TestGateway,
+    eventually,
+};
 use serde_json::{Value, json};
 
 use crate::rest::{get, post, refused};
@@ -12,17 +15,17 @@ use crate::{PROGRAMS, configured, http_fixture};
 const NO_PROJECT: &str = "there is no such project";
 
 /// A token and its secret.
-pub(crate) struct Made {
+pub(crate) struct IssuedToken {
     pub(crate) id: String,
     pub(crate) secret: String,
 }
 
-pub(crate) async fn token(gateway: &TestGateway, form: Value) -> Made {
+pub(crate) async fn token(gateway: &TestGateway, form: Value) -> IssuedToken {
     let reply = post(gateway, "/v1/tokens", &form).await;
     let body = reply.value();
     assert_eq!(reply.status, 201, "{body}");
     let text = |name: &str| body[name].as_str().expect("text").to_owned();
-    Made { id: text("id"), secret: text("secret") }
+    IssuedToken { id: text("id"), secret: text("secret") }
 }
 
 pub(crate) async fn project(gateway: &TestGateway, name: &str, mut form: Value) {
@@ -40,21 +43,21 @@ async fn house() -> (hikite_testkit::fixture::Fixture, TestGateway) {
     (fixture, gateway)
 }
 
-pub(crate) fn as_bearer(secret: &str, method: &str, path: &str) -> Request {
-    Request::new(method, path).header("authorization", &format!("Bearer {secret}"))
+pub(crate) fn as_bearer(secret: &str, method: &str, path: &str) -> HttpRequest {
+    HttpRequest::new(method, path).header("authorization", &format!("Bearer {secret}"))
 }
 
-pub(crate) async fn client(gateway: &TestGateway, path: &str, secret: &str) -> Client {
-    Client::over_http(gateway.address(), path, Some(secret), Hello::default()).await
+pub(crate) async fn client(gateway: &TestGateway, path: &str, secret: &str) -> SessionClient {
+    SessionClient::over_http(gateway.address(), path, Some(secret), ClientOptions::default()).await
 }
 
-async fn has_mirror(client: &Client) -> bool {
+async fn has_mirror(client: &SessionClient) -> bool {
     client.names("tools/list").await.iter().any(|name| name == "mirror")
 }
 
 /// Sends an MCP message without identifying headers.
-async fn send_bare(gateway: &TestGateway, session: Option<&str>, body: &Value) -> Reply {
-    let mut request = Request::new("POST", "/mcp").json(body.to_string());
+async fn send_bare(gateway: &TestGateway, session: Option<&str>, body: &Value) -> HttpReply {
+    let mut request = HttpRequest::new("POST", "/mcp").json(body.to_string());
     if let Some(session) = session {
         request = request.header("mcp-session-id", session);
     }
@@ -103,7 +106,7 @@ async fn a_token_sees_its_project_and_says_who_it_is() {
 async fn an_unknown_project_and_anothers_look_the_same() {
     let (_fixture, gateway) = house().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
-    let body = |reply: &Reply| {
+    let body = |reply: &HttpReply| {
         let mut body = reply.value();
         for own in ["requestId", "timestamp"] {
             body[own].take();
@@ -130,7 +133,7 @@ async fn an_unknown_project_and_anothers_look_the_same() {
         let request = as_bearer(&made.secret, "POST", "/mcp").header("mcp-session-id", &session.session());
         assert_eq!(body(&gateway.send(request.json(said.to_string())).await), body(&unknown), "{named}");
     }
-    assert_eq!(gateway.send(Request::new("POST", "/mcp/work")).await.status, 401, "who asks comes first");
+    assert_eq!(gateway.send(HttpRequest::new("POST", "/mcp/work")).await.status, 401, "who asks comes first");
     assert_eq!(gateway.send(as_bearer(gateway.token(), "PUT", "/mcp/work")).await.status, 405);
     assert_eq!(gateway.send(as_bearer(gateway.token(), "POST", "/mcp/work/more")).await.status, 404);
 }
@@ -202,8 +205,8 @@ async fn a_message_may_say_itself_who_sends_it() {
         send_bare(&gateway, Some(session), &call("echo", &json!({ "token": "hk_wrong" }))).await,
         send_bare(&gateway, Some(session), &call("echo", &json!({ "token": 5 }))).await,
         send_bare(&gateway, None, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await,
-        gateway.send(Request::new("GET", "/mcp").header("mcp-session-id", session)).await,
-        gateway.send(Request::new("POST", "/v1/tools/call").json(call("echo", &said).to_string())).await,
+        gateway.send(HttpRequest::new("GET", "/mcp").header("mcp-session-id", session)).await,
+        gateway.send(HttpRequest::new("POST", "/v1/tools/call").json(call("echo", &said).to_string())).await,
     ];
     for (at, reply) in refused.iter().enumerate() {
         let challenge = reply.headers["www-authenticate"].to_str().expect("text");
@@ -248,27 +251,27 @@ async fn a_bearer_and_another_token_in_the_message_are_refused() {
 async fn it_is_the_same_without_sessions() {
     let (_fixture, gateway) = house().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
-    let at = |path: &str, secret: Option<&str>, envelope: Envelope| {
-        Stateless::over_http(gateway.address(), path, secret, envelope)
+    let at = |path: &str, secret: Option<&str>, envelope: StatelessEnvelope| {
+        StatelessClient::over_http(gateway.address(), path, secret, envelope)
     };
     let path = "/mcp?surface=direct";
-    let said = Envelope::default().meta("token", made.secret.clone()).meta("projectId", "work");
+    let said = StatelessEnvelope::default().meta("token", made.secret.clone()).meta("projectId", "work");
     for client in [
-        at(path, Some(&made.secret), Envelope::default()),
-        at("/mcp/work?surface=direct", Some(gateway.token()), Envelope::default()),
-        at(path, Some(gateway.token()), Envelope::default().meta("projectId", "work")),
+        at(path, Some(&made.secret), StatelessEnvelope::default()),
+        at("/mcp/work?surface=direct", Some(gateway.token()), StatelessEnvelope::default()),
+        at(path, Some(gateway.token()), StatelessEnvelope::default().meta("projectId", "work")),
         at(path, None, said.clone()),
     ] {
         assert_eq!(client.text("echo", json!({ "text": "hi" })).await, "hi");
         assert!(client.call("mirror", json!({})).await.answer.is_err());
     }
     let home = token(&gateway, json!({ "name": "ci", "project": "home" })).await;
-    let said = Envelope::default().meta("token", home.secret.clone());
+    let said = StatelessEnvelope::default().meta("token", home.secret.clone());
     let mirrored = at(path, None, said.clone()).text("mirror", json!({})).await;
     assert!(!mirrored.contains(&home.secret) && !mirrored.contains("\"token\""), "{mirrored}");
     for (secret, envelope, status) in [
-        (None, Envelope::default(), 401),
-        (None, Envelope::default().meta("token", "hk_wrong"), 401),
+        (None, StatelessEnvelope::default(), 401),
+        (None, StatelessEnvelope::default().meta("token", "hk_wrong"), 401),
         (Some(gateway.token()), said.clone(), 401),
         (None, said.meta("projectId", "work"), 404),
     ] {
@@ -283,7 +286,9 @@ async fn on_a_pipe_a_token_makes_a_message_its_holders() {
     let (_fixture, gateway) = house().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     let folder = gateway.folder().path();
-    let client = Client::over_stdio(&PROGRAMS, folder, &["--surface", "direct"], Hello::default()).await;
+    let client =
+        SessionClient::over_stdio(&PROGRAMS, folder, &["--surface", "direct"], ClientOptions::default())
+            .await;
     let ask = async |meta: Value| client.request("tools/call", call("mirror", &meta)["params"].clone()).await;
     let mirrored = ask(json!({ "kept": 1 })).await.expect("the owner's pipe");
     assert!(mirrored["content"][0]["text"].as_str().expect("text").contains("kept"));
@@ -300,10 +305,10 @@ async fn on_a_pipe_a_token_makes_a_message_its_holders() {
     let elsewhere = ask(json!({ "token": made.secret, "projectId": "home" })).await.expect_err("refused");
     let nowhere = ask(json!({ "token": made.secret, "projectId": "nowhere" })).await.expect_err("refused");
     assert_eq!((&elsewhere, &elsewhere["message"]), (&nowhere, &json!(NO_PROJECT)));
-    let envelope = Envelope::default().meta("token", "hk_wrong");
-    let alone = Stateless::over_stdio(&PROGRAMS, folder, &["--surface", "direct"], envelope);
+    let envelope = StatelessEnvelope::default().meta("token", "hk_wrong");
+    let alone = StatelessClient::over_stdio(&PROGRAMS, folder, &["--surface", "direct"], envelope);
     assert_eq!(alone.call("echo", json!({ "text": "hi" })).await.code(), -32001);
-    let alone = alone.saying(Envelope::default().meta("token", made.secret.clone()));
+    let alone = alone.with_envelope(StatelessEnvelope::default().meta("token", made.secret.clone()));
     assert_eq!(alone.text("echo", json!({ "text": "hi" })).await, "hi");
 }
 
@@ -347,7 +352,8 @@ async fn an_expired_token_and_one_of_a_deleted_project_open_nothing() {
     let (_fixture, gateway) = house().await;
     let brief = token(&gateway, json!({ "name": "brief", "expiresIn": 1 })).await;
     let of_work = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
-    let status = async |made: &Made| gateway.send(as_bearer(&made.secret, "GET", "/v1/me")).await.status;
+    let status =
+        async |made: &IssuedToken| gateway.send(as_bearer(&made.secret, "GET", "/v1/me")).await.status;
     assert_eq!((status(&brief).await, status(&of_work).await), (200, 200));
     assert_eq!(gateway.send(gateway.request("DELETE", "/v1/projects/work")).await.status, 204);
     tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -393,7 +399,7 @@ async fn too_many_wrong_tokens_are_answered_later() {
     let own = "a-long-enough-token-of-mine";
     for _ in 0..5 {
         assert_eq!(status(own).await.0, 200, "right ones do not count");
-        assert_eq!(gateway.send(Request::new("GET", "/v1/me")).await.status, 401, "nor does none at all");
+        assert_eq!(gateway.send(HttpRequest::new("GET", "/v1/me")).await.status, 401, "nor does none at all");
     }
     let request = as_bearer(own, "POST", "/v1/tokens").json(json!({ "name": "t" }).to_string());
     let made = gateway.send(request).await.value();
@@ -406,12 +412,12 @@ async fn too_many_wrong_tokens_are_answered_later() {
         assert!((1..=60).contains(&wait.expect("a wait").parse::<u32>().expect("seconds")));
     }
     assert_eq!(status(made["secret"].as_str().expect("text")).await.0, 200, "nobody guesses these");
-    assert_eq!(gateway.send(Request::new("GET", "/health")).await.status, 200);
+    assert_eq!(gateway.send(HttpRequest::new("GET", "/health")).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_secret_is_shown_once_and_stands_nowhere() {
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let (fixture, web) = http_fixture().await;
     let otlp = json!({ "endpoint": collector.url(), "interval": "200ms", "timeout": "1s" });
     let config =
@@ -430,17 +436,17 @@ async fn a_secret_is_shown_once_and_stands_nowhere() {
             let text = call("mirror", &meta).to_string().replace("\"token\"", "\"\\u0074oken\"");
             let request = as_bearer(&made.secret, "POST", "/mcp").header("mcp-session-id", &client.session());
             shown.push(gateway.send(request.json(text)).await.text().to_owned());
-            let envelope = Envelope::default().meta("token", secret).unvalidated();
-            let alone = Stateless::over_http(gateway.address(), "/mcp?surface=direct", None, envelope);
+            let envelope = StatelessEnvelope::default().meta("token", secret).unvalidated();
+            let alone = StatelessClient::over_http(gateway.address(), "/mcp?surface=direct", None, envelope);
             shown.push(
                 alone.begin("tools/call", call("mirror", &json!({}))["params"].clone()).outcome().await.text,
             );
         }
-        let batch = Client::over_http(
+        let batch = SessionClient::over_http(
             gateway.address(),
             "/mcp?surface=direct",
             Some(&made.secret),
-            Hello { revision: "2025-03-26", ..Hello::default() },
+            ClientOptions { revision: "2025-03-26", ..ClientOptions::default() },
         )
         .await;
         let request = as_bearer(&made.secret, "POST", "/mcp").header("mcp-session-id", &batch.session());
@@ -463,7 +469,7 @@ async fn a_secret_is_shown_once_and_stands_nowhere() {
         for text in &shown {
             assert!(!text.contains(secret), "{text}");
         }
-        assert!(!collector.saw(secret));
+        assert!(!collector.has_received(secret));
     }
 }
 
@@ -474,7 +480,7 @@ async fn what_the_file_names_is_read_only_and_wins() {
     project(&gateway, "work", json!({ "description": "of the store" })).await;
     project(&gateway, "home", json!({})).await;
     let gateway = gateway.restart(json!({ "projects": projects })).await;
-    gateway.says("the file names a project that is in the store too").await;
+    gateway.wait_for_stderr("the file names a project that is in the store too").await;
     let shown = get(&gateway, "/v1/projects/work").await.value();
     assert_eq!((&shown["description"], &shown["managedByFile"]), (&json!("of the file"), &json!(true)));
     let listed = get(&gateway, "/v1/projects").await.value();

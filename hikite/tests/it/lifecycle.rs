@@ -7,34 +7,34 @@ mod model;
 
 use std::fmt::Write;
 
-use hikite_testkit::api::Api;
+use hikite_testkit::api::MockApi;
 use hikite_testkit::fixture::Fixture;
-use hikite_testkit::gateway::{Envelope, Stateless, TestGateway};
+use hikite_testkit::gateway::{StatelessClient, StatelessEnvelope, TestGateway};
 use serde_json::json;
 
 use crate::identity::{as_bearer, project};
-use crate::oauth::{Browser, set_up};
+use crate::oauth::{TestBrowser, set_up};
 use crate::{configured, http_fixture};
-use model::{Model, Probe};
+use model::{CallProbe, LifecycleModel};
 
 const STEPS: usize = 60;
 
 /// The program, its upstreams, and the model.
-struct World {
+struct LifecycleWorld {
     gateway: TestGateway,
-    model: Model,
-    random: Random,
+    model: LifecycleModel,
+    random: SeededRandom,
     /// Steps so far, for the failure message.
     story: String,
     _fixture: Fixture,
-    _vendor: Api,
-    _owner: Browser,
+    _vendor: MockApi,
+    _owner: TestBrowser,
 }
 
 /// Random numbers of one seed, equal on every machine.
-struct Random(u64);
+struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     fn below(&mut self, bound: usize) -> usize {
         // Xorshift64*: uniform enough to choose steps.
         self.0 ^= self.0 >> 12;
@@ -49,10 +49,10 @@ impl Random {
     }
 }
 
-impl World {
+impl LifecycleWorld {
     async fn new(seed: u64) -> Self {
         let (fixture, web) = http_fixture().await;
-        let vendor = Api::start().await;
+        let vendor = MockApi::start().await;
         let config = json!({
             "mcpServers": { "web": web },
             "modules": { "builtin": ["notion"] },
@@ -68,8 +68,8 @@ impl World {
             json!({ "members": ["nobody"], "permissions": { "deny": ["web:mirror"] } }),
         )
         .await;
-        let random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        let model = Model::default();
+        let random = SeededRandom(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let model = LifecycleModel::default();
         Self {
             gateway,
             model,
@@ -101,7 +101,7 @@ impl World {
     }
 }
 
-async fn over_rest(gateway: &TestGateway, probe: &Probe) -> (bool, String) {
+async fn over_rest(gateway: &TestGateway, probe: &CallProbe) -> (bool, String) {
     let mut call = json!({ "name": probe.tool, "parameters": probe.arguments() });
     if let Some(account) = &probe.account {
         call["options"] = json!({ "account": account });
@@ -110,22 +110,26 @@ async fn over_rest(gateway: &TestGateway, probe: &Probe) -> (bool, String) {
     (reply.status == 200 && reply.value()["success"] == true, reply.text().to_owned())
 }
 
-async fn over_mcp(gateway: &TestGateway, probe: &Probe) -> (bool, String) {
+async fn over_mcp(gateway: &TestGateway, probe: &CallProbe) -> (bool, String) {
     let (module, tool) = probe.tool.split_once(':').expect("a key");
     let mut arguments = json!({ "module": module, "tool": tool, "params": probe.arguments() });
     if let Some(account) = &probe.account {
         arguments["account"] = account.as_str().into();
     }
     let path = "/mcp?surface=modules";
-    let client =
-        Stateless::over_http(gateway.address(), path, Some(&probe.secret), Envelope::default().unvalidated());
+    let client = StatelessClient::over_http(
+        gateway.address(),
+        path,
+        Some(&probe.secret),
+        StatelessEnvelope::default().unvalidated(),
+    );
     let outcome = client.call("call", arguments).await;
     let fine = outcome.answer.as_ref().is_ok_and(|result| result["isError"] != true);
     (fine, outcome.text)
 }
 
 async fn holds(seed: u64) {
-    let mut world = World::new(seed).await;
+    let mut world = LifecycleWorld::new(seed).await;
     for step in 0..STEPS {
         let told = world.act().await;
         world.tell(step, &told);

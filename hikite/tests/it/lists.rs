@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fixture::{Options, Transport};
-use hikite_testkit::gateway::{A_MOMENT, LIMIT, eventually, within};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{LIMIT, SETTLE_TIME, eventually, within};
 use serde_json::{Map, json};
 
 use crate::{configured, error_of, fixture, gateway, http_fixture, stdio, with};
@@ -84,7 +84,7 @@ async fn with_a_cached_list_no_server_is_started_until_it_is_called() {
     let gateway = gateway.restart(config).await;
     let client = gateway.client("direct").await;
     assert_eq!(client.names("tools/list").await.len(), 33);
-    tokio::time::sleep(A_MOMENT).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     assert!(gateway.descendants().is_empty(), "{:?}", gateway.descendants());
     assert_eq!(client.text("echo", json!({ "text": "now" })).await, "now");
 }
@@ -93,13 +93,13 @@ async fn with_a_cached_list_no_server_is_started_until_it_is_called() {
 async fn a_server_that_comes_up_late_is_found_and_told() {
     let (fixture, server) = http_fixture().await;
     let proxy = hikite_testkit::fault::FaultProxy::start(fixture.address()).await.expect("a proxy");
-    proxy.set(hikite_testkit::fault::Fault::refuse()).await;
+    proxy.set(hikite_testkit::fault::ProxyFault::refuse()).await;
     let server = with(server, "url", format!("http://{}/mcp", proxy.address()));
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
     client.listen().await;
     assert!(client.names("tools/list").await.is_empty());
-    proxy.set(hikite_testkit::fault::Fault::default()).await;
+    proxy.set(hikite_testkit::fault::ProxyFault::default()).await;
     client.told(TOOLS_CHANGED, 1).await;
     assert_eq!(client.text("echo", json!({ "text": "there" })).await, "there");
 }
@@ -169,7 +169,7 @@ async fn a_lost_session_is_opened_again_without_the_client_noticing() {
 
 #[tokio::test]
 async fn the_old_transport_is_spoken_where_it_is_configured_and_where_the_new_one_is_refused() {
-    let (_fixture, sse) = fixture(Transport::Sse, Options::default()).await;
+    let (_fixture, sse) = fixture(FixtureTransport::Sse, FixtureOptions::default()).await;
     let gateway = gateway(json!({ "asked": sse.clone(), "found": with(sse, "type", "http") })).await;
     let client = gateway.client("direct").await;
     for module in ["asked", "found"] {
@@ -182,8 +182,11 @@ async fn the_old_transport_is_spoken_where_it_is_configured_and_where_the_new_on
 
 #[tokio::test]
 async fn headers_of_the_config_are_sent_and_their_absence_is_explained() {
-    let options = Options { require_header: Some(("x-key".into(), "s3cret".into())), ..Options::default() };
-    let (_fixture, server) = fixture(Transport::Http, options).await;
+    let options = FixtureOptions {
+        require_header: Some(("x-key".into(), "s3cret".into())),
+        ..FixtureOptions::default()
+    };
+    let (_fixture, server) = fixture(FixtureTransport::Http, options).await;
     let right = with(server.clone(), "headers", json!({ "X-Key": "s3cret" }));
     let categories =
         json!({ "c": { "description": "d", "server": "wrong", "tools": { "includeNames": ["echo"] } } });
@@ -195,7 +198,7 @@ async fn headers_of_the_config_are_sent_and_their_absence_is_explained() {
     let error = error_of(&client.call_in("c", "echo", json!({ "text": "x" })).await);
     assert_eq!(error["code"], "ACCOUNT_REQUIRED");
     assert_eq!(error["message"], "`wrong` needs a login");
-    gateway.says("check the credentials in `mcpServers.wrong.headers`").await;
+    gateway.wait_for_stderr("check the credentials in `mcpServers.wrong.headers`").await;
     assert!(!gateway.stderr().contains("s3cret"));
 }
 
@@ -231,8 +234,8 @@ async fn ten_dead_servers_of_fifty_delay_nobody() {
 #[tokio::test]
 async fn a_slow_list_is_waited_for_so_long_and_told_when_it_comes() {
     let (_quick, quick) = http_fixture().await;
-    let slow = Options { list_delay: Duration::from_secs(4), ..Options::default() };
-    let (_slow, slow) = fixture(Transport::Http, slow).await;
+    let slow = FixtureOptions { list_delay: Duration::from_secs(4), ..FixtureOptions::default() };
+    let (_slow, slow) = fixture(FixtureTransport::Http, slow).await;
     let config = json!({ "mcpServers": { "quick": quick, "slow": slow }, "limits": { "all_lists": "2s" } });
     let gateway = configured(config).await;
     let client = gateway.client("direct").await;
@@ -259,8 +262,8 @@ async fn a_lost_session_repeats_only_the_call_that_was_refused() {
     assert_eq!(bob.text("echo", json!({ "text": "again" })).await, "again");
     // It may fail, because the server's progress is unknown; it must not run twice.
     let outcome = running.answer().await;
-    tokio::time::sleep(A_MOMENT).await;
-    let slept = |received: &&hikite_testkit::fixture::Received| {
+    tokio::time::sleep(SETTLE_TIME).await;
+    let slept = |received: &&hikite_testkit::fixture::ReceivedMessage| {
         received.method == "tools/call"
             && received.params.as_ref().is_some_and(|params| params.contains("sleep"))
     };
@@ -270,7 +273,8 @@ async fn a_lost_session_repeats_only_the_call_that_was_refused() {
 
 #[tokio::test]
 async fn a_server_that_cries_wolf_is_not_read_again_and_again() {
-    let (fixture, server) = fixture(Transport::Http, Options { cry_wolf: true, ..Options::default() }).await;
+    let (fixture, server) =
+        fixture(FixtureTransport::Http, FixtureOptions { cry_wolf: true, ..FixtureOptions::default() }).await;
     let gateway = gateway(json!({ "a": server })).await;
     assert_eq!(gateway.client("direct").await.text("echo", json!({ "text": "x" })).await, "x");
     let reads = || fixture.received().iter().filter(|received| received.method == "tools/list").count();

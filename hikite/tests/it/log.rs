@@ -1,8 +1,8 @@
 //! The log: one line for each request with its id, in a format for collectors, and never a secret.
 
-use hikite_testkit::collector::{Collector, Mood};
-use hikite_testkit::fixture::{Options, Transport};
-use hikite_testkit::gateway::{Envelope, TestGateway, eventually};
+use hikite_testkit::collector::{CollectorBehavior, OtlpCollector};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{StatelessEnvelope, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{PROGRAMS, configured, fixture, http_fixture, stdio, with};
@@ -22,9 +22,10 @@ async fn every_request_has_one_line_with_its_id() {
     let config = json!({ "mcpServers": { "a": server }, "telemetry": { "log": { "format": "json" } } });
     let gateway = TestGateway::start_with(&PROGRAMS, config, &[]).await;
     let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
-    let envelope = Envelope::default().header("x-request-id", "mine-1").header("traceparent", &parent);
+    let envelope =
+        StatelessEnvelope::default().header("x-request-id", "mine-1").header("traceparent", &parent);
     gateway.stateless("direct", envelope).text("echo", json!({ "text": "x" })).await;
-    gateway.stateless("direct", Envelope::default()).text("echo", json!({ "text": "x" })).await;
+    gateway.stateless("direct", StatelessEnvelope::default()).text("echo", json!({ "text": "x" })).await;
     let calls = || -> Vec<Value> {
         lines(&gateway).into_iter().filter(|line| line["target"] == "hikite::call").collect()
     };
@@ -80,7 +81,7 @@ async fn the_level_is_the_flags_then_the_files_then_the_environments_and_follows
     let gateway = TestGateway::start_with(&PROGRAMS, none, &[("LOG_LEVEL", "debug")]).await;
     gateway.client("direct").await;
     gateway.write_config(&json!({ "telemetry": { "log": { "level": "error", "format": "json" } } }));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     let before = gateway.stderr().len();
     gateway.client("direct").await;
@@ -113,10 +114,11 @@ async fn host_and_port_of_the_environment_count_last_and_are_judged_like_any_oth
 #[tokio::test]
 async fn a_secret_shows_in_no_log_no_trace_and_no_metric() {
     const SECRET: &str = "canary-7f3a91";
-    let guarded = Options { require_header: Some(("x-key".into(), SECRET.into())), ..Options::default() };
-    let (_fixture, web) = fixture(Transport::Http, guarded).await;
+    let guarded =
+        FixtureOptions { require_header: Some(("x-key".into(), SECRET.into())), ..FixtureOptions::default() };
+    let (_fixture, web) = fixture(FixtureTransport::Http, guarded).await;
     let web = with(web, "headers", json!({ "x-key": SECRET }));
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let otlp = json!({ "endpoint": collector.url(), "interval": "100ms", "headers": { "api-key": SECRET } });
     let metrics = json!({ "token": format!("{SECRET}-{SECRET}") });
     let config = json!({ "mcpServers": { "web": web, "program": stdio(&[]) },
@@ -134,7 +136,7 @@ async fn a_secret_shows_in_no_log_no_trace_and_no_metric() {
             .request("resources/read", json!({ "uri": format!("test://static-text?key={SECRET}") }))
             .await;
     }
-    let envelope = Envelope::default().header("x-secret", SECRET).header("cookie", SECRET);
+    let envelope = StatelessEnvelope::default().header("x-secret", SECRET).header("cookie", SECRET);
     gateway.stateless("direct", envelope).text("web__echo", json!({ "text": SECRET })).await;
     // In query strings and in invalid tokens.
     let path = format!("/mcp?surface=direct&key={SECRET}");
@@ -149,7 +151,7 @@ async fn a_secret_shows_in_no_log_no_trace_and_no_metric() {
     let scraped = gateway.send(gateway.request("GET", "/metrics")).await;
     assert!(scraped.text().contains("mcp_client_operation_duration_seconds_bucket"));
     assert!(!scraped.text().contains(SECRET), "{}", scraped.text());
-    assert!(!collector.saw(SECRET), "{:#?}", collector.spans());
+    assert!(!collector.has_received(SECRET), "{:#?}", collector.spans());
     let log = gateway.stderr();
     assert!(log.contains("hikite::call"));
     let shown: Vec<&str> = log.lines().filter(|line| line.contains(SECRET)).collect();

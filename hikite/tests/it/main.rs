@@ -74,11 +74,12 @@ mod views;
 
 use std::sync::LazyLock;
 
-use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::{Programs, TestGateway};
+use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{TestGateway, TestPrograms};
 use serde_json::{Value, json};
 
-static PROGRAMS: LazyLock<Programs> = LazyLock::new(|| Programs::beside(env!("CARGO_BIN_EXE_hikite")));
+static PROGRAMS: LazyLock<TestPrograms> =
+    LazyLock::new(|| TestPrograms::beside(env!("CARGO_BIN_EXE_hikite")));
 
 /// Starts a gateway with these servers on the `direct` surface.
 async fn gateway(servers: Value) -> TestGateway {
@@ -102,12 +103,12 @@ fn with(mut definition: Value, key: &str, value: impl Into<Value>) -> Value {
 }
 
 async fn http_fixture() -> (Fixture, Value) {
-    fixture(Transport::Http, Options::default()).await
+    fixture(FixtureTransport::Http, FixtureOptions::default()).await
 }
 
-async fn fixture(transport: Transport, options: Options) -> (Fixture, Value) {
+async fn fixture(transport: FixtureTransport, options: FixtureOptions) -> (Fixture, Value) {
     let fixture = Fixture::start(transport, options).await.expect("a fixture");
-    let kind = if transport == Transport::Http { "http" } else { "sse" };
+    let kind = if transport == FixtureTransport::Http { "http" } else { "sse" };
     let definition = json!({ "description": "a fixture", "type": kind, "url": fixture.url() });
     (fixture, definition)
 }

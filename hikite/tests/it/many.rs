@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hikite_testkit::gateway::{Client, Hello, TestGateway, eventually};
+use hikite_testkit::gateway::{ClientOptions, SessionClient, TestGateway, eventually};
 use serde_json::{Map, Value, json};
 
 use crate::{PROGRAMS, configured, error_of, stdio};
@@ -21,23 +21,23 @@ fn starts(file: &Path) -> Vec<String> {
     std::fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-struct Folder {
-    _kept: tempfile::TempDir,
+struct StartFolder {
+    _directory: tempfile::TempDir,
     starts: PathBuf,
     go: PathBuf,
 }
 
-fn folder() -> Folder {
+fn folder() -> StartFolder {
     let folder = tempfile::tempdir().expect("a folder");
-    Folder { starts: folder.path().join("starts"), go: folder.path().join("go"), _kept: folder }
+    StartFolder { starts: folder.path().join("starts"), go: folder.path().join("go"), _directory: folder }
 }
 
-async fn with_abilities(gateway: &TestGateway, capabilities: Value) -> Client {
-    gateway.client_with("direct", Hello { capabilities, ..Hello::silent() }).await
+async fn with_abilities(gateway: &TestGateway, capabilities: Value) -> SessionClient {
+    gateway.client_with("direct", ClientOptions { capabilities, ..ClientOptions::silent() }).await
 }
 
 /// Waits until this many tools are listed.
-async fn listed(client: &Client, count: usize) {
+async fn listed(client: &SessionClient, count: usize) {
     let listing = async {
         while client.names("tools/list").await.len() != count {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -87,7 +87,9 @@ async fn a_caller_that_cannot_be_asked_is_not() {
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(plain.questions().is_empty() && able.questions().is_empty());
     // From then on it is known to ask, and clients that accept questions get their own process.
-    let pid = async |client: &Client| client.call("who", json!({})).await["structuredContent"]["pid"].clone();
+    let pid = async |client: &SessionClient| {
+        client.call("who", json!({})).await["structuredContent"]["pid"].clone()
+    };
     assert_ne!(pid(&plain).await, pid(&able).await);
 }
 

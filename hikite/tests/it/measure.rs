@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hikite_testkit::gateway::Run;
+use hikite_testkit::gateway::CommandOutput;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ fn in_folder(config: &Value) -> TempDir {
     folder
 }
 
-async fn run(folder: &TempDir, arguments: &[&str]) -> Run {
+async fn run(folder: &TempDir, arguments: &[&str]) -> CommandOutput {
     let run = PROGRAMS.run(folder.path(), arguments).await;
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     run

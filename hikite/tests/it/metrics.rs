@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use hikite_testkit::collector::{Collector, Mood};
+use hikite_testkit::collector::{CollectorBehavior, OtlpCollector};
 use hikite_testkit::gateway::{TestGateway, eventually};
 use serde_json::json;
 
 use crate::{configured, http_fixture, with};
 
-type Labels = BTreeMap<String, String>;
+type MetricLabels = BTreeMap<String, String>;
 
 /// A strictly parsed Prometheus text exposition.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition {
     kinds: HashMap<String, String>,
-    samples: Vec<(String, Labels, f64)>,
+    samples: Vec<(String, MetricLabels, f64)>,
 }
 
 impl Exposition {
@@ -79,7 +79,7 @@ impl Exposition {
 
     /// Returns the sum over all series of a metric with these labels.
     pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        let fits = |of: &Labels| {
+        let fits = |of: &MetricLabels| {
             labels.iter().all(|(name, value)| of.get(*name).is_some_and(|known| known == value))
         };
         self.samples
@@ -90,9 +90,9 @@ impl Exposition {
     }
 }
 
-fn sample(line: &str) -> (String, Labels, f64) {
+fn sample(line: &str) -> (String, MetricLabels, f64) {
     let (name, rest) = line.split_at(line.find(['{', ' ']).expect("a value"));
-    let mut labels = Labels::new();
+    let mut labels = MetricLabels::new();
     let mut rest = rest;
     if let Some(mut inside) = rest.strip_prefix('{') {
         while !inside.starts_with('}') {
@@ -238,7 +238,7 @@ async fn metrics_are_for_the_owner_and_the_holder_of_their_token() {
 #[tokio::test]
 async fn a_collector_is_sent_the_same_numbers() {
     let (_fixture, server) = http_fixture().await;
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let config = json!({ "mcpServers": { "a": server },
         "telemetry": { "otlp": { "endpoint": collector.url(), "interval": "100ms" } } });
     let gateway = configured(config).await;

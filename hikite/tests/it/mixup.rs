@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hikite_testkit::fixture::Era;
-use hikite_testkit::gateway::{Client, Envelope, Hello, Pending, TestGateway};
+use hikite_testkit::gateway::{ClientOptions, PendingCall, SessionClient, StatelessEnvelope, TestGateway};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ async fn many_clients_with_the_same_ids_get_their_own_answers() {
         async move {
             // Every client counts its requests from one; every second one has no session.
             let session = if number % 2 == 0 { Some(gateway.client("direct").await) } else { None };
-            let alone = gateway.stateless("direct", Envelope::default());
+            let alone = gateway.stateless("direct", StatelessEnvelope::default());
             for call in 0..=CALLS / CLIENTS {
                 let module = ["a", "b", "c", "d"][(number + call) % 4];
                 let marker = format!("{number}/{call}");
@@ -53,7 +53,7 @@ async fn many_clients_with_the_same_ids_get_their_own_answers() {
 
 /// One step of a conversation.
 #[derive(Clone, Debug)]
-enum Step {
+enum ConversationStep {
     /// Calls a tool that returns its marker after a delay in milliseconds.
     Echo { module: usize, delay: u64 },
     /// Calls a tool that asks questions and returns the answers.
@@ -68,29 +68,29 @@ enum Step {
     Await,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ConversationStep> {
     prop_oneof![
-        4 => (0..4_usize, 0..30_u64).prop_map(|(module, delay)| Step::Echo { module, delay }),
-        2 => (0..4_usize, 1..4_usize).prop_map(|(module, questions)| Step::Ask { module, questions }),
-        1 => Just(Step::Cancel),
-        1 => Just(Step::Ping),
-        1 => Just(Step::Stray),
-        2 => Just(Step::Await),
+        4 => (0..4_usize, 0..30_u64).prop_map(|(module, delay)| ConversationStep::Echo { module, delay }),
+        2 => (0..4_usize, 1..4_usize).prop_map(|(module, questions)| ConversationStep::Ask { module, questions }),
+        1 => Just(ConversationStep::Cancel),
+        1 => Just(ConversationStep::Ping),
+        1 => Just(ConversationStep::Stray),
+        2 => Just(ConversationStep::Await),
     ]
 }
 
 /// Expected outcome of a call.
-struct Expected {
+struct ExpectedCall {
     marker: String,
     questions: usize,
-    pending: Pending,
+    pending: PendingCall,
 }
 
 fn tool(module: usize, name: &str) -> String {
     format!("{}__{name}", ["a", "b", "c", "d"][module])
 }
 
-impl Expected {
+impl ExpectedCall {
     async fn check(self) -> Result<(), TestCaseError> {
         let result = self.pending.answer().await.map_err(|error| TestCaseError::fail(error.to_string()))?;
         let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
@@ -108,41 +108,41 @@ impl Expected {
     }
 }
 
-async fn hold(client: &Client, steps: &[Step], seed: u64) -> Result<(), TestCaseError> {
-    let mut open: Vec<Expected> = Vec::new();
-    let mut cancelled: HashMap<u64, Pending> = HashMap::new();
+async fn hold(client: &SessionClient, steps: &[ConversationStep], seed: u64) -> Result<(), TestCaseError> {
+    let mut open: Vec<ExpectedCall> = Vec::new();
+    let mut cancelled: HashMap<u64, PendingCall> = HashMap::new();
     for (number, step) in steps.iter().enumerate() {
         let marker = format!("{seed}.{number}");
         match step {
-            Step::Echo { module, delay } => {
+            ConversationStep::Echo { module, delay } => {
                 let arguments = json!({ "marker": marker, "delay_ms": delay });
                 let pending = client.begin_call(&tool(*module, "echo_marker"), arguments);
-                open.push(Expected { marker, questions: 0, pending });
+                open.push(ExpectedCall { marker, questions: 0, pending });
             }
-            Step::Ask { module, questions } => {
+            ConversationStep::Ask { module, questions } => {
                 let arguments = json!({ "questions": questions, "marker": marker });
                 let pending = client.begin_call(&tool(*module, "ask_many"), arguments);
-                open.push(Expected { marker, questions: *questions, pending });
+                open.push(ExpectedCall { marker, questions: *questions, pending });
             }
-            Step::Cancel if !open.is_empty() => {
+            ConversationStep::Cancel if !open.is_empty() => {
                 let given_up = open.remove(0).pending;
                 client.cancel(given_up.id).await;
                 cancelled.insert(given_up.id, given_up);
             }
-            Step::Ping => {
+            ConversationStep::Ping => {
                 let pong = client.request("ping", json!({})).await;
                 prop_assert_eq!(pong, Ok(json!({})));
             }
-            Step::Stray => {
-                let nobody = hikite_testkit::gateway::Question {
+            ConversationStep::Stray => {
+                let nobody = hikite_testkit::gateway::ServerRequest {
                     id: json!(999_999),
                     method: "roots/list".into(),
                     params: json!({}),
                 };
                 client.answer(&nobody, json!({ "roots": [] })).await;
             }
-            Step::Await if !open.is_empty() => open.remove(0).check().await?,
-            Step::Cancel | Step::Await => {}
+            ConversationStep::Await if !open.is_empty() => open.remove(0).check().await?,
+            ConversationStep::Cancel | ConversationStep::Await => {}
         }
     }
     for expected in open {
@@ -163,7 +163,7 @@ async fn no_conversation_loses_doubles_or_misdirects_an_answer() {
             handle.block_on(async {
                 let gateway = &gateway;
                 let held = conversations.iter().zip(seed % 1000..).map(|(steps, seed)| async move {
-                    let client = gateway.client_with("direct", Hello::obliging("me")).await;
+                    let client = gateway.client_with("direct", ClientOptions::answering("me")).await;
                     let held = hold(&client, steps, seed).await;
                     client.delete().await;
                     held

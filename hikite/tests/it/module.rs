@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use hikite_testkit::api::{Answer, Api};
-use hikite_testkit::gateway::{Run, TestGateway};
+use hikite_testkit::api::{MockApi, MockResponse};
+use hikite_testkit::gateway::{CommandOutput, TestGateway};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -22,9 +22,9 @@ tools:
     out: { table: things, rows: ".[]", columns: { name: .name } }
 "#;
 
-struct Terminal(TempDir);
+struct ModuleFolder(TempDir);
 
-impl Terminal {
+impl ModuleFolder {
     fn open(config: &Value) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
@@ -40,7 +40,7 @@ impl Terminal {
         std::fs::read_to_string(self.0.path().join(name)).expect("a file")
     }
 
-    async fn run(&self, arguments: &[&str]) -> Run {
+    async fn run(&self, arguments: &[&str]) -> CommandOutput {
         PROGRAMS.run(self.0.path(), arguments).await
     }
 
@@ -64,7 +64,7 @@ fn config() -> Value {
 
 #[tokio::test]
 async fn modules_are_listed_with_what_is_wrong_with_them() {
-    let terminal = Terminal::open(&config());
+    let terminal = ModuleFolder::open(&config());
     terminal.write("modules/shop.yaml", SHOP);
     terminal.write("modules/github.yaml", &SHOP.replace("module: shop", "module: github"));
     terminal
@@ -95,7 +95,7 @@ async fn modules_are_listed_with_what_is_wrong_with_them() {
 
 #[tokio::test]
 async fn all_faults_of_a_file_are_told_and_fail() {
-    let terminal = Terminal::open(&json!({}));
+    let terminal = ModuleFolder::open(&json!({}));
     terminal.write("right.yaml", SHOP);
     let wrong = SHOP
         .replace("GET: /things", r#"GET: "things/{nothing}""#)
@@ -116,7 +116,7 @@ async fn all_faults_of_a_file_are_told_and_fail() {
 
 #[tokio::test]
 async fn what_one_begins_with_works_and_is_not_written_over() {
-    let terminal = Terminal::open(&json!({}));
+    let terminal = ModuleFolder::open(&json!({}));
     insta::assert_snapshot!(
         "new_for_people",
         terminal.seen(&["module", "new", "forge", "--dir", "modules"]).await
@@ -128,15 +128,15 @@ async fn what_one_begins_with_works_and_is_not_written_over() {
     assert!(run.stderr.starts_with("error: `modules/forge.yaml` is there already\nhint: "), "{}", run.stderr);
     assert_eq!(terminal.run(&["module", "new", "Bad-Name"]).await.code, Some(2));
 
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let issues: Vec<Value> = (1..=3).map(|number| json!({ "number": number, "title": format!("Issue {number}"), "state": "open", "labels": [{ "name": "bug" }], "user": { "login": "ada" } })).collect();
-    api.answer("/api/v1/repos/o/r/issues", Answer::json(&json!(issues)));
+    api.answer("/api/v1/repos/o/r/issues", MockResponse::json(&json!(issues)));
     let settings = json!({
         "modules": { "builtin": false, "dir": "modules" },
         "providers": { "forge": { "token": "t", "api": api.url("") } },
         "search": { "provider": "bm25" },
     });
-    let terminal = Terminal::open(&settings);
+    let terminal = ModuleFolder::open(&settings);
     terminal.write("modules/forge.yaml", &text);
     let run = terminal.run(&["call", "forge:list_issues", "-p", "owner=o", "-p", "repo=r"]).await;
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -151,7 +151,7 @@ async fn what_one_begins_with_works_and_is_not_written_over() {
 
 #[tokio::test]
 async fn chosen_operations_of_a_description_become_a_module() {
-    let terminal = Terminal::open(&json!({}));
+    let terminal = ModuleFolder::open(&json!({}));
     let library = concat!(env!("CARGO_MANIFEST_DIR"), "/../hikite-modules/src/openapi/tests/library.yaml");
     terminal.write("library.yaml", &std::fs::read_to_string(library).expect("a description"));
     let import = ["module", "import-openapi", "library.yaml"];
@@ -194,7 +194,7 @@ async fn shows(gateway: &TestGateway, module: &str, tool: &str) -> bool {
         if tools(gateway, module).await.iter().any(|name| name == tool) {
             return true;
         }
-        tokio::time::sleep(hikite_testkit::gateway::A_MOMENT).await;
+        tokio::time::sleep(hikite_testkit::gateway::SETTLE_TIME).await;
     }
     false
 }
@@ -221,15 +221,15 @@ async fn files_are_followed_while_hikite_runs() {
     put(&file, &SHOP.replace("list_things", "list_goods"));
     assert!(shows(&gateway, "shop", "list_goods").await, "{}", gateway.stderr());
     put(&file, &SHOP.replace("risk: read", "risk: none"));
-    gateway.says("a module file is wrong, what it was before stays in force").await;
-    gateway.says("shop.yaml: tools.list_things.risk: expected one of").await;
+    gateway.wait_for_stderr("a module file is wrong, what it was before stays in force").await;
+    gateway.wait_for_stderr("shop.yaml: tools.list_things.risk: expected one of").await;
     assert!(shows(&gateway, "shop", "list_goods").await, "{}", gateway.stderr());
     std::fs::remove_file(&file).expect("it was there");
     for _ in 0..50 {
         if !tools(&gateway, "shop").await.contains(&"list_goods".to_owned()) {
             return;
         }
-        tokio::time::sleep(hikite_testkit::gateway::A_MOMENT).await;
+        tokio::time::sleep(hikite_testkit::gateway::SETTLE_TIME).await;
     }
     panic!("the module is still there: {}", gateway.stderr());
 }

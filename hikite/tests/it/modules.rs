@@ -1,6 +1,6 @@
 //! The `modules` surface and the four default tools, with the examples of seeds 000 and 004 verbatim.
 
-use hikite_testkit::gateway::{Envelope, TestGateway};
+use hikite_testkit::gateway::{StatelessEnvelope, TestGateway};
 use serde_json::{Value, json};
 
 use crate::identity::{client, token};
@@ -102,7 +102,7 @@ async fn modules_are_opened_as_both_seeds_write_it() {
     let fresh = array(&other.call("get_module_schema", json!({ "module": "notion" })).await);
     assert_eq!(&fresh[0], notion, "another conversation has not seen it");
 
-    let stateless = gateway.stateless("", Envelope::default());
+    let stateless = gateway.stateless("", StatelessEnvelope::default());
     let twice = async |arguments: Value| {
         array(&stateless.call("get_module_schema", arguments).await.result()).remove(0)
     };

@@ -14,7 +14,9 @@ mod stateless;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use hikite_testkit::gateway::{Client, Failed, Hello, Reply, Request, TestGateway};
+use hikite_testkit::gateway::{
+    ClientOptions, HttpReply, HttpRequest, RequestFailure, SessionClient, TestGateway,
+};
 use hikite_testkit::postgres;
 use hikite_vault::MasterKey;
 use serde_json::{Value, json};
@@ -91,11 +93,11 @@ impl Cluster {
         self.nodes[number].address()
     }
 
-    async fn client(&self, number: usize) -> Client {
-        Client::over_http(self.address(number), "/mcp", Some(TOKEN), Hello::default()).await
+    async fn client(&self, number: usize) -> SessionClient {
+        SessionClient::over_http(self.address(number), "/mcp", Some(TOKEN), ClientOptions::default()).await
     }
 
-    async fn send(&self, number: usize, request: Request) -> Reply {
+    async fn send(&self, number: usize, request: HttpRequest) -> HttpReply {
         request.header("authorization", &format!("Bearer {TOKEN}")).send(self.address(number)).await
     }
 
@@ -113,35 +115,37 @@ impl Cluster {
     }
 }
 
-fn post(body: &Value) -> Request {
-    Request::new("POST", "/mcp").json(body.to_string()).header("authorization", &format!("Bearer {TOKEN}"))
+fn post(body: &Value) -> HttpRequest {
+    HttpRequest::new("POST", "/mcp")
+        .json(body.to_string())
+        .header("authorization", &format!("Bearer {TOKEN}"))
 }
 
-fn in_session(session: &str, tool: &str, arguments: &Value) -> Request {
+fn in_session(session: &str, tool: &str, arguments: &Value) -> HttpRequest {
     let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call",
         "params": { "name": tool, "arguments": arguments } });
     post(&body).header("mcp-session-id", session)
 }
 
 /// Returns the response of a request, alone or at the end of a stream.
-fn answer_in(reply: &Reply) -> Value {
+fn answer_in(reply: &HttpReply) -> Value {
     let text = reply.text();
     let last = text.lines().rev().find_map(|line| line.strip_prefix("data:"));
     serde_json::from_str(last.unwrap_or(text).trim()).unwrap_or_else(|_| panic!("{} {text}", reply.status))
 }
 
 /// A load balancer: uses the next node that accepts the connection and reports that it is ready.
-struct Balancer {
+struct LoadBalancer {
     addresses: Vec<SocketAddr>,
 }
 
-impl Balancer {
+impl LoadBalancer {
     fn of(cluster: &Cluster) -> Self {
         Self { addresses: (0..cluster.nodes.len()).map(|number| cluster.address(number)).collect() }
     }
 
     /// Sends a request. A refused connection is tried elsewhere; any other failure is returned.
-    async fn send(&self, turn: usize, request: &Request) -> Result<Reply, Failed> {
+    async fn send(&self, turn: usize, request: &HttpRequest) -> Result<HttpReply, RequestFailure> {
         let count = self.addresses.len();
         for offset in 0..count {
             let address = self.addresses[(turn + offset) % count];
@@ -149,15 +153,15 @@ impl Balancer {
                 continue;
             }
             match request.clone().attempt(address, ANSWERED).await {
-                Err(Failed::Refused) => {}
+                Err(RequestFailure::Refused) => {}
                 other => return other,
             }
         }
-        Err(Failed::Refused)
+        Err(RequestFailure::Refused)
     }
 }
 
 async fn is_ready(address: SocketAddr) -> bool {
-    let asked = Request::new("GET", "/readyz").attempt(address, Duration::from_secs(2)).await;
+    let asked = HttpRequest::new("GET", "/readyz").attempt(address, Duration::from_secs(2)).await;
     asked.is_ok_and(|reply| reply.status == 200)
 }

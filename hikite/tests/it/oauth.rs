@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use hikite_testkit::gateway::{Reply, Request, TestGateway};
+use hikite_testkit::gateway::{HttpReply, HttpRequest, TestGateway};
 use serde_json::{Value, json};
 
 use crate::configured;
@@ -34,13 +34,13 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /// A browser with cookies that follows no redirects.
 #[derive(Debug, Default)]
-pub(crate) struct Browser {
+pub(crate) struct TestBrowser {
     cookies: BTreeMap<String, String>,
 }
 
 /// A page with its form.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct TestPage {
     pub(crate) status: u16,
     pub(crate) text: String,
     headers: http::HeaderMap,
@@ -48,7 +48,7 @@ pub(crate) struct Page {
     fields: Vec<(String, String)>,
 }
 
-impl Browser {
+impl TestBrowser {
     /// Returns the cookie values.
     pub(crate) fn cookies(&self) -> impl Iterator<Item = String> {
         self.cookies.values().cloned()
@@ -63,7 +63,7 @@ impl Browser {
         self.cookies.insert(name.to_owned(), value.to_owned());
     }
 
-    async fn send(&mut self, gateway: &TestGateway, mut request: Request) -> Reply {
+    async fn send(&mut self, gateway: &TestGateway, mut request: HttpRequest) -> HttpReply {
         if !self.cookies.is_empty() {
             let cookies: Vec<String> =
                 self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -84,14 +84,14 @@ impl Browser {
         reply
     }
 
-    pub(crate) async fn get(&mut self, gateway: &TestGateway, path: &str) -> Page {
-        Page::of(self.send(gateway, Request::new("GET", path)).await)
+    pub(crate) async fn get(&mut self, gateway: &TestGateway, path: &str) -> TestPage {
+        TestPage::of(self.send(gateway, HttpRequest::new("GET", path)).await)
     }
 
     /// Requests a page in another language.
-    pub(crate) async fn get_in(&mut self, gateway: &TestGateway, path: &str, language: &str) -> Page {
-        let request = Request::new("GET", path).header("accept-language", language);
-        Page::of(self.send(gateway, request).await)
+    pub(crate) async fn get_in(&mut self, gateway: &TestGateway, path: &str, language: &str) -> TestPage {
+        let request = HttpRequest::new("GET", path).header("accept-language", language);
+        TestPage::of(self.send(gateway, request).await)
     }
 
     /// Submits the form of a page, with these fields beside the hidden ones.
@@ -99,19 +99,19 @@ impl Browser {
         &mut self,
         gateway: &TestGateway,
         path: &str,
-        page: &Page,
+        page: &TestPage,
         more: &[(&str, &str)],
-    ) -> Page {
+    ) -> TestPage {
         let hidden = page.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let all: Vec<(&str, &str)> = hidden.chain(more.iter().copied()).collect();
         let origin = format!("http://{}", gateway.address());
-        let request = Request::new("POST", path).form(form(&all)).header("origin", &origin);
-        Page::of(self.send(gateway, request).await)
+        let request = HttpRequest::new("POST", path).form(form(&all)).header("origin", &origin);
+        TestPage::of(self.send(gateway, request).await)
     }
 }
 
-impl Page {
-    fn of(reply: Reply) -> Self {
+impl TestPage {
+    fn of(reply: HttpReply) -> Self {
         let text = reply.text().to_owned();
         let fields = text.split("<input type=\"hidden\" name=\"").skip(1).filter_map(|part| {
             let (name, rest) = part.split_once("\" value=\"")?;
@@ -184,26 +184,26 @@ fn quoted(text: &str) -> String {
 
 /// Returns the setup link that hikite printed.
 pub(crate) async fn setup_path(gateway: &TestGateway) -> String {
-    gateway.says("/setup?token=").await;
+    gateway.wait_for_stderr("/setup?token=").await;
     let said = gateway.stderr();
     let at = said.find("/setup?token=").expect("the link");
     said[at..].split_whitespace().next().expect("a word").to_owned()
 }
 
 /// Starts a gateway with an owner who is logged in.
-pub(crate) async fn house() -> (TestGateway, Browser) {
+pub(crate) async fn house() -> (TestGateway, TestBrowser) {
     house_with(json!({})).await
 }
 
-pub(crate) async fn house_with(config: Value) -> (TestGateway, Browser) {
+pub(crate) async fn house_with(config: Value) -> (TestGateway, TestBrowser) {
     let gateway = configured(config).await;
     let browser = set_up(&gateway).await;
     (gateway, browser)
 }
 
 /// Sets the owner up and returns the owner's browser.
-pub(crate) async fn set_up(gateway: &TestGateway) -> Browser {
-    let mut browser = Browser::default();
+pub(crate) async fn set_up(gateway: &TestGateway) -> TestBrowser {
+    let mut browser = TestBrowser::default();
     let path = setup_path(gateway).await;
     let page = browser.get(gateway, &path).await;
     assert_eq!(page.status, 200, "{}", page.text);
@@ -213,14 +213,14 @@ pub(crate) async fn set_up(gateway: &TestGateway) -> Browser {
 }
 
 /// Registers and authorizes a client, and returns an access token.
-pub(crate) async fn granted(gateway: &TestGateway, browser: &mut Browser) -> String {
+pub(crate) async fn granted(gateway: &TestGateway, browser: &mut TestBrowser) -> String {
     let client = registered(gateway).await;
     let tokens = tokens(gateway, browser, &client, "read call").await;
     access(&tokens).to_owned()
 }
 
-pub(crate) async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> Browser {
-    let mut browser = Browser::default();
+pub(crate) async fn logged_in(gateway: &TestGateway, name: &str, password: &str) -> TestBrowser {
+    let mut browser = TestBrowser::default();
     let page = browser.get(gateway, "/oauth/login").await;
     let done = browser.post(gateway, "/oauth/login", &page, &[("name", name), ("password", password)]).await;
     done.leads_to("/ui");
@@ -228,7 +228,7 @@ pub(crate) async fn logged_in(gateway: &TestGateway, name: &str, password: &str)
 }
 
 pub(crate) async fn register(gateway: &TestGateway, metadata: &Value) -> Value {
-    let reply = gateway.send(Request::new("POST", "/oauth/register").json(metadata.to_string())).await;
+    let reply = gateway.send(HttpRequest::new("POST", "/oauth/register").json(metadata.to_string())).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
     reply.value()
 }
@@ -268,7 +268,7 @@ fn authorize(gateway: &TestGateway, client: &str, other: &[(&str, &str)]) -> Str
 /// Obtains a code, with consent if necessary.
 pub(crate) async fn code(
     gateway: &TestGateway,
-    browser: &mut Browser,
+    browser: &mut TestBrowser,
     client: &str,
     other: &[(&str, &str)],
 ) -> String {
@@ -285,8 +285,8 @@ fn issuer(gateway: &TestGateway) -> String {
     format!("http://{}", gateway.address())
 }
 
-pub(crate) async fn ask_token(gateway: &TestGateway, fields: &[(&str, &str)]) -> Reply {
-    gateway.send(Request::new("POST", "/oauth/token").form(form(fields))).await
+pub(crate) async fn ask_token(gateway: &TestGateway, fields: &[(&str, &str)]) -> HttpReply {
+    gateway.send(HttpRequest::new("POST", "/oauth/token").form(form(fields))).await
 }
 
 /// Returns the fields of a code exchange.
@@ -300,7 +300,12 @@ pub(crate) fn exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a 
     ]
 }
 
-pub(crate) async fn tokens(gateway: &TestGateway, browser: &mut Browser, client: &str, scope: &str) -> Value {
+pub(crate) async fn tokens(
+    gateway: &TestGateway,
+    browser: &mut TestBrowser,
+    client: &str,
+    scope: &str,
+) -> Value {
     let code = code(gateway, browser, client, &[("scope", scope)]).await;
     let reply = ask_token(gateway, &exchange(client, &code)).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
@@ -311,7 +316,7 @@ pub(crate) fn access(tokens: &Value) -> &str {
     tokens["access_token"].as_str().expect("a token")
 }
 
-pub(crate) async fn me(gateway: &TestGateway, token: &str) -> Reply {
+pub(crate) async fn me(gateway: &TestGateway, token: &str) -> HttpReply {
     gateway.send(crate::identity::as_bearer(token, "GET", "/v1/me")).await
 }
 
@@ -331,6 +336,6 @@ fn twin(token: &str) -> String {
 }
 
 #[track_caller]
-fn refused(reply: &Reply, status: u16, word: &str) {
+fn refused(reply: &HttpReply, status: u16, word: &str) {
     assert_eq!((reply.status, reply.value()["error"].as_str()), (status, Some(word)), "{}", reply.text());
 }

@@ -3,8 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fixture::{Options, Transport};
-use hikite_testkit::gateway::{A_MOMENT, Client, Envelope, Hello, LIMIT, eventually};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{
+    ClientOptions, LIMIT, SETTLE_TIME, SessionClient, StatelessEnvelope, eventually,
+};
 use serde_json::{Value, json};
 
 use crate::rest::{get, post};
@@ -17,17 +19,17 @@ const CHANGED: [&str; 3] = [
 ];
 
 /// Returns a client that declares roots and elicitation.
-fn hello() -> Hello {
+fn hello() -> ClientOptions {
     let capabilities = json!({ "roots": { "listChanged": true }, "elicitation": {} });
-    Hello { capabilities, ..Hello::obliging("ada") }
+    ClientOptions { capabilities, ..ClientOptions::answering("ada") }
 }
 
 async fn personal() -> (hikite_testkit::fixture::Fixture, Value) {
-    fixture(Transport::Http, Options { personal: true, ..Options::default() }).await
+    fixture(FixtureTransport::Http, FixtureOptions { personal: true, ..FixtureOptions::default() }).await
 }
 
 /// Waits until a list contains this name, or no longer does.
-async fn until(client: &Client, method: &str, name: &str, there: bool) {
+async fn until(client: &SessionClient, method: &str, name: &str, there: bool) {
     let begin = Instant::now();
     while client.names(method).await.iter().any(|known| known == name) != there {
         assert!(
@@ -63,7 +65,7 @@ async fn a_tool_that_one_session_is_offered_is_seen_and_called_there_alone() {
     assert_eq!(prompt["messages"][0]["content"]["text"], "late of one session");
     let read = ada.request("resources/read", json!({ "uri": "own://late" })).await.expect("its own resource");
     assert_eq!(read["contents"][0]["text"], "read own://late");
-    tokio::time::sleep(A_MOMENT).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     for changed in CHANGED {
         assert!(
             bob.notifications(changed).is_empty(),
@@ -113,7 +115,7 @@ async fn a_program_with_a_session_of_its_own_is_heard_over_serve_and_over_stdio(
     let gateway = configured(config.clone()).await;
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("written");
-    let pipe = Client::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], hello()).await;
+    let pipe = SessionClient::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], hello()).await;
     let ada = gateway.client_with("direct", hello()).await;
     let bob = gateway.client_with("direct", hello()).await;
     ada.listen().await;
@@ -184,7 +186,7 @@ async fn a_permission_hides_a_sessions_own_tool_like_any_other() {
     });
     let gateway = configured(config).await;
     let path = "/mcp/p?surface=direct";
-    let client = Client::over_http(gateway.address(), path, Some(gateway.token()), hello()).await;
+    let client = SessionClient::over_http(gateway.address(), path, Some(gateway.token()), hello()).await;
     client.text("grow", json!({ "name": "later" })).await;
     client.text("grow", json!({ "name": "soon" })).await;
     until(&client, "tools/list", "soon", true).await;
@@ -223,7 +225,7 @@ async fn a_server_that_says_its_list_changed_is_believed_even_if_it_is_the_same(
     }
     ada.text("announce", json!({ "times": 1 })).await;
     ada.told(CHANGED[0], 1).await;
-    tokio::time::sleep(A_MOMENT).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     assert!(bob.notifications(CHANGED[0]).is_empty(), "nobody said anything to this session");
 }
 
@@ -268,8 +270,8 @@ async fn an_unlisted_resource_goes_to_the_one_module_that_its_scheme_fits() {
 
 /// Starts a server whose resources have another URI scheme.
 async fn fixture_of_prompts() -> (hikite_testkit::fixture::Fixture, Value) {
-    let play = Some(hikite_testkit::fixture::Play::Notion);
-    fixture(Transport::Http, Options { play, ..Options::default() }).await
+    let imitation = Some(hikite_testkit::fixture::ImitatedService::Notion);
+    fixture(FixtureTransport::Http, FixtureOptions { imitation, ..FixtureOptions::default() }).await
 }
 
 #[tokio::test]
@@ -298,14 +300,14 @@ async fn a_flood_of_announcements_is_read_a_few_times_and_holds_nobody_up() {
 async fn a_client_without_a_session_sees_what_its_calls_brought_about_and_hears_of_it() {
     let (_fixture, server) = personal().await;
     let gateway = configured(json!({ "mcpServers": { "a": server } })).await;
-    let client = gateway.stateless("direct", Envelope::capable());
-    let other = gateway.stateless("direct", Envelope::default());
+    let client = gateway.stateless("direct", StatelessEnvelope::capable());
+    let other = gateway.stateless("direct", StatelessEnvelope::default());
     let wish = json!({ "toolsListChanged": true });
     client.text("echo", json!({ "text": "connect" })).await;
     let (heard, others) = (client.listen(wish.clone()).await, other.listen(wish).await);
     client.text("grow", json!({ "name": "late" })).await;
     heard.told(CHANGED[0], 1).await;
-    let lists = async |client: &hikite_testkit::gateway::Stateless| {
+    let lists = async |client: &hikite_testkit::gateway::StatelessClient| {
         client.request("tools/list", json!({})).await.result().to_string().contains("\"late\"")
     };
     let begin = Instant::now();

@@ -8,17 +8,17 @@ mod upgrade;
 use std::time::{Duration, Instant};
 
 use hikite_testkit::fixture::Fixture;
-use hikite_testkit::gateway::{LIMIT, Reply, TestGateway};
+use hikite_testkit::gateway::{HttpReply, LIMIT, TestGateway};
 use serde_json::{Value, json};
 
 use crate::identity::{as_bearer, client, project, token};
-use crate::oauth::{Browser, PASSWORD, access, house_with, logged_in, me, registered, tokens};
+use crate::oauth::{PASSWORD, TestBrowser, access, house_with, logged_in, me, registered, tokens};
 use crate::rest::{get, post, refused};
 
 pub(crate) const ALICE: &str = "alice's long password";
 
 /// Starts a gateway with an owner, a server, Notion accounts, and a member called alice.
-async fn house() -> (Fixture, TestGateway, Browser) {
+async fn house() -> (Fixture, TestGateway, TestBrowser) {
     let (fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "modules": { "builtin": ["notion"] },
         "server": { "surface": "direct" }, "limits": { "failed_logins": 0 } });
@@ -33,11 +33,11 @@ pub(crate) async fn user(gateway: &TestGateway, form: Value) -> Value {
     reply.value()
 }
 
-async fn patch(gateway: &TestGateway, secret: &str, path: &str, form: Value) -> Reply {
+async fn patch(gateway: &TestGateway, secret: &str, path: &str, form: Value) -> HttpReply {
     gateway.send(as_bearer(secret, "PATCH", path).json(form.to_string())).await
 }
 
-async fn delete(gateway: &TestGateway, secret: &str, path: &str) -> Reply {
+async fn delete(gateway: &TestGateway, secret: &str, path: &str) -> HttpReply {
     gateway.send(as_bearer(secret, "DELETE", path)).await
 }
 

@@ -1,7 +1,7 @@
 //! Tools that a project does not allow, through the whole product: every response equals that of a hikite without them.
 
-use hikite_testkit::api::{Answer, Api};
-use hikite_testkit::gateway::{Client, TestGateway};
+use hikite_testkit::api::{MockApi, MockResponse};
+use hikite_testkit::gateway::{SessionClient, TestGateway};
 use serde_json::{Value, json};
 
 use crate::configured;
@@ -59,7 +59,7 @@ async fn answers(gateway: &TestGateway, secret: &str) -> Vec<(String, Value)> {
     all
 }
 
-async fn ask(client: &Client, (method, params): &(&str, Value)) -> Value {
+async fn ask(client: &SessionClient, (method, params): &(&str, Value)) -> Value {
     match client.request(method, params.clone()).await {
         Ok(result) => lasting(result),
         Err(error) => json!({ "refused": error }),
@@ -137,10 +137,10 @@ async fn what_is_hidden_answers_as_what_is_not_there() {
 
 #[tokio::test]
 async fn what_is_hidden_is_never_sent_to_the_cloud() {
-    let cloud = Api::start().await;
+    let cloud = MockApi::start().await;
     cloud.answer(
         "/catalog/search",
-        Answer::json(&json!({ "results": [
+        MockResponse::json(&json!({ "results": [
         { "toolKey": "filesystem:read_file", "relevance": 1 },
         { "toolKey": "git:git_log", "relevance": 0.5 },
     ] })),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use hikite_testkit::fixture::Fixture;
-use hikite_testkit::gateway::{Reply, TestGateway, eventually};
+use hikite_testkit::gateway::{HttpReply, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::rest::{get, post};
@@ -52,7 +52,7 @@ async fn changed(fixture: &Fixture, gateway: &TestGateway) {
     settled(gateway, "changed", 1).await;
 }
 
-async fn approve(gateway: &TestGateway, hash: &str) -> Reply {
+async fn approve(gateway: &TestGateway, hash: &str) -> HttpReply {
     post(gateway, "/v1/pins/a:echo/approve", &json!({ "hash": hash })).await
 }
 

@@ -2,19 +2,21 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::gateway::{A_MOMENT, Client, LIMIT, Process, TestGateway, eventually, is_alive, kill};
+use hikite_testkit::gateway::{
+    LIMIT, ProcessEntry, SETTLE_TIME, SessionClient, TestGateway, eventually, is_alive, kill,
+};
 use serde_json::{Value, json};
 
 use crate::{configured, error_of, gateway, stdio, with};
 
-async fn pid_of(client: &Client, tool: &str) -> u32 {
+async fn pid_of(client: &SessionClient, tool: &str) -> u32 {
     let who = client.call(tool, json!({})).await;
     let pid = who["structuredContent"]["pid"].as_u64().unwrap_or_else(|| panic!("{who}"));
     u32::try_from(pid).expect("a process id")
 }
 
 /// Starts a call that hangs and has reached the server.
-async fn hanging(client: &Client) -> hikite_testkit::gateway::Pending {
+async fn hanging(client: &SessionClient) -> hikite_testkit::gateway::PendingCall {
     let count = || async { client.text("count", json!({})).await.parse::<u64>().expect("a number") };
     let before = count().await;
     let call = client.begin_call("hang", json!({}));
@@ -27,7 +29,7 @@ async fn hanging(client: &Client) -> hikite_testkit::gateway::Pending {
     call
 }
 
-fn guard_of(gateway: &TestGateway, server: u32) -> Process {
+fn guard_of(gateway: &TestGateway, server: u32) -> ProcessEntry {
     let all = gateway.descendants();
     let parent = all.iter().find(|process| process.pid == server).expect("the server").parent;
     all.into_iter().find(|process| process.pid == parent && process.is_guard()).expect("its guard")
@@ -123,7 +125,7 @@ async fn an_answer_of_a_program_is_bounded_as_every_other() {
 }
 
 /// Returns the pids of a child in the server's process group and of one that left it.
-async fn grandchildren(client: &Client) -> [u32; 2] {
+async fn grandchildren(client: &SessionClient) -> [u32; 2] {
     let pids = client.call("spawn_grandchild", json!({})).await["structuredContent"].clone();
     let pid = |name: &str| u32::try_from(pids[name].as_u64().expect("a pid")).expect("a pid");
     let pids = [pid("child"), pid("escaped")];
@@ -240,7 +242,7 @@ async fn a_server_that_dies_after_its_answer_is_started_again() {
         assert_eq!(client.text("count", json!({})).await, "1");
         assert!(gateway.has_no_descendants().await);
         // A call before the exit is noticed fails with the server.
-        tokio::time::sleep(A_MOMENT).await;
+        tokio::time::sleep(SETTLE_TIME).await;
     }
     assert!(eventually(|| gateway.zombies().is_empty()).await);
 }
@@ -270,7 +272,7 @@ async fn a_command_that_fails_is_not_hammered() {
     let message = first["message"].as_str().expect("text");
     assert!(message.contains("its process ended with code 3"), "{message}");
     assert!(!message.contains("I give up"), "what it wrote to stderr is for the log: {message}");
-    gateway.says("on stderr: I give up").await;
+    gateway.wait_for_stderr("on stderr: I give up").await;
     let count = std::fs::read_to_string(&starts).expect("started").lines().count();
     assert!((2..=6).contains(&count), "started {count} times in 3 s");
 }

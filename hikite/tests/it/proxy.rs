@@ -1,13 +1,13 @@
 //! Reverse proxies: forwarded headers count only from proxies named in the config. No header of a client changes its
 //! address.
 
-use hikite_testkit::gateway::{Reply, Request, TestGateway};
+use hikite_testkit::gateway::{HttpReply, HttpRequest, TestGateway};
 use serde_json::json;
 
 use crate::configured;
 
 async fn wrong(gateway: &TestGateway, from: &str) -> u16 {
-    let request = Request::new("GET", "/v1/me")
+    let request = HttpRequest::new("GET", "/v1/me")
         .header("authorization", "Bearer a-wrong-token-of-somebody")
         .header("x-forwarded-for", from);
     gateway.send(request).await.status
@@ -50,9 +50,9 @@ async fn a_proxy_that_is_not_named_is_a_client_like_any() {
 
 #[tokio::test]
 async fn the_host_that_a_proxy_was_asked_for_must_be_ours_and_makes_its_pages_ours() {
-    let through = async |gateway: &TestGateway, host: &str, origin: &str| -> Reply {
+    let through = async |gateway: &TestGateway, host: &str, origin: &str| -> HttpReply {
         let request =
-            Request::new("GET", "/health").header("x-forwarded-host", host).header("origin", origin);
+            HttpRequest::new("GET", "/health").header("x-forwarded-host", host).header("origin", origin);
         gateway.send(request).await
     };
     let server = json!({ "trusted_proxies": ["127.0.0.1"], "allowed_hosts": ["mcp.example"] });
@@ -91,7 +91,7 @@ async fn no_header_makes_a_caller() {
         "x-forwarded-access-token",
     ] {
         for value in ["owner", "admin", "127.0.0.1", "/health", gateway.token()] {
-            let request = Request::new("GET", "/v1/me").header(name, value);
+            let request = HttpRequest::new("GET", "/v1/me").header(name, value);
             assert_eq!(gateway.send(request).await.status, 401, "{name}: {value}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hikite_testkit::gateway::{Envelope, Hello, TestGateway};
+use hikite_testkit::gateway::{ClientOptions, StatelessEnvelope, TestGateway};
 use serde_json::{Value, json};
 
 use crate::gateway;
@@ -94,9 +94,10 @@ fn questions() -> Vec<(Value, Value)> {
 async fn a_client_without_a_session_reads_what_a_server_says_beside_its_question() {
     for script in [WITH_SESSIONS, WITHOUT_SESSIONS] {
         let gateway = house(script).await;
-        let client = gateway.stateless("direct", Envelope::capable());
+        let client = gateway.stateless("direct", StatelessEnvelope::capable());
         for (question, answer) in questions() {
-            let through = client.call_through("ask", question.clone(), |_, _| Some(answer.clone())).await;
+            let through =
+                client.call_with_answers("ask", question.clone(), |_, _| Some(answer.clone())).await;
             let asked = through.rounds[0]["inputRequests"].as_object().expect("questions").values().next();
             let asked = asked.expect("a question");
             assert_eq!(asked["params"]["_meta"], meta(), "{asked}");
@@ -115,7 +116,10 @@ async fn a_client_with_a_session_reads_what_a_server_says_beside_its_question() 
             let all = questions();
             all.into_iter().find(|(question, _)| question["method"] == *method).map(|(_, answer)| answer)
         };
-        let hello = Hello { answer: Arc::new(move |asked| answers(&asked.method)), ..Hello::silent() };
+        let hello = ClientOptions {
+            answer: Arc::new(move |asked| answers(&asked.method)),
+            ..ClientOptions::silent()
+        };
         let client = gateway.client_with("direct", hello).await;
         for (question, answer) in questions() {
             let told = client.text("ask", question.clone()).await;
@@ -159,8 +163,8 @@ for line in sys.stdin:
 #[tokio::test]
 async fn a_question_that_comes_after_its_call_is_not_put_to_the_next_caller() {
     let gateway = house(ASKS_TOO_LATE).await;
-    let first = gateway.client_with("direct", Hello::obliging("first")).await;
-    let second = gateway.client_with("direct", Hello::obliging("second")).await;
+    let first = gateway.client_with("direct", ClientOptions::answering("first")).await;
+    let second = gateway.client_with("direct", ClientOptions::answering("second")).await;
     assert_eq!(first.text("leave", json!({})).await, "left");
     let told = second.text("stay", json!({})).await;
     assert!(second.questions().is_empty(), "{:?}", second.questions());

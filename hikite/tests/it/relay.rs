@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, Hello};
+use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{ClientOptions, SessionClient};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ use crate::{configured, fixture, gateway, http_fixture, stdio, with};
 /// A recorded server. Lists it does not offer are empty.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Recorded {
+struct RecordedLists {
     #[serde(skip)]
     module: String,
     #[serde(deserialize_with = "list")]
@@ -31,7 +31,7 @@ fn list<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Box<Raw
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-impl Recorded {
+impl RecordedLists {
     fn of(&self, member: &str) -> &[Box<RawValue>] {
         match member {
             "tools" => &self.tools,
@@ -42,7 +42,7 @@ impl Recorded {
     }
 }
 
-fn recorded() -> Vec<(PathBuf, Recorded)> {
+fn recorded() -> Vec<(PathBuf, RecordedLists)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../hikite-testkit/fixtures/toolsets");
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the recordings")
@@ -52,7 +52,7 @@ fn recorded() -> Vec<(PathBuf, Recorded)> {
     paths.sort();
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).expect("a recording");
-        let mut file: Recorded =
+        let mut file: RecordedLists =
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         path.file_stem().and_then(|stem| stem.to_str()).expect("a name").clone_into(&mut file.module);
         (path, file)
@@ -66,7 +66,7 @@ fn field(raw: &RawValue, name: &str) -> String {
 }
 
 /// Returns what the `direct` surface must show of all modules: name and text of each entry.
-fn expected(all: &[(PathBuf, Recorded)], member: &str) -> Vec<(String, Box<RawValue>)> {
+fn expected(all: &[(PathBuf, RecordedLists)], member: &str) -> Vec<(String, Box<RawValue>)> {
     let key = match member {
         "tools" | "prompts" => "name",
         "resources" => "uri",
@@ -93,7 +93,7 @@ fn expected(all: &[(PathBuf, Recorded)], member: &str) -> Vec<(String, Box<RawVa
     entries.iter().map(|(module, name, raw)| (shown(module, name), (*raw).to_owned())).collect()
 }
 
-async fn items(client: &Client, method: &str, member: &str) -> Vec<Box<RawValue>> {
+async fn items(client: &SessionClient, method: &str, member: &str) -> Vec<Box<RawValue>> {
     let result = client.raw_result(method, json!({})).await;
     let mut members: HashMap<String, Box<RawValue>> = serde_json::from_str(&result).expect("JSON");
     assert!(!members.contains_key("nextCursor"));
@@ -107,8 +107,8 @@ async fn every_recorded_list_comes_out_as_it_went_in() {
     let (mut fixtures, mut servers, mut categories): (Vec<Fixture>, _, _) =
         (Vec::new(), Map::new(), Map::new());
     for (path, file) in &all {
-        let options = Options { replay: Some(path.clone()), ..Options::default() };
-        let (fixture, server) = fixture(Transport::Http, options).await;
+        let options = FixtureOptions { replay: Some(path.clone()), ..FixtureOptions::default() };
+        let (fixture, server) = fixture(FixtureTransport::Http, options).await;
         fixtures.push(fixture);
         servers.insert(file.module.clone(), server);
         categories.insert(file.module.clone(), json!({ "description": "d", "server": file.module }));
@@ -192,9 +192,9 @@ async fn recorded_lists_survive_stdio_and_the_cache() {
 }
 
 /// Runs the check over every upstream transport and every downstream one.
-async fn everywhere(check: impl AsyncFn(Client, &str)) {
+async fn everywhere(check: impl AsyncFn(SessionClient, &str)) {
     let (_http, web) = http_fixture().await;
-    let (_sse, old) = fixture(Transport::Sse, Options::default()).await;
+    let (_sse, old) = fixture(FixtureTransport::Sse, FixtureOptions::default()).await;
     let servers = json!({ "web": web, "old": old, "program": stdio(&[]) });
     let gateway = gateway(servers.clone()).await;
     let folder = tempfile::tempdir().expect("a folder");
@@ -202,7 +202,8 @@ async fn everywhere(check: impl AsyncFn(Client, &str)) {
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
     for module in ["web", "old", "program"] {
         check(gateway.client("direct").await, module).await;
-        let client = Client::over_stdio(&crate::PROGRAMS, folder.path(), &[], Hello::default()).await;
+        let client =
+            SessionClient::over_stdio(&crate::PROGRAMS, folder.path(), &[], ClientOptions::default()).await;
         check(client.clone(), module).await;
         assert!(client.close().await.success());
     }
@@ -290,14 +291,21 @@ async fn a_stream_that_broke_is_taken_up_again() {
 
 #[tokio::test]
 async fn old_and_new_servers_and_every_form_of_answer_work() {
-    use hikite_testkit::fixture::Answer;
+    use hikite_testkit::fixture::PostResponseFormat;
     let mut servers = Map::new();
     let mut fixtures = Vec::new();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        for (word, answer) in [("sse", Answer::Sse), ("json", Answer::Json), ("mixed", Answer::Mixed)] {
-            let options =
-                Options { answer, revision_max: revision.parse().expect("a revision"), ..Options::default() };
-            let (fixture, server) = fixture(Transport::Http, options).await;
+        for (word, answer) in [
+            ("sse", PostResponseFormat::Sse),
+            ("json", PostResponseFormat::Json),
+            ("mixed", PostResponseFormat::Mixed),
+        ] {
+            let options = FixtureOptions {
+                answer,
+                revision_max: revision.parse().expect("a revision"),
+                ..FixtureOptions::default()
+            };
+            let (fixture, server) = fixture(FixtureTransport::Http, options).await;
             fixtures.push(fixture);
             servers.insert(format!("{word}-{revision}"), with(server, "share", "always"));
         }

@@ -1,6 +1,6 @@
 //! Reload of the config file while the gateway runs.
 
-use hikite_testkit::gateway::{A_MOMENT, TestGateway, eventually};
+use hikite_testkit::gateway::{SETTLE_TIME, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{configured, http_fixture, stdio, with};
@@ -35,7 +35,7 @@ async fn a_new_category_shows_and_is_told() {
         client.call_in("two", "echo", json!({ "text": "there" })).await["content"][0]["text"],
         "there"
     );
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     gateway.write_config(&config(json!({ "a": server }), &["two"]));
     client.told(TOOLS_CHANGED, 2).await;
     assert_eq!(
@@ -60,7 +60,7 @@ async fn a_wrong_change_is_told_and_changes_nothing() {
         (r#"{ "limts": {} }"#, "limts: unknown key\nhint: did you mean `limits`?"),
     ] {
         gateway.write_text(wrong);
-        gateway.says(said).await;
+        gateway.wait_for_stderr(said).await;
         assert_eq!(
             client.call_in("one", "echo", json!({ "text": "still" })).await["content"][0]["text"],
             "still"
@@ -95,7 +95,7 @@ async fn what_did_not_change_goes_on_undisturbed() {
         client.begin_call("a__sleep", json!({ "ms": 1200 })),
         client.begin_call("gone__sleep", json!({ "ms": 1200 })),
     ];
-    tokio::time::sleep(A_MOMENT).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     let told = client.notifications(TOOLS_CHANGED).len();
     gateway.write_config(&config(servers(None), &["one"]));
     client.told(TOOLS_CHANGED, told + 1).await;
@@ -120,7 +120,7 @@ async fn a_changed_server_is_started_anew() {
         async || client.call_in("one", "env", json!({ "name": "PROBE" })).await["content"][0]["text"].clone();
     assert_eq!(probe().await, "1");
     gateway.write_config(&config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "2" })) }), &["one"]));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     assert_eq!(probe().await, "2");
     assert!(eventually(|| gateway.descendants().len() == 2).await, "{:?}", gateway.descendants());
 }
@@ -130,7 +130,7 @@ async fn a_new_token_holds_at_once_and_what_needs_a_restart_is_said() {
     let auth = |token: &str| json!({ "auth": { "token": token } });
     let gateway = configured(auth("the-first-token-of-all")).await;
     let ask = async |token: &str| {
-        let request = hikite_testkit::gateway::Request::new("GET", "/nowhere")
+        let request = hikite_testkit::gateway::HttpRequest::new("GET", "/nowhere")
             .header("authorization", &format!("Bearer {token}"));
         gateway.send(request).await.status
     };
@@ -138,8 +138,10 @@ async fn a_new_token_holds_at_once_and_what_needs_a_restart_is_said() {
     let mut next = auth("the-second-token-of-all");
     next["limits"] = json!({ "drain": "1s" });
     gateway.write_config(&next);
-    gateway.says("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.says("the changed config is in force").await;
+    gateway
+        .wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart")
+        .await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     assert_eq!((ask("the-first-token-of-all").await, ask("the-second-token-of-all").await), (401, 404));
 }
 
@@ -149,14 +151,14 @@ async fn a_reload_cannot_open_the_door_to_the_network() {
     gateway.write_config(&json!({ "auth": { "mode": "none" }, "server": { "listen": "0.0.0.0:0" } }));
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
     // The socket stays on loopback, where no token is required; a foreign Host is never allowed.
-    let foreign = hikite_testkit::gateway::Request::new("GET", "/mcp").header("host", "10.0.0.1");
+    let foreign = hikite_testkit::gateway::HttpRequest::new("GET", "/mcp").header("host", "10.0.0.1");
     assert_eq!(gateway.send(foreign).await.status, 403);
 }
 
-fn initialize() -> hikite_testkit::gateway::Request {
+fn initialize() -> hikite_testkit::gateway::HttpRequest {
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
-    hikite_testkit::gateway::Request::new("POST", "/mcp").json(message.to_string())
+    hikite_testkit::gateway::HttpRequest::new("POST", "/mcp").json(message.to_string())
 }
 
 #[tokio::test]
@@ -165,8 +167,10 @@ async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
     let gateway = TestGateway::start_by_file(&crate::PROGRAMS, config("data")).await;
     assert!(!gateway.token().is_empty());
     gateway.write_config(&config("elsewhere"));
-    gateway.says("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.says("the changed config is in force").await;
+    gateway
+        .wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart")
+        .await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     let bearer = format!("Bearer {}", gateway.token());
     assert_eq!(gateway.send(initialize().header("authorization", &bearer)).await.status, 200);
     assert_eq!(gateway.send(initialize()).await.status, 401);
@@ -177,8 +181,10 @@ async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
 async fn another_store_in_the_file_waits_for_a_restart() {
     let gateway = configured(json!({})).await;
     gateway.write_config(&json!({ "store": { "url": "sqlite:elsewhere.db" } }));
-    gateway.says("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.says("the changed config is in force").await;
+    gateway
+        .wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart")
+        .await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     assert!(!gateway.folder().path().join("elsewhere.db").exists());
 }
 
@@ -198,13 +204,13 @@ async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound
     gateway.write_config(
         &json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }),
     );
-    gateway.says("the changed config is wrong, the old one stays in force:").await;
-    gateway.says("`auth.mode` is \"none\" and 0.0.0.0:").await;
+    gateway.wait_for_stderr("the changed config is wrong, the old one stays in force:").await;
+    gateway.wait_for_stderr("`auth.mode` is \"none\" and 0.0.0.0:").await;
     assert_eq!(statuses().await, (200, 401));
     // Not even through a valid file in between.
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0", "public_url": "https://x.example" },
         "auth": { "token": token }, "data": "data" }));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     gateway.write_config(
         &json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }),
     );

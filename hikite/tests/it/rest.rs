@@ -1,23 +1,23 @@
 //! Read endpoints of the REST API: health, pages of tools, one tool, search, modules and categories, and the errors of
 //! invalid requests.
 
-use hikite_testkit::gateway::{Reply, Request, TestGateway};
+use hikite_testkit::gateway::{HttpReply, HttpRequest, TestGateway};
 use serde_json::{Value, json};
 
 use crate::{configured, gateway, http_fixture, stdio, with};
 
 /// Sends JSON with the token.
-pub(crate) async fn post(gateway: &TestGateway, path: &str, body: &Value) -> Reply {
+pub(crate) async fn post(gateway: &TestGateway, path: &str, body: &Value) -> HttpReply {
     gateway.send(gateway.request("POST", path).json(body.to_string())).await
 }
 
-pub(crate) async fn get(gateway: &TestGateway, path: &str) -> Reply {
+pub(crate) async fn get(gateway: &TestGateway, path: &str) -> HttpReply {
     gateway.send(gateway.request("GET", path)).await
 }
 
 /// Asserts the complete error format.
 #[track_caller]
-pub(crate) fn refused(reply: &Reply, status: u16, code: &str, message: &str) -> Value {
+pub(crate) fn refused(reply: &HttpReply, status: u16, code: &str, message: &str) -> Value {
     let body = reply.value();
     assert_eq!(
         (reply.status, &body["code"], &body["error"]),
@@ -52,7 +52,7 @@ fn keys(page: &Value) -> Vec<&str> {
 async fn health_is_told_to_everybody_in_the_words_of_the_specification() {
     let gateway = gateway(json!({})).await;
     for path in ["/", "/health", "/health?probe=1"] {
-        let reply = gateway.send(Request::new("GET", path)).await;
+        let reply = gateway.send(HttpRequest::new("GET", path)).await;
         let body = reply.value();
         assert_eq!(
             (reply.status, &body["status"], &body["message"]),

@@ -3,14 +3,14 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fixture::{Options, Transport};
+use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
 use hikite_testkit::gateway::{TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::rest::{is_moment, post, refused};
 use crate::{configured, fixture, gateway, http_fixture, stdio, with};
 
-async fn call(gateway: &TestGateway, body: Value) -> hikite_testkit::gateway::Reply {
+async fn call(gateway: &TestGateway, body: Value) -> hikite_testkit::gateway::HttpReply {
     post(gateway, "/v1/tools/call", &body).await
 }
 
@@ -182,7 +182,7 @@ async fn a_tool_that_may_be_repeated_is_tried_again_when_the_call_asks_for_it() 
 
 #[tokio::test]
 async fn a_client_that_goes_away_cancels_its_call() {
-    let (fixture, server) = fixture(Transport::Http, Options::default()).await;
+    let (fixture, server) = fixture(FixtureTransport::Http, FixtureOptions::default()).await;
     let gateway = gateway(json!({ "a": server })).await;
     let body = json!({ "name": "a:hang" }).to_string();
     let request = gateway.request("POST", "/v1/tools/call").json(body);

@@ -1,7 +1,7 @@
 //! Access to the REST API: authentication of each route, CORS, rate limits, request ids, legacy paths, and the OpenAPI
 //! document with its page.
 
-use hikite_testkit::gateway::{Request, TestGateway};
+use hikite_testkit::gateway::{HttpRequest, TestGateway};
 use serde_json::{Value, json};
 
 use crate::rest::{get, post, refused};
@@ -51,7 +51,7 @@ async fn every_route_needs_the_token_and_none_but_the_enumerated_is_public() {
     ];
     for (method, path) in PROTECTED.into_iter().chain(others) {
         for sent in [None, Some("Bearer wrong"), Some("Basic x")] {
-            let mut request = Request::new(method, path).json("{}");
+            let mut request = HttpRequest::new(method, path).json("{}");
             if let Some(sent) = sent {
                 request = request.header("authorization", sent);
             }
@@ -70,10 +70,10 @@ async fn every_route_needs_the_token_and_none_but_the_enumerated_is_public() {
         }
     }
     for path in PUBLIC {
-        assert_eq!(gateway.send(Request::new("GET", path)).await.status, 200, "{path}");
-        let foreign = Request::new("GET", path).header("host", "evil.example");
+        assert_eq!(gateway.send(HttpRequest::new("GET", path)).await.status, 200, "{path}");
+        let foreign = HttpRequest::new("GET", path).header("host", "evil.example");
         assert_eq!(gateway.send(foreign).await.status, 403, "{path}");
-        let wrong = gateway.send(Request::new("POST", path)).await;
+        let wrong = gateway.send(HttpRequest::new("POST", path)).await;
         refused(&wrong, 405, "METHOD_NOT_ALLOWED", "this address does not take this method");
         assert_eq!(wrong.headers["allow"], "GET,HEAD", "{path}");
     }
@@ -109,7 +109,7 @@ async fn wrong_methods_and_addresses_have_the_one_shape() {
 #[tokio::test]
 async fn a_request_keeps_its_own_id_or_is_given_one() {
     let gateway = gateway(json!({})).await;
-    let ask = async |request: Request| gateway.send(request).await;
+    let ask = async |request: HttpRequest| gateway.send(request).await;
     for (method, path, body) in [
         ("GET", "/health", ""),
         ("GET", "/v1/tools", ""),
@@ -134,7 +134,7 @@ async fn a_request_keeps_its_own_id_or_is_given_one() {
             );
         }
     }
-    let denied = ask(Request::new("GET", "/v1/tools").header("x-request-id", "mine")).await;
+    let denied = ask(HttpRequest::new("GET", "/v1/tools").header("x-request-id", "mine")).await;
     assert_eq!((denied.status, &denied.value()["requestId"]), (401, &json!("mine")));
 }
 
@@ -173,9 +173,9 @@ async fn how_often_one_caller_may_come_is_told_and_kept() {
         refused(&reply, 429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded: at most 3 requests in 3600s");
     }
     for path in PUBLIC {
-        assert_eq!(gateway.send(Request::new("GET", path)).await.status, 200, "{path} is not counted");
+        assert_eq!(gateway.send(HttpRequest::new("GET", path)).await.status, 200, "{path} is not counted");
     }
-    let stranger = gateway.send(Request::new("GET", "/v1/tools")).await;
+    let stranger = gateway.send(HttpRequest::new("GET", "/v1/tools")).await;
     assert_eq!((stranger.status, stranger.headers.get("ratelimit-limit")), (401, None));
     let unlimited = self::gateway(json!({})).await;
     assert_eq!(get(&unlimited, "/v1/tools").await.headers.get("ratelimit-limit"), None);
@@ -183,7 +183,7 @@ async fn how_often_one_caller_may_come_is_told_and_kept() {
 
 /// Returns the status of a preflight, of the request itself, and the allowed origin.
 async fn page(gateway: &TestGateway, origin: &str) -> (u16, u16, Option<String>) {
-    let first = Request::new("OPTIONS", "/v1/tools/a:b")
+    let first = HttpRequest::new("OPTIONS", "/v1/tools/a:b")
         .header("origin", origin)
         .header("access-control-request-method", "DELETE")
         .header("access-control-request-headers", "authorization");
@@ -248,7 +248,8 @@ async fn web_pages_are_let_in_as_the_config_says() {
         for (origin, expected) in [mine, other, local, "null"].into_iter().zip(expected) {
             assert_eq!(page(&gateway, origin).await, expected, "{server} {origin}");
         }
-        let foreign = Request::new("GET", "/health").header("host", "evil.example").header("origin", mine);
+        let foreign =
+            HttpRequest::new("GET", "/health").header("host", "evil.example").header("origin", mine);
         assert_eq!(gateway.send(foreign).await.status, 403, "the Host is checked whatever the page");
     }
 }
@@ -265,7 +266,7 @@ async fn every_page_and_no_token_is_an_open_door_and_refused() {
 #[tokio::test]
 async fn the_description_names_every_route_and_the_page_asks_nobody_else() {
     let gateway = gateway(json!({})).await;
-    let reply = gateway.send(Request::new("GET", "/v1/openapi.json")).await;
+    let reply = gateway.send(HttpRequest::new("GET", "/v1/openapi.json")).await;
     let document: Value = reply.value();
     assert_eq!(
         (reply.headers["content-type"].to_str().expect("text"), &document["openapi"]),
@@ -284,7 +285,7 @@ async fn the_description_names_every_route_and_the_page_asks_nobody_else() {
         .len();
     assert!(codes >= 17);
     for path in PUBLIC.into_iter().filter(|path| path.starts_with("/docs")) {
-        let reply = gateway.send(Request::new("GET", path)).await;
+        let reply = gateway.send(HttpRequest::new("GET", path)).await;
         let policy = reply.headers["content-security-policy"].to_str().expect("text");
         assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
         assert_eq!(reply.headers["x-content-type-options"], "nosniff");

@@ -1,7 +1,7 @@
 //! Tool registration over the REST API: tools are registered, replaced, enabled, disabled and deleted, with the rules
 //! and messages of the specification.
 
-use hikite_testkit::gateway::{Reply, TestGateway};
+use hikite_testkit::gateway::{HttpReply, TestGateway};
 use serde_json::{Value, json};
 
 use crate::rest::{get, is_moment, post, refused};
@@ -15,11 +15,11 @@ fn form(name: &str) -> Value {
         "http": { "url": "https://api.example/thing" } })
 }
 
-async fn register(gateway: &TestGateway, form: &Value) -> Reply {
+async fn register(gateway: &TestGateway, form: &Value) -> HttpReply {
     post(gateway, "/v1/tools", form).await
 }
 
-async fn delete(gateway: &TestGateway, path: &str) -> Reply {
+async fn delete(gateway: &TestGateway, path: &str) -> HttpReply {
     gateway.send(gateway.request("DELETE", path)).await
 }
 

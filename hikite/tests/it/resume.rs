@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hikite_testkit::gateway::{Client, LIMIT, Stream, TestGateway, eventually};
+use hikite_testkit::gateway::{LIMIT, SessionClient, SseEvents, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{configured, gateway, http_fixture};
@@ -14,17 +14,21 @@ fn slow(ms: u64) -> String {
     .to_string()
 }
 
-async fn open(gateway: &TestGateway, client: &Client, body: String) -> Stream {
+async fn open(gateway: &TestGateway, client: &SessionClient, body: String) -> SseEvents {
     let request = gateway.request("POST", "/mcp").json(body).header("mcp-session-id", &client.session());
     request.open(gateway.address()).await.events()
 }
 
-async fn take_up(gateway: &TestGateway, session: &str, event: &str) -> hikite_testkit::gateway::Connection {
+async fn take_up(
+    gateway: &TestGateway,
+    session: &str,
+    event: &str,
+) -> hikite_testkit::gateway::StreamingReply {
     let request = gateway.request("GET", "/mcp").header("mcp-session-id", session);
     request.header("accept", "text/event-stream").header("last-event-id", event).open(gateway.address()).await
 }
 
-async fn next(stream: &mut Stream) -> Value {
+async fn next(stream: &mut SseEvents) -> Value {
     let (_, data) = tokio::time::timeout(LIMIT, stream.next()).await.expect("in time").expect("an event");
     serde_json::from_str(&data).expect("JSON")
 }

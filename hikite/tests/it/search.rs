@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use hikite_testkit::api::{Answer, Api};
-use hikite_testkit::gateway::{Client, Envelope, TestGateway};
+use hikite_testkit::api::{MockApi, MockResponse};
+use hikite_testkit::gateway::{SessionClient, StatelessEnvelope, TestGateway};
 use serde_json::{Value, json};
 
 use crate::{configured, error_of, gateway, stdio, with};
@@ -47,7 +47,7 @@ fn meta(result: &Value) -> &Value {
     &result["_meta"]["hikite/search"]
 }
 
-async fn discover(client: &Client, query: &str) -> Value {
+async fn discover(client: &SessionClient, query: &str) -> Value {
     client.call("tool_discovery", json!({ "query": [query] })).await
 }
 
@@ -75,7 +75,7 @@ async fn twelve_servers_are_searched_and_called_by_clients_of_both_kinds() {
     let ran = client.call("tool_execute", run.clone()).await;
     let sent = &ran["structuredContent"]["result"];
     assert_eq!(sent["arguments"], json!({ "repo_path": "/x" }), "{ran}");
-    let stateless = gateway.stateless("", Envelope::default());
+    let stateless = gateway.stateless("", StatelessEnvelope::default());
     let found = stateless.call("tool_discovery", few).await.result().clone();
     assert_eq!(keys(&found)[0], "git:git_commit");
     let ran = stateless.call("tool_execute", run).await.result().clone();
@@ -147,7 +147,7 @@ async fn what_is_wrong_stands_in_the_result() {
 
 #[tokio::test]
 async fn whatever_the_cloud_does_there_is_an_answer_that_says_so() {
-    let cloud = Api::start().await;
+    let cloud = MockApi::start().await;
     let search = json!({ "provider": "cloud", "cloud": { "url": cloud.url("/base"), "token": "0123456789abcdef", "timeout": "2s" } });
     let gateway = configured(json!({
         "mcpServers": { "a": with(stdio(&[]), "tools", json!({ "excludeNames": ["who"] })) },
@@ -161,7 +161,7 @@ async fn whatever_the_cloud_does_there_is_an_answer_that_says_so() {
         { "toolKey": "a:echo", "relevance": 0.7, "explanation": "because" },
         { "toolKey": "a:who", "relevance": 0.9 },
     ] });
-    cloud.answer(path, Answer::json(&right));
+    cloud.answer(path, MockResponse::json(&right));
     let found = discover(&client, "say it again").await;
     assert_eq!((keys(&found), &meta(&found)["provider"]), (vec!["a:echo"], &json!("cloud")));
     assert_eq!(results(&found)[0]["explanation"], "because");
@@ -172,19 +172,19 @@ async fn whatever_the_cloud_does_there_is_an_answer_that_says_so() {
     assert!(body["tools"].as_array().is_some_and(|tools| tools.len() > 20));
     assert!(!String::from_utf8_lossy(&sent.body).contains("a:who"), "what is switched off is not sent");
     for (answer, word) in [
-        (Answer::json(&right).delay(Duration::from_secs(20)), "timeout"),
-        (Answer::status(500), "failed"),
-        (Answer::status(401), "refused"),
-        (Answer::text("<html>"), "unreadable"),
-        (Answer::json(&json!({ "tools": [] })), "unreadable"),
-        (Answer::json(&json!({ "results": [{ "toolKey": "b:x", "relevance": 1 }] })), "unreadable"),
-        (Answer::cut(), "unreachable"),
+        (MockResponse::json(&right).delay(Duration::from_secs(20)), "timeout"),
+        (MockResponse::status(500), "failed"),
+        (MockResponse::status(401), "refused"),
+        (MockResponse::text("<html>"), "unreadable"),
+        (MockResponse::json(&json!({ "tools": [] })), "unreadable"),
+        (MockResponse::json(&json!({ "results": [{ "toolKey": "b:x", "relevance": 1 }] })), "unreadable"),
+        (MockResponse::cut(), "unreachable"),
     ] {
         cloud.answer(path, answer);
         let found = discover(&client, "echo text").await;
         assert_eq!((keys(&found)[0], &meta(&found)["fallback"]), ("a:echo", &json!(word)), "{found}");
     }
-    gateway.says("the cloud is left out of searches").await;
+    gateway.wait_for_stderr("the cloud is left out of searches").await;
     assert!(!gateway.stderr().contains("0123456789abcdef"));
 }
 
@@ -216,7 +216,7 @@ async fn one_hikite_is_the_cloud_of_another() {
         let reply = post(&body).await;
         assert_eq!((reply.status, &reply.value()["details"][0]["pointer"]), (400, &json!(pointer)), "{body}");
     }
-    let stranger = hikite_testkit::gateway::Request::new("POST", "/catalog/search");
+    let stranger = hikite_testkit::gateway::HttpRequest::new("POST", "/catalog/search");
     assert_eq!(stranger.send(cloud.address()).await.status, 401);
 }
 

@@ -1,6 +1,6 @@
 //! Built-in services from a client's view: those with an account are offered, those without one are only named.
 
-use hikite_testkit::api::{Answer, Api};
+use hikite_testkit::api::{MockApi, MockResponse};
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ const ISSUES: &str = include_str!(concat!(
 ));
 
 /// Starts a gateway with GitHub connected and Notion not.
-async fn connected(api: &Api, more: Value) -> TestGateway {
+async fn connected(api: &MockApi, more: Value) -> TestGateway {
     let mut config = json!({
         "modules": { "builtin": ["notion", "github"] },
         "providers": { "github": { "token": "gh-token", "api": api.url("") } },
@@ -39,7 +39,7 @@ fn text(result: &Value) -> &str {
 
 #[tokio::test]
 async fn what_nobody_has_connected_is_named_and_not_in_the_way() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let gateway = connected(&api, json!({})).await;
     let client = gateway.client("").await;
     let list = client.request("tools/list", json!({})).await.expect("a list");
@@ -65,8 +65,8 @@ async fn what_nobody_has_connected_is_named_and_not_in_the_way() {
 
 #[tokio::test]
 async fn answers_come_in_their_shape_unless_somebody_wants_them_whole() {
-    let api = Api::start().await;
-    api.answer("/repos/octokit/hello%20world/issues", Answer::bytes("application/json", ISSUES));
+    let api = MockApi::start().await;
+    api.answer("/repos/octokit/hello%20world/issues", MockResponse::bytes("application/json", ISSUES));
     let gateway = connected(&api, json!({})).await;
     let client = gateway.client("").await;
     let result = client.call("call", call("list_issues", &issues())).await;
@@ -89,11 +89,11 @@ async fn answers_come_in_their_shape_unless_somebody_wants_them_whole() {
 
 #[tokio::test]
 async fn tasks_of_a_batch_see_the_whole_and_show_the_shape() {
-    let api = Api::start().await;
-    api.answer("/repos/octokit/hello%20world/issues", Answer::bytes("application/json", ISSUES));
+    let api = MockApi::start().await;
+    api.answer("/repos/octokit/hello%20world/issues", MockResponse::bytes("application/json", ISSUES));
     api.answer(
         "/users/octokit-fixture-user-a",
-        Answer::json(&json!({ "login": "a", "name": "Aki", "id": 7 })),
+        MockResponse::json(&json!({ "login": "a", "name": "Aki", "id": 7 })),
     );
     let gateway = connected(&api, json!({})).await;
     let tasks = json!([
@@ -111,11 +111,11 @@ async fn tasks_of_a_batch_see_the_whole_and_show_the_shape() {
 
 #[tokio::test]
 async fn a_program_is_told_where_a_list_goes_on() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let link = r#"<https://api.github.com/x?page=2>; rel="next""#;
     api.answer(
         "/repos/octokit/hello%20world/issues",
-        Answer::bytes("application/json", ISSUES).header("link", link),
+        MockResponse::bytes("application/json", ISSUES).header("link", link),
     );
     let gateway = connected(&api, json!({})).await;
     let body = json!({ "name": "github:list_issues", "parameters": issues() });
@@ -126,30 +126,30 @@ async fn a_program_is_told_where_a_list_goes_on() {
 
 #[tokio::test]
 async fn a_token_from_a_file_is_read_again_when_it_is_refused() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("token");
     std::fs::write(&file, "old\n").expect("a file");
     let providers = json!({ "github": { "token_file": file, "api": api.url("") } });
     let gateway = connected(&api, json!({ "providers": providers })).await;
     let client = gateway.client("").await;
-    api.answer("/user", Answer::json(&json!({ "login": "me" })));
+    api.answer("/user", MockResponse::json(&json!({ "login": "me" })));
     assert!(text(&client.call("call", call("get_user", &json!({}))).await).contains("me"));
     std::fs::write(&file, "new\n").expect("a file");
-    api.script("/user", [Answer::status(401)]);
+    api.script("/user", [MockResponse::status(401)]);
     assert!(text(&client.call("call", call("get_user", &json!({}))).await).contains("me"));
     let sent: Vec<Option<String>> =
         api.seen().iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
     assert_eq!(sent, ["Bearer old", "Bearer old", "Bearer new"].map(|token| Some(token.to_owned())));
-    api.answer("/user", Answer::status(401));
+    api.answer("/user", MockResponse::status(401));
     let error = error_of(&client.call("call", call("get_user", &json!({}))).await);
     assert_eq!(error["code"], "ACCOUNT_REQUIRED");
 }
 
 #[tokio::test]
 async fn a_service_that_never_answers_is_given_up() {
-    let api = Api::start().await;
-    api.answer("/user", Answer::text("late").delay(std::time::Duration::from_secs(60)));
+    let api = MockApi::start().await;
+    api.answer("/user", MockResponse::text("late").delay(std::time::Duration::from_secs(60)));
     let gateway = connected(&api, json!({ "limits": { "call_timeout": "300ms" } })).await;
     let error = error_of(&gateway.client("").await.call("call", call("get_user", &json!({}))).await);
     assert_eq!(error["code"], "TIMEOUT");

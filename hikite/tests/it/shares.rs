@@ -7,13 +7,15 @@ mod upstream;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, Connection, Envelope, Hello, Reply, Stateless, TestGateway};
+use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{
+    ClientOptions, HttpReply, SessionClient, StatelessClient, StatelessEnvelope, StreamingReply, TestGateway,
+};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::identity::{Made, as_bearer, client, token};
+use crate::identity::{IssuedToken, as_bearer, client, token};
 use crate::rest::{get, post};
 use crate::{configured, fixture, http_fixture};
 
@@ -22,19 +24,19 @@ const ASKS: &str = "test_input_required_result_elicitation";
 const ENDLESS: &str = "def f: f; f";
 
 /// Starts a gateway with these limits, and creates a token with read and call scopes.
-async fn crowded(limits: Value) -> (Fixture, TestGateway, Made) {
-    crowded_by(Options::default(), limits).await
+async fn crowded(limits: Value) -> (Fixture, TestGateway, IssuedToken) {
+    crowded_by(FixtureOptions::default(), limits).await
 }
 
-async fn crowded_by(options: Options, limits: Value) -> (Fixture, TestGateway, Made) {
-    let (fixture, web) = fixture(Transport::Http, options).await;
+async fn crowded_by(options: FixtureOptions, limits: Value) -> (Fixture, TestGateway, IssuedToken) {
+    let (fixture, web) = fixture(FixtureTransport::Http, options).await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" }, "limits": limits });
     let gateway = configured(config).await;
     let narrow = token(&gateway, json!({ "name": "narrow", "scopes": ["read", "call"] })).await;
     (fixture, gateway, narrow)
 }
 
-async fn initialize(gateway: &TestGateway, secret: &str) -> Reply {
+async fn initialize(gateway: &TestGateway, secret: &str) -> HttpReply {
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
     gateway.send(as_bearer(secret, "POST", "/mcp").json(hello.to_string())).await
@@ -52,12 +54,12 @@ async fn metric(gateway: &TestGateway, series: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
 }
 
-fn series(name: &str, resource: &str, narrow: &Made) -> String {
+fn series(name: &str, resource: &str, narrow: &IssuedToken) -> String {
     format!("hikite_share_{name}{{resource=\"{resource}\",caller=\"token:{}\"}}", narrow.id)
 }
 
 #[track_caller]
-fn is_refused_for_its_share(reply: &Reply) {
+fn is_refused_for_its_share(reply: &HttpReply) {
     assert_eq!(reply.status, 429, "{}", reply.text());
     assert!(reply.headers.contains_key("retry-after"), "{:?}", reply.headers);
     let body = reply.value();
@@ -83,7 +85,7 @@ async fn a_flood_of_sessions_ends_its_own_oldest_and_the_owner_gets_in() {
     assert_eq!(metric(&gateway, &series("evicted_total", "sessions", &narrow)).await, Some(32.0));
     let owner = gateway.client("direct").await;
     assert_eq!(owner.text("echo", json!({ "text": "in" })).await, "in");
-    let stateless = gateway.stateless("direct", Envelope::default());
+    let stateless = gateway.stateless("direct", StatelessEnvelope::default());
     assert_eq!(stateless.text("echo", json!({ "text": "in" })).await, "in");
     assert_eq!(get(&gateway, "/v1/tools").await.status, 200);
 }
@@ -105,18 +107,22 @@ async fn requests_without_a_session_share_alike() {
     let (_fixture, gateway, narrow) = crowded(json!({ "sessions": 16 })).await;
     for number in 0..40 {
         let capabilities = json!({ "sampling": { "context": { "number": number } } });
-        let envelope = Envelope::default().capabilities(capabilities).unvalidated();
-        let client =
-            Stateless::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
+        let envelope = StatelessEnvelope::default().capabilities(capabilities).unvalidated();
+        let client = StatelessClient::over_http(
+            gateway.address(),
+            "/mcp?surface=direct",
+            Some(&narrow.secret),
+            envelope,
+        );
         assert_eq!(client.text("echo", json!({ "text": "hi" })).await, "hi");
     }
     let held = metric(&gateway, &series("held", "stateless_sessions", &narrow)).await;
     assert!(held.is_some_and(|held| held <= 8.0), "{held:?}");
-    let owner = gateway.stateless("direct", Envelope::default());
+    let owner = gateway.stateless("direct", StatelessEnvelope::default());
     assert_eq!(owner.text("echo", json!({ "text": "in" })).await, "in");
 }
 
-async fn open_stream(gateway: &TestGateway, client: &Client, secret: &str) -> Connection {
+async fn open_stream(gateway: &TestGateway, client: &SessionClient, secret: &str) -> StreamingReply {
     let request = as_bearer(secret, "GET", "/mcp").header("mcp-session-id", &client.session());
     request.header("accept", "text/event-stream").open(gateway.address()).await
 }
@@ -138,8 +144,10 @@ async fn open_streams_have_a_share_and_the_owner_listens_over_every_transport() 
     assert_eq!(metric(&gateway, &series("refused_total", "streams", &narrow)).await, Some(2.0));
     let owner = gateway.client("direct").await;
     assert!(open_stream(&gateway, &owner, gateway.token()).await.is_stream());
-    let listening =
-        gateway.stateless("direct", Envelope::default()).listen(json!({ "toolsListChanged": true })).await;
+    let listening = gateway
+        .stateless("direct", StatelessEnvelope::default())
+        .listen(json!({ "toolsListChanged": true }))
+        .await;
     assert_eq!(listening.acknowledged["toolsListChanged"], true);
     assert!(gateway.request("GET", "/sse").open(gateway.address()).await.is_stream());
     // A closed stream frees its slot.
@@ -175,16 +183,21 @@ async fn when_all_streams_are_taken_the_oldest_of_whoever_has_most_ends() {
 
 #[tokio::test]
 async fn suspended_calls_have_a_share_and_the_owner_is_still_asked() {
-    let options = Options { extended: true, ..Options::default() };
+    let options = FixtureOptions { extended: true, ..FixtureOptions::default() };
     let (_fixture, gateway, narrow) = crowded_by(options, json!({ "parked_calls": 4 })).await;
     let path = "/mcp?surface=direct";
-    let greedy = Stateless::over_http(gateway.address(), path, Some(&narrow.secret), Envelope::capable());
+    let greedy = StatelessClient::over_http(
+        gateway.address(),
+        path,
+        Some(&narrow.secret),
+        StatelessEnvelope::capable(),
+    );
     for _ in 0..2 {
         assert_eq!(greedy.call(ASKS, json!({})).await.result()["resultType"], "input_required");
     }
     let refused = greedy.call(ASKS, json!({})).await.error();
     assert_eq!(refused["data"]["code"], "RATE_LIMIT_EXCEEDED", "{refused}");
-    let owner = gateway.stateless("direct", Envelope::capable());
+    let owner = gateway.stateless("direct", StatelessEnvelope::capable());
     for _ in 0..2 {
         assert_eq!(owner.call(ASKS, json!({})).await.result()["resultType"], "input_required");
     }
@@ -254,7 +267,9 @@ async fn a_call_that_asks_its_client_leaves_its_callers_other_calls_alone() {
         configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
     let narrow = token(&gateway, json!({ "name": "narrow", "scopes": ["read", "call"] })).await;
     let path = "/mcp";
-    let client = Client::over_http(gateway.address(), path, Some(&narrow.secret), Hello::silent()).await;
+    let client =
+        SessionClient::over_http(gateway.address(), path, Some(&narrow.secret), ClientOptions::silent())
+            .await;
     let asking = client.begin_call("test_elicitation", json!({ "message": "?" }));
     let question = client.asked().await;
     assert_eq!(client.text("echo", json!({ "text": "meanwhile" })).await, "meanwhile");
@@ -381,11 +396,15 @@ async fn what_a_session_keeps_of_its_client_is_bounded() {
     let reply = gateway.send(as_bearer(&narrow.secret, "POST", "/mcp").json(hello.to_string())).await;
     assert_eq!(reply.value()["error"]["code"], -32602, "{}", reply.status);
     let large = json!({ "sampling": { "x": "x".repeat(1_000_000) } });
-    let envelope = Envelope::default().capabilities(large).unvalidated();
+    let envelope = StatelessEnvelope::default().capabilities(large).unvalidated();
     let client =
-        Stateless::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
+        StatelessClient::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
     assert_eq!(client.call("echo", json!({ "text": "x" })).await.code(), -32602);
-    let fine =
-        Client::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), Hello::default());
+    let fine = SessionClient::over_http(
+        gateway.address(),
+        "/mcp?surface=direct",
+        Some(&narrow.secret),
+        ClientOptions::default(),
+    );
     assert_eq!(fine.await.text("echo", json!({ "text": "hi" })).await, "hi");
 }

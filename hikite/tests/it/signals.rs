@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use hikite_testkit::gateway::{Client, Hello, LIMIT, TestGateway, eventually, hang_up};
+use hikite_testkit::gateway::{ClientOptions, LIMIT, SessionClient, TestGateway, eventually, hang_up};
 use serde_json::json;
 
 use crate::{PROGRAMS, configured, gateway, http_fixture, stdio};
@@ -25,7 +25,7 @@ async fn a_hangup_reads_the_config_again_and_ends_nothing() {
     assert!(running.answer().await.expect("a result").to_string().contains("slept"));
     gateway.write_text("{");
     gateway.hang_up();
-    gateway.says("the old one stays in force").await;
+    gateway.wait_for_stderr("the old one stays in force").await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     assert!(gateway.stop().await.success());
 }
@@ -36,8 +36,13 @@ async fn a_hangup_does_not_end_a_gateway_on_stdio() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = json!({ "mcpServers": { "a": server }, "modules": { "builtin": false } });
     fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
-    let client =
-        Client::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], Hello::default()).await;
+    let client = SessionClient::over_stdio(
+        &PROGRAMS,
+        folder.path(),
+        &["--surface", "direct"],
+        ClientOptions::default(),
+    )
+    .await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     hang_up(client.pid());
     assert_eq!(client.text("echo", json!({ "text": "y" })).await, "y");
@@ -88,7 +93,7 @@ async fn without_files_new_connections_are_refused_and_calls_go_on() {
     });
     let refused = refused.await.expect("no panic");
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}\n{}", gateway.stderr());
-    gateway.says("raise the limit of open files").await;
+    gateway.wait_for_stderr("raise the limit of open files").await;
     assert!(running.answer().await.expect("a result").to_string().contains("slept"));
     gateway.limit_files(1024);
     assert_eq!(gateway.client("").await.text("echo", json!({ "text": "x" })).await, "x");

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use hikite_testkit::fixture::{Era, Fixture};
-use hikite_testkit::gateway::{Client, Envelope, Hello, LIMIT, REVISION, Stateless, TestGateway, eventually};
+use hikite_testkit::gateway::{
+    ClientOptions, LIMIT, REVISION, SessionClient, StatelessClient, StatelessEnvelope, TestGateway,
+    eventually,
+};
 use serde_json::{Value, json};
 
 use crate::bridge::upstream;
@@ -24,7 +27,7 @@ const ASKS: &str = "test_input_required_result_elicitation";
 async fn discovery_tells_revisions_and_capabilities() {
     let (_fixture, gateway) = with_fixture().await;
     let outcome =
-        gateway.stateless("direct", Envelope::default()).request("server/discover", json!({})).await;
+        gateway.stateless("direct", StatelessEnvelope::default()).request("server/discover", json!({})).await;
     let found = outcome.result();
     assert_eq!(found["resultType"], "complete");
     assert_eq!(found["supportedVersions"][0], REVISION);
@@ -37,17 +40,17 @@ async fn discovery_tells_revisions_and_capabilities() {
 async fn a_request_must_say_who_sends_it() {
     let gateway = gateway(json!({})).await;
     let missing = [
-        Envelope::default().meta("clientCapabilities", Value::Null),
-        Envelope::default().meta("protocolVersion", Value::Null),
-        Envelope::default().meta("logLevel", "loud"),
-        Envelope::default().meta("clientCapabilities", "all"),
+        StatelessEnvelope::default().meta("clientCapabilities", Value::Null),
+        StatelessEnvelope::default().meta("protocolVersion", Value::Null),
+        StatelessEnvelope::default().meta("logLevel", "loud"),
+        StatelessEnvelope::default().meta("clientCapabilities", "all"),
     ];
     for envelope in missing {
         let outcome = gateway.stateless("direct", envelope).request("tools/list", json!({})).await;
         assert_eq!((outcome.status, outcome.code()), (Some(400), -32602), "{}", outcome.text);
         assert!(outcome.text.contains(r#""id":1"#), "{}", outcome.text);
     }
-    let unnamed = Envelope::default().meta("clientInfo", Value::Null);
+    let unnamed = StatelessEnvelope::default().meta("clientInfo", Value::Null);
     gateway.stateless("direct", unnamed).request("tools/list", json!({})).await.result();
 }
 
@@ -55,37 +58,37 @@ async fn a_request_must_say_who_sends_it() {
 async fn headers_must_say_what_the_body_says() {
     let (_fixture, gateway) = with_fixture().await;
     let wrong = [
-        Envelope::default().without_header("mcp-method"),
-        Envelope::default().header("mcp-method", "tools/list"),
-        Envelope::default().header("mcp-method", "TOOLS/CALL"),
-        Envelope::default().without_header("mcp-name"),
-        Envelope::default().header("mcp-name", "other"),
-        Envelope::default().header("mcp-name", "=?base64?%%%?="),
-        Envelope::default().without_header("mcp-protocol-version"),
-        Envelope::default().header("mcp-protocol-version", "2025-11-25"),
-        Envelope::default().revision("v999.0.0").header("mcp-protocol-version", REVISION),
+        StatelessEnvelope::default().without_header("mcp-method"),
+        StatelessEnvelope::default().header("mcp-method", "tools/list"),
+        StatelessEnvelope::default().header("mcp-method", "TOOLS/CALL"),
+        StatelessEnvelope::default().without_header("mcp-name"),
+        StatelessEnvelope::default().header("mcp-name", "other"),
+        StatelessEnvelope::default().header("mcp-name", "=?base64?%%%?="),
+        StatelessEnvelope::default().without_header("mcp-protocol-version"),
+        StatelessEnvelope::default().header("mcp-protocol-version", "2025-11-25"),
+        StatelessEnvelope::default().revision("v999.0.0").header("mcp-protocol-version", REVISION),
     ];
     for envelope in wrong {
         let outcome = gateway.stateless("direct", envelope).call("echo", json!({ "text": "x" })).await;
         assert_eq!((outcome.status, outcome.code()), (Some(400), -32020), "{}", outcome.text);
     }
-    let encoded = Envelope::default().header("mcp-name", "=?base64?ZWNobw==?=");
+    let encoded = StatelessEnvelope::default().header("mcp-name", "=?base64?ZWNobw==?=");
     assert_eq!(gateway.stateless("direct", encoded).text("echo", json!({ "text": "x" })).await, "x");
 }
 
 #[tokio::test]
 async fn arguments_that_a_tool_wants_in_headers_are_compared() {
     let (_fixture, gateway) = with_fixture().await;
-    let call = async |envelope: Envelope, arguments: Value| {
+    let call = async |envelope: StatelessEnvelope, arguments: Value| {
         gateway.stateless("direct", envelope).call("mirrored", arguments).await
     };
-    let region = Envelope::default().header("mcp-param-region", "eu");
+    let region = StatelessEnvelope::default().header("mcp-param-region", "eu");
     assert_eq!(call(region.clone(), json!({ "region": "eu" })).await.status, Some(200));
     assert_eq!(call(region.clone(), json!({ "region": "eu", "count": null })).await.status, Some(200));
     let counted = region.clone().header("mcp-param-count", "42");
     assert_eq!(call(counted, json!({ "region": "eu", "count": 42.0 })).await.status, Some(200));
     for (envelope, arguments) in [
-        (Envelope::default(), json!({ "region": "eu" })),
+        (StatelessEnvelope::default(), json!({ "region": "eu" })),
         (region.clone(), json!({ "region": "us" })),
         (region.clone(), json!({ "region": "eu", "inner": { "tenant": "t" } })),
         (region.clone().header("mcp-param-dry", "false"), json!({ "region": "eu", "dry": true })),
@@ -98,7 +101,7 @@ async fn arguments_that_a_tool_wants_in_headers_are_compared() {
 #[tokio::test]
 async fn an_unknown_revision_is_told_the_known_ones() {
     let gateway = gateway(json!({})).await;
-    let client = gateway.stateless("direct", Envelope::default().revision("1900-01-01"));
+    let client = gateway.stateless("direct", StatelessEnvelope::default().revision("1900-01-01"));
     let outcome = client.request("server/discover", json!({})).await;
     assert_eq!((outcome.status, outcome.code()), (Some(400), -32022));
     let data = &outcome.error()["data"];
@@ -108,7 +111,7 @@ async fn an_unknown_revision_is_told_the_known_ones() {
 #[tokio::test]
 async fn methods_of_sessions_do_not_exist() {
     let gateway = gateway(json!({})).await;
-    let client = gateway.stateless("direct", Envelope::default());
+    let client = gateway.stateless("direct", StatelessEnvelope::default());
     for method in [
         "initialize",
         "ping",
@@ -132,7 +135,7 @@ async fn methods_of_sessions_do_not_exist() {
 #[tokio::test]
 async fn what_is_not_there_is_invalid_and_says_what() {
     let (_fixture, gateway) = with_fixture().await;
-    let client = gateway.stateless("direct", Envelope::default());
+    let client = gateway.stateless("direct", StatelessEnvelope::default());
     let missing = client.request("resources/read", json!({ "uri": "test://none" })).await;
     assert_eq!((missing.code(), &missing.error()["data"]["uri"]), (-32602, &json!("test://none")));
     assert_eq!(client.call("no_such_tool", json!({})).await.code(), -32602);
@@ -141,14 +144,14 @@ async fn what_is_not_there_is_invalid_and_says_what() {
     // Without the extension, tasks are not revealed.
     let task = client.request("tasks/get", json!({ "taskId": "t" })).await;
     assert_eq!((task.status, task.code()), (Some(400), -32021));
-    let task = gateway.stateless("direct", Envelope::default().with_tasks());
+    let task = gateway.stateless("direct", StatelessEnvelope::default().with_tasks());
     assert_eq!(task.request("tasks/get", json!({ "taskId": "t" })).await.code(), -32602);
 }
 
 #[tokio::test]
 async fn lists_keep_their_order_and_may_be_kept() {
     let (_fixture, gateway) = with_fixture().await;
-    let client = gateway.stateless("direct", Envelope::default());
+    let client = gateway.stateless("direct", StatelessEnvelope::default());
     for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
         let (first, second) =
             (client.request(method, json!({})).await, client.request(method, json!({})).await);
@@ -163,7 +166,7 @@ async fn lists_keep_their_order_and_may_be_kept() {
 #[tokio::test]
 async fn a_ticket_is_good_once_for_its_own_request() {
     let (_fixture, gateway) = with_fixture().await;
-    let client = gateway.stateless("direct", Envelope::capable());
+    let client = gateway.stateless("direct", StatelessEnvelope::capable());
     let asked = client.call(ASKS, json!({})).await.result();
     assert_eq!(asked["resultType"], "input_required");
     let state = asked["requestState"].as_str().expect("a ticket");
@@ -185,7 +188,7 @@ async fn a_call_nobody_comes_back_for_is_cancelled() {
     let (fixture, server) = upstream(Era::Legacy).await;
     let limits = json!({ "question_timeout": "3s", "parked_calls": 1 });
     let gateway = configured(json!({ "mcpServers": { "a": server }, "limits": limits })).await;
-    let client = gateway.stateless("direct", Envelope::capable());
+    let client = gateway.stateless("direct", StatelessEnvelope::capable());
     let asked = client.call(ASKS, json!({})).await.result();
     let refused = client.call(ASKS, json!({})).await.error();
     assert_eq!(refused["data"]["code"], "OVERLOADED", "{refused}");
@@ -198,7 +201,7 @@ async fn a_call_nobody_comes_back_for_is_cancelled() {
 #[tokio::test]
 async fn what_the_client_cannot_answer_is_not_asked() {
     let (_fixture, gateway) = with_fixture().await;
-    let sampling = Envelope::default().capabilities(json!({ "sampling": {} }));
+    let sampling = StatelessEnvelope::default().capabilities(json!({ "sampling": {} }));
     let outcome = gateway.stateless("direct", sampling).call(ASKS, json!({})).await;
     assert_eq!((outcome.status, outcome.code()), (Some(400), -32021), "{}", outcome.text);
     assert_eq!(outcome.error()["data"]["requiredCapabilities"], json!({ "elicitation": {} }));
@@ -207,10 +210,11 @@ async fn what_the_client_cannot_answer_is_not_asked() {
 #[tokio::test]
 async fn logs_come_only_when_asked_for_and_progress_on_its_own_stream() {
     let (_fixture, gateway) = with_fixture().await;
-    let quiet = gateway.stateless("direct", Envelope::default());
+    let quiet = gateway.stateless("direct", StatelessEnvelope::default());
     let outcome = quiet.call("test_tool_with_logging", json!({})).await;
     assert!(outcome.notifications.is_empty(), "{:?}", outcome.notifications);
-    let curious = gateway.stateless("direct", Envelope::default().log_level("debug").progress_token("p"));
+    let curious =
+        gateway.stateless("direct", StatelessEnvelope::default().log_level("debug").progress_token("p"));
     assert!(
         !curious.call("test_tool_with_logging", json!({})).await.told("notifications/message").is_empty()
     );
@@ -222,7 +226,7 @@ async fn logs_come_only_when_asked_for_and_progress_on_its_own_stream() {
 async fn a_listener_hears_what_it_asked_for_and_a_farewell() {
     let (fixture, server) = upstream(Era::Legacy).await;
     let mut gateway = gateway(json!({ "a": server })).await;
-    let client = gateway.stateless("direct", Envelope::default());
+    let client = gateway.stateless("direct", StatelessEnvelope::default());
     client.text("echo", json!({ "text": "up" })).await;
     let wish = json!({ "toolsListChanged": true, "resourceSubscriptions": ["test://watched-resource", "other://none"] });
     let heard = client.listen(wish).await;
@@ -247,7 +251,8 @@ async fn a_session_and_single_requests_share_one_pipe() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = json!({ "mcpServers": { "a": stdio(&[]) }, "server": { "surface": ["direct"] } });
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
-    let client = Stateless::over_stdio(&crate::PROGRAMS, folder.path(), &[], Envelope::default());
+    let client =
+        StatelessClient::over_stdio(&crate::PROGRAMS, folder.path(), &[], StatelessEnvelope::default());
     assert_eq!(client.text("echo", json!({ "text": "alone" })).await, "alone");
     let hello = json!({ "jsonrpc": "2.0", "id": "s", "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
@@ -271,7 +276,7 @@ async fn categories_work_without_a_session_too() {
     let gateway = configured(json!({ "mcpServers": { "a": server },
         "categories": { "c": { "description": "d", "server": "a" } } }))
     .await;
-    let client = gateway.stateless("categories", Envelope::default());
+    let client = gateway.stateless("categories", StatelessEnvelope::default());
     let tools = client.request("tools/list", json!({})).await.result();
     assert_eq!(tools["tools"].as_array().map(Vec::len), Some(2));
     let arguments = json!({ "category": "c", "name": "echo", "args": { "text": "hi" } });
@@ -282,7 +287,7 @@ async fn categories_work_without_a_session_too() {
 async fn a_call_that_was_given_up_takes_its_connection_along() {
     // Its server may still ask a question for it, which the next call must not receive.
     let gateway = gateway(json!({ "a": crate::with(stdio(&[]), "share", "never") })).await;
-    let client = gateway.stateless("direct", Envelope::capable());
+    let client = gateway.stateless("direct", StatelessEnvelope::capable());
     assert_eq!(client.text("count", json!({})).await, "1");
     assert_eq!(
         client.text("count", json!({})).await,
@@ -300,7 +305,7 @@ async fn a_call_that_was_given_up_takes_its_connection_along() {
 async fn a_parked_call_holds_nobody_up() {
     let (_fixture, server) = upstream(Era::Legacy).await;
     let gateway = gateway(json!({ "a": crate::with(server, "concurrency", 1) })).await;
-    let client = gateway.stateless("direct", Envelope::capable());
+    let client = gateway.stateless("direct", StatelessEnvelope::capable());
     let asked = client.call(ASKS, json!({})).await.result();
     for _ in 0..3 {
         assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
@@ -318,10 +323,10 @@ async fn lanes_have_a_limit_and_make_room() {
     let gateway = configured(config).await;
     for number in 0..5 {
         let abilities = json!({ "experimental": {}, "extensions": { "x/y": { "n": number } } });
-        let client = gateway.stateless("direct", Envelope::default().capabilities(abilities));
+        let client = gateway.stateless("direct", StatelessEnvelope::default().capabilities(abilities));
         assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     }
-    let busy = gateway.stateless("direct", Envelope::default());
+    let busy = gateway.stateless("direct", StatelessEnvelope::default());
     let (_one, _two) = (busy.begin_call("hang", json!({})), busy.begin_call("hang", json!({})));
     tokio::time::sleep(Duration::from_millis(200)).await;
     let refused = busy.call("echo", json!({ "text": "x" })).await.error();
@@ -350,9 +355,9 @@ for line in sys.stdin:
 "#;
     let server = json!({ "description": "d", "command": "python3", "args": ["-c", script] });
     let gateway = gateway(json!({ "a": server })).await;
-    let forms = gateway.stateless("direct", Envelope::capable()).call("locked", json!({})).await;
+    let forms = gateway.stateless("direct", StatelessEnvelope::capable()).call("locked", json!({})).await;
     assert_eq!((forms.status, forms.code()), (Some(400), -32021), "{}", forms.text);
-    let pages = Envelope::default().capabilities(json!({ "elicitation": { "url": {} } }));
+    let pages = StatelessEnvelope::default().capabilities(json!({ "elicitation": { "url": {} } }));
     let asked = gateway.stateless("direct", pages).call("locked", json!({})).await.result();
     let question = &asked["inputRequests"]["url-1"]["params"];
     assert_eq!(
@@ -367,8 +372,13 @@ for line in sys.stdin:
 async fn whoever_listens_on_a_pipe_does_not_hold_up_its_end() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
-    let client =
-        Client::over_stdio(&crate::PROGRAMS, folder.path(), &[], Hello::default().unvalidated()).await;
+    let client = SessionClient::over_stdio(
+        &crate::PROGRAMS,
+        folder.path(),
+        &[],
+        ClientOptions::default().unvalidated(),
+    )
+    .await;
     let meta = json!({ "io.modelcontextprotocol/protocolVersion": REVISION,
         "io.modelcontextprotocol/clientCapabilities": {} });
     let listen = json!({ "jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen",

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::sync::Arc;
 
-use hikite_testkit::gateway::{Client, Hello, LIMIT, eventually, kill, marked};
+use hikite_testkit::gateway::{ClientOptions, LIMIT, SessionClient, eventually, kill, marked};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -17,8 +17,8 @@ fn folder(config: &Value) -> Arc<TempDir> {
     Arc::new(folder)
 }
 
-async fn client(folder: &TempDir, arguments: &[&str], hello: Hello) -> Client {
-    Client::over_stdio(&PROGRAMS, folder.path(), arguments, hello).await
+async fn client(folder: &TempDir, arguments: &[&str], hello: ClientOptions) -> SessionClient {
+    SessionClient::over_stdio(&PROGRAMS, folder.path(), arguments, hello).await
 }
 
 async fn nothing_left(folder: &TempDir) -> bool {
@@ -31,8 +31,12 @@ async fn a_whole_conversation_runs_over_lines() {
     let config = json!({ "mcpServers": { "web": web, "program": stdio(&[]) },
         "categories": { "c": { "description": "d", "server": "web" } } });
     let folder = folder(&config);
-    let client =
-        client(&folder, &["--surface", "direct", "--surface", "categories"], Hello::obliging("line")).await;
+    let client = client(
+        &folder,
+        &["--surface", "direct", "--surface", "categories"],
+        ClientOptions::answering("line"),
+    )
+    .await;
     assert_eq!(client.names("tools/list").await.len(), 2 + 66);
     assert_eq!(
         client.call_in("c", "echo", json!({ "text": "over lines" })).await["content"][0]["text"],
@@ -53,7 +57,7 @@ async fn the_surface_is_that_of_the_config_unless_said_otherwise() {
     let folder = folder(
         &json!({ "mcpServers": { "web": web }, "categories": { "c": { "description": "d", "server": "web" } } }),
     );
-    let own = client(&folder, &[], Hello::default()).await;
+    let own = client(&folder, &[], ClientOptions::default()).await;
     assert_eq!(own.names("tools/list").await, ["get-category-tools", "call-category-tool"]);
     let run = PROGRAMS.run(folder.path(), &["stdio", "--surface", "module"]).await;
     assert_eq!(run.code, Some(2));
@@ -64,7 +68,7 @@ async fn the_surface_is_that_of_the_config_unless_said_otherwise() {
 async fn without_categories_four_tools_are_shown() {
     let (_fixture, web) = http_fixture().await;
     let folder = folder(&json!({ "mcpServers": { "web": web } }));
-    let client = client(&folder, &[], Hello::default()).await;
+    let client = client(&folder, &[], ClientOptions::default()).await;
     assert_eq!(client.names("tools/list").await, ["get_module_schema", "call", "batch", "tool_discovery"]);
     let echo = json!({ "module": "web", "tool": "echo", "params": { "text": "引手" } });
     assert_eq!(client.call("call", echo).await["content"][0]["text"], "引手");
@@ -73,7 +77,7 @@ async fn without_categories_four_tools_are_shown() {
 #[tokio::test]
 async fn lines_that_are_no_messages_are_answered_and_harm_nothing() {
     let folder = folder(&json!({ "limits": { "body_bytes": "2KiB" } }));
-    let client = client(&folder, &[], Hello::default()).await;
+    let client = client(&folder, &[], ClientOptions::default()).await;
     for line in ["not JSON", "{}", "", "   ", &format!("\"{}\"", "x".repeat(5000))] {
         client.send_line(line);
     }
@@ -89,10 +93,10 @@ async fn lines_that_are_no_messages_are_answered_and_harm_nothing() {
 #[tokio::test]
 async fn running_calls_finish_when_the_input_ends() {
     let folder = folder(&json!({ "mcpServers": { "a": stdio(&[]) } }));
-    let client = client(&folder, &["--surface", "direct"], Hello::default()).await;
+    let client = client(&folder, &["--surface", "direct"], ClientOptions::default()).await;
     client.text("echo", json!({ "text": "up" })).await;
     let call = client.begin_call("sleep", json!({ "ms": 500 }));
-    tokio::time::sleep(hikite_testkit::gateway::A_MOMENT).await;
+    tokio::time::sleep(hikite_testkit::gateway::SETTLE_TIME).await;
     let status = client.close().await;
     assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 500 ms");
     assert!(status.success());
@@ -102,7 +106,7 @@ async fn running_calls_finish_when_the_input_ends() {
 #[tokio::test]
 async fn a_client_that_kills_it_leaves_nothing_behind() {
     let folder = folder(&json!({ "mcpServers": { "a": stdio(&[]), "b": stdio(&[]) } }));
-    let client = client(&folder, &["--surface", "direct"], Hello::default()).await;
+    let client = client(&folder, &["--surface", "direct"], ClientOptions::default()).await;
     client.call("a__spawn_grandchild", json!({})).await;
     client.text("b__echo", json!({ "text": "up" })).await;
     assert!(marked(folder.path()).len() >= 7, "{:?}", marked(folder.path()));
@@ -111,12 +115,12 @@ async fn a_client_that_kills_it_leaves_nothing_behind() {
 }
 
 /// A raw line client, for messages that the test client would not send.
-struct Lines {
+struct RawStdio {
     child: Child,
     output: tokio::io::Lines<BufReader<ChildStdout>>,
 }
 
-impl Lines {
+impl RawStdio {
     fn open(folder: &TempDir) -> Self {
         let mut command = tokio::process::Command::from(PROGRAMS.hikite(folder.path()));
         command
@@ -145,7 +149,7 @@ impl Lines {
 #[tokio::test]
 async fn a_request_before_initialize_is_refused() {
     let folder = folder(&json!({}));
-    let mut lines = Lines::open(&folder);
+    let mut lines = RawStdio::open(&folder);
     lines.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
     let refused = lines.next().await;
     assert_eq!(
@@ -160,7 +164,7 @@ async fn a_request_before_initialize_is_refused() {
 async fn several_messages_in_one_line_belong_to_one_revision() {
     let folder = folder(&json!({}));
     for revision in ["2025-03-26", "2025-11-25"] {
-        let mut lines = Lines::open(&folder);
+        let mut lines = RawStdio::open(&folder);
         let hello = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
         lines.send(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })).await;
         assert_eq!(lines.next().await["result"]["protocolVersion"], revision);
@@ -184,7 +188,7 @@ async fn an_upstream_that_is_down_is_told_over_lines_too() {
     let down = json!({ "description": "d", "command": "/no/such/program" });
     let config = json!({ "mcpServers": { "a": down }, "categories": { "c": { "description": "d", "server": "a", "tools": { "includeNames": ["t"] } } } });
     let folder = folder(&config);
-    let client = client(&folder, &[], Hello::default()).await;
+    let client = client(&folder, &[], ClientOptions::default()).await;
     let error = error_of(&client.call_in("c", "t", json!({})).await);
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
     let text = error.to_string();

@@ -4,21 +4,21 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use hikite_store::{AuditFilter, AuditRow, AuditWalk, Store, StoreUrl};
+use hikite_store::{AuditCursor, AuditFilter, AuditRow, Store, StoreUrl};
 use hikite_testkit::gateway::LIMIT;
-use hikite_testkit::postgres::{Server, database};
+use hikite_testkit::postgres::{PostgresServer, database};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{PROGRAMS, configured, http_fixture};
 
 /// A factory of new stores of one kind.
-struct Engine {
+struct StoreEngine {
     folder: TempDir,
     postgres: bool,
 }
 
-impl Engine {
+impl StoreEngine {
     fn both() -> [Self; 2] {
         [false, true].map(|postgres| Self { folder: tempfile::tempdir().expect("a folder"), postgres })
     }
@@ -36,13 +36,13 @@ async fn open(url: &str) -> Store {
 }
 
 /// A process that writes rows and reports each.
-struct Writer {
+struct WriterProcess {
     child: Child,
     told: BufReader<std::process::ChildStdout>,
     numbers: Vec<u64>,
 }
 
-impl Writer {
+impl WriterProcess {
     fn start(url: &str, from: &str) -> Self {
         let mut command = PROGRAMS.writer();
         let command = command.args([url, from]).stdout(Stdio::piped()).stderr(Stdio::inherit());
@@ -91,7 +91,7 @@ async fn holds(url: &str, told: &[u64]) -> u64 {
 async fn recorded(store: &Store) -> Vec<u64> {
     let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
     assert_eq!(verified.broken, None);
-    let rows = store.audit(&AuditFilter::default(), AuditWalk::On(0), usize::MAX >> 1).await.expect("read");
+    let rows = store.audit(&AuditFilter::default(), AuditCursor::On(0), usize::MAX >> 1).await.expect("read");
     let number = |row: &AuditRow| {
         let record: Value = serde_json::from_str(&row.record).expect("JSON");
         record["requestId"].as_str().and_then(|id| id.parse().ok()).expect("a number")
@@ -114,7 +114,7 @@ async fn settled(store: &Store) -> (Vec<u64>, i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_committed_row_is_lost_in_a_hundred_kills() {
-    for engine in Engine::both() {
+    for engine in StoreEngine::both() {
         let (mut told, mut next, mut all) = (Vec::new(), 0, 0);
         let mut url = String::new();
         for round in 0..100_usize {
@@ -123,7 +123,7 @@ async fn no_committed_row_is_lost_in_a_hundred_kills() {
                 all += told.len();
                 (told, next, url) = (Vec::new(), 0, engine.url(&format!("{round}.db")));
             }
-            let mut writer = Writer::start(&url, &next.to_string());
+            let mut writer = WriterProcess::start(&url, &next.to_string());
             writer.read(round % 9);
             std::thread::sleep(Duration::from_micros(u64::try_from(round).expect("small") * 137 % 4000));
             told.extend(writer.kill());
@@ -135,13 +135,13 @@ async fn no_committed_row_is_lost_in_a_hundred_kills() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_that_record_at_once_keep_one_chain() {
-    for engine in Engine::both() {
+    for engine in StoreEngine::both() {
         let url = engine.url("shared.db");
-        let mut writers = ["0", "100000", "200000"].map(|from| Writer::start(&url, from));
+        let mut writers = ["0", "100000", "200000"].map(|from| WriterProcess::start(&url, from));
         for writer in &mut writers {
             writer.read(40);
         }
-        let told: Vec<u64> = writers.into_iter().flat_map(Writer::kill).collect();
+        let told: Vec<u64> = writers.into_iter().flat_map(WriterProcess::kill).collect();
         assert!(told.len() >= 120);
         holds(&url, &told).await;
     }
@@ -149,11 +149,11 @@ async fn processes_that_record_at_once_keep_one_chain() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_postgresql_committed_outlives_its_own_crash() {
-    let server = Server::start();
+    let server = PostgresServer::start();
     let url = server.database();
     let (mut told, mut next) = (Vec::new(), 0);
     for _ in 0..3 {
-        let mut writer = Writer::start(&url, &next.to_string());
+        let mut writer = WriterProcess::start(&url, &next.to_string());
         writer.read(30);
         server.crash();
         told.extend(writer.kill());
@@ -164,10 +164,10 @@ async fn what_postgresql_committed_outlives_its_own_crash() {
 
 #[tokio::test]
 async fn processes_that_open_a_new_store_at_once_make_it_once() {
-    for engine in Engine::both() {
+    for engine in StoreEngine::both() {
         for round in 0..3 {
             let url = engine.url(&format!("{round}.db"));
-            let writers: Vec<Writer> = (0..6).map(|_| Writer::start(&url, "--open")).collect();
+            let writers: Vec<WriterProcess> = (0..6).map(|_| WriterProcess::start(&url, "--open")).collect();
             let mut found = Vec::new();
             for mut writer in writers {
                 writer.read(usize::MAX);
@@ -184,9 +184,9 @@ async fn processes_that_open_a_new_store_at_once_make_it_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backup_that_is_taken_while_others_write_is_a_whole_store() {
-    for engine in Engine::both() {
+    for engine in StoreEngine::both() {
         let url = engine.url("written.db");
-        let mut writer = Writer::start(&url, "0");
+        let mut writer = WriterProcess::start(&url, "0");
         writer.read(20);
         let store = open(&url).await;
         for round in 0..5 {

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use hikite_testkit::fixture::{Era, Options, Transport};
-use hikite_testkit::gateway::{Client, Envelope, Hello, Stateless};
+use hikite_testkit::fixture::{Era, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{ClientOptions, SessionClient, StatelessClient, StatelessEnvelope};
 use serde_json::{Value, json};
 
 use crate::bridge::{ERAS, houses, person, upstream};
@@ -14,11 +14,11 @@ use crate::{fixture, gateway};
 /// A task must be found where it was begun, and its questions asked there.
 const OWN: &str = "never";
 
-fn patient() -> Envelope {
-    Envelope::capable().with_tasks()
+fn patient() -> StatelessEnvelope {
+    StatelessEnvelope::capable().with_tasks()
 }
 
-async fn begin(client: &Stateless, tool: &str, arguments: Value) -> Value {
+async fn begin(client: &StatelessClient, tool: &str, arguments: Value) -> Value {
     let task = client.call(tool, arguments).await.result();
     assert_eq!(task["resultType"], "task", "{task}");
     assert!(task.get("task").is_none() && task.get("ttl").is_none(), "{task}");
@@ -26,7 +26,7 @@ async fn begin(client: &Stateless, tool: &str, arguments: Value) -> Value {
 }
 
 /// Polls until the task has this status.
-async fn until(client: &Stateless, id: &Value, status: &str) -> Value {
+async fn until(client: &StatelessClient, id: &Value, status: &str) -> Value {
     let begin = Instant::now();
     loop {
         let task = client.request("tasks/get", json!({ "taskId": id })).await.result();
@@ -105,7 +105,7 @@ async fn a_task_is_nobody_elses() {
     assert_eq!(session.request("tasks/list", json!({})).await.expect_err("none")["code"], -32601);
 }
 
-async fn begin_in_session(client: &Client, tool: &str, arguments: Value) -> Value {
+async fn begin_in_session(client: &SessionClient, tool: &str, arguments: Value) -> Value {
     let params = json!({ "name": tool, "arguments": arguments, "task": { "ttl": 60_000 } });
     let created = client.request("tools/call", params).await.expect("a task");
     assert!(created.get("resultType").is_none(), "{created}");
@@ -152,8 +152,11 @@ async fn a_client_that_knows_no_tasks_gets_the_result_of_one() {
     for (house, gateway, _fixture) in houses(OWN).await {
         let result = gateway.client("direct").await.call("failing_job", json!({})).await;
         assert_eq!(result["isError"], true, "{house}: {result}");
-        let alone =
-            gateway.stateless("direct", Envelope::default()).call("failing_job", json!({})).await.result();
+        let alone = gateway
+            .stateless("direct", StatelessEnvelope::default())
+            .call("failing_job", json!({}))
+            .await
+            .result();
         assert_eq!((&alone["isError"], &alone["resultType"]), (&json!(true), &json!("complete")), "{house}");
     }
 }
@@ -161,14 +164,14 @@ async fn a_client_that_knows_no_tasks_gets_the_result_of_one() {
 #[tokio::test]
 async fn skills_are_relayed_to_clients_of_either_kind() {
     for era in ERAS {
-        let options = Options { era, extended: true, skills: true, ..Options::default() };
-        let (_fixture, server) = fixture(Transport::Http, options).await;
+        let options = FixtureOptions { era, extended: true, skills: true, ..FixtureOptions::default() };
+        let (_fixture, server) = fixture(FixtureTransport::Http, options).await;
         let gateway = gateway(json!({ "a": server })).await;
-        let alone = gateway.stateless("direct", Envelope::default());
+        let alone = gateway.stateless("direct", StatelessEnvelope::default());
         let skills = alone.request("skills/list", json!({})).await.result();
         assert!(skills["ttlMs"].is_u64(), "{skills}");
         let uri = skills["skills"][0]["uri"].as_str().expect("a skill").to_owned();
-        let client = gateway.client_with("direct", Hello::default()).await;
+        let client = gateway.client_with("direct", ClientOptions::default()).await;
         let listed = client.request("skills/list", json!({})).await.expect("skills");
         assert_eq!(listed["skills"], skills["skills"]);
         let extension = "io.modelcontextprotocol/skills";

@@ -60,7 +60,7 @@ const OLD: (&str, &str) = ("TLSv1_2", "TLSv1_2");
 #[tokio::test]
 async fn a_client_of_today_is_answered_and_an_old_one_only_if_the_owner_says_so() {
     let gateway = configured(server(&tls("one.pem", "one.key"))).await;
-    gateway.says("listening on https://127.0.0.1:").await;
+    gateway.wait_for_stderr("listening on https://127.0.0.1:").await;
     let told = ask(gateway.address(), "ca.pem", ANY).await;
     assert_eq!(told, json!({ "version": "TLSv1.3", "alpn": "http/1.1", "status": 200, "name": "one" }));
     let refused = ask(gateway.address(), "ca.pem", OLD).await;
@@ -71,7 +71,7 @@ async fn a_client_of_today_is_answered_and_an_old_one_only_if_the_owner_says_so(
     let mut old = tls("one.pem", "one.key");
     old["min_version"] = "1.2".into();
     gateway.write_config(&server(&old));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     let told = ask(gateway.address(), "ca.pem", OLD).await;
     assert_eq!((&told["version"], &told["status"]), (&json!("TLSv1.2"), &json!(200)));
 }
@@ -91,11 +91,11 @@ async fn a_changed_certificate_is_shown_without_a_restart_and_a_wrong_one_is_not
     let gateway = configured(server(&tls)).await;
     let mut open = TcpStream::connect(gateway.address()).await.expect("a connection");
     put("two.pem", "cert.pem");
-    gateway.says("the changed certificate is wrong, the old one stays in force").await;
+    gateway.wait_for_stderr("the changed certificate is wrong, the old one stays in force").await;
     assert!(gateway.stderr().contains("is not the key of the certificate"), "{}", gateway.stderr());
     assert_eq!(ask(gateway.address(), "ca.pem", ANY).await["name"], "one");
     put("two.key", "key.pem");
-    gateway.says("the changed certificate is in force").await;
+    gateway.wait_for_stderr("the changed certificate is in force").await;
     assert_eq!(ask(gateway.address(), "ca.pem", ANY).await["name"], "two");
     open.shutdown().await.expect("whoever was there before is not cut off");
 }

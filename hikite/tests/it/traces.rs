@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::collector::{Collector, Mood, Span};
-use hikite_testkit::fixture::{Fixture, Options, Transport};
-use hikite_testkit::gateway::{Client, Envelope, Hello, TestGateway, eventually};
+use hikite_testkit::collector::{CollectedSpan, CollectorBehavior, OtlpCollector};
+use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
+use hikite_testkit::gateway::{ClientOptions, SessionClient, StatelessEnvelope, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::bridge::{ERAS, upstream};
@@ -17,14 +17,14 @@ const SERVER: i32 = 2;
 const CLIENT: i32 = 3;
 const INTERNAL: i32 = 1;
 
-fn sending_to(collector: &Collector, servers: &Value) -> Value {
+fn sending_to(collector: &OtlpCollector, servers: &Value) -> Value {
     let otlp = json!({ "endpoint": collector.url(), "interval": "200ms", "timeout": "1s" });
     json!({ "mcpServers": servers, "telemetry": { "otlp": otlp } })
 }
 
 /// Waits for this many tool call spans and returns them.
-async fn calls(collector: &Collector, count: usize) -> Vec<Span> {
-    let all = || -> Vec<Span> {
+async fn calls(collector: &OtlpCollector, count: usize) -> Vec<CollectedSpan> {
+    let all = || -> Vec<CollectedSpan> {
         collector.spans().into_iter().filter(|span| span.name.starts_with("tools/call")).collect()
     };
     assert!(eventually(|| all().len() >= count).await, "{:#?}", collector.spans());
@@ -33,7 +33,7 @@ async fn calls(collector: &Collector, count: usize) -> Vec<Span> {
 
 /// Returns the span of the request, and the span of the upstream request inside it.
 #[track_caller]
-fn pair(spans: &[Span]) -> (&Span, &Span) {
+fn pair(spans: &[CollectedSpan]) -> (&CollectedSpan, &CollectedSpan) {
     assert_eq!(spans.len(), 2, "{spans:#?}");
     let of = |kind| spans.iter().find(|span| span.kind == kind).expect("one of each");
     let (outer, inner) = (of(SERVER), of(CLIENT));
@@ -52,7 +52,7 @@ async fn a_call_is_one_trace_with_the_request_to_its_server_inside() {
     for era in ERAS {
         let (fixture, web) = upstream(era).await;
         for server in [web, stdio(&["--extended"])] {
-            let collector = Collector::start(Mood::Takes).await;
+            let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
             let gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
             let client = gateway.client("direct").await;
             let mirrored = client.text("mirror", json!({})).await;
@@ -80,9 +80,9 @@ async fn a_call_is_one_trace_with_the_request_to_its_server_inside() {
 #[tokio::test]
 async fn requests_without_a_session_and_programs_are_traced_alike() {
     let (fixture, web) = upstream(ERAS[1]).await;
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let gateway = configured(sending_to(&collector, &json!({ "a": web }))).await;
-    let client = gateway.stateless("direct", Envelope::default());
+    let client = gateway.stateless("direct", StatelessEnvelope::default());
     let mirrored = client.text("mirror", json!({})).await;
     let spans = calls(&collector, 2).await;
     let (outer, inner) = pair(&spans);
@@ -90,12 +90,17 @@ async fn requests_without_a_session_and_programs_are_traced_alike() {
     let carried = format!("00-{}-{}-01", inner.trace, inner.id);
     assert_eq!((told(&mirrored), fixture.traces()), (carried.clone(), vec![carried]));
 
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let folder = tempfile::tempdir().expect("a folder");
     let config = sending_to(&collector, &json!({ "a": stdio(&[]) }));
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
-    let client =
-        Client::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], Hello::default()).await;
+    let client = SessionClient::over_stdio(
+        &PROGRAMS,
+        folder.path(),
+        &["--surface", "direct"],
+        ClientOptions::default(),
+    )
+    .await;
     client.text("mirror", json!({})).await;
     // It ends before the next export: shutdown sends the rest.
     client.close().await;
@@ -104,7 +109,7 @@ async fn requests_without_a_session_and_programs_are_traced_alike() {
 }
 
 async fn call_with(gateway: &TestGateway, header: Option<&str>, meta: Option<&str>) -> String {
-    let mut envelope = Envelope::default();
+    let mut envelope = StatelessEnvelope::default();
     if let Some(header) = header {
         envelope = envelope.header("traceparent", header).header("tracestate", "vendor=1");
     }
@@ -117,7 +122,7 @@ async fn call_with(gateway: &TestGateway, header: Option<&str>, meta: Option<&st
 #[tokio::test]
 async fn the_clients_trace_is_gone_on_with() {
     let (_fixture, server) = http_fixture().await;
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
     let mirrored = call_with(&gateway, Some(PARENT), None).await;
     let spans = calls(&collector, 2).await;
@@ -156,7 +161,7 @@ async fn without_a_collector_only_what_the_client_sent_is_carried_on() {
 #[tokio::test]
 async fn failures_are_told_in_one_word() {
     let (_fixture, server) = http_fixture().await;
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let mut config = sending_to(&collector, &json!({ "a": server }));
     config["mcpServers"]["a"]["timeout"] = "2s".into();
     let gateway = configured(config).await;
@@ -177,12 +182,12 @@ async fn failures_are_told_in_one_word() {
     // The client gets a timeout as a tool result.
     assert_eq!((of("hang", CLIENT), of("hang", SERVER)), two("TIMEOUT", "tool_error"));
     // An unknown name could be anything, so it is not recorded.
-    let unknown: Vec<&Span> = spans
+    let unknown: Vec<&CollectedSpan> = spans
         .iter()
         .filter(|span| span.attributes.get("error.type").is_some_and(|word| word == "TOOL_NOT_FOUND"))
         .collect();
     assert_eq!((unknown.len(), unknown[0].name.as_str(), unknown[0].kind), (1, "tools/call", SERVER));
-    assert!(!collector.saw("no_such_tool"));
+    assert!(!collector.has_received("no_such_tool"));
 }
 
 fn two(first: &str, second: &str) -> (String, String) {
@@ -203,8 +208,8 @@ async fn twenty_calls(gateway: &TestGateway) -> Duration {
 #[tokio::test]
 async fn a_bad_collector_changes_nothing_for_callers() {
     let (_fixture, server) = http_fixture().await;
-    for mood in [Mood::Hangs, Mood::Refuses(500), Mood::Refuses(503)] {
-        let collector = Collector::start(mood).await;
+    for mood in [CollectorBehavior::Hang, CollectorBehavior::Reject(500), CollectorBehavior::Reject(503)] {
+        let collector = OtlpCollector::start(mood).await;
         let mut gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
         let took = twenty_calls(&gateway).await;
         assert!(took < Duration::from_secs(5), "{mood:?} {took:?}");
@@ -214,14 +219,14 @@ async fn a_bad_collector_changes_nothing_for_callers() {
         assert!(begin.elapsed() < Duration::from_secs(8), "the end does not wait for it");
         assert!(!gateway.stderr().contains("panicked"));
     }
-    let nobody = Fixture::start(Transport::Http, Options::default()).await.expect("a port");
+    let nobody = Fixture::start(FixtureTransport::Http, FixtureOptions::default()).await.expect("a port");
     let address = nobody.url().replace("/mcp", "");
     nobody.stop().await;
     let config = json!({ "mcpServers": { "a": server },
         "telemetry": { "otlp": { "endpoint": address, "interval": "100ms", "timeout": "1s" } } });
     let mut gateway = configured(config).await;
     twenty_calls(&gateway).await;
-    gateway.says("do not arrive at the collector").await;
+    gateway.wait_for_stderr("do not arrive at the collector").await;
     assert!(gateway.stop().await.success());
     let told = gateway.stderr().matches("do not arrive at the collector").count();
     assert!(told <= 2, "once for traces, once for metrics: {}", gateway.stderr());
@@ -230,7 +235,7 @@ async fn a_bad_collector_changes_nothing_for_callers() {
 #[tokio::test]
 async fn the_usual_variables_are_understood() {
     let (_fixture, server) = http_fixture().await;
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let config = json!({ "mcpServers": { "a": server } });
     let url = collector.url();
     let variables = [
@@ -276,15 +281,16 @@ async fn the_usual_variables_are_understood() {
 
 #[tokio::test]
 async fn a_call_over_rest_is_one_trace_too() {
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let (_fixture, server) = http_fixture().await;
     let gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
     let body = json!({ "name": "a:mirror", "parameters": {} }).to_string();
     let request = gateway.request("POST", "/v1/tools/call").json(body).header("traceparent", PARENT);
     let answer = gateway.send(request).await.value();
     assert_eq!(answer["success"], true, "{answer}");
-    let spans = || -> Vec<Span> {
-        let of_it = |span: &Span| span.name == "POST /v1/tools/call" || span.name.starts_with("tools/call");
+    let spans = || -> Vec<CollectedSpan> {
+        let of_it =
+            |span: &CollectedSpan| span.name == "POST /v1/tools/call" || span.name.starts_with("tools/call");
         collector.spans().into_iter().filter(of_it).collect()
     };
     assert!(eventually(|| spans().len() >= 2).await, "{:#?}", collector.spans());
@@ -299,20 +305,22 @@ async fn a_call_over_rest_is_one_trace_too() {
 async fn the_wait_for_a_turn_is_a_step_of_the_trace_and_the_audit_names_the_trace() {
     let (fixture, server) = http_fixture().await;
     let server = with(server, "concurrency", 1);
-    let collector = Collector::start(Mood::Takes).await;
+    let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let gateway = configured(sending_to(&collector, &json!({ "a": server }))).await;
     let client = gateway.client("direct").await;
     let first = client.begin_call("hang", json!({}));
     assert!(eventually(|| fixture.calls() == 1).await);
-    let envelope = Envelope::default().header("traceparent", PARENT).header("x-request-id", "slow-1");
+    let envelope =
+        StatelessEnvelope::default().header("traceparent", PARENT).header("x-request-id", "slow-1");
     let second = gateway.stateless("direct", envelope);
     let waiting = async {
         tokio::time::sleep(Duration::from_millis(30)).await;
         client.cancel(first.id).await;
     };
     let (_, ()) = tokio::join!(second.text("mirror", json!({})), waiting);
-    let of_trace =
-        || -> Vec<Span> { collector.spans().into_iter().filter(|span| span.trace == TRACE).collect() };
+    let of_trace = || -> Vec<CollectedSpan> {
+        collector.spans().into_iter().filter(|span| span.trace == TRACE).collect()
+    };
     assert!(eventually(|| of_trace().len() >= 3).await, "{:#?}", of_trace());
     let spans = of_trace();
     let of = |kind| spans.iter().find(|span| span.kind == kind).expect("one of each");

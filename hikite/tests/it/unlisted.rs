@@ -1,8 +1,8 @@
 //! Servers without known lists, because they are down or require a login: callers who may see them get the reason on
 //! every surface, and others get the same answer as for a name that does not exist.
 
-use hikite_testkit::authority::{Authority, Wrong};
-use hikite_testkit::gateway::{Client, TestGateway};
+use hikite_testkit::authorization_server::{AuthorizationFaults, MockAuthorizationServer};
+use hikite_testkit::gateway::{SessionClient, TestGateway};
 use serde_json::{Value, json};
 
 use crate::identity::{as_bearer, client, project, token};
@@ -105,7 +105,7 @@ async fn a_server_that_is_down_says_so_on_every_surface() {
 
 #[tokio::test]
 async fn a_server_that_nobody_logged_in_to_says_so_on_every_surface() {
-    let authority = Authority::start(Wrong::default()).await;
+    let authority = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
     let gateway = house("vault", json!({ "description": "d", "url": authority.url() })).await;
     says(&gateway, "vault", "ACCOUNT_REQUIRED", "login").await;
 }
@@ -122,8 +122,9 @@ async fn a_batch_with_a_fault_of_its_own_is_refused_for_that() {
 
 /// Sends every request about a module and returns the responses with its name removed.
 async fn heard(gateway: &TestGateway, secret: &str, module: &str) -> Vec<String> {
-    let open =
-        async |surface: &str| -> Client { client(gateway, &format!("/mcp?surface={surface}"), secret).await };
+    let open = async |surface: &str| -> SessionClient {
+        client(gateway, &format!("/mcp?surface={surface}"), secret).await
+    };
     let (direct, others) = (open("direct").await, open("modules,search").await);
     let mut all = Vec::new();
     for name in [format!("{module}__fetch"), format!("{module}:fetch"), "fetch".into()] {
@@ -199,7 +200,7 @@ async fn a_tool_that_was_switched_off_stays_off_while_its_server_lists_nothing()
     let off = post(&gateway, "/v1/tools/a:fetch/disable", &json!({})).await;
     assert_eq!(off.status, 200);
     gateway.write_config(&config("no"));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     let told = on(&gateway, "call-category-tool", fetch).await;
     assert_eq!(error_of(&told)["name"], "ToolDisabled", "{told}");
 }

@@ -3,7 +3,7 @@
 
 use std::process::Stdio;
 
-use hikite_testkit::authority::{Authority, Wrong};
+use hikite_testkit::authorization_server::{AuthorizationFaults, MockAuthorizationServer};
 use hikite_testkit::gateway::{LIMIT, TestGateway};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::{PROGRAMS, configured, error_of};
 
-fn config(authority: &Authority) -> Value {
+fn config(authority: &MockAuthorizationServer) -> Value {
     json!({
         "mcpServers": { "vault": { "description": "a server that wants a login", "url": authority.url() } },
         "server": { "surface": ["modules", "direct"] },
@@ -69,7 +69,7 @@ async fn let_in(gateway: &TestGateway) {
 
 #[tokio::test]
 async fn somebody_logs_in_once_and_the_server_stays_open() {
-    let authority = Authority::start(Wrong::default()).await;
+    let authority = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
     let gateway = configured(config(&authority)).await;
     let client = gateway.client("modules").await;
     let refused = client.call("call", word()).await;
@@ -115,8 +115,11 @@ async fn somebody_logs_in_once_and_the_server_stays_open() {
 
 #[tokio::test]
 async fn a_login_that_must_not_be_is_refused_at_the_terminal() {
-    let wrong = Wrong { issuer: Some("https://other.example".into()), ..Wrong::default() };
-    let authority = Authority::start(wrong).await;
+    let wrong = AuthorizationFaults {
+        issuer: Some("https://other.example".into()),
+        ..AuthorizationFaults::default()
+    };
+    let authority = MockAuthorizationServer::start(wrong).await;
     let gateway = configured(config(&authority)).await;
     let run = gateway.run(&["account", "connect", "vault"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
@@ -127,7 +130,7 @@ async fn a_login_that_must_not_be_is_refused_at_the_terminal() {
 
 #[tokio::test]
 async fn credentials_in_the_headers_switch_logging_in_off() {
-    let authority = Authority::start(Wrong::default()).await;
+    let authority = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
     let mut config = config(&authority);
     config["mcpServers"]["vault"]["headers"] = json!({ "Authorization": "Bearer of-the-owner" });
     let gateway = configured(config).await;
@@ -141,7 +144,7 @@ async fn credentials_in_the_headers_switch_logging_in_off() {
 
 #[tokio::test]
 async fn we_say_who_we_are_only_where_others_can_reach_us() {
-    let authority = Authority::start(Wrong::default()).await;
+    let authority = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
     let mut config = config(&authority);
     let gateway = configured(config.clone()).await;
     assert_eq!(gateway.send(gateway.request("GET", "/oauth/client.json")).await.status, 404);

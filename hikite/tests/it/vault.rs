@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use hikite_testkit::api::{Answer, Api};
+use hikite_testkit::api::{MockApi, MockResponse};
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::{PROGRAMS, configured};
 
 const CANARY: &str = "ntn_canary_5f0e1c2b3a";
 
-async fn gateway(api: &Api, more: Value) -> TestGateway {
+async fn gateway(api: &MockApi, more: Value) -> TestGateway {
     let mut config = json!({
         "modules": { "builtin": ["notion"] },
         "providers": { "notion": { "api": api.url(""), "oauth": { "client_id": "app", "client_secret": "shh" } } },
@@ -64,8 +64,8 @@ async fn works(gateway: &TestGateway) -> Value {
 
 #[tokio::test]
 async fn the_key_changes_while_hikite_runs() {
-    let api = Api::start().await;
-    api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
+    let api = MockApi::start().await;
+    api.answer("/v1/search", MockResponse::json(&json!({ "results": [] })));
     let gateway = gateway(&api, json!({})).await;
     add(&gateway).await;
     assert_eq!(works(&gateway).await["success"], true);
@@ -86,7 +86,7 @@ async fn the_key_changes_while_hikite_runs() {
     assert_eq!(search(&gateway).await["success"], true, "after a start with the new key");
 }
 
-fn config_again(api: &Api) -> Value {
+fn config_again(api: &MockApi) -> Value {
     json!({
         "modules": { "builtin": ["notion"] },
         "providers": { "notion": { "api": api.url(""), "oauth": { "client_id": "app", "client_secret": "shh" } } },
@@ -95,8 +95,8 @@ fn config_again(api: &Api) -> Value {
 
 #[tokio::test]
 async fn a_copy_opens_with_its_passphrase_in_another_house() {
-    let api = Api::start().await;
-    api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
+    let api = MockApi::start().await;
+    api.answer("/v1/search", MockResponse::json(&json!({ "results": [] })));
     let (from, to) = (gateway(&api, json!({})).await, gateway(&api, json!({})).await);
     add(&from).await;
     let file = from.folder().path().join("copy");
@@ -117,15 +117,15 @@ async fn a_copy_opens_with_its_passphrase_in_another_house() {
 
 #[tokio::test]
 async fn a_secret_is_nowhere_but_in_the_request_it_is_for() {
-    let api = Api::start().await;
-    api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
+    let api = MockApi::start().await;
+    api.answer("/v1/search", MockResponse::json(&json!({ "results": [] })));
     let more = json!({ "telemetry": { "log": { "level": "trace", "format": "json" } } });
     let gateway = gateway(&api, more).await;
     let mut seen = add(&gateway).await.to_string();
     assert_eq!(works(&gateway).await["success"], true);
     let bearer = api.last().headers["authorization"].to_str().expect("text").to_owned();
     assert_eq!(bearer, format!("Bearer {CANARY}"));
-    api.answer("/v1/search", Answer::status(401));
+    api.answer("/v1/search", MockResponse::status(401));
     seen += &search(&gateway).await.to_string();
     for arguments in [
         &["account", "list", "--json"][..],

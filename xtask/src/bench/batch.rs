@@ -12,14 +12,14 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::Bench;
+use super::BenchRun;
 use super::peer::Install;
 use crate::rig::TOOLS;
-use crate::rig::client::Client;
+use crate::rig::client::RigClient;
 use crate::rig::load::timed;
-use crate::rig::process::{Gateway, Upstream, http_server};
-use crate::rig::rest::Rest;
-use crate::rig::table::{Cell, Table, median, percentile};
+use crate::rig::process::{GatewayChild, UpstreamChild, http_server};
+use crate::rig::rest::RestClient;
+use crate::rig::table::{ReportTable, TableCell, median, percentile};
 
 const CALLS: usize = 100;
 /// Delays of the upstream in milliseconds.
@@ -31,19 +31,19 @@ pub(super) fn clients() -> impl Iterator<Item = (&'static str, Install)> {
     published::ALL.iter().map(|client| (client.name, client.install))
 }
 
-pub(super) async fn measure(bench: &Bench) -> Result<Table> {
+pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
     let mut rows = Vec::new();
     for delay in DELAYS {
-        let upstream = Upstream::with_delay(*delay)?;
+        let upstream = UpstreamChild::with_delay(*delay)?;
         let folder = tempfile::tempdir()?;
         let servers = json!({ "bench": http_server(upstream.address, 0) });
         let (usual, few) = (folder.path().join("usual"), folder.path().join("few"));
         let few_at_once = ("16 at once", json!({ "batch_concurrency": 16 }));
         let mut sides = [
-            Side::start(bench, &usual, &servers, ("batch", json!({}))).await?,
-            Side::start(bench, &few, &servers, few_at_once).await?,
+            BatchSide::start(bench, &usual, &servers, ("batch", json!({}))).await?,
+            BatchSide::start(bench, &few, &servers, few_at_once).await?,
         ];
-        let direct = Direct::open(&upstream, bench).await?;
+        let direct = DirectClients::open(&upstream, bench).await?;
         rows.extend(bare(bench, *delay, direct, &mut sides).await?);
         rows.extend(published(bench, *delay, [upstream.address, sides[0].gateway.target.address])?);
         for side in sides {
@@ -52,11 +52,16 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     }
     let title = format!("{CALLS} independent calls, in turns");
     let columns = &["upstream ms", "client", "side", "rounds", "p50 ms", "p99 ms", "times direct"];
-    Ok(Table { name: "batch", title, columns, rows })
+    Ok(ReportTable { name: "batch", title, columns, rows })
 }
 
 /// Measures with a bare HTTP client.
-async fn bare(bench: &Bench, delay: u64, mut direct: Direct, sides: &mut [Side]) -> Result<Vec<Vec<Cell>>> {
+async fn bare(
+    bench: &BenchRun,
+    delay: u64,
+    mut direct: DirectClients,
+    sides: &mut [BatchSide],
+) -> Result<Vec<Vec<TableCell>>> {
     const NAME: &str = "bare HTTP";
     for _ in 0..WARM_UP {
         direct.once().await?;
@@ -82,7 +87,11 @@ async fn bare(bench: &Bench, delay: u64, mut direct: Direct, sides: &mut [Side])
 }
 
 /// Measures with the installed SDKs, each against the upstream itself and against hikite.
-fn published(bench: &Bench, delay: u64, [upstream, gateway]: [SocketAddr; 2]) -> Result<Vec<Vec<Cell>>> {
+fn published(
+    bench: &BenchRun,
+    delay: u64,
+    [upstream, gateway]: [SocketAddr; 2],
+) -> Result<Vec<Vec<TableCell>>> {
     let folder = tempfile::tempdir()?;
     let words = [
         format!("http://{upstream}/mcp"),
@@ -93,7 +102,7 @@ fn published(bench: &Bench, delay: u64, [upstream, gateway]: [SocketAddr; 2]) ->
     let mut rows = Vec::new();
     for client in published::ALL {
         let Some(times) = client.run(folder.path(), &words)? else {
-            crate::complain(&format!("{}: not installed (`--install-peers`)", client.name));
+            crate::print_error(&format!("{}: not installed (`--install-peers`)", client.name));
             continue;
         };
         rows.push(row((delay, client.name, "direct"), &times.direct, &times.direct));
@@ -103,31 +112,31 @@ fn published(bench: &Bench, delay: u64, [upstream, gateway]: [SocketAddr; 2]) ->
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer rounds than a double counts exactly")]
-fn row((delay, client, side): (u64, &str, &str), times_ms: &[f64], direct: &[f64]) -> Vec<Cell> {
+fn row((delay, client, side): (u64, &str, &str), times_ms: &[f64], direct: &[f64]) -> Vec<TableCell> {
     // A ratio within each turn: the machine may be slower in the next.
     let ratios = times_ms.iter().zip(direct).map(|(own, direct)| own / direct);
     vec![
-        Cell::text(delay.to_string()),
-        Cell::text(client),
-        Cell::text(side),
-        Cell::Number(times_ms.len() as f64, 0),
-        Cell::Number(median(times_ms.to_vec()), 2),
-        Cell::Number(percentile(&mut times_ms.to_vec(), 0.99), 2),
-        Cell::Number(median(ratios.collect()), 2),
+        TableCell::text(delay.to_string()),
+        TableCell::text(client),
+        TableCell::text(side),
+        TableCell::Number(times_ms.len() as f64, 0),
+        TableCell::Number(median(times_ms.to_vec()), 2),
+        TableCell::Number(percentile(&mut times_ms.to_vec(), 0.99), 2),
+        TableCell::Number(median(ratios.collect()), 2),
     ]
 }
 
 /// One client connection per concurrent call.
-struct Direct {
-    clients: Vec<Client>,
+struct DirectClients {
+    clients: Vec<RigClient>,
     times_ms: Vec<f64>,
 }
 
-impl Direct {
-    async fn open(upstream: &Upstream, bench: &Bench) -> Result<Self> {
+impl DirectClients {
+    async fn open(upstream: &UpstreamChild, bench: &BenchRun) -> Result<Self> {
         let mut clients = Vec::with_capacity(CALLS);
         for _ in 0..CALLS {
-            clients.push(Client::open(&upstream.target(), bench.seconds).await?);
+            clients.push(RigClient::open(&upstream.target(), bench.seconds).await?);
         }
         Ok(Self { clients, times_ms: Vec::new() })
     }
@@ -150,30 +159,30 @@ impl Direct {
 }
 
 /// A hikite with its own limits, and the batch that is sent to it.
-struct Side {
+struct BatchSide {
     name: &'static str,
-    gateway: Gateway,
-    client: Rest,
+    gateway: GatewayChild,
+    client: RestClient,
     batch: String,
     times_ms: Vec<f64>,
 }
 
-impl Side {
+impl BatchSide {
     async fn start(
-        bench: &Bench,
+        bench: &BenchRun,
         folder: &Path,
         servers: &Value,
         (name, limits): (&'static str, Value),
     ) -> Result<Self> {
         std::fs::create_dir(folder)?;
-        let gateway = Gateway::start_with(&bench.hikite, folder, servers, &limits)?;
+        let gateway = GatewayChild::start_with(&bench.hikite, folder, servers, &limits)?;
         gateway.tools(TOOLS).await?;
         let task = |number: usize| {
             let params = json!({ "text": format!("marker-{number}") });
             json!({ "id": format!("t{number}"), "module": "bench", "tool": "echo", "params": params, "raw_output": true })
         };
         let tasks: Vec<Value> = (0..CALLS).map(task).collect();
-        let client = Rest::open(gateway.target.address).await?;
+        let client = RestClient::open(gateway.target.address).await?;
         let batch = json!({ "commands": tasks }).to_string();
         Ok(Self { name, gateway, client, batch, times_ms: Vec::new() })
     }

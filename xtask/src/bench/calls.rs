@@ -5,20 +5,21 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::Bench;
-use crate::rig::process::{Gateway, Upstream, http_server};
-use crate::rig::table::{Cell, Table, median};
+use super::BenchRun;
+use crate::rig::process::{GatewayChild, UpstreamChild, http_server};
+use crate::rig::table::{ReportTable, TableCell, median};
 use crate::rig::{TOOLS, load};
 
 const CLIENTS: &[usize] = &[1, 16, 64];
 
-pub(super) async fn measure(bench: &Bench) -> Result<Table> {
-    let upstream = Upstream::start()?;
+pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
+    let upstream = UpstreamChild::start()?;
     let folder = tempfile::tempdir()?;
     let servers = json!({ "bench": http_server(upstream.address, 0) });
-    let mut sides = vec![Side::start("hikite", &bench.hikite, &folder.path().join("own"), &servers).await?];
+    let mut sides =
+        vec![BuildUnderTest::start("hikite", &bench.hikite, &folder.path().join("own"), &servers).await?];
     if let Some(other) = &bench.against {
-        sides.push(Side::start("against", other, &folder.path().join("other"), &servers).await?);
+        sides.push(BuildUnderTest::start("against", other, &folder.path().join("other"), &servers).await?);
     }
     let mut rows = Vec::new();
     for clients in CLIENTS {
@@ -41,28 +42,28 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     let title =
         format!("tools/call, medians of {} rounds of {} s", bench.rounds, bench.seconds.as_secs_f64());
     let columns = &["clients", "side", "req/s", "of direct", "p50 ms", "p99 ms", "CPU s/10k"];
-    Ok(Table { name: "calls", title, columns, rows })
+    Ok(ReportTable { name: "calls", title, columns, rows })
 }
 
 /// One build of hikite with its results by number of clients.
-struct Side {
+struct BuildUnderTest {
     name: &'static str,
-    gateway: Gateway,
+    gateway: GatewayChild,
     tool: String,
-    loads: Vec<load::Load>,
+    loads: Vec<load::LoadSummary>,
     cpu: Vec<f64>,
 }
 
-impl Side {
+impl BuildUnderTest {
     async fn start(name: &'static str, program: &Path, folder: &Path, servers: &Value) -> Result<Self> {
         std::fs::create_dir(folder)?;
-        let gateway = Gateway::start(program, folder, servers)?;
+        let gateway = GatewayChild::start(program, folder, servers)?;
         let tools = gateway.tools(TOOLS).await?;
         let tool = tools.iter().find(|tool| tool.ends_with("echo")).cloned().unwrap_or_default();
         Ok(Self { name, gateway, tool, loads: Vec::new(), cpu: Vec::new() })
     }
 
-    async fn measure(&mut self, clients: usize, bench: &Bench) -> Result<()> {
+    async fn measure(&mut self, clients: usize, bench: &BenchRun) -> Result<()> {
         let before = self.gateway.cpu_seconds()?;
         let load = load::run(&self.gateway.target, &self.tool, clients, bench.seconds).await?;
         #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
@@ -75,20 +76,20 @@ impl Side {
 fn row(
     clients: usize,
     side: &str,
-    loads: &[load::Load],
-    direct: &[load::Load],
+    loads: &[load::LoadSummary],
+    direct: &[load::LoadSummary],
     cpu: Option<f64>,
-) -> Vec<Cell> {
-    let of = |value: fn(&load::Load) -> f64| median(loads.iter().map(value).collect());
+) -> Vec<TableCell> {
+    let of = |value: fn(&load::LoadSummary) -> f64| median(loads.iter().map(value).collect());
     // A ratio within each round: the machine may be slower in the next.
     let ratios = loads.iter().zip(direct).map(|(load, direct)| load.per_second / direct.per_second);
     vec![
-        Cell::text(clients.to_string()),
-        Cell::text(side),
-        Cell::Number(of(|load| load.per_second), 0),
-        Cell::Number(median(ratios.collect()), 2),
-        Cell::Number(of(|load| load.p50_ms), 3),
-        Cell::Number(of(|load| load.p99_ms), 3),
-        cpu.map_or(Cell::text("-"), |cpu| Cell::Number(cpu, 2)),
+        TableCell::text(clients.to_string()),
+        TableCell::text(side),
+        TableCell::Number(of(|load| load.per_second), 0),
+        TableCell::Number(median(ratios.collect()), 2),
+        TableCell::Number(of(|load| load.p50_ms), 3),
+        TableCell::Number(of(|load| load.p99_ms), 3),
+        cpu.map_or(TableCell::text("-"), |cpu| TableCell::Number(cpu, 2)),
     ]
 }

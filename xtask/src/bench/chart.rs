@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::side::Role;
+use super::side::GatewayRole;
 
 const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 28.0;
@@ -37,9 +37,9 @@ const STYLE: &str = r#"
 "#;
 
 /// A title, and the name, the role and the value of each bar.
-pub(super) type Group = (&'static str, Vec<(&'static str, Role, f64)>);
+pub(super) type ChartGroup = (&'static str, Vec<(&'static str, GatewayRole, f64)>);
 
-pub(super) fn chart(groups: &[Group]) -> String {
+pub(super) fn chart(groups: &[ChartGroup]) -> String {
     let bars: usize = groups.iter().map(|(_, bars)| bars.len()).sum();
     let height = HEAD + FOOT + times(groups.len(), GROUP) + times(bars, STEP);
     let told: Vec<String> = groups.iter().map(told).collect();
@@ -65,9 +65,9 @@ pub(super) fn chart(groups: &[Group]) -> String {
         for (name, role, value) in bars {
             let (words, above, length) = (top + 15.0, top + 2.0, length(*value, bars));
             let class = match role {
-                Role::Hikite | Role::HikiteOpen => "own",
-                Role::Limit | Role::Floor => "limit",
-                Role::Peer | Role::Reference => "other",
+                GatewayRole::Hikite | GatewayRole::HikiteOpen => "own",
+                GatewayRole::Limit | GatewayRole::Floor => "limit",
+                GatewayRole::Peer | GatewayRole::Reference => "other",
             };
             let _ = write!(
                 picture,
@@ -93,7 +93,7 @@ fn times(count: usize, step: f64) -> f64 {
 }
 
 /// Returns the length of a bar on a scale from a tenth below the smallest power of ten to the largest value.
-fn length(value: f64, bars: &[(&'static str, Role, f64)]) -> f64 {
+fn length(value: f64, bars: &[(&'static str, GatewayRole, f64)]) -> f64 {
     let values = bars.iter().map(|(_, _, value)| *value).filter(|value| *value > 0.0);
     let largest = values.clone().fold(f64::MIN_POSITIVE, f64::max).log10();
     let smallest = values.fold(f64::MAX, f64::min).log10().floor() - 0.1;
@@ -115,7 +115,7 @@ fn figure(value: f64) -> String {
     text
 }
 
-fn told((title, bars): &Group) -> String {
+fn told((title, bars): &ChartGroup) -> String {
     let bars: Vec<String> =
         bars.iter().map(|(name, _, value)| format!("{name} {}", figure(*value))).collect();
     format!("{title}: {}.", bars.join("; "))
@@ -127,7 +127,11 @@ mod tests {
 
     #[test]
     fn a_larger_value_has_a_longer_bar_and_all_fit() {
-        let bars = vec![("a", Role::Peer, 12.0), ("b", Role::Hikite, 12_345.6), ("c", Role::Limit, 60_000.0)];
+        let bars = vec![
+            ("a", GatewayRole::Peer, 12.0),
+            ("b", GatewayRole::Hikite, 12_345.6),
+            ("c", GatewayRole::Limit, 60_000.0),
+        ];
         let lengths: Vec<f64> = bars.iter().map(|(_, _, value)| length(*value, &bars)).collect();
         assert!(lengths[0] > 0.0 && lengths.is_sorted() && lengths[2] <= BAR + 0.01);
         let picture = chart(&[("Requests", bars)]);

@@ -6,43 +6,43 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::book::Book;
-use super::running::Running;
-use super::side::{Origin, Place, Plan, Side};
-use super::suite::{SUITES, Suite, Work, plain_case};
+use super::results::BenchResults;
+use super::running::RunningGateway;
+use super::side::{BenchUpstream, GatewayUnderTest, LaunchContext, LaunchPlan};
+use super::suite::{BenchSuite, SUITES, Workload, plain_case};
 use crate::rig::process::free_address;
 
-pub(super) struct Comparison<'a> {
+pub(super) struct BenchComparison<'a> {
     pub(super) hikite: &'a Path,
-    pub(super) sides: &'a [Side],
+    pub(super) sides: &'a [GatewayUnderTest],
     pub(super) only: Option<&'a str>,
     pub(super) rounds: usize,
     pub(super) duration: Duration,
 }
 
 /// A suite of this run, with its upstream and folder.
-struct Stage<'a> {
-    suite: &'a Suite,
-    origin: Origin,
+struct SuiteRun<'a> {
+    suite: &'a BenchSuite,
+    origin: BenchUpstream,
     folder: PathBuf,
 }
 
-impl Comparison<'_> {
-    pub(super) async fn run(&self) -> Result<Book> {
+impl BenchComparison<'_> {
+    pub(super) async fn run(&self) -> Result<BenchResults> {
         let scratch = tempfile::tempdir()?;
         let mut stages = Vec::new();
         for suite in SUITES.iter().filter(|suite| self.wants(suite)) {
-            let origin = Origin::start(suite.kind, suite.tools)?;
-            stages.push(Stage { suite, origin, folder: scratch.path().join(suite.name) });
+            let origin = BenchUpstream::start(suite.kind, suite.tools)?;
+            stages.push(SuiteRun { suite, origin, folder: scratch.path().join(suite.name) });
         }
         let turns = self.rounds * stages.len() * self.sides.len();
-        let (mut book, mut turn, started) = (Book::default(), 0, Instant::now());
+        let (mut results, mut turn, started) = (BenchResults::default(), 0, Instant::now());
         for round in 0..self.rounds {
             for (number, stage) in stages.iter().enumerate() {
                 for at in shuffled(self.sides.len(), round * stages.len() + number) {
                     let side = &self.sides[at];
                     turn += 1;
-                    crate::complain(&format!(
+                    crate::print_error(&format!(
                         "round {} of {}, {}: {} ({} left, {} s so far)",
                         round + 1,
                         self.rounds,
@@ -51,23 +51,29 @@ impl Comparison<'_> {
                         turns - turn,
                         started.elapsed().as_secs(),
                     ));
-                    if let Err(error) = self.turn(stage, side, round, &mut book).await {
-                        book.fail(&plain_case(stage.suite.name), side.name, &format!("{error:#}"));
+                    if let Err(error) = self.turn(stage, side, round, &mut results).await {
+                        results.fail(&plain_case(stage.suite.name), side.name, &format!("{error:#}"));
                     }
                 }
             }
         }
-        Ok(book)
+        Ok(results)
     }
 
-    fn wants(&self, suite: &Suite) -> bool {
+    fn wants(&self, suite: &BenchSuite) -> bool {
         self.only.is_none_or(|only| only == suite.name || (only == "search" && suite.searches()))
     }
 
-    async fn turn(&self, stage: &Stage<'_>, side: &Side, round: usize, book: &mut Book) -> Result<()> {
+    async fn turn(
+        &self,
+        stage: &SuiteRun<'_>,
+        side: &GatewayUnderTest,
+        round: usize,
+        results: &mut BenchResults,
+    ) -> Result<()> {
         let folder = stage.folder.join(side.name);
         std::fs::create_dir_all(&folder)?;
-        let place = |listen| Place {
+        let place = |listen| LaunchContext {
             origin: &stage.origin,
             folder: &folder,
             listen,
@@ -75,25 +81,25 @@ impl Comparison<'_> {
             searches: stage.suite.searches(),
         };
         // The first start creates data that later starts reuse.
-        let first = usize::from(round == 0 && matches!(stage.suite.work, Work::Start));
+        let first = usize::from(round == 0 && matches!(stage.suite.work, Workload::Start));
         for start in 0..stage.suite.starts(side) + first {
             let place = place(free_address()?);
             let launch = match (side.plan)(&place)? {
-                Plan::Start(launch) => launch,
-                Plan::Absent(why) => {
-                    book.fail(&plain_case(stage.suite.name), side.name, why);
+                LaunchPlan::Start(launch) => launch,
+                LaunchPlan::Absent(why) => {
+                    results.fail(&plain_case(stage.suite.name), side.name, why);
                     return Ok(());
                 }
             };
-            if matches!(stage.suite.work, Work::Start) && launch.command.is_none() {
-                book.fail(&plain_case(stage.suite.name), side.name, "is the upstream");
+            if matches!(stage.suite.work, Workload::Start) && launch.command.is_none() {
+                results.fail(&plain_case(stage.suite.name), side.name, "is the upstream");
                 return Ok(());
             }
-            let running = Running::start(*launch, &place).await?;
+            let running = RunningGateway::start(*launch, &place).await?;
             let seen = if start < first {
                 Ok(())
             } else {
-                stage.suite.measure((side, &running), (round, self.duration), book).await
+                stage.suite.measure((side, &running), (round, self.duration), results).await
             };
             running.stop().await;
             seen?;

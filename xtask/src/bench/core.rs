@@ -5,54 +5,54 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::rig::table::{Cell, Table};
+use crate::rig::table::{ReportTable, TableCell};
 
 /// A table with its columns and their numbers of decimals.
-struct Kind {
+struct TableFormat {
     name: &'static str,
     title: &'static str,
     columns: &'static [&'static str],
     decimals: &'static [usize],
 }
 
-const KINDS: &[Kind] = &[
-    Kind {
+const KINDS: &[TableFormat] = &[
+    TableFormat {
         name: "check",
         title: "check of one call's arguments, median ns",
         columns: &["tool", "schema B", "arguments B", "no check", "passes", "as text", "refused", "compile"],
         decimals: &[0, 0, 0, 1, 0, 0, 0, 0],
     },
-    Kind {
+    TableFormat {
         name: "catalog",
         title: "finding a tool, median ns",
         columns: &["tools", "by key", "by name", "absent", "by walking", "build ms"],
         decimals: &[0, 1, 1, 1, 0, 2],
     },
-    Kind {
+    TableFormat {
         name: "search",
         title: "search, medians (the question's vector is there already)",
         columns: &["tools", "build ms", "by words µs", "by words and meaning µs"],
         decimals: &[0, 1, 0, 0],
     },
-    Kind {
+    TableFormat {
         name: "plan",
         title: "planning a batch of tasks with three references each, median µs",
         columns: &["tasks", "B", "read", "check", "waves", "schedule", "fill in", "read to schedule"],
         decimals: &[0, 0, 0, 0, 0, 0, 0, 0],
     },
-    Kind {
+    TableFormat {
         name: "toon",
         title: "TOON of a large answer, medians",
         columns: &["encoder", "JSON B", "ms", "MB/s", "times ours"],
         decimals: &[0, 0, 1, 0, 1],
     },
-    Kind {
+    TableFormat {
         name: "shape",
         title: "recorded answers in the shape of their module, median µs",
         columns: &["tool", "JSON B", "compact B", "parse", "project", "answer to text"],
         decimals: &[0, 0, 0, 1, 1, 1],
     },
-    Kind {
+    TableFormat {
         name: "token",
         title: "who bears a token, median µs",
         columns: &["token", "µs"],
@@ -64,7 +64,7 @@ const KINDS: &[Kind] = &[
 const BENCHES: [(&str, &str); 3] =
     [("hikite-core", "core"), ("hikite-modules", "modules"), ("hikite-gateway", "gateway")];
 
-pub(super) fn measure() -> Result<Vec<Table>> {
+pub(super) fn measure() -> Result<Vec<ReportTable>> {
     let text = BENCHES.iter().map(|(package, bench)| run(package, bench)).collect::<Result<String>>()?;
     KINDS.iter().map(|kind| table(kind, &text)).collect()
 }
@@ -93,19 +93,19 @@ fn run(package: &str, bench: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn table(kind: &Kind, text: &str) -> Result<Table> {
+fn table(kind: &TableFormat, text: &str) -> Result<ReportTable> {
     let rows = text.lines().filter_map(|line| line.strip_prefix(kind.name)?.strip_prefix(' '));
     let rows = rows.map(|row| cells(kind, row)).collect::<Result<Vec<_>>>()?;
     ensure!(!rows.is_empty(), "no rows for `{}`", kind.name);
-    Ok(Table { name: kind.name, title: kind.title.into(), columns: kind.columns, rows })
+    Ok(ReportTable { name: kind.name, title: kind.title.into(), columns: kind.columns, rows })
 }
 
-fn cells(kind: &Kind, row: &str) -> Result<Vec<Cell>> {
+fn cells(kind: &TableFormat, row: &str) -> Result<Vec<TableCell>> {
     let row: Vec<Value> = serde_json::from_str(row)?;
     ensure!(row.len() == kind.columns.len(), "a row of {} cells for `{}`", row.len(), kind.name);
     let cell = |(value, decimals): (&Value, &usize)| match value {
-        Value::String(text) => Ok(Cell::text(text)),
-        number => Ok(Cell::Number(number.as_f64().context("neither text nor number")?, *decimals)),
+        Value::String(text) => Ok(TableCell::text(text)),
+        number => Ok(TableCell::Number(number.as_f64().context("neither text nor number")?, *decimals)),
     };
     row.iter().zip(kind.decimals).map(cell).collect()
 }

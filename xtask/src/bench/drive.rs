@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use tokio::task::JoinSet;
 
-use super::running::{Link, Running};
-use super::stolen::Ticks;
+use super::running::{BenchClient, RunningGateway};
+use super::stolen::CpuTicks;
 use crate::rig::client::is_success;
-use crate::rig::load::Load;
+use crate::rig::load::LoadSummary;
 
 /// Timeout of one request.
 const REQUEST: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// Request that each client repeats.
 #[derive(Clone)]
-pub(super) enum Ask {
+pub(super) enum BenchRequest {
     /// `echo` with a response that is this many bytes longer than its text; the JSON before and after the call's
     /// arguments.
     Echo(usize, (String, String)),
@@ -35,8 +35,8 @@ pub(super) enum Ask {
     Search((&'static str, &'static str)),
 }
 
-pub(super) struct Drive {
-    pub(super) load: Load,
+pub(super) struct LoadResult {
+    pub(super) load: LoadSummary,
     /// CPU seconds of the gateway per ten thousand calls.
     pub(super) cpu: Option<f64>,
     /// Share of stolen CPU time.
@@ -45,7 +45,7 @@ pub(super) struct Drive {
 
 /// Number of clients, duration, and whether to warm up.
 #[derive(Clone, Copy)]
-pub(super) struct Effort {
+pub(super) struct LoadSettings {
     pub(super) clients: usize,
     pub(super) duration: Duration,
     pub(super) warms_up: bool,
@@ -54,24 +54,24 @@ pub(super) struct Effort {
 /// Measures a gateway under load. The clients stay open for the next measurement, because some gateways take longer to
 /// open them than to measure. The least disturbed of several attempts counts; very slow gateways get one.
 pub(super) async fn drive(
-    running: &Running,
-    open: &mut Vec<Link>,
-    ask: &Ask,
-    effort: Effort,
-) -> Result<Drive> {
-    while open.len() < effort.clients {
+    running: &RunningGateway,
+    open: &mut Vec<BenchClient>,
+    ask: &BenchRequest,
+    settings: LoadSettings,
+) -> Result<LoadResult> {
+    while open.len() < settings.clients {
         open.push(running.link().await?);
     }
-    let mut ready = open.drain(..effort.clients).collect();
-    if effort.warms_up {
-        (ready, _) = everyone(ready, ask, (effort.duration / 4, WARM_UP)).await?;
+    let mut ready = open.drain(..settings.clients).collect();
+    if settings.warms_up {
+        (ready, _) = run_clients(ready, ask, (settings.duration / 4, WARM_UP)).await?;
     }
-    let (mut ready, mut best) = attempt(running, ready, ask, effort).await?;
+    let (mut ready, mut best) = attempt(running, ready, ask, settings).await?;
     for _ in 1..TRIES {
-        if best.stolen <= DISTURBED || !effort.warms_up {
+        if best.stolen <= DISTURBED || !settings.warms_up {
             break;
         }
-        let (again, seen) = attempt(running, ready, ask, effort).await?;
+        let (again, seen) = attempt(running, ready, ask, settings).await?;
         ready = again;
         if seen.stolen < best.stolen {
             best = seen;
@@ -82,29 +82,29 @@ pub(super) async fn drive(
 }
 
 async fn attempt(
-    running: &Running,
-    ready: Vec<Link>,
-    ask: &Ask,
-    effort: Effort,
-) -> Result<(Vec<Link>, Drive)> {
-    let (before, ticks) = (running.cpu_seconds()?, Ticks::now());
+    running: &RunningGateway,
+    ready: Vec<BenchClient>,
+    ask: &BenchRequest,
+    settings: LoadSettings,
+) -> Result<(Vec<BenchClient>, LoadResult)> {
+    let (before, ticks) = (running.cpu_seconds()?, CpuTicks::now());
     let started = Instant::now();
-    let (ready, times_ms) = everyone(ready, ask, (effort.duration, usize::MAX)).await?;
+    let (ready, times_ms) = run_clients(ready, ask, (settings.duration, usize::MAX)).await?;
     let seconds = started.elapsed().as_secs_f64();
-    let (after, later) = (running.cpu_seconds()?, Ticks::now());
-    let load = Load::of(times_ms, seconds);
+    let (after, later) = (running.cpu_seconds()?, CpuTicks::now());
+    let load = LoadSummary::of(times_ms, seconds);
     #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
     let cpu = before.zip(after).map(|(before, after)| (after - before) / load.calls as f64 * 10_000.0);
     let stolen = ticks.zip(later).map_or(0.0, |(before, after)| after.stolen_since(before));
-    Ok((ready, Drive { load, cpu, stolen }))
+    Ok((ready, LoadResult { load, cpu, stolen }))
 }
 
 /// Runs all clients until the time or their request limit is over; returns the clients and the request times.
-async fn everyone(
-    links: Vec<Link>,
-    ask: &Ask,
+async fn run_clients(
+    links: Vec<BenchClient>,
+    ask: &BenchRequest,
     (time, most): (Duration, usize),
-) -> Result<(Vec<Link>, Vec<f64>)> {
+) -> Result<(Vec<BenchClient>, Vec<f64>)> {
     let mut working = JoinSet::new();
     let started = Instant::now();
     for mut link in links {
@@ -131,16 +131,16 @@ async fn everyone(
     Ok((links, times_ms))
 }
 
-pub(super) async fn once(link: &mut Link, ask: &Ask, marker: &str) -> Result<()> {
+pub(super) async fn once(link: &mut BenchClient, ask: &BenchRequest, marker: &str) -> Result<()> {
     match ask {
-        Ask::Echo(size, around) => call(link, around, marker, *size).await,
-        Ask::List(count) => {
+        BenchRequest::Echo(size, call_wrapper) => call(link, call_wrapper, marker, *size).await,
+        BenchRequest::List(count) => {
             let answer = link.request("tools/list", "{}").await?;
             let seen = memchr::memmem::find_iter(&answer, b"\"inputSchema\"").count();
             ensure!(seen >= *count, "{seen} of {count} tools are listed");
             Ok(())
         }
-        Ask::Search((before, after)) => {
+        BenchRequest::Search((before, after)) => {
             let params = format!("{before}\"archive a customer {marker}\"{after}");
             let answer = link.request("tools/call", &params).await?;
             ensure!(
@@ -154,7 +154,12 @@ pub(super) async fn once(link: &mut Link, ask: &Ask, marker: &str) -> Result<()>
 }
 
 /// Calls a tool that returns its text and `size` more bytes.
-async fn call(link: &mut Link, (before, after): &(String, String), marker: &str, size: usize) -> Result<()> {
+async fn call(
+    link: &mut BenchClient,
+    (before, after): &(String, String),
+    marker: &str,
+    size: usize,
+) -> Result<()> {
     let params = format!(r#"{before}{{"text":"{marker:x<TEXT$}","size":{size}}}{after}"#);
     let answer = link.request("tools/call", &params).await?;
     let is_whole = answer.len() > size && is_success(&answer, marker);

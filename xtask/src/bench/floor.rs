@@ -27,14 +27,14 @@ use serde_json::value::RawValue;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
-use super::pipe::Pipe;
-use pool::Pool;
+use super::pipe::StdioPipe;
+use pool::FloorPool;
 
 const USAGE: &str = "usage: xtask floor --listen ADDR (--http ADDR | --stdio COMMAND…)";
 const SESSION: &str = "mcp-session-id";
-const HELLO: &str =
+const INITIALIZE: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"floor","version":"1"}}"#;
-const WELCOME: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"floor","version":"1"}}"#;
+const INITIALIZE_RESULT: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"floor","version":"1"}}"#;
 /// Prefix of the only upstream's tool names.
 const PREFIX: &str = "bench_";
 
@@ -44,25 +44,25 @@ pub(crate) fn serve(words: &[&str]) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let upstream = match (*way, rest) {
-            ("--http", [upstream]) => Upstream::Http(Pool::new(upstream.parse()?)?),
+            ("--http", [upstream]) => FloorUpstream::Http(FloorPool::new(upstream.parse()?)?),
             ("--stdio", [program, arguments @ ..]) => {
                 let mut command = tokio::process::Command::new(program);
                 command.args(arguments);
-                Upstream::Stdio(Pipe::start(command)?)
+                FloorUpstream::Stdio(StdioPipe::start(command)?)
             }
             _ => bail!(USAGE),
         };
-        let floor = Floor::open(upstream).await?;
+        let floor = MinimalRelay::open(upstream).await?;
         floor.listen(address).await
     })
 }
 
-enum Upstream {
-    Http(Pool),
-    Stdio(Pipe),
+enum FloorUpstream {
+    Http(FloorPool),
+    Stdio(StdioPipe),
 }
 
-impl Upstream {
+impl FloorUpstream {
     /// Sends a request and returns the response with the client's id.
     async fn request(&self, id: &str, method: &str, params: &str) -> Result<Bytes> {
         match self {
@@ -72,8 +72,8 @@ impl Upstream {
     }
 }
 
-struct Floor {
-    upstream: Upstream,
+struct MinimalRelay {
+    upstream: FloorUpstream,
     list: String,
     sessions: Mutex<HashSet<HeaderValue>>,
     last_session: AtomicU64,
@@ -81,7 +81,7 @@ struct Floor {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct FloorMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -91,16 +91,16 @@ struct Message<'a> {
 }
 
 #[derive(Deserialize)]
-struct Call<'a> {
+struct FloorCallParams<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
 }
 
-impl Floor {
-    async fn open(upstream: Upstream) -> Result<Arc<Self>> {
-        upstream.request("0", "initialize", HELLO).await?;
+impl MinimalRelay {
+    async fn open(upstream: FloorUpstream) -> Result<Arc<Self>> {
+        upstream.request("0", "initialize", INITIALIZE).await?;
         let list = upstream.request("0", "tools/list", "{}").await?;
         let mut list: Value = serde_json::from_slice(&list)?;
         let tools = list["result"]["tools"].as_array_mut().context("no tools in the answer")?;
@@ -139,16 +139,16 @@ impl Floor {
         let known = request.headers().get(SESSION).is_some_and(|id| self.sessions.lock().contains(id));
         let Ok(body) = request.into_body().collect().await else { return Ok(empty(StatusCode::BAD_REQUEST)) };
         let body = body.to_bytes();
-        let Ok(message) = serde_json::from_slice::<Message<'_>>(&body) else {
+        let Ok(message) = serde_json::from_slice::<FloorMessage<'_>>(&body) else {
             return Ok(empty(StatusCode::BAD_REQUEST));
         };
-        let is_hello = message.method == "initialize";
-        if !known && !is_hello {
+        let is_initialize = message.method == "initialize";
+        if !known && !is_initialize {
             return Ok(empty(StatusCode::NOT_FOUND));
         }
         let Some(id) = message.id.map(RawValue::get) else { return Ok(empty(StatusCode::ACCEPTED)) };
         let answer = match &*message.method {
-            "initialize" => result(id, WELCOME),
+            "initialize" => result(id, INITIALIZE_RESULT),
             "tools/list" => result(id, &self.list),
             "tools/call" => self.call(id, message.params).await,
             _ => error(id, "no such method"),
@@ -156,7 +156,7 @@ impl Floor {
         let mut response = Response::new(Full::new(answer));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if is_hello {
+        if is_initialize {
             // The session id only has to be unique; it protects nothing.
             let session = HeaderValue::from(self.last_session.fetch_add(1, Ordering::Relaxed));
             self.sessions.lock().insert(session.clone());
@@ -166,7 +166,7 @@ impl Floor {
     }
 
     async fn call(&self, id: &str, params: Option<&RawValue>) -> Bytes {
-        let call = params.and_then(|params| serde_json::from_str::<Call<'_>>(params.get()).ok());
+        let call = params.and_then(|params| serde_json::from_str::<FloorCallParams<'_>>(params.get()).ok());
         let Some(call) = call else { return error(id, "no such call") };
         let Some(tool) = call.name.strip_prefix(PREFIX) else { return error(id, "no such tool") };
         let arguments = call.arguments.map_or("{}", RawValue::get);

@@ -16,12 +16,12 @@ use hyper::header::{CONTENT_TYPE, HOST};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Bench;
-use crate::rig::process::{Gateway, Upstream, http_server};
-use crate::rig::rest::Rest;
-use crate::rig::table::{Cell, Table, median};
-use case::{CASES, Case, Kind, SIZES, Sent};
-use health::Health;
+use super::BenchRun;
+use crate::rig::process::{GatewayChild, UpstreamChild, http_server};
+use crate::rig::rest::RestClient;
+use crate::rig::table::{ReportTable, TableCell, median};
+use case::{CASES, HostileCase, HostileRequest, RequestKind, SIZES};
+use health::HealthProbe;
 
 /// Highest growth exponent that still counts as linear: caches and the clock add noise.
 const LINEAR: f64 = 1.4;
@@ -33,7 +33,7 @@ const NOTHING_MS: f64 = 5.0;
 const REQUEST: Duration = Duration::from_secs(60);
 
 /// Result of one case.
-struct Row {
+struct HostileRow {
     name: String,
     sizes: Vec<usize>,
     times_ms: Vec<f64>,
@@ -43,8 +43,8 @@ struct Row {
     health_ms: Option<f64>,
 }
 
-pub(super) async fn measure(bench: &Bench) -> Result<Table> {
-    let upstream = Upstream::start()?;
+pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
+    let upstream = UpstreamChild::start()?;
     let folder = tempfile::tempdir()?;
     let mut program = std::process::Command::new(&bench.hikite);
     program.env("HIKITE_THREADS", "1");
@@ -52,8 +52,8 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
         "server": { "surface": ["direct"], "rate_limit": "1000000/s" },
         "mcpServers": { "bench": http_server(upstream.address, 0) },
     });
-    let gateway = Gateway::launch(program, folder.path(), &config)?;
-    let mut asker = Asker::open(&gateway, folder.path()).await?;
+    let gateway = GatewayChild::launch(program, folder.path(), &config)?;
+    let mut asker = HostileClient::open(&gateway, folder.path()).await?;
     asker.prepare().await?;
     let mut rows = Vec::new();
     for case in CASES {
@@ -69,10 +69,10 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     );
     let columns =
         &["input", "smallest", "ms", "×2", "×4", "×8", "growth", "answer", "/health at most ms", "verdict"];
-    Ok(Table { name: "hostile", title, columns, rows: rows.iter().map(Row::cells).collect() })
+    Ok(ReportTable { name: "hostile", title, columns, rows: rows.iter().map(HostileRow::cells).collect() })
 }
 
-impl Row {
+impl HostileRow {
     /// Returns the exponent by which the time grows with the size, from the smallest to the largest input.
     fn growth(&self) -> f64 {
         let (first, last) =
@@ -90,34 +90,34 @@ impl Row {
         }
     }
 
-    fn cells(&self) -> Vec<Cell> {
+    fn cells(&self) -> Vec<TableCell> {
         let mut cells = vec![
-            Cell::text(self.name.as_str()),
-            Cell::text(self.sizes.first().map(ToString::to_string).unwrap_or_default()),
+            TableCell::text(self.name.as_str()),
+            TableCell::text(self.sizes.first().map(ToString::to_string).unwrap_or_default()),
         ];
-        cells.extend(self.times_ms.iter().map(|ms| Cell::Number(*ms, 1)));
-        cells.push(Cell::Number(self.growth(), 2));
-        cells.push(Cell::text(if self.status == 0 { "-".into() } else { self.status.to_string() }));
-        cells.push(self.health_ms.map_or(Cell::text("-"), |ms| Cell::Number(ms, 1)));
-        cells.push(Cell::text(self.verdict()));
+        cells.extend(self.times_ms.iter().map(|ms| TableCell::Number(*ms, 1)));
+        cells.push(TableCell::Number(self.growth(), 2));
+        cells.push(TableCell::text(if self.status == 0 { "-".into() } else { self.status.to_string() }));
+        cells.push(self.health_ms.map_or(TableCell::text("-"), |ms| TableCell::Number(ms, 1)));
+        cells.push(TableCell::text(self.verdict()));
         cells
     }
 }
 
 /// A client with the owner's token, and one that polls `/health`.
-struct Asker {
-    rest: Rest,
+struct HostileClient {
+    rest: RestClient,
     host: String,
-    health: Health,
+    health: HealthProbe,
 }
 
-impl Asker {
-    async fn open(gateway: &Gateway, folder: &std::path::Path) -> Result<Self> {
+impl HostileClient {
+    async fn open(gateway: &GatewayChild, folder: &std::path::Path) -> Result<Self> {
         let address = gateway.target.address;
-        let rest = Rest::open(address).await?;
+        let rest = RestClient::open(address).await?;
         let token = std::fs::read_to_string(folder.join("data/token")).context("no token was made")?;
         let rest = rest.with_token(token.trim())?;
-        Ok(Self { rest, host: address.to_string(), health: Health::watch(address).await? })
+        Ok(Self { rest, host: address.to_string(), health: HealthProbe::watch(address).await? })
     }
 
     /// Registers the tools to call, and waits for the upstream's tools.
@@ -138,7 +138,7 @@ impl Asker {
         }
     }
 
-    async fn case(&mut self, case: &Case, rounds: usize) -> Result<Row> {
+    async fn case(&mut self, case: &HostileCase, rounds: usize) -> Result<HostileRow> {
         let sizes: Vec<usize> = (0..SIZES).map(|doubled| case.smallest << doubled).collect();
         let (mut times_ms, mut status) = (Vec::new(), 0);
         self.health.begin();
@@ -157,14 +157,14 @@ impl Asker {
             times_ms.push(median(times));
         }
         let health_ms = Some(self.health.longest_ms());
-        Ok(Row { name: case.name.into(), sizes, times_ms, status, health_ms })
+        Ok(HostileRow { name: case.name.into(), sizes, times_ms, status, health_ms })
     }
 
-    async fn send(&mut self, sent: Sent) -> Result<u16> {
+    async fn send(&mut self, sent: HostileRequest) -> Result<u16> {
         let (kind, method) = match sent.kind {
-            Kind::Json => ("application/json", "POST"),
-            Kind::Form => ("application/x-www-form-urlencoded", "POST"),
-            Kind::Query => ("", "GET"),
+            RequestKind::Json => ("application/json", "POST"),
+            RequestKind::Form => ("application/x-www-form-urlencoded", "POST"),
+            RequestKind::Query => ("", "GET"),
         };
         let mut request = Request::builder().method(method).uri(sent.path).header(HOST, &self.host);
         if !kind.is_empty() {
@@ -187,9 +187,9 @@ fn is_failure(body: &Bytes) -> bool {
 mod tests {
     use super::*;
 
-    fn row(times_ms: &[f64], status: u16) -> Row {
+    fn row(times_ms: &[f64], status: u16) -> HostileRow {
         let sizes = vec![1; times_ms.len()];
-        Row { name: "x".into(), sizes, times_ms: times_ms.to_vec(), status, health_ms: None }
+        HostileRow { name: "x".into(), sizes, times_ms: times_ms.to_vec(), status, health_ms: None }
     }
 
     #[test]

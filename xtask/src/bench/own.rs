@@ -5,34 +5,37 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::side::{Front, Kind, Launch, Place, Plan, Role, Side, Wording};
+use super::side::{
+    CallFormat, GatewayFront, GatewayLaunch, GatewayRole, GatewayUnderTest, LaunchContext, LaunchPlan,
+    UpstreamKind,
+};
 
 const TOKEN: &str = "a-token-that-guards-nothing-but-a-benchmark-0001";
 const SEARCH: (&str, &str) = (r#"{"name":"tool_discovery","arguments":{"query":"#, "}}");
 
-pub(super) fn all() -> Vec<Side> {
-    let side = |name, role, plan| Side { name, role, is_slow: false, install: None, plan };
+pub(super) fn all() -> Vec<GatewayUnderTest> {
+    let side = |name, role, plan| GatewayUnderTest { name, role, is_slow: false, install: None, plan };
     vec![
-        side("direct", Role::Limit, direct),
-        side("floor", Role::Floor, floor),
-        side("hikite", Role::Hikite, hikite),
-        side("hikite, no auth", Role::HikiteOpen, hikite_open),
+        side("direct", GatewayRole::Limit, direct),
+        side("floor", GatewayRole::Floor, floor),
+        side("hikite", GatewayRole::Hikite, hikite),
+        side("hikite, no auth", GatewayRole::HikiteOpen, hikite_open),
     ]
 }
 
-fn direct(place: &Place<'_>) -> Result<Plan> {
+fn direct(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
     if place.searches {
-        return Ok(Plan::Absent("has no search"));
+        return Ok(LaunchPlan::Absent("has no search"));
     }
     let (command, front) = match (place.origin.kind, place.origin.address()) {
-        (Kind::None, _) => return Ok(Plan::Absent("is the upstream")),
-        (_, Some(address)) => (None, Front::Http(address, "/mcp")),
-        (_, None) => (Some(upstream(place)?), Front::Pipe),
+        (UpstreamKind::None, _) => return Ok(LaunchPlan::Absent("is the upstream")),
+        (_, Some(address)) => (None, GatewayFront::Http(address, "/mcp")),
+        (_, None) => (Some(upstream(place)?), GatewayFront::Pipe),
     };
-    Ok(Plan::start(Launch { command, ..Launch::new(Command::new("true"), front, place) }))
+    Ok(LaunchPlan::start(GatewayLaunch { command, ..GatewayLaunch::new(Command::new("true"), front, place) }))
 }
 
-fn upstream(place: &Place<'_>) -> Result<Command> {
+fn upstream(place: &LaunchContext<'_>) -> Result<Command> {
     let program = place.origin.program()?;
     let (first, rest) = program.split_first().context("a program")?;
     let mut command = Command::new(first);
@@ -40,31 +43,31 @@ fn upstream(place: &Place<'_>) -> Result<Command> {
     Ok(command)
 }
 
-fn floor(place: &Place<'_>) -> Result<Plan> {
+fn floor(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
     if place.searches {
-        return Ok(Plan::Absent("has no search"));
+        return Ok(LaunchPlan::Absent("has no search"));
     }
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["floor", "--listen", &place.listen.to_string()]);
     match (place.origin.kind, place.origin.address()) {
-        (Kind::None, _) => return Ok(Plan::Absent("needs an upstream")),
+        (UpstreamKind::None, _) => return Ok(LaunchPlan::Absent("needs an upstream")),
         (_, Some(address)) => command.args(["--http", &address.to_string()]),
         (_, None) => command.arg("--stdio").args(place.origin.program()?),
     };
-    Ok(Plan::start(Launch::new(command, place.front("/mcp"), place)))
+    Ok(LaunchPlan::start(GatewayLaunch::new(command, place.front("/mcp"), place)))
 }
 
-fn hikite(place: &Place<'_>) -> Result<Plan> {
+fn hikite(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
     start(place, true)
 }
 
-fn hikite_open(place: &Place<'_>) -> Result<Plan> {
+fn hikite_open(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
     start(place, false)
 }
 
-fn start(place: &Place<'_>, has_auth: bool) -> Result<Plan> {
+fn start(place: &LaunchContext<'_>, has_auth: bool) -> Result<LaunchPlan> {
     let servers = match (place.origin.kind, place.origin.url()) {
-        (Kind::None, _) => json!({}),
+        (UpstreamKind::None, _) => json!({}),
         (_, Some(url)) => json!({ "bench": { "url": url } }),
         (_, None) => {
             let program = place.origin.program()?;
@@ -81,10 +84,10 @@ fn start(place: &Place<'_>, has_auth: bool) -> Result<Plan> {
     command.env("HIKITE_DUMPABLE", "1");
     command.args(["serve", "--listen", &place.listen.to_string(), "--config"]).arg(config);
     command.arg("--data").arg(place.folder.join("data"));
-    let launch = Launch::new(command, place.front("/mcp"), place);
-    Ok(Plan::start(Launch {
+    let launch = GatewayLaunch::new(command, place.front("/mcp"), place);
+    Ok(LaunchPlan::start(GatewayLaunch {
         token: has_auth.then(|| TOKEN.to_owned()),
-        wording: Wording::Listed("echo"),
+        call_format: CallFormat::Listed("echo"),
         tools: if place.searches { 1 } else { place.origin.tools },
         search: place.searches.then_some(SEARCH),
         ..launch

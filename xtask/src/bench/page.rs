@@ -3,61 +3,64 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::Bench;
+use super::BenchRun;
 use crate::rig::load;
-use crate::rig::process::{Gateway, Upstream, http_server};
-use crate::rig::rest::Rest;
-use crate::rig::table::{Cell, Table, median};
+use crate::rig::process::{GatewayChild, UpstreamChild, http_server};
+use crate::rig::rest::RestClient;
+use crate::rig::table::{ReportTable, TableCell, median};
 
 const MANY: usize = 10_000;
 /// Number of tools, and the requested page.
 const CASES: &[(usize, usize)] = &[(50, 1), (MANY, 1), (MANY, 100), (MANY, 200)];
 const CLIENTS: usize = 4;
 
-pub(super) async fn measure(bench: &Bench) -> Result<Table> {
+pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
     let folder = tempfile::tempdir()?;
     let mut sides = Vec::new();
     for count in [50, MANY] {
-        let upstream = Upstream::with_tools(count)?;
+        let upstream = UpstreamChild::with_tools(count)?;
         let own = folder.path().join(count.to_string());
         std::fs::create_dir(&own)?;
         let gateway =
-            Gateway::start(&bench.hikite, &own, &json!({ "bench": http_server(upstream.address, 0) }))?;
+            GatewayChild::start(&bench.hikite, &own, &json!({ "bench": http_server(upstream.address, 0) }))?;
         gateway.tools(count).await?;
         sides.push((count, gateway, upstream));
     }
-    let mut loads: Vec<Vec<load::Load>> = CASES.iter().map(|_| Vec::new()).collect();
+    let mut loads: Vec<Vec<load::LoadSummary>> = CASES.iter().map(|_| Vec::new()).collect();
     for _ in 0..bench.rounds {
         for ((count, page), loads) in CASES.iter().zip(&mut loads) {
             let Some((_, gateway, _)) = sides.iter().find(|(tools, ..)| tools == count) else { continue };
             let mut ready = Vec::new();
             for _ in 0..CLIENTS {
-                ready.push(Page { client: Rest::open(gateway.target.address).await?, page: *page });
+                ready.push(PageRequests {
+                    client: RestClient::open(gateway.target.address).await?,
+                    page: *page,
+                });
             }
             loads.push(load::repeat(ready, bench.seconds).await?);
         }
     }
     let rows = CASES.iter().zip(&loads).map(|((count, page), loads)| {
-        let of = |value: fn(&load::Load) -> f64| median(loads.iter().map(value).collect());
+        let of = |value: fn(&load::LoadSummary) -> f64| median(loads.iter().map(value).collect());
         vec![
-            Cell::text(count.to_string()),
-            Cell::text(page.to_string()),
-            Cell::Number(of(|load| load.per_second), 0),
-            Cell::Number(of(|load| load.p50_ms), 3),
-            Cell::Number(of(|load| load.p99_ms), 3),
+            TableCell::text(count.to_string()),
+            TableCell::text(page.to_string()),
+            TableCell::Number(of(|load| load.per_second), 0),
+            TableCell::Number(of(|load| load.p50_ms), 3),
+            TableCell::Number(of(|load| load.p99_ms), 3),
         ]
     });
     let title = format!("GET /v1/tools?limit=50, {CLIENTS} clients, medians of {} rounds", bench.rounds);
     let columns = &["tools", "page", "req/s", "p50 ms", "p99 ms"];
-    Ok(Table { name: "pages", title, columns, rows: rows.collect() })
+    Ok(ReportTable { name: "pages", title, columns, rows: rows.collect() })
 }
 
-struct Page {
-    client: Rest,
+struct PageRequests {
+    client: RestClient,
     page: usize,
 }
 
-impl load::Repeat for Page {
+impl load::Repeat for PageRequests {
     async fn once(&mut self) -> Result<()> {
         let answer = self.client.get(&format!("/v1/tools?limit=50&page={}", self.page)).await?;
         let page = format!("\"page\":{}", self.page);

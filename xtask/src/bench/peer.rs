@@ -12,9 +12,9 @@ mod python_proxy;
 
 pub(super) use install::{Install, Way, install};
 
-use super::side::{Place, Plan, Role, Side};
+use super::side::{GatewayRole, GatewayUnderTest, LaunchContext, LaunchPlan};
 
-pub(super) fn all() -> Vec<Side> {
+pub(super) fn all() -> Vec<GatewayUnderTest> {
     vec![
         peer("FastMCP proxy", fastmcp::INSTALL, true, fastmcp::plan),
         peer("mcp-proxy (PyPI)", python_proxy::INSTALL, true, python_proxy::plan),
@@ -22,7 +22,10 @@ pub(super) fn all() -> Vec<Side> {
         peer("mcp-proxy (Rust)", mcp_proxy::INSTALL, false, mcp_proxy::plan),
         peer("mcp-gateway (Rust)", mcp_gateway::INSTALL, false, mcp_gateway::plan),
         peer("modular-mcp", modular::INSTALL, true, modular::plan),
-        Side { role: Role::Reference, ..peer("nginx", nginx::INSTALL, false, nginx::plan) },
+        GatewayUnderTest {
+            role: GatewayRole::Reference,
+            ..peer("nginx", nginx::INSTALL, false, nginx::plan)
+        },
     ]
 }
 
@@ -30,7 +33,7 @@ fn peer(
     name: &'static str,
     install: Install,
     is_slow: bool,
-    plan: fn(&Place<'_>) -> anyhow::Result<Plan>,
-) -> Side {
-    Side { name, role: Role::Peer, is_slow, install: Some(install), plan }
+    plan: fn(&LaunchContext<'_>) -> anyhow::Result<LaunchPlan>,
+) -> GatewayUnderTest {
+    GatewayUnderTest { name, role: GatewayRole::Peer, is_slow, install: Some(install), plan }
 }

@@ -17,17 +17,17 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
-type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Vec<u8>>>>>;
+type PipeWaiters = Arc<Mutex<HashMap<u64, oneshot::Sender<Vec<u8>>>>>;
 
-pub(super) struct Pipe {
+pub(super) struct StdioPipe {
     requests: mpsc::UnboundedSender<String>,
-    waiting: Waiting,
+    waiting: PipeWaiters,
     last_id: AtomicU64,
     child: Child,
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct PipeResponse<'a> {
     id: u64,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
@@ -35,12 +35,12 @@ struct Answer<'a> {
     error: Option<&'a RawValue>,
 }
 
-impl Pipe {
+impl StdioPipe {
     pub(super) fn start(mut command: Command) -> Result<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
         let (input, output) = (child.stdin.take().context("piped")?, child.stdout.take().context("piped")?);
         let (requests, queue) = mpsc::unbounded_channel();
-        let waiting = Waiting::default();
+        let waiting = PipeWaiters::default();
         let tasks = TaskTracker::new();
         tasks.spawn(write(input, queue));
         tasks.spawn(read(output, Arc::clone(&waiting)));
@@ -70,7 +70,7 @@ impl Pipe {
         let _ = writeln!(request, r#"{{"jsonrpc":"2.0","id":{own},"method":"{method}","params":{params}}}"#);
         self.requests.send(request)?;
         let answer = answer.await?;
-        let answer: Answer<'_> = serde_json::from_slice(&answer)?;
+        let answer: PipeResponse<'_> = serde_json::from_slice(&answer)?;
         let (member, value) = match (answer.result, answer.error) {
             (Some(result), _) => ("result", result.get()),
             (None, error) => ("error", error.map_or("null", RawValue::get)),
@@ -93,11 +93,11 @@ async fn write(mut input: ChildStdin, mut queue: mpsc::UnboundedReceiver<String>
     }
 }
 
-async fn read(output: ChildStdout, waiting: Waiting) {
+async fn read(output: ChildStdout, waiting: PipeWaiters) {
     let mut output = BufReader::with_capacity(256 << 10, output);
     let mut line = Vec::new();
     while output.read_until(b'\n', &mut line).await.is_ok_and(|count| count > 0) {
-        let answer = serde_json::from_slice::<Answer<'_>>(&line).ok();
+        let answer = serde_json::from_slice::<PipeResponse<'_>>(&line).ok();
         let answer = answer.filter(|answer| answer.result.is_some() || answer.error.is_some());
         let waits = answer.and_then(|answer| waiting.lock().remove(&answer.id));
         if let Some(waits) = waits {

@@ -10,11 +10,11 @@ use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{Method, Request};
 use serde_json::{Value, json};
 
-use super::Bench;
-use crate::rig::process::{Gateway, Upstream, http_server};
-use crate::rig::rest::Rest;
-use crate::rig::table::{Cell, Table, median};
-use crate::rig::vital;
+use super::BenchRun;
+use crate::rig::process::{GatewayChild, UpstreamChild, http_server};
+use crate::rig::procfs;
+use crate::rig::rest::RestClient;
+use crate::rig::table::{ReportTable, TableCell, median};
 
 const TOOLS: usize = 1_000;
 const PROJECTS: &[usize] = &[10, 100, 1_000];
@@ -24,12 +24,12 @@ const CHANGES: usize = 50;
 const SETTLE: Duration = Duration::from_secs(2);
 const MIB: f64 = 1024.0 * 1024.0;
 
-pub(super) async fn measure(bench: &Bench) -> Result<Table> {
-    let (folder, upstream) = (tempfile::tempdir()?, Upstream::with_tools(TOOLS)?);
+pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
+    let (folder, upstream) = (tempfile::tempdir()?, UpstreamChild::with_tools(TOOLS)?);
     let servers = json!({ "bench": http_server(upstream.address, 0) });
-    let gateway = Gateway::start(&bench.hikite, folder.path(), &servers)?;
+    let gateway = GatewayChild::start(&bench.hikite, folder.path(), &servers)?;
     gateway.tools(TOOLS).await?;
-    let mut admin = Admin { rest: Rest::open(gateway.target.address).await?, made: 0 };
+    let mut admin = ProjectAdmin { rest: RestClient::open(gateway.target.address).await?, made: 0 };
     let mut rows = Vec::new();
     let mut there = 0;
     for count in PROJECTS {
@@ -37,22 +37,23 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
             let rule = json!({ "deny": [format!("bench:tool_{there}"), format!("bench:none-{there}")] });
             let form = json!({ "name": format!("p{there}"), "permissions": rule });
             admin.send(Method::POST, "/v1/projects", Some(form)).await?;
-            admin.look(there).await?;
+            admin.request_tool(there).await?;
             there += 1;
         }
-        let mut row = vec![Cell::text(count.to_string())];
-        for kind in [Kind::Project, Kind::Token, Kind::User, Kind::Switch] {
+        let mut row = vec![TableCell::text(count.to_string())];
+        for kind in [ProjectChange::Project, ProjectChange::Token, ProjectChange::User, ProjectChange::Switch]
+        {
             let mut cpu = Vec::new();
             for _ in 0..bench.rounds {
                 cpu.push(admin.cpu_ms(&gateway, kind, there).await?);
             }
-            row.push(Cell::Number(median(cpu), 2));
+            row.push(TableCell::Number(median(cpu), 2));
         }
         for number in 0..there {
-            admin.look(number).await?;
+            admin.request_tool(number).await?;
         }
         #[expect(clippy::cast_precision_loss, reason = "far less memory than a double counts exactly")]
-        row.push(Cell::Number(vital::memory(gateway.pid())?.0 as f64 / MIB, 0));
+        row.push(TableCell::Number(procfs::memory(gateway.pid())?.0 as f64 / MIB, 0));
         rows.push(row);
     }
     gateway.stop()?;
@@ -61,25 +62,25 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
         bench.rounds
     );
     let columns = &["projects", "project", "token", "user", "switch", "RSS MiB"];
-    Ok(Table { name: "projects", title, columns, rows })
+    Ok(ReportTable { name: "projects", title, columns, rows })
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum ProjectChange {
     Project,
     Token,
     User,
     Switch,
 }
 
-struct Admin {
-    rest: Rest,
+struct ProjectAdmin {
+    rest: RestClient,
     made: usize,
 }
 
-impl Admin {
+impl ProjectAdmin {
     /// Returns CPU milliseconds per change, including follow-up work.
-    async fn cpu_ms(&mut self, gateway: &Gateway, kind: Kind, there: usize) -> Result<f64> {
+    async fn cpu_ms(&mut self, gateway: &GatewayChild, kind: ProjectChange, there: usize) -> Result<f64> {
         tokio::time::sleep(SETTLE).await;
         let before = gateway.cpu_seconds()?;
         for number in 0..CHANGES {
@@ -91,20 +92,20 @@ impl Admin {
     }
 
     /// Makes one change; a changed project's view is also requested once.
-    async fn change(&mut self, kind: Kind, at: usize) -> Result<()> {
+    async fn change(&mut self, kind: ProjectChange, at: usize) -> Result<()> {
         self.made += 1;
         let made = self.made;
         match kind {
-            Kind::Project => {
+            ProjectChange::Project => {
                 let rule = json!({ "permissions": { "deny": [format!("bench:tool_{at}"), format!("bench:none-{made}")] } });
                 self.send(Method::PATCH, &format!("/v1/projects/p{at}"), Some(rule)).await?;
-                self.look(at).await
+                self.request_tool(at).await
             }
-            Kind::Token => {
+            ProjectChange::Token => {
                 let form = json!({ "name": "bench", "project": format!("p{at}") });
                 self.send(Method::POST, "/v1/tokens", Some(form)).await.map(drop)
             }
-            Kind::User => {
+            ProjectChange::User => {
                 let mask = json!({ "deny": [format!("bench:none-{made}")] });
                 // Hashing a password costs more than all the rest, so one user is changed, not created.
                 if made == 1 || !self.has_user().await? {
@@ -115,7 +116,7 @@ impl Admin {
                     .await
                     .map(drop)
             }
-            Kind::Switch => {
+            ProjectChange::Switch => {
                 let word = if made.is_multiple_of(2) { "enable" } else { "disable" };
                 self.send(Method::POST, &format!("/v1/tools/bench:echo/{word}"), None).await.map(drop)
             }
@@ -128,7 +129,7 @@ impl Admin {
     }
 
     /// Requests a tool in a project, so that its view is built.
-    async fn look(&mut self, project: usize) -> Result<()> {
+    async fn request_tool(&mut self, project: usize) -> Result<()> {
         let request =
             self.request(Method::GET, "/v1/tools/bench:echo").header("hikite-project", format!("p{project}"));
         let answer = self.rest.ask(request.body(Full::default())?).await?;

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::book::{Book, Case};
-use super::bound::Bounds;
 use super::chart;
 use super::drive::{DISTURBED, TRIES};
 use super::machine::today;
-use super::side::{Role, Side};
+use super::results::{BenchCase, BenchResults};
+use super::side::{GatewayRole, GatewayUnderTest};
 use super::suite::{CLIENTS, SIZES, SMALL, call_case, plain_case};
-use crate::rig::table::{Cell, Table};
+use super::target::BenchTargets;
+use crate::rig::table::{ReportTable, TableCell};
 
 const BEGIN: &str = "<!-- measured: what stands up to the end is made by `cargo xtask bench --write` -->";
 const PICTURE: &str = "![Requests per second and CPU seconds of hikite and its peers](benchmarks.svg)";
@@ -22,9 +22,9 @@ const HOSTILE_BEGIN: &str =
     "<!-- hostile: what stands up to the end is made by `cargo xtask bench --only hostile --write` -->";
 const HOSTILE_END: &str = "<!-- hostile: end -->";
 
-pub(super) struct Report<'a> {
-    pub(super) book: &'a Book,
-    pub(super) sides: &'a [Side],
+pub(super) struct BenchReport<'a> {
+    pub(super) results: &'a BenchResults,
+    pub(super) sides: &'a [GatewayUnderTest],
     pub(super) words_us: &'a [(usize, f64)],
     pub(super) rounds: usize,
     pub(super) duration: Duration,
@@ -39,9 +39,9 @@ const CALLS: &[(&str, &str, [&str; 3])] = &[
 ];
 const SIZE_NAMES: [&str; 3] = ["100 B", "10 kB", "1 MB"];
 
-impl Report<'_> {
-    pub(super) fn tables(&self) -> Vec<Table> {
-        let bounds = Bounds { book: self.book, sides: self.sides, words_us: self.words_us };
+impl BenchReport<'_> {
+    pub(super) fn tables(&self) -> Vec<ReportTable> {
+        let bounds = BenchTargets { results: self.results, sides: self.sides, words_us: self.words_us };
         let mut tables = vec![bounds.table()];
         for (suite, title, names) in CALLS {
             for ((size, told), name) in SIZES.iter().zip(SIZE_NAMES).zip(names) {
@@ -66,7 +66,7 @@ impl Report<'_> {
             .sides
             .iter()
             .filter_map(|side| Some(format!("{} {}", side.name, side.install.as_ref()?.version)));
-        let (disturbed, all) = self.book.disturbed(DISTURBED);
+        let (disturbed, all) = self.results.disturbed(DISTURBED);
         let mut text = format!(
             "{}, hikite {}. {}\n\nMedians of {} rounds of {} s for each figure; *spread* is the largest less the smallest of \
              the rounds, of their median. *Of direct* is the median of the ratios within each round. Who else uses the \
@@ -82,7 +82,7 @@ impl Report<'_> {
             versions.collect::<Vec<_>>().join(", "),
         );
         let mut failures: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
-        for ((suite, case), side, error) in self.book.failures() {
+        for ((suite, case), side, error) in self.results.failures() {
             let what = if case.is_empty() { (*suite).to_owned() } else { format!("{suite} ({case})") };
             failures.entry((side, error)).or_default().push(what);
         }
@@ -113,29 +113,37 @@ impl Report<'_> {
         Ok(std::fs::write(docs.join("benchmarks.svg"), chart)?)
     }
 
-    fn bars(&self, figure: &'static str) -> Vec<(&'static str, Role, f64)> {
+    fn bars(&self, figure: &'static str) -> Vec<(&'static str, GatewayRole, f64)> {
         let case = call_case("http", SMALL, 64);
-        let bar = |side: &Side| Some((side.name, side.role, self.book.median(&case, side.name, figure)?));
+        let bar = |side: &GatewayUnderTest| {
+            Some((side.name, side.role, self.results.median(&case, side.name, figure)?))
+        };
         self.sides.iter().filter_map(bar).collect()
     }
 
-    fn calls(&self, suite: &'static str, size: usize, name: &'static str, title: String) -> Option<Table> {
+    fn calls(
+        &self,
+        suite: &'static str,
+        size: usize,
+        name: &'static str,
+        title: String,
+    ) -> Option<ReportTable> {
         let case = |clients| call_case(suite, size, clients);
         let direct = self.limit();
         let mut rows = Vec::new();
         for side in self.sides {
-            let mut row = vec![Cell::text(side.name)];
+            let mut row = vec![TableCell::text(side.name)];
             for clients in CLIENTS {
                 let case = case(*clients);
                 row.push(self.number(&case, side, "req/s", 0));
-                row.push(cell(self.book.ratio(&case, (side.name, direct), "req/s"), 3));
+                row.push(cell(self.results.ratio(&case, (side.name, direct), "req/s"), 3));
             }
             row.push(self.number(&case(1), side, "p50 ms", 3));
             row.push(self.number(&case(64), side, "p99 ms", 1));
             row.push(self.number(&case(16), side, "CPU s/10k", 2));
             row.push(self.number(&case(64), side, "CPU s/10k", 2));
             row.push(self.widest(CLIENTS.iter().map(|clients| case(*clients)), side));
-            rows.push(self.or_why(row, side, suite));
+            rows.push(self.with_failure(row, side, suite));
         }
         let columns = &[
             "side",
@@ -151,48 +159,48 @@ impl Report<'_> {
             "CPU s/10k, c=64",
             "spread",
         ];
-        kept(Table { name, title, columns, rows })
+        nonempty(ReportTable { name, title, columns, rows })
     }
 
-    fn repeated(&self, suite: &'static str, title: &str) -> Option<Table> {
+    fn repeated(&self, suite: &'static str, title: &str) -> Option<ReportTable> {
         let case = plain_case(suite);
         let rows = self.sides.iter().map(|side| {
             let row = vec![
-                Cell::text(side.name),
+                TableCell::text(side.name),
                 self.number(&case, side, "req/s", 1),
-                cell(self.book.ratio(&case, (side.name, self.limit()), "req/s"), 3),
+                cell(self.results.ratio(&case, (side.name, self.limit()), "req/s"), 3),
                 self.number(&case, side, "p50 ms", 2),
                 self.number(&case, side, "p99 ms", 2),
                 self.number(&case, side, "CPU s/10k", 2),
                 self.widest([case.clone()].into_iter(), side),
             ];
-            self.or_why(row, side, suite)
+            self.with_failure(row, side, suite)
         });
         let columns = &["side", "req/s", "of direct", "p50 ms", "p99 ms", "CPU s/10k", "spread"];
-        kept(Table { name: suite, title: title.into(), columns, rows: rows.collect() })
+        nonempty(ReportTable { name: suite, title: title.into(), columns, rows: rows.collect() })
     }
 
-    fn words(&self) -> Option<Table> {
+    fn words(&self) -> Option<ReportTable> {
         let rows = self
             .words_us
             .iter()
-            .map(|(count, us)| vec![Cell::text(count.to_string()), Cell::Number(us / 1000.0, 3)]);
+            .map(|(count, us)| vec![TableCell::text(count.to_string()), TableCell::Number(us / 1000.0, 3)]);
         let title = "search by words inside hikite, no network".to_owned();
-        kept(Table { name: "words", title, columns: &["tools", "ms"], rows: rows.collect() })
+        nonempty(ReportTable { name: "words", title, columns: &["tools", "ms"], rows: rows.collect() })
     }
 
-    fn resting(&self) -> Option<Table> {
+    fn resting(&self) -> Option<ReportTable> {
         let (cold, sessions, idle) = (plain_case("cold"), plain_case("sessions"), plain_case("idle"));
         let rows = self.sides.iter().map(|side| {
             let row = vec![
-                Cell::text(side.name),
+                TableCell::text(side.name),
                 self.number(&cold, side, "ms", 1),
                 self.number(&idle, side, "idle MB", 1),
                 self.number(&sessions, side, "idle MB", 1),
                 self.number(&sessions, side, "100 sessions MB", 1),
                 self.number(&sessions, side, "1000 sessions MB", 1),
             ];
-            self.or_why(row, side, "sessions")
+            self.with_failure(row, side, "sessions")
         });
         let columns = &[
             "side",
@@ -203,37 +211,48 @@ impl Report<'_> {
             "MB, 1,000 sessions",
         ];
         let title = "start to first list, and memory".to_owned();
-        kept(Table { name: "resting", title, columns, rows: rows.collect() })
+        nonempty(ReportTable { name: "resting", title, columns, rows: rows.collect() })
     }
 
     fn limit(&self) -> &'static str {
-        self.sides.iter().find(|side| side.role == Role::Limit).map_or("", |side| side.name)
+        self.sides.iter().find(|side| side.role == GatewayRole::Limit).map_or("", |side| side.name)
     }
 
-    fn number(&self, case: &Case, side: &Side, figure: &'static str, decimals: usize) -> Cell {
-        cell(self.book.median(case, side.name, figure), decimals)
+    fn number(
+        &self,
+        case: &BenchCase,
+        side: &GatewayUnderTest,
+        figure: &'static str,
+        decimals: usize,
+    ) -> TableCell {
+        cell(self.results.median(case, side.name, figure), decimals)
     }
 
     /// Returns the widest spread of the requests per second.
-    fn widest(&self, cases: impl Iterator<Item = Case>, side: &Side) -> Cell {
-        let spreads = cases.filter_map(|case| self.book.spread(&case, side.name, "req/s"));
+    fn widest(&self, cases: impl Iterator<Item = BenchCase>, side: &GatewayUnderTest) -> TableCell {
+        let spreads = cases.filter_map(|case| self.results.spread(&case, side.name, "req/s"));
         spreads
             .reduce(f64::max)
-            .map_or(Cell::text("-"), |spread| Cell::text(format!("{:.0} %", spread * 100.0)))
+            .map_or(TableCell::text("-"), |spread| TableCell::text(format!("{:.0} %", spread * 100.0)))
     }
 
     /// Puts the reason of failure into the first cell of a row without figures.
-    fn or_why(&self, mut row: Vec<Cell>, side: &Side, suite: &'static str) -> Vec<Cell> {
-        let is_empty = row.iter().skip(1).all(|cell| matches!(cell, Cell::Text(text) if text == "-"));
-        if let Some(why) = self.book.failure(&plain_case(suite), side.name).filter(|_| is_empty) {
-            row[1] = Cell::text(why.chars().take(40).collect::<String>());
+    fn with_failure(
+        &self,
+        mut row: Vec<TableCell>,
+        side: &GatewayUnderTest,
+        suite: &'static str,
+    ) -> Vec<TableCell> {
+        let is_empty = row.iter().skip(1).all(|cell| matches!(cell, TableCell::Text(text) if text == "-"));
+        if let Some(why) = self.results.failure(&plain_case(suite), side.name).filter(|_| is_empty) {
+            row[1] = TableCell::text(why.chars().take(40).collect::<String>());
         }
         row
     }
 }
 
 /// Writes the table of hostile inputs into its section of the page.
-pub(super) fn write_hostile(tables: &[Table], machine: &str) -> Result<()> {
+pub(super) fn write_hostile(tables: &[ReportTable], machine: &str) -> Result<()> {
     let file = crate::root()?.join("docs/benchmarks.md");
     let old = std::fs::read_to_string(&file)?;
     let (before, rest) =
@@ -248,17 +267,17 @@ pub(super) fn write_hostile(tables: &[Table], machine: &str) -> Result<()> {
     )?)
 }
 
-fn cell(value: Option<f64>, decimals: usize) -> Cell {
-    value.map_or(Cell::text("-"), |value| Cell::Number(value, decimals))
+fn cell(value: Option<f64>, decimals: usize) -> TableCell {
+    value.map_or(TableCell::text("-"), |value| TableCell::Number(value, decimals))
 }
 
 /// Returns the table if it has any measured value.
-fn kept(table: Table) -> Option<Table> {
-    let is_number = |cell: &Cell| matches!(cell, Cell::Number(..));
+fn nonempty(table: ReportTable) -> Option<ReportTable> {
+    let is_number = |cell: &TableCell| matches!(cell, TableCell::Number(..));
     table.rows.iter().flatten().any(is_number).then_some(table)
 }
 
-fn markdown(table: &Table) -> String {
+fn markdown(table: &ReportTable) -> String {
     let mut text = format!("### {}\n\n| {} |\n|---|", table.title, table.columns.join(" | "));
     text.push_str(&"---:|".repeat(table.columns.len() - 1));
     for row in &table.rows {

@@ -3,19 +3,19 @@
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::Bench;
-use crate::rig::process::{Gateway, Upstream, http_server};
-use crate::rig::rest::Rest;
-use crate::rig::table::{Cell, Table, median};
+use super::BenchRun;
+use crate::rig::process::{GatewayChild, UpstreamChild, http_server};
+use crate::rig::rest::RestClient;
+use crate::rig::table::{ReportTable, TableCell, median};
 use crate::rig::{TOOLS, load};
 
 const CLIENTS: &[usize] = &[1, 16, 64];
 
-pub(super) async fn measure(bench: &Bench) -> Result<Table> {
-    let upstream = Upstream::start()?;
+pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
+    let upstream = UpstreamChild::start()?;
     let folder = tempfile::tempdir()?;
     let servers = json!({ "bench": http_server(upstream.address, 0) });
-    let gateway = Gateway::start(&bench.hikite, folder.path(), &servers)?;
+    let gateway = GatewayChild::start(&bench.hikite, folder.path(), &servers)?;
     gateway.tools(TOOLS).await?;
     let mut rows = Vec::new();
     for clients in CLIENTS {
@@ -24,7 +24,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
             direct.push(load::run(&upstream.target(), "echo", *clients, bench.seconds).await?);
             let mut ready = Vec::new();
             for _ in 0..*clients {
-                ready.push(Call { client: Rest::open(gateway.target.address).await?, last: 0 });
+                ready.push(RestCalls { client: RestClient::open(gateway.target.address).await?, last: 0 });
             }
             let before = gateway.cpu_seconds()?;
             let load = load::repeat(ready, bench.seconds).await?;
@@ -44,28 +44,34 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
         bench.seconds.as_secs_f64()
     );
     let columns = &["clients", "side", "req/s", "of direct", "p50 ms", "p99 ms", "CPU s/10k"];
-    Ok(Table { name: "rest", title, columns, rows })
+    Ok(ReportTable { name: "rest", title, columns, rows })
 }
 
-fn row(clients: usize, side: &str, loads: &[load::Load], ratio: f64, cpu: Option<f64>) -> Vec<Cell> {
-    let of = |value: fn(&load::Load) -> f64| median(loads.iter().map(value).collect());
+fn row(
+    clients: usize,
+    side: &str,
+    loads: &[load::LoadSummary],
+    ratio: f64,
+    cpu: Option<f64>,
+) -> Vec<TableCell> {
+    let of = |value: fn(&load::LoadSummary) -> f64| median(loads.iter().map(value).collect());
     vec![
-        Cell::text(clients.to_string()),
-        Cell::text(side),
-        Cell::Number(of(|load| load.per_second), 0),
-        Cell::Number(ratio, 2),
-        Cell::Number(of(|load| load.p50_ms), 3),
-        Cell::Number(of(|load| load.p99_ms), 3),
-        cpu.map_or(Cell::text("-"), |cpu| Cell::Number(cpu, 2)),
+        TableCell::text(clients.to_string()),
+        TableCell::text(side),
+        TableCell::Number(of(|load| load.per_second), 0),
+        TableCell::Number(ratio, 2),
+        TableCell::Number(of(|load| load.p50_ms), 3),
+        TableCell::Number(of(|load| load.p99_ms), 3),
+        cpu.map_or(TableCell::text("-"), |cpu| TableCell::Number(cpu, 2)),
     ]
 }
 
-struct Call {
-    client: Rest,
+struct RestCalls {
+    client: RestClient,
     last: u64,
 }
 
-impl load::Repeat for Call {
+impl load::Repeat for RestCalls {
     async fn once(&mut self) -> Result<()> {
         self.last += 1;
         let text = format!("marker-{}", self.last);

@@ -14,60 +14,60 @@ use serde_json::{Value, json};
 use tokio::process::Child;
 use tokio::sync::OnceCell;
 
-use super::drive::{Ask, once};
-use super::pipe::Pipe;
-use super::side::{Front, Kind, Launch, Place, Wording};
+use super::drive::{BenchRequest, once};
+use super::pipe::StdioPipe;
+use super::side::{CallFormat, GatewayFront, GatewayLaunch, LaunchContext, UpstreamKind};
 use super::tree;
-use crate::rig::client::{Client, Target, is_result};
-use crate::rig::rest::Rest;
+use crate::rig::client::{McpEndpoint, RigClient, is_result};
+use crate::rig::rest::RestClient;
 
 /// Timeout until a gateway lists its tools; the slowest creates its database first.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 /// Timeout of one request.
 const REQUEST: Duration = Duration::from_secs(30);
 const STOP: Duration = Duration::from_secs(5);
 
-pub(super) struct Running {
-    process: Process,
+pub(super) struct RunningGateway {
+    process: GatewayProcess,
     id: Option<u32>,
-    front: Front,
+    front: GatewayFront,
     token: Option<String>,
-    wording: Wording,
+    call_format: CallFormat,
     /// Client of a stdio server, initialized once.
-    first: OnceCell<Link>,
+    first: OnceCell<BenchClient>,
     pub(super) search: Option<(&'static str, &'static str)>,
     /// Time from process start to the first list.
     pub(super) start_ms: f64,
 }
 
-enum Process {
+enum GatewayProcess {
     /// The upstream, which already runs.
     None,
     Server(Child),
-    Pipe(Arc<Pipe>),
+    Pipe(Arc<StdioPipe>),
 }
 
 /// One client of a gateway.
-pub(super) enum Link {
-    Http(Client),
-    Pipe(Arc<Pipe>, Arc<AtomicU64>),
+pub(super) enum BenchClient {
+    Http(RigClient),
+    Pipe(Arc<StdioPipe>, Arc<AtomicU64>),
 }
 
-impl Running {
-    pub(super) async fn start(launch: Launch, place: &Place<'_>) -> Result<Self> {
+impl RunningGateway {
+    pub(super) async fn start(launch: GatewayLaunch, place: &LaunchContext<'_>) -> Result<Self> {
         let started = Instant::now();
         let process = spawn(launch.command, &launch.front, place)?;
         let id = match &process {
-            Process::None => None,
-            Process::Server(child) => child.id(),
-            Process::Pipe(pipe) => pipe.id(),
+            GatewayProcess::None => None,
+            GatewayProcess::Server(child) => child.id(),
+            GatewayProcess::Pipe(pipe) => pipe.id(),
         };
         let mut running = Self {
             process,
             id,
             front: launch.front,
             token: launch.token,
-            wording: launch.wording,
+            call_format: launch.call_format,
             first: OnceCell::new(),
             search: launch.search,
             start_ms: 0.0,
@@ -77,7 +77,7 @@ impl Running {
         }
         running.wait(launch.tools, started).await?;
         running.start_ms = started.elapsed().as_secs_f64() * 1000.0;
-        if place.origin.kind != Kind::None {
+        if place.origin.kind != UpstreamKind::None {
             running.answer(started).await?;
         }
         Ok(running)
@@ -94,7 +94,7 @@ impl Running {
                 return Ok(());
             }
             self.is_alive()?;
-            if started.elapsed() > PATIENCE {
+            if started.elapsed() > TIMEOUT {
                 let count = seen.context("it does not become ready")?;
                 bail!("{count} of {tools} tools are listed");
             }
@@ -107,14 +107,14 @@ impl Running {
         loop {
             let call = async {
                 let ask = match self.search {
-                    Some(around) => Ask::Search(around),
-                    None => Ask::Echo(0, self.around().await?),
+                    Some(call_wrapper) => BenchRequest::Search(call_wrapper),
+                    None => BenchRequest::Echo(0, self.call_wrapper().await?),
                 };
                 once(&mut self.link().await?, &ask, "first").await
             };
             match tokio::time::timeout(REQUEST, call).await? {
                 Ok(()) => return Ok(()),
-                Err(error) if started.elapsed() > PATIENCE => {
+                Err(error) if started.elapsed() > TIMEOUT => {
                     return Err(error.context("no call gets through"));
                 }
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -131,12 +131,12 @@ impl Running {
 
     /// Registers the upstream once the gateway listens; a second time it is already known.
     async fn register(&mut self, path: &str, body: &str, started: Instant) -> Result<()> {
-        let Front::Http(address, _) = self.front else { bail!("nothing to register at") };
+        let GatewayFront::Http(address, _) = self.front else { bail!("nothing to register at") };
         let token = self.token.clone().unwrap_or_default();
         loop {
             self.is_alive()?;
             let answer = async {
-                let mut rest = Rest::open(address).await?.with_token(&token)?;
+                let mut rest = RestClient::open(address).await?.with_token(&token)?;
                 let known = rest.get(path).await?;
                 if memchr::memmem::find(&known, b"\"bench\"").is_none() {
                     rest.post(path, body.to_owned()).await?;
@@ -145,7 +145,7 @@ impl Running {
             };
             match answer.await {
                 Ok(()) => return Ok(()),
-                Err(error) if started.elapsed() > PATIENCE => {
+                Err(error) if started.elapsed() > TIMEOUT => {
                     return Err(error.context("it cannot be registered"));
                 }
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -155,41 +155,42 @@ impl Running {
 
     fn is_alive(&mut self) -> Result<()> {
         let ended = match &mut self.process {
-            Process::Server(child) => child.try_wait()?,
-            Process::Pipe(pipe) => {
+            GatewayProcess::Server(child) => child.try_wait()?,
+            GatewayProcess::Pipe(pipe) => {
                 ensure!(!pipe.is_over(), "it ended");
                 None
             }
-            Process::None => None,
+            GatewayProcess::None => None,
         };
         ensure!(ended.is_none(), "it ended: {}", ended.map(|status| status.to_string()).unwrap_or_default());
         Ok(())
     }
 
     /// Opens an initialized client.
-    pub(super) async fn link(&self) -> Result<Link> {
+    pub(super) async fn link(&self) -> Result<BenchClient> {
         let (address, path) = match (&self.front, &self.process) {
-            (Front::Http(address, path), _) => (*address, *path),
-            (Front::Pipe, Process::Pipe(pipe)) => {
-                let hello = || Link::Pipe(Arc::clone(pipe), Arc::new(AtomicU64::new(1))).hello();
-                let first = self.first.get_or_try_init(hello).await?;
+            (GatewayFront::Http(address, path), _) => (*address, *path),
+            (GatewayFront::Pipe, GatewayProcess::Pipe(pipe)) => {
+                let initialize =
+                    || BenchClient::Pipe(Arc::clone(pipe), Arc::new(AtomicU64::new(1))).initialize();
+                let first = self.first.get_or_try_init(initialize).await?;
                 return first.again().context("a pipe");
             }
-            (Front::Pipe, _) => bail!("no pipe"),
+            (GatewayFront::Pipe, _) => bail!("no pipe"),
         };
-        let target = Target { address, path };
-        Ok(Link::Http(Client::open_as(&target, self.token.as_deref(), Duration::ZERO).await?))
+        let target = McpEndpoint { address, path };
+        Ok(BenchClient::Http(RigClient::open_as(&target, self.token.as_deref(), Duration::ZERO).await?))
     }
 
     pub(super) fn has_sessions(&self) -> bool {
-        matches!(self.front, Front::Http(..)) && self.id.is_some()
+        matches!(self.front, GatewayFront::Http(..)) && self.id.is_some()
     }
 
     /// Returns the JSON before and after the arguments of an `echo` call.
-    pub(super) async fn around(&self) -> Result<(String, String)> {
-        let suffix = match self.wording {
-            Wording::Wrapped(before, after) => return Ok((before.into(), after.into())),
-            Wording::Listed(suffix) => suffix,
+    pub(super) async fn call_wrapper(&self) -> Result<(String, String)> {
+        let suffix = match self.call_format {
+            CallFormat::Wrapped(before, after) => return Ok((before.into(), after.into())),
+            CallFormat::Listed(suffix) => suffix,
         };
         let list = self.list().await?;
         let mut names = list.iter().filter_map(|tool| tool["name"].as_str());
@@ -209,7 +210,7 @@ impl Running {
     /// Stops it with `SIGTERM`, then kills it.
     pub(super) async fn stop(mut self) {
         self.signal(Signal::TERM);
-        if let Process::Server(child) = &mut self.process {
+        if let GatewayProcess::Server(child) = &mut self.process {
             // It may ignore the signal.
             let _ = tokio::time::timeout(STOP, child.wait()).await;
         }
@@ -224,14 +225,14 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGateway {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
 }
 
-impl Link {
-    async fn hello(mut self) -> Result<Self> {
+impl BenchClient {
+    async fn initialize(mut self) -> Result<Self> {
         let client = json!({ "name": "bench", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         self.request("initialize", &params.to_string()).await?;
@@ -262,14 +263,18 @@ impl Link {
     }
 }
 
-fn spawn(command: Option<tokio::process::Command>, front: &Front, place: &Place<'_>) -> Result<Process> {
-    let Some(mut command) = command else { return Ok(Process::None) };
+fn spawn(
+    command: Option<tokio::process::Command>,
+    front: &GatewayFront,
+    place: &LaunchContext<'_>,
+) -> Result<GatewayProcess> {
+    let Some(mut command) = command else { return Ok(GatewayProcess::None) };
     let log = File::create(place.folder.join("log.txt"))?;
     command.process_group(0).stderr(log.try_clone()?);
-    if matches!(front, Front::Pipe) {
-        return Ok(Process::Pipe(Arc::new(Pipe::start(command)?)));
+    if matches!(front, GatewayFront::Pipe) {
+        return Ok(GatewayProcess::Pipe(Arc::new(StdioPipe::start(command)?)));
     }
     let program = command.as_std().get_program().to_string_lossy().into_owned();
     let child = command.stdin(Stdio::null()).stdout(log).spawn();
-    Ok(Process::Server(child.with_context(|| format!("cannot start `{program}`"))?))
+    Ok(GatewayProcess::Server(child.with_context(|| format!("cannot start `{program}`"))?))
 }

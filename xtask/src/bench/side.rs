@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use tokio::process::Command;
 
 use super::{own, peer};
-use crate::rig::process::Upstream;
+use crate::rig::process::UpstreamChild;
 
 /// Transport of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum UpstreamKind {
     Json,
     Sse,
     Stdio,
@@ -21,15 +21,15 @@ pub(super) enum Kind {
 }
 
 /// The upstream behind all gateways.
-pub(super) struct Origin {
-    pub(super) kind: Kind,
+pub(super) struct BenchUpstream {
+    pub(super) kind: UpstreamKind,
     pub(super) tools: usize,
-    http: Option<Upstream>,
+    http: Option<UpstreamChild>,
 }
 
 /// Environment in which a gateway is started.
-pub(super) struct Place<'a> {
-    pub(super) origin: &'a Origin,
+pub(super) struct LaunchContext<'a> {
+    pub(super) origin: &'a BenchUpstream,
     /// Folder of this gateway, reused in every round.
     pub(super) folder: &'a Path,
     pub(super) listen: SocketAddr,
@@ -39,7 +39,7 @@ pub(super) struct Place<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum GatewayRole {
     Limit,
     Floor,
     Hikite,
@@ -49,34 +49,34 @@ pub(super) enum Role {
     Reference,
 }
 
-pub(super) struct Side {
+pub(super) struct GatewayUnderTest {
     pub(super) name: &'static str,
-    pub(super) role: Role,
+    pub(super) role: GatewayRole,
     /// Takes milliseconds per call, so it gets fewer of the largest calls.
     pub(super) is_slow: bool,
     pub(super) install: Option<peer::Install>,
-    pub(super) plan: fn(&Place<'_>) -> Result<Plan>,
+    pub(super) plan: fn(&LaunchContext<'_>) -> Result<LaunchPlan>,
 }
 
-pub(super) enum Plan {
-    Start(Box<Launch>),
+pub(super) enum LaunchPlan {
+    Start(Box<GatewayLaunch>),
     /// Reason why there is nothing to start.
     Absent(&'static str),
 }
 
-impl Plan {
-    pub(super) fn start(launch: Launch) -> Self {
+impl LaunchPlan {
+    pub(super) fn start(launch: GatewayLaunch) -> Self {
         Self::Start(Box::new(launch))
     }
 }
 
 /// Start command and call format of a gateway.
-pub(super) struct Launch {
+pub(super) struct GatewayLaunch {
     /// `None` if the upstream itself is measured.
     pub(super) command: Option<Command>,
-    pub(super) front: Front,
+    pub(super) front: GatewayFront,
     pub(super) token: Option<String>,
-    pub(super) wording: Wording,
+    pub(super) call_format: CallFormat,
     /// Number of tools it lists when ready.
     pub(super) tools: usize,
     /// JSON before and after the query of a search.
@@ -85,28 +85,28 @@ pub(super) struct Launch {
     pub(super) register: Option<(&'static str, String)>,
 }
 
-pub(super) enum Front {
+pub(super) enum GatewayFront {
     Http(SocketAddr, &'static str),
     Pipe,
 }
 
 /// Format of a call.
 #[derive(Clone)]
-pub(super) enum Wording {
+pub(super) enum CallFormat {
     /// A listed tool whose name ends like this.
     Listed(&'static str),
     /// A tool that calls tools: the JSON before and after the arguments.
     Wrapped(&'static str, &'static str),
 }
 
-impl Launch {
+impl GatewayLaunch {
     /// Creates the launch of a gateway that lists and calls all upstream tools by name.
-    pub(super) fn new(command: Command, front: Front, place: &Place<'_>) -> Self {
+    pub(super) fn new(command: Command, front: GatewayFront, place: &LaunchContext<'_>) -> Self {
         Self {
             command: Some(command),
             front,
             token: None,
-            wording: Wording::Listed("echo"),
+            call_format: CallFormat::Listed("echo"),
             tools: place.origin.tools,
             search: None,
             register: None,
@@ -114,14 +114,14 @@ impl Launch {
     }
 }
 
-impl Origin {
-    pub(super) fn start(kind: Kind, tools: usize) -> Result<Self> {
+impl BenchUpstream {
+    pub(super) fn start(kind: UpstreamKind, tools: usize) -> Result<Self> {
         let count = tools.to_string();
         let options = ["--threads", "2", "--tools", &count];
         let http = match kind {
-            Kind::Json => Some(Upstream::with(&options)?),
-            Kind::Sse => Some(Upstream::with(&[&options[..], &["--sse"]].concat())?),
-            Kind::Stdio | Kind::None => None,
+            UpstreamKind::Json => Some(UpstreamChild::with(&options)?),
+            UpstreamKind::Sse => Some(UpstreamChild::with(&[&options[..], &["--sse"]].concat())?),
+            UpstreamKind::Stdio | UpstreamKind::None => None,
         };
         Ok(Self { kind, tools, http })
     }
@@ -141,7 +141,7 @@ impl Origin {
     }
 }
 
-impl Place<'_> {
+impl LaunchContext<'_> {
     /// Writes a file into the gateway's folder.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let file = self.folder.join(name);
@@ -149,13 +149,13 @@ impl Place<'_> {
         Ok(file)
     }
 
-    pub(super) fn front(&self, path: &'static str) -> Front {
-        Front::Http(self.listen, path)
+    pub(super) fn front(&self, path: &'static str) -> GatewayFront {
+        GatewayFront::Http(self.listen, path)
     }
 }
 
 /// Returns all entries; other gateways are filtered by name prefix.
-pub(super) fn sides(wanted: Option<&[String]>) -> Vec<Side> {
+pub(super) fn sides(wanted: Option<&[String]>) -> Vec<GatewayUnderTest> {
     let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.iter().any(|w| name.starts_with(w)));
     let peers = peer::all().into_iter().filter(|side| is_wanted(side.name));
     own::all().into_iter().chain(peers).collect()

@@ -2,12 +2,12 @@
 
 /// Ticks of all processors since boot.
 #[derive(Clone, Copy)]
-pub(super) struct Ticks {
+pub(super) struct CpuTicks {
     stolen: u64,
     all: u64,
 }
 
-impl Ticks {
+impl CpuTicks {
     /// Reads the counters; `None` if the system does not provide them.
     pub(super) fn now() -> Option<Self> {
         Self::read(&std::fs::read_to_string("/proc/stat").ok()?)
@@ -34,10 +34,10 @@ mod tests {
 
     #[test]
     fn the_share_of_others_is_read() {
-        let before = Ticks::read("cpu  10 0 10 70 0 0 0 10 3 0\ncpu0 1 2\n").expect("ticks");
-        let after = Ticks::read("cpu  60 0 10 90 0 0 0 40 9 0\n").expect("ticks");
+        let before = CpuTicks::read("cpu  10 0 10 70 0 0 0 10 3 0\ncpu0 1 2\n").expect("ticks");
+        let after = CpuTicks::read("cpu  60 0 10 90 0 0 0 40 9 0\n").expect("ticks");
         assert!((after.stolen_since(before) - 0.3).abs() < 1e-9);
         assert!(before.stolen_since(before).abs() < 1e-9);
-        assert!(Ticks::read("cpu  1 2 3\n").is_none());
+        assert!(CpuTicks::read("cpu  1 2 3\n").is_none());
     }
 }

@@ -4,20 +4,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::book::{Book, Case, STOLEN};
-use super::drive::{Ask, Drive, Effort, drive};
-use super::running::Running;
-use super::side::{Kind, Role, Side};
+use super::drive::{BenchRequest, LoadResult, LoadSettings, drive};
+use super::results::{BenchCase, BenchResults, STOLEN};
+use super::running::RunningGateway;
+use super::side::{GatewayRole, GatewayUnderTest, UpstreamKind};
 
-pub(super) struct Suite {
+pub(super) struct BenchSuite {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: UpstreamKind,
     pub(super) tools: usize,
-    pub(super) work: Work,
+    pub(super) work: Workload,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Work {
+pub(super) enum Workload {
     /// Calls with responses of a size from a number of clients.
     Calls(&'static [(usize, usize)]),
     /// The whole list, from a few clients.
@@ -63,77 +63,87 @@ const TURN: Duration = Duration::from_secs(30);
 /// Pause for startup work to finish.
 const REST: Duration = Duration::from_millis(700);
 
-pub(super) const SUITES: &[Suite] = &[
-    Suite { name: "http", kind: Kind::Json, tools: 10, work: Work::Calls(ALL) },
-    Suite { name: "sse", kind: Kind::Sse, tools: 10, work: Work::Calls(FEWER) },
-    Suite { name: "stdio", kind: Kind::Stdio, tools: 10, work: Work::Calls(FEWER) },
-    Suite { name: "list", kind: Kind::Json, tools: 1_000, work: Work::List },
-    Suite { name: "search-1000", kind: Kind::Json, tools: 1_000, work: Work::Search },
-    Suite { name: "search-10000", kind: Kind::Json, tools: 10_000, work: Work::Search },
-    Suite { name: "cold", kind: Kind::Json, tools: 10, work: Work::Start },
-    Suite { name: "sessions", kind: Kind::Json, tools: 10, work: Work::Sessions },
-    Suite { name: "idle", kind: Kind::None, tools: 0, work: Work::Idle },
+pub(super) const SUITES: &[BenchSuite] = &[
+    BenchSuite { name: "http", kind: UpstreamKind::Json, tools: 10, work: Workload::Calls(ALL) },
+    BenchSuite { name: "sse", kind: UpstreamKind::Sse, tools: 10, work: Workload::Calls(FEWER) },
+    BenchSuite { name: "stdio", kind: UpstreamKind::Stdio, tools: 10, work: Workload::Calls(FEWER) },
+    BenchSuite { name: "list", kind: UpstreamKind::Json, tools: 1_000, work: Workload::List },
+    BenchSuite { name: "search-1000", kind: UpstreamKind::Json, tools: 1_000, work: Workload::Search },
+    BenchSuite { name: "search-10000", kind: UpstreamKind::Json, tools: 10_000, work: Workload::Search },
+    BenchSuite { name: "cold", kind: UpstreamKind::Json, tools: 10, work: Workload::Start },
+    BenchSuite { name: "sessions", kind: UpstreamKind::Json, tools: 10, work: Workload::Sessions },
+    BenchSuite { name: "idle", kind: UpstreamKind::None, tools: 0, work: Workload::Idle },
 ];
 
-pub(super) fn call_case(suite: &'static str, size: usize, clients: usize) -> Case {
+pub(super) fn call_case(suite: &'static str, size: usize, clients: usize) -> BenchCase {
     (suite, format!("{size} B, {clients} clients"))
 }
 
-pub(super) fn plain_case(suite: &'static str) -> Case {
+pub(super) fn plain_case(suite: &'static str) -> BenchCase {
     (suite, String::new())
 }
 
-impl Suite {
+impl BenchSuite {
     pub(super) fn searches(&self) -> bool {
-        matches!(self.work, Work::Search)
+        matches!(self.work, Workload::Search)
     }
 
     /// Returns how often a gateway is started in each round.
-    pub(super) fn starts(&self, side: &Side) -> usize {
-        if matches!(self.work, Work::Start) && !side.is_slow { STARTS } else { 1 }
+    pub(super) fn starts(&self, side: &GatewayUnderTest) -> usize {
+        if matches!(self.work, Workload::Start) && !side.is_slow { STARTS } else { 1 }
     }
 
     /// Measures a newly started gateway.
     pub(super) async fn measure(
         &self,
-        (side, running): (&Side, &Running),
+        (side, running): (&GatewayUnderTest, &RunningGateway),
         (round, duration): (usize, Duration),
-        book: &mut Book,
+        results: &mut BenchResults,
     ) -> Result<()> {
         let case = plain_case(self.name);
-        let effort = |clients| Effort { clients, duration, warms_up: !side.is_slow };
+        let settings = |clients| LoadSettings { clients, duration, warms_up: !side.is_slow };
         let (mut open, started) = (Vec::new(), Instant::now());
         match self.work {
-            Work::Calls(cases) => {
-                let around = running.around().await?;
+            Workload::Calls(cases) => {
+                let call_wrapper = running.call_wrapper().await?;
                 for (size, clients) in cases {
                     if side.is_slow && *size == LARGE && *clients == 64 {
                         continue;
                     }
                     let case = call_case(self.name, *size, *clients);
                     if started.elapsed() > TURN {
-                        book.fail(&case, side.name, "no time left");
+                        results.fail(&case, side.name, "no time left");
                         continue;
                     }
-                    let ask = Ask::Echo(*size, around.clone());
-                    note(book, &case, (side, round), drive(running, &mut open, &ask, effort(*clients)).await);
+                    let ask = BenchRequest::Echo(*size, call_wrapper.clone());
+                    note(
+                        results,
+                        &case,
+                        (side, round),
+                        drive(running, &mut open, &ask, settings(*clients)).await,
+                    );
                 }
             }
-            Work::List => {
-                let ask = Ask::List(self.tools);
-                note(book, &case, (side, round), drive(running, &mut open, &ask, effort(LISTERS)).await);
+            Workload::List => {
+                let ask = BenchRequest::List(self.tools);
+                note(results, &case, (side, round), drive(running, &mut open, &ask, settings(LISTERS)).await);
             }
-            Work::Search => {
-                let Some(around) = running.search else { return Ok(()) };
-                let ask = Ask::Search(around);
-                note(book, &case, (side, round), drive(running, &mut open, &ask, effort(SEARCHERS)).await);
+            Workload::Search => {
+                let Some(call_wrapper) = running.search else { return Ok(()) };
+                let ask = BenchRequest::Search(call_wrapper);
+                note(
+                    results,
+                    &case,
+                    (side, round),
+                    drive(running, &mut open, &ask, settings(SEARCHERS)).await,
+                );
             }
-            Work::Start => book.note(&case, side.name, "ms", round, running.start_ms),
-            Work::Idle => self.rest(running, &case, (side, round), book).await?,
-            Work::Sessions => {
-                self.rest(running, &case, (side, round), book).await?;
+            Workload::Start => results.note(&case, side.name, "ms", round, running.start_ms),
+            Workload::Idle => self.rest(running, &case, (side, round), results).await?,
+            Workload::Sessions => {
+                self.rest(running, &case, (side, round), results).await?;
                 if running.has_sessions() {
-                    sessions(running, &case, (side, round), book).await?;
+                    sessions(running, &case, (side, round), results).await?;
                 }
             }
         }
@@ -142,47 +152,52 @@ impl Suite {
 
     async fn rest(
         &self,
-        running: &Running,
-        case: &Case,
-        (side, round): (&Side, usize),
-        book: &mut Book,
+        running: &RunningGateway,
+        case: &BenchCase,
+        (side, round): (&GatewayUnderTest, usize),
+        results: &mut BenchResults,
     ) -> Result<()> {
         tokio::time::sleep(REST).await;
         if let Some(memory) = running.memory_mb()? {
-            book.note(case, side.name, "idle MB", round, memory);
+            results.note(case, side.name, "idle MB", round, memory);
         }
         Ok(())
     }
 }
 
-fn note(book: &mut Book, case: &Case, (side, round): (&Side, usize), seen: Result<Drive>) {
+fn note(
+    results: &mut BenchResults,
+    case: &BenchCase,
+    (side, round): (&GatewayUnderTest, usize),
+    seen: Result<LoadResult>,
+) {
     let seen = match seen {
         Ok(seen) => seen,
-        Err(error) => return book.fail(case, side.name, &format!("{error:#}")),
+        Err(error) => return results.fail(case, side.name, &format!("{error:#}")),
     };
-    book.note(case, side.name, "req/s", round, seen.load.per_second);
-    book.note(case, side.name, "p50 ms", round, seen.load.p50_ms);
-    book.note(case, side.name, "p99 ms", round, seen.load.p99_ms);
-    book.note(case, side.name, STOLEN, round, seen.stolen);
+    results.note(case, side.name, "req/s", round, seen.load.per_second);
+    results.note(case, side.name, "p50 ms", round, seen.load.p50_ms);
+    results.note(case, side.name, "p99 ms", round, seen.load.p99_ms);
+    results.note(case, side.name, STOLEN, round, seen.stolen);
     // The limit is the upstream itself, whose CPU time is not a cost.
-    if let Some(cpu) = seen.cpu.filter(|_| side.role != Role::Limit) {
-        book.note(case, side.name, "CPU s/10k", round, cpu);
+    if let Some(cpu) = seen.cpu.filter(|_| side.role != GatewayRole::Limit) {
+        results.note(case, side.name, "CPU s/10k", round, cpu);
     }
 }
 
 /// Opens sessions one after another and keeps them open.
 async fn sessions(
-    running: &Running,
-    case: &Case,
-    (side, round): (&Side, usize),
-    book: &mut Book,
+    running: &RunningGateway,
+    case: &BenchCase,
+    (side, round): (&GatewayUnderTest, usize),
+    results: &mut BenchResults,
 ) -> Result<()> {
     let started = Instant::now();
     let mut open = Vec::new();
     for (count, figure) in SESSIONS.iter().zip(["100 sessions MB", "1000 sessions MB"]) {
         while open.len() < *count {
             if started.elapsed() > OPENING {
-                book.fail(case, side.name, &format!("{} sessions in {} s", open.len(), OPENING.as_secs()));
+                results.fail(case, side.name, &format!("{} sessions in {} s", open.len(), OPENING.as_secs()));
                 return Ok(());
             }
             let mut link = running.link().await?;
@@ -191,7 +206,7 @@ async fn sessions(
         }
         tokio::time::sleep(REST).await;
         if let Some(memory) = running.memory_mb()? {
-            book.note(case, side.name, figure, round, memory);
+            results.note(case, side.name, figure, round, memory);
         }
     }
     Ok(())

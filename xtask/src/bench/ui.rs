@@ -5,17 +5,17 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::Bench;
+use super::BenchRun;
 use crate::rig::load;
-use crate::rig::process::{Gateway, Upstream, http_server};
-use crate::rig::rest::Rest;
-use crate::rig::table::{Cell, Table, median};
+use crate::rig::process::{GatewayChild, UpstreamChild, http_server};
+use crate::rig::rest::RestClient;
+use crate::rig::table::{ReportTable, TableCell, median};
 
 const TOOLS: usize = 2_000;
 const RECORDS: usize = 100_000;
 const CLIENTS: usize = 16;
 /// Duration per page and round, with one client.
-const LOOK: Duration = Duration::from_secs(1);
+const PAGE_DURATION: Duration = Duration::from_secs(1);
 const PAGES: &[&str] = &[
     "/ui",
     "/ui/start",
@@ -35,12 +35,12 @@ const PAGES: &[&str] = &[
     "/ui/access",
 ];
 
-pub(super) async fn measure(bench: &Bench) -> Result<Table> {
-    let (folder, upstream) = (tempfile::tempdir()?, Upstream::with_tools(TOOLS)?);
+pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
+    let (folder, upstream) = (tempfile::tempdir()?, UpstreamChild::with_tools(TOOLS)?);
     let servers = json!({ "bench": http_server(upstream.address, 0) });
-    let gateway = Gateway::start(&bench.hikite, folder.path(), &servers)?;
+    let gateway = GatewayChild::start(&bench.hikite, folder.path(), &servers)?;
     gateway.tools(TOOLS).await?;
-    let mut rest = Rest::open(gateway.target.address).await?;
+    let mut rest = RestClient::open(gateway.target.address).await?;
     let made = rest.post("/v1/projects", json!({ "name": "bench" }).to_string()).await?;
     ensure!(std::str::from_utf8(&made)?.contains("bench"), "no project: {made:?}");
     fill(&gateway).await?;
@@ -48,19 +48,19 @@ pub(super) async fn measure(bench: &Bench) -> Result<Table> {
     for page in PAGES {
         let mut loads = Vec::new();
         for _ in 0..bench.rounds {
-            let client = Rest::open(gateway.target.address).await?;
-            loads.push(load::repeat(vec![Look { client, page }], LOOK).await?);
+            let client = RestClient::open(gateway.target.address).await?;
+            loads.push(load::repeat(vec![PageViews { client, page }], PAGE_DURATION).await?);
         }
-        let of = |value: fn(&load::Load) -> f64| median(loads.iter().map(value).collect());
-        let cells = [of(|load| load.p50_ms), of(|load| load.p99_ms)].map(|ms| Cell::Number(ms, 2));
-        rows.push([Cell::text(*page)].into_iter().chain(cells).collect());
+        let of = |value: fn(&load::LoadSummary) -> f64| median(loads.iter().map(value).collect());
+        let cells = [of(|load| load.p50_ms), of(|load| load.p99_ms)].map(|ms| TableCell::Number(ms, 2));
+        rows.push([TableCell::text(*page)].into_iter().chain(cells).collect());
     }
     let title = format!("pages with {TOOLS} tools and {RECORDS} records, medians of {} rounds", bench.rounds);
-    Ok(Table { name: "ui", title, columns: &["page", "p50 ms", "p99 ms"], rows })
+    Ok(ReportTable { name: "ui", title, columns: &["page", "p50 ms", "p99 ms"], rows })
 }
 
 /// Makes calls until the audit has enough records.
-async fn fill(gateway: &Gateway) -> Result<()> {
+async fn fill(gateway: &GatewayChild) -> Result<()> {
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
         clients.push(gateway.client().await?);
@@ -80,12 +80,12 @@ async fn fill(gateway: &Gateway) -> Result<()> {
     Ok(())
 }
 
-struct Look {
-    client: Rest,
+struct PageViews {
+    client: RestClient,
     page: &'static str,
 }
 
-impl load::Repeat for Look {
+impl load::Repeat for PageViews {
     async fn once(&mut self) -> Result<()> {
         let answer = self.client.get(self.page).await?;
         ensure!(answer.trim_ascii_end().ends_with(b"</html>"), "{} is no page", self.page);

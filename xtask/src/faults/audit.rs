@@ -10,54 +10,54 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
-use super::check::Check;
-use super::stage::{Stage, config, mib};
+use super::check::FaultCheck;
+use super::settings::{FaultSettings, config, mib};
 use crate::rig::TOOLS;
 use crate::rig::postgres::Postgres;
-use crate::rig::process::{Gateway, Upstream};
-use crate::rig::rest::Rest;
-use crate::rig::vital;
+use crate::rig::process::{GatewayChild, UpstreamChild};
+use crate::rig::procfs;
+use crate::rig::rest::RestClient;
 
 const CLIENTS: usize = 16;
 const ANSWERS_MS: f64 = 100.0;
 const VERIFY_MIB: f64 = 64.0;
 const DOCTOR_MIB: f64 = 64.0;
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A hikite with this many audit records, the rare ones first.
-struct Scene {
-    gateway: Gateway,
+struct AuditScene {
+    gateway: GatewayChild,
     folder: TempDir,
     config: Value,
-    upstream: Upstream,
+    upstream: UpstreamChild,
     records: usize,
 }
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let scene = fill(stage, None).await?;
-    let mut checks = filters(stage, &scene, "SQLite").await?;
-    checks.extend(verify(stage, &scene)?);
-    checks.push(doctor(stage, &scene)?);
-    checks.extend(space(stage, scene).await?);
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let scene = fill(settings, None).await?;
+    let mut checks = filters(settings, &scene, "SQLite").await?;
+    checks.extend(verify(settings, &scene)?);
+    checks.push(doctor(settings, &scene)?);
+    checks.extend(space(settings, scene).await?);
     let database = Postgres::start().await?;
     let url = Postgres::url(database.address);
-    stage.prepare_store(&url).await?;
-    let scene = fill(stage, Some(&url)).await?;
-    checks.extend(filters(stage, &scene, "PostgreSQL").await?);
+    settings.prepare_store(&url).await?;
+    let scene = fill(settings, Some(&url)).await?;
+    checks.extend(filters(settings, &scene, "PostgreSQL").await?);
     Ok(checks)
 }
 
-async fn fill(stage: &Stage, store: Option<&str>) -> Result<Scene> {
-    let records = stage.count(1_000_000, 4_000);
-    let (upstream, folder) = (Upstream::start()?, tempfile::tempdir()?);
+async fn fill(settings: &FaultSettings, store: Option<&str>) -> Result<AuditScene> {
+    let records = settings.count(1_000_000, 4_000);
+    let (upstream, folder) = (UpstreamChild::start()?, tempfile::tempdir()?);
     let mut config = config(&upstream, &json!({}), &[]);
     if let Some(url) = store {
         config["store"] = json!({ "url": url });
     }
-    let gateway = Gateway::launch(Command::new(&stage.hikite), folder.path(), &config)?;
+    let gateway = GatewayChild::launch(Command::new(&settings.hikite), folder.path(), &config)?;
     let tools = gateway.tools(TOOLS).await?;
     let echo = tools.iter().find(|tool| tool.ends_with("echo")).context("no tool to call")?.clone();
-    let mut rest = Rest::open(gateway.target.address).await?;
+    let mut rest = RestClient::open(gateway.target.address).await?;
     // The oldest record is the only one of its kind, with a unique name.
     rest.post("/v1/projects", json!({ "name": "needle" }).to_string()).await?;
     let mut running = JoinSet::new();
@@ -73,12 +73,12 @@ async fn fill(stage: &Stage, store: Option<&str>) -> Result<Scene> {
     while let Some(done) = running.join_next().await {
         done??;
     }
-    Ok(Scene { gateway, folder, config, upstream, records })
+    Ok(AuditScene { gateway, folder, config, upstream, records })
 }
 
 /// Queries each filter several times through the API, to the last page.
-async fn filters(stage: &Stage, scene: &Scene, store: &str) -> Result<Vec<Check>> {
-    let mut rest = Rest::open(scene.gateway.target.address).await?;
+async fn filters(settings: &FaultSettings, scene: &AuditScene, store: &str) -> Result<Vec<FaultCheck>> {
+    let mut rest = RestClient::open(scene.gateway.target.address).await?;
     let first: Value = serde_json::from_slice(&rest.get("/v1/audit/1").await?)?;
     let (begin, far) = (first["at"].as_u64().context("no time")?, 4_000_000_000_000_u64);
     let mut checks = Vec::new();
@@ -108,18 +108,18 @@ async fn filters(stage: &Stage, scene: &Scene, store: &str) -> Result<Vec<Check>
                 }
             }
         }
-        checks.push(Check::that(
+        checks.push(FaultCheck::that(
             format!("{store}, {} records: {what}", scene.records),
-            format!("≤ {} ms a page, {expected} found", stage.at_worst(ANSWERS_MS)),
+            format!("≤ {} ms a page, {expected} found", settings.at_worst(ANSWERS_MS)),
             format!("{slowest:.1} ms at worst, {pages} pages, {found} found"),
-            slowest <= stage.at_worst(ANSWERS_MS) && found == expected,
+            slowest <= settings.at_worst(ANSWERS_MS) && found == expected,
         ));
     }
     Ok(checks)
 }
 
 /// Output, duration and peak memory of a hikite command.
-struct Ran {
+struct ProgramRun {
     stdout: String,
     stderr: String,
     seconds: f64,
@@ -127,9 +127,9 @@ struct Ran {
     read_mib: f64,
 }
 
-fn run_program(stage: &Stage, scene: &Scene, words: &[&str]) -> Result<Ran> {
+fn run_program(settings: &FaultSettings, scene: &AuditScene, words: &[&str]) -> Result<ProgramRun> {
     let at = |name: &str| scene.folder.path().join(name);
-    let mut child = Command::new(&stage.hikite)
+    let mut child = Command::new(&settings.hikite)
         .args(words)
         .arg("--config")
         .arg(at("hikite.json"))
@@ -142,8 +142,8 @@ fn run_program(stage: &Stage, scene: &Scene, words: &[&str]) -> Result<Ran> {
         .spawn()?;
     let (started, mut peak, mut read) = (Instant::now(), 0, 0);
     while child.try_wait()?.is_none() {
-        ensure!(started.elapsed() < PATIENCE, "`{}` does not end", words.join(" "));
-        peak = vital::memory(child.id()).map_or(peak, |(_, most)| most.max(peak));
+        ensure!(started.elapsed() < TIMEOUT, "`{}` does not end", words.join(" "));
+        peak = procfs::memory(child.id()).map_or(peak, |(_, most)| most.max(peak));
         let io = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
         let bytes =
             io.lines().find_map(|line| line.strip_prefix("rchar: ")).and_then(|text| text.parse().ok());
@@ -153,7 +153,7 @@ fn run_program(stage: &Stage, scene: &Scene, words: &[&str]) -> Result<Ran> {
     let seconds = started.elapsed().as_secs_f64();
     let text =
         |path: &Path| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
-    Ok(Ran {
+    Ok(ProgramRun {
         stdout: text(&at("out"))?,
         stderr: text(&at("err"))?,
         seconds,
@@ -162,20 +162,20 @@ fn run_program(stage: &Stage, scene: &Scene, words: &[&str]) -> Result<Ran> {
     })
 }
 
-fn verify(stage: &Stage, scene: &Scene) -> Result<Vec<Check>> {
-    let ran = run_program(stage, scene, &["audit", "verify", "--json"])?;
+fn verify(settings: &FaultSettings, scene: &AuditScene) -> Result<Vec<FaultCheck>> {
+    let ran = run_program(settings, scene, &["audit", "verify", "--json"])?;
     let verdict: Value = serde_json::from_str(&ran.stdout).context("verify printed no JSON")?;
     let told = ran.stderr.lines().filter(|line| line.contains("verifying the audit")).count();
     let records = verdict["records"].as_u64().unwrap_or_default();
     Ok(vec![
-        Check::that(
+        FaultCheck::that(
             "verify",
             format!("intact, ≥ {} records", scene.records),
             format!("intact {}, {records} records in {:.1} s", verdict["intact"], ran.seconds),
             verdict["intact"] == true && records >= u64::try_from(scene.records)?,
         ),
-        Check::at_most("verify: memory at most", ran.peak_mib, VERIFY_MIB, "MiB"),
-        Check::that(
+        FaultCheck::at_most("verify: memory at most", ran.peak_mib, VERIFY_MIB, "MiB"),
+        FaultCheck::that(
             "verify: says how far it is if it lasts over two seconds",
             "yes",
             format!("{told} times in {:.1} s", ran.seconds),
@@ -184,13 +184,13 @@ fn verify(stage: &Stage, scene: &Scene) -> Result<Vec<Check>> {
     ])
 }
 
-fn doctor(stage: &Stage, scene: &Scene) -> Result<Check> {
-    let ran = run_program(stage, scene, &["doctor", "--json"])?;
+fn doctor(settings: &FaultSettings, scene: &AuditScene) -> Result<FaultCheck> {
+    let ran = run_program(settings, scene, &["doctor", "--json"])?;
     let whole = mib(std::fs::metadata(scene.folder.path().join("data/hikite.db"))?.len());
     let findings: Value = serde_json::from_str(&ran.stdout).context("doctor printed no JSON")?;
     let store = findings.as_array().and_then(|all| all.iter().find(|one| one["what"] == "store"));
     let is_well = store.is_some_and(|store| store["level"] == "ok");
-    Ok(Check::that(
+    Ok(FaultCheck::that(
         "doctor: reads of the store",
         format!("≤ {DOCTOR_MIB} MiB, well"),
         format!(
@@ -204,23 +204,23 @@ fn doctor(stage: &Stage, scene: &Scene) -> Result<Check> {
 }
 
 /// Retains one percent and checks that the file shrinks.
-async fn space(stage: &Stage, scene: Scene) -> Result<Vec<Check>> {
-    let Scene { gateway, folder, mut config, upstream, records } = scene;
+async fn space(settings: &FaultSettings, scene: AuditScene) -> Result<Vec<FaultCheck>> {
+    let AuditScene { gateway, folder, mut config, upstream, records } = scene;
     gateway.stop()?;
     let file = folder.path().join("data/hikite.db");
     let before = mib(std::fs::metadata(&file)?.len());
     let keep = records / 100;
     config["audit"] = json!({ "max_records": keep });
-    let gateway = Gateway::launch(Command::new(&stage.hikite), folder.path(), &config)?;
+    let gateway = GatewayChild::launch(Command::new(&settings.hikite), folder.path(), &config)?;
     gateway.tools(TOOLS).await?;
-    let mut rest = Rest::open(gateway.target.address).await?;
+    let mut rest = RestClient::open(gateway.target.address).await?;
     let started = Instant::now();
     let verdict = loop {
         let verdict: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
         if verdict["records"].as_u64().is_some_and(|records| records <= keep as u64 + 10) {
             break verdict;
         }
-        ensure!(started.elapsed() < PATIENCE, "what is too much stays: {verdict}");
+        ensure!(started.elapsed() < TIMEOUT, "what is too much stays: {verdict}");
         tokio::time::sleep(Duration::from_secs(1)).await;
     };
     let seconds = started.elapsed().as_secs_f64();
@@ -228,13 +228,13 @@ async fn space(stage: &Stage, scene: Scene) -> Result<Vec<Check>> {
     drop(upstream);
     let after = mib(std::fs::metadata(&file)?.len());
     Ok(vec![
-        Check::that(
+        FaultCheck::that(
             format!("trim to {keep} records"),
             "a record of it, the chain whole",
             format!("{} in {seconds:.0} s", verdict["trimmed"]),
             verdict["intact"] == true && verdict["trimmed"]["record"].is_u64(),
         ),
-        Check::that(
+        FaultCheck::that(
             "the file afterwards",
             "≤ a quarter",
             format!("{before:.1} MiB before, {after:.1} MiB after"),

@@ -4,14 +4,14 @@ use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
 
-pub(super) struct Check {
+pub(super) struct FaultCheck {
     pub(super) what: String,
     pub(super) bound: String,
     pub(super) seen: String,
     pub(super) ok: bool,
 }
 
-impl Check {
+impl FaultCheck {
     pub(super) fn that(
         what: impl Into<String>,
         bound: impl Into<String>,
@@ -35,16 +35,16 @@ impl Check {
     }
 }
 
-impl Check {
+impl FaultCheck {
     pub(super) fn json(&self, row: &str) -> Value {
         json!({ "row": row, "what": self.what, "bound": self.bound, "seen": self.seen, "ok": self.ok })
     }
 }
 
 /// Formats all checks as a Markdown table.
-pub(super) fn table(rows: &[(&str, Check)]) -> String {
+pub(super) fn table(rows: &[(&str, FaultCheck)]) -> String {
     let mut text = "| row | what | bound | seen | ok |\n|---|---|---|---|---|\n".to_owned();
-    for (row, Check { what, bound, seen, ok }) in rows {
+    for (row, FaultCheck { what, bound, seen, ok }) in rows {
         let _ = writeln!(
             text,
             "| {row} | {what} | {bound} | {} | {} |",
@@ -55,7 +55,7 @@ pub(super) fn table(rows: &[(&str, Check)]) -> String {
     text
 }
 
-impl fmt::Display for Check {
+impl fmt::Display for FaultCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = if self.ok { "ok" } else { "NO" };
         write!(f, "{mark}  {}: {} ({})", self.what, self.seen, self.bound)
@@ -68,9 +68,13 @@ mod tests {
 
     #[test]
     fn a_bound_can_be_missed_and_nothing_tried_is_nothing_shown() {
-        assert!(Check::at_most("a", 2.0, 2.0, "ms").ok && !Check::at_most("a", 2.1, 2.0, "ms").ok);
-        assert!(Check::at_least("a", 2.0, 2.0, "%").ok && !Check::at_least("a", 1.9, 2.0, "%").ok);
-        assert!(Check::none("a", 0, 1).ok && !Check::none("a", 1, 9).ok && !Check::none("a", 0, 0).ok);
-        assert_eq!(Check::at_most("wait", 2.06, 2.0, "ms").to_string(), "NO  wait: 2.1 ms (≤ 2 ms)");
+        assert!(FaultCheck::at_most("a", 2.0, 2.0, "ms").ok && !FaultCheck::at_most("a", 2.1, 2.0, "ms").ok);
+        assert!(FaultCheck::at_least("a", 2.0, 2.0, "%").ok && !FaultCheck::at_least("a", 1.9, 2.0, "%").ok);
+        assert!(
+            FaultCheck::none("a", 0, 1).ok
+                && !FaultCheck::none("a", 1, 9).ok
+                && !FaultCheck::none("a", 0, 0).ok
+        );
+        assert_eq!(FaultCheck::at_most("wait", 2.06, 2.0, "ms").to_string(), "NO  wait: 2.1 ms (≤ 2 ms)");
     }
 }

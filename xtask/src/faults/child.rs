@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::check::Check;
+use super::check::FaultCheck;
 use super::code_of;
-use super::stage::{Scene, Stage, number};
+use super::settings::{FaultRun, FaultSettings, number};
 use crate::rig::TOOLS;
-use crate::rig::rest::Rest;
-use crate::rig::vital;
+use crate::rig::procfs;
+use crate::rig::rest::RestClient;
 
 /// Error texts of a server whose circuit breaker is open.
-const LEFT_ALONE: [&str; 2] = ["left alone", "keeps ending soon after its start"];
+const BREAKER_OPEN: [&str; 2] = ["left alone", "keeps ending soon after its start"];
 const SPAWNS: f64 = 6.0;
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let mut checks = Vec::new();
-    let seconds = if stage.is_short { 6 } else { 60 };
+    let seconds = if settings.is_short { 6 } else { 60 };
     for (name, script) in [
         ("ends at once", "exit 3"),
         ("ends with its first call", "exec \"$XTASK\" upstream --stdio --crash"),
@@ -28,10 +28,10 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         ("closes stdout and lives on", "exec 1>&-; sleep 1000"),
     ] {
         crate::print(&format!("  … a server that {name}, for {seconds} s"));
-        checks.extend(crash_loop(stage, name, script, Duration::from_secs(seconds)).await?);
+        checks.extend(crash_loop(settings, name, script, Duration::from_secs(seconds)).await?);
     }
-    checks.extend(cycles(stage).await?);
-    checks.push(flood(stage).await?);
+    checks.extend(cycles(settings).await?);
+    checks.push(flood(settings).await?);
     Ok(checks)
 }
 
@@ -45,25 +45,30 @@ fn count(starts: &Path) -> usize {
     std::fs::read_to_string(starts).map_or(0, |text| text.lines().count())
 }
 
-async fn crash_loop(stage: &Stage, name: &str, script: &str, span: Duration) -> Result<Vec<Check>> {
+async fn crash_loop(
+    settings: &FaultSettings,
+    name: &str,
+    script: &str,
+    span: Duration,
+) -> Result<Vec<FaultCheck>> {
     let folder = tempfile::tempdir()?;
     let starts = folder.path().join("starts");
     let listed = if script.contains("--crash") { TOOLS } else { 0 };
-    let scene = stage
+    let scene = settings
         .open(&json!({ "all_lists": "1s", "first_list": "1s" }), &[("bad", server(script, &starts)?)], listed)
         .await?;
-    let mut client = Rest::open(scene.gateway.target.address).await?;
+    let mut client = RestClient::open(scene.gateway.target.address).await?;
     let (started, mut left_alone, mut calls) = (Instant::now(), 0, 0_usize);
     while started.elapsed() < span {
         let body = json!({ "name": "bad:echo", "parameters": { "text": "x" } }).to_string();
         let request = client.posting("/v1/tools/call", body)?;
         let answer = String::from_utf8_lossy(client.ask(request).await?.body()).into_owned();
         calls += 1;
-        left_alone += usize::from(LEFT_ALONE.iter().any(|words| answer.contains(words)));
+        left_alone += usize::from(BREAKER_OPEN.iter().any(|words| answer.contains(words)));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let spawned = count(&starts);
-    let mut checks = vec![Check::at_most(
+    let mut checks = vec![FaultCheck::at_most(
         format!("{name}: starts in {} s, {calls} calls", span.as_secs()),
         number(spawned),
         SPAWNS,
@@ -71,22 +76,27 @@ async fn crash_loop(stage: &Stage, name: &str, script: &str, span: Duration) -> 
     )];
     if listed > 0 {
         let seen = format!("{left_alone} of {calls} calls not sent");
-        checks.push(Check::that(format!("{name}: calls are refused at once"), "> 0", seen, left_alone > 0));
+        checks.push(FaultCheck::that(
+            format!("{name}: calls are refused at once"),
+            "> 0",
+            seen,
+            left_alone > 0,
+        ));
     }
-    let (_, dead) = vital::family(scene.gateway.pid())?;
-    checks.push(Check::that(format!("{name}: dead children"), "0", dead.to_string(), dead == 0));
+    let (_, dead) = procfs::process_tree(scene.gateway.pid())?;
+    checks.push(FaultCheck::that(format!("{name}: dead children"), "0", dead.to_string(), dead == 0));
     checks.push(scene.no_panic()?);
     Ok(checks)
 }
 
 /// Starts and stops a server with children many times.
-async fn cycles(stage: &Stage) -> Result<Vec<Check>> {
-    let all = stage.count(1000, 40);
+async fn cycles(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let all = settings.count(1000, 40);
     let folder = tempfile::tempdir()?;
     let script = "sleep 1000 & setsid sleep 1000 & exec \"$XTASK\" upstream --stdio";
     let server = server(script, &folder.path().join("starts"))?;
-    let scene = stage.open(&json!({}), &[("bad", server)], TOOLS).await?;
-    let mut client = Rest::open(scene.gateway.target.address).await?;
+    let scene = settings.open(&json!({}), &[("bad", server)], TOOLS).await?;
+    let mut client = RestClient::open(scene.gateway.target.address).await?;
     let (mut before, mut failed) = (0, 0);
     for cycle in 0..all {
         client.post("/v1/modules/bad/restart", String::new()).await?;
@@ -101,14 +111,14 @@ async fn cycles(stage: &Stage) -> Result<Vec<Check>> {
     }
     let (after, alive, dead) = settled(&scene).await?;
     Ok(vec![
-        Check::none("restarts after which a call fails", failed, all),
-        Check::that(
+        FaultCheck::none("restarts after which a call fails", failed, all),
+        FaultCheck::that(
             format!("open files after {all} restarts"),
             "+ 3",
             format!("{before} before, {after} after"),
             after <= before + 3,
         ),
-        Check::that(
+        FaultCheck::that(
             "processes left",
             "≤ 4 (a guard and its server)",
             format!("{alive}, {dead} dead"),
@@ -118,30 +128,30 @@ async fn cycles(stage: &Stage) -> Result<Vec<Check>> {
 }
 
 /// Returns open files, living and dead descendants, once exiting processes are gone.
-async fn settled(scene: &Scene) -> Result<(usize, usize, usize)> {
+async fn settled(scene: &FaultRun) -> Result<(usize, usize, usize)> {
     let started = Instant::now();
     loop {
-        let (alive, dead) = vital::family(scene.gateway.pid())?;
+        let (alive, dead) = procfs::process_tree(scene.gateway.pid())?;
         if (alive <= 4 && dead == 0) || started.elapsed() > Duration::from_secs(10) {
-            return Ok((vital::open_files(scene.gateway.pid())?, alive, dead));
+            return Ok((procfs::open_files(scene.gateway.pid())?, alive, dead));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-async fn call(client: &mut Rest) -> Result<bool> {
+async fn call(client: &mut RestClient) -> Result<bool> {
     let body = json!({ "name": "bad:echo", "parameters": { "text": "x" } }).to_string();
     let request = client.posting("/v1/tools/call", body)?;
     Ok(client.ask(request).await?.status().is_success())
 }
 
 /// Writes a hundred megabytes to stderr: only the last lines are retained, and calls are served meanwhile.
-async fn flood(stage: &Stage) -> Result<Check> {
+async fn flood(settings: &FaultSettings) -> Result<FaultCheck> {
     let folder = tempfile::tempdir()?;
     let script =
         "(head -c 100000000 /dev/zero | tr '\\0' x | fold -w 1000 >&2) & exec \"$XTASK\" upstream --stdio";
     let server = server(script, &folder.path().join("starts"))?;
-    let scene = stage.open(&json!({}), &[], 0).await?;
+    let scene = settings.open(&json!({}), &[], 0).await?;
     let before = scene.memory()?;
     let mut config: Value = serde_json::from_slice(&std::fs::read(scene.config_file())?)?;
     config["mcpServers"]["bad"] = server;
@@ -152,7 +162,7 @@ async fn flood(stage: &Stage) -> Result<Check> {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let growth = scene.growth(before)?;
     let seen = format!("{}, {growth:.1} MiB", code_of(&answer).as_deref().unwrap_or("a result"));
-    Ok(Check::that(
+    Ok(FaultCheck::that(
         "100 MB on stderr",
         "a result, ≤ 16 MiB",
         seen,

@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::check::Check;
-use super::stage::{Scene, Stage};
-use crate::rig::client::Client;
-use crate::rig::rest::Rest;
+use super::check::FaultCheck;
+use super::settings::{FaultRun, FaultSettings};
+use crate::rig::client::RigClient;
+use crate::rig::rest::RestClient;
 
 const LIBRARIES: &[&str] = &[
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -20,15 +20,15 @@ const LIBRARIES: &[&str] = &[
     "/usr/local/lib/faketime/libfaketimeMT.so.1",
 ];
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let folder = tempfile::tempdir()?;
     let offset = folder.path().join("offset");
     std::fs::write(&offset, "+0")?;
-    let program = with_clock(&stage.hikite, &offset)?;
-    let scene = stage.open_by(program, &json!({}), &[], 0).await?;
-    let mut rest = Rest::open(scene.gateway.target.address).await?;
+    let program = with_clock(&settings.hikite, &offset)?;
+    let scene = settings.open_by(program, &json!({}), &[], 0).await?;
+    let mut rest = RestClient::open(scene.gateway.target.address).await?;
     let (short, long) = (token(&mut rest, 1800).await?, token(&mut rest, 7200).await?);
-    let mut held = Client::open_as(&scene.gateway.target, Some(&long), Duration::from_secs(5)).await?;
+    let mut held = RigClient::open_as(&scene.gateway.target, Some(&long), Duration::from_secs(5)).await?;
     let mut checks = Vec::new();
     for (jump, short_is_good) in [("+0", true), ("+3600", false), ("+0", true), ("-3600", true), ("+0", true)]
     {
@@ -42,7 +42,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         let seen =
             format!("{failed} of 50 calls fail; 30 min token {}, 2 h token {}", word(short), word(long));
         let bound = format!("0; {}, good", word(short_is_good));
-        checks.push(Check::that(
+        checks.push(FaultCheck::that(
             format!("the clock at {jump} s"),
             bound,
             seen,
@@ -51,7 +51,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
-    checks.push(Check::that(
+    checks.push(FaultCheck::that(
         "the audit's chain",
         "whole",
         chain["intact"].to_string(),
@@ -81,19 +81,19 @@ fn word(is_good: bool) -> &'static str {
     if is_good { "good" } else { "expired" }
 }
 
-async fn token(rest: &mut Rest, seconds: u64) -> Result<String> {
+async fn token(rest: &mut RestClient, seconds: u64) -> Result<String> {
     let wanted = json!({ "name": format!("t{seconds}"), "expiresIn": seconds }).to_string();
     let token: Value = serde_json::from_slice(&rest.post("/v1/tokens", wanted).await?)?;
     Ok(token["secret"].as_str().context("no token")?.to_owned())
 }
 
-async fn is_known(scene: &Scene, secret: &str) -> bool {
-    Client::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok()
+async fn is_known(scene: &FaultRun, secret: &str) -> bool {
+    RigClient::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok()
 }
 
 /// Sets the clock and waits until the program sees it.
-async fn jump_to(offset: &PathBuf, jump: &str, rest: &mut Rest) -> Result<()> {
-    let now = async |rest: &mut Rest| -> Result<String> {
+async fn jump_to(offset: &PathBuf, jump: &str, rest: &mut RestClient) -> Result<()> {
+    let now = async |rest: &mut RestClient| -> Result<String> {
         let health: Value = serde_json::from_slice(&rest.get("/health").await?)?;
         Ok(health["timestamp"].as_str().context("no timestamp")?[..13].to_owned())
     };

@@ -13,60 +13,60 @@ use hyper::header::HOST;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::check::Check;
-use super::stage::{self, Stage};
+use super::check::FaultCheck;
+use super::settings::{self, FaultSettings};
 use crate::rig::TOOLS;
-use crate::rig::client::Client;
-use crate::rig::postgres::{Gate, Postgres};
-use crate::rig::process::{Gateway, Upstream};
-use crate::rig::rest::Rest;
+use crate::rig::client::RigClient;
+use crate::rig::postgres::{PausableProxy, Postgres};
+use crate::rig::process::{GatewayChild, UpstreamChild};
+use crate::rig::rest::RestClient;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Time after `store.max_staleness` within which a revoked call may still be answered: the store is polled twice a
 /// second.
 const BEYOND_S: f64 = 1.0;
 const READY_AGAIN_S: f64 = 10.0;
 
 /// One node and its folder.
-struct Node {
-    gateway: Gateway,
+struct CutOffNode {
+    gateway: GatewayChild,
     folder: TempDir,
 }
 
 /// Id and secret of a token.
-struct Token {
+struct TokenSecret {
     id: String,
     secret: String,
 }
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let (staleness, cut) = if stage.is_short { (3, 8) } else { (30, stage.lasts(60, 0).as_secs()) };
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let (staleness, cut) = if settings.is_short { (3, 8) } else { (30, settings.lasts(60, 0).as_secs()) };
     let database = Postgres::start().await?;
-    let gate = Gate::before(database.address).await?;
-    let upstream = Upstream::start()?;
-    let open = |by: SocketAddr| node(stage, &upstream, &Postgres::url(by), staleness);
+    let gate = PausableProxy::before(database.address).await?;
+    let upstream = UpstreamChild::start()?;
+    let open = |by: SocketAddr| node(settings, &upstream, &Postgres::url(by), staleness);
     let well = open(database.address)?;
     well.gateway.tools(TOOLS).await?;
     let cut_off = open(gate.address)?;
     let tools = cut_off.gateway.tools(TOOLS).await?;
     let echo = tools.iter().find(|tool| tool.ends_with("echo")).context("no tool to call")?;
-    let mut rest = Rest::open(well.gateway.target.address).await?;
+    let mut rest = RestClient::open(well.gateway.target.address).await?;
     let (revoked, good) = (token(&mut rest, "revoked").await?, token(&mut rest, "good").await?);
     let place = cut_off.gateway.target.address;
     for token in [&revoked, &good] {
         becomes(place, "/v1/tools", Some(token), 200).await?;
     }
-    let mut client = Client::open_as(&cut_off.gateway.target, Some(&good.secret), PATIENCE).await?;
+    let mut client = RigClient::open_as(&cut_off.gateway.target, Some(&good.secret), TIMEOUT).await?;
     client.echo(echo).await?;
 
-    gate.set_open(false);
+    gate.set_forwarding(false);
     let begin = Instant::now();
     let revoke = Request::delete(format!("/v1/tokens/{}", revoked.id)).header(HOST, "localhost");
     rest.ask(revoke.body(Full::default())?).await?;
     let seen = watch(&mut client, echo, (place, &revoked), begin, Duration::from_secs(cut)).await?;
     let ready_meanwhile = (readiness(&cut_off).await?, readiness(&well).await?);
 
-    gate.set_open(true);
+    gate.set_forwarding(true);
     let back = Instant::now();
     let ready = becomes(place, "/readyz", None, 200).await;
     let ready_after = ready.map_or(f64::INFINITY, |()| back.elapsed().as_secs_f64());
@@ -74,31 +74,41 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         status(place, "/v1/tools", Some(&revoked)).await?.0,
         status(place, "/v1/tools", Some(&good)).await?.0,
     );
-    let goes_on = client.echo(echo).await.is_ok();
+    let session_survives = client.echo(echo).await.is_ok();
     // The audit follows later.
-    let calls = 1 + seen.answered + u64::from(goes_on);
+    let calls = 1 + seen.answered + u64::from(session_survives);
     let records = audited(&mut rest, calls, &good.id).await?;
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
     let is_intact = chain["intact"] == true;
-    let bound = f64::from(u32::try_from(staleness)?) + stage.within(BEYOND_S);
-    let ready_bound = stage.within(READY_AGAIN_S);
+    let bound = f64::from(u32::try_from(staleness)?) + settings.within(BEYOND_S);
+    let ready_bound = settings.within(READY_AGAIN_S);
     let mut checks = seen.checks(bound);
     checks.extend([
-        Check::that(
+        FaultCheck::that(
             "/readyz of the node, and of the other",
             "503, 200",
             format!("{}, {}", ready_meanwhile.0, ready_meanwhile.1),
             ready_meanwhile == (503, 200),
         ),
-        Check::at_most(format!("ready again after {cut} s without the store"), ready_after, ready_bound, "s"),
-        Check::that(
+        FaultCheck::at_most(
+            format!("ready again after {cut} s without the store"),
+            ready_after,
+            ready_bound,
+            "s",
+        ),
+        FaultCheck::that(
             "the revoked token and the other one afterwards",
             "401, 200",
             format!("{}, {}", after.0, after.1),
             after == (401, 200),
         ),
-        Check::that("the session goes on", "yes", if goes_on { "yes" } else { "no" }, goes_on),
-        Check::that(
+        FaultCheck::that(
+            "the session goes on",
+            "yes",
+            if session_survives { "yes" } else { "no" },
+            session_survives,
+        ),
+        FaultCheck::that(
             "answered calls that are not in the audit",
             "0, chain intact",
             format!("{records} of {calls} there, intact {is_intact}"),
@@ -109,29 +119,34 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-fn node(stage: &Stage, upstream: &Upstream, store: &str, staleness: u64) -> Result<Node> {
+fn node(
+    settings: &FaultSettings,
+    upstream: &UpstreamChild,
+    store: &str,
+    staleness: u64,
+) -> Result<CutOffNode> {
     let folder = tempfile::tempdir()?;
-    let mut config = stage::config(upstream, &json!({}), &[]);
+    let mut config = settings::config(upstream, &json!({}), &[]);
     config["store"] = json!({ "url": store, "max_staleness": format!("{staleness}s") });
-    let mut program = Command::new(&stage.hikite);
+    let mut program = Command::new(&settings.hikite);
     // Nodes of one store must share it.
     program.env("HIKITE_VAULT_KEY", "7".repeat(64));
-    Ok(Node { gateway: Gateway::launch(program, folder.path(), &config)?, folder })
+    Ok(CutOffNode { gateway: GatewayChild::launch(program, folder.path(), &config)?, folder })
 }
 
-async fn token(rest: &mut Rest, name: &str) -> Result<Token> {
+async fn token(rest: &mut RestClient, name: &str) -> Result<TokenSecret> {
     let made: Value =
         serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": name }).to_string()).await?)?;
     let text = |member: &str| made[member].as_str().map(Into::into).context("a token without a name");
-    Ok(Token { id: text("id")?, secret: text("secret")? })
+    Ok(TokenSecret { id: text("id")?, secret: text("secret")? })
 }
 
 /// Observations while the node was cut off.
 #[derive(Default)]
-struct Seen {
+struct CutOffCounts {
     accepted_until: Duration,
     accepted_again: usize,
-    asked: usize,
+    requests: usize,
     early: usize,
     failed_early: usize,
     refused: usize,
@@ -139,13 +154,26 @@ struct Seen {
     answered: u64,
 }
 
-impl Seen {
-    fn checks(&self, bound: f64) -> Vec<Check> {
+impl CutOffCounts {
+    fn checks(&self, bound: f64) -> Vec<FaultCheck> {
         vec![
-            Check::at_most("a revoked token is accepted for", self.accepted_until.as_secs_f64(), bound, "s"),
-            Check::none("and accepted again while the store is away", self.accepted_again, self.asked),
-            Check::none("calls that fail before the store is held to be away", self.failed_early, self.early),
-            Check::that(
+            FaultCheck::at_most(
+                "a revoked token is accepted for",
+                self.accepted_until.as_secs_f64(),
+                bound,
+                "s",
+            ),
+            FaultCheck::none(
+                "and accepted again while the store is away",
+                self.accepted_again,
+                self.requests,
+            ),
+            FaultCheck::none(
+                "calls that fail before the store is held to be away",
+                self.failed_early,
+                self.early,
+            ),
+            FaultCheck::that(
                 "what is refused is told why and when to come back",
                 "503 with Retry-After",
                 format!("{} of {}", self.told, self.refused),
@@ -157,20 +185,20 @@ impl Seen {
 
 /// Calls with a valid token and with a revoked one for a while.
 async fn watch(
-    client: &mut Client,
+    client: &mut RigClient,
     echo: &str,
-    (place, revoked): (SocketAddr, &Token),
+    (place, revoked): (SocketAddr, &TokenSecret),
     begin: Instant,
     span: Duration,
-) -> Result<Seen> {
-    let (mut seen, mut has_just_failed) = (Seen::default(), false);
+) -> Result<CutOffCounts> {
+    let (mut seen, mut has_just_failed) = (CutOffCounts::default(), false);
     while begin.elapsed() < span {
-        let asked = begin.elapsed();
+        let requests = begin.elapsed();
         let (status, retry) = status(place, "/v1/tools", Some(revoked)).await?;
-        seen.asked += 1;
+        seen.requests += 1;
         if status == 200 {
             seen.accepted_again += usize::from(seen.refused > 0);
-            seen.accepted_until = asked;
+            seen.accepted_until = requests;
         } else {
             // The previous call may have been the first one refused.
             seen.failed_early -= usize::from(seen.refused == 0 && has_just_failed);
@@ -188,13 +216,13 @@ async fn watch(
     Ok(seen)
 }
 
-async fn readiness(node: &Node) -> Result<u16> {
+async fn readiness(node: &CutOffNode) -> Result<u16> {
     Ok(status(node.gateway.target.address, "/readyz", None).await?.0)
 }
 
 /// Returns the status of a response, and whether it has `Retry-After`.
-async fn status(place: SocketAddr, path: &str, token: Option<&Token>) -> Result<(u16, bool)> {
-    let mut rest = Rest::open(place).await?;
+async fn status(place: SocketAddr, path: &str, token: Option<&TokenSecret>) -> Result<(u16, bool)> {
+    let mut rest = RestClient::open(place).await?;
     if let Some(token) = token {
         rest = rest.with_token(&token.secret)?;
     }
@@ -202,31 +230,31 @@ async fn status(place: SocketAddr, path: &str, token: Option<&Token>) -> Result<
     Ok((answer.status().as_u16(), answer.headers().contains_key("retry-after")))
 }
 
-async fn becomes(place: SocketAddr, path: &str, token: Option<&Token>, wanted: u16) -> Result<()> {
+async fn becomes(place: SocketAddr, path: &str, token: Option<&TokenSecret>, wanted: u16) -> Result<()> {
     let begin = Instant::now();
     loop {
         let (status, _) = status(place, path, token).await?;
         if status == wanted {
             return Ok(());
         }
-        anyhow::ensure!(begin.elapsed() < 5 * PATIENCE, "{path} stays at {status}");
+        anyhow::ensure!(begin.elapsed() < 5 * TIMEOUT, "{path} stays at {status}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 /// Returns the valid token's calls in the audit, once all are there or no more arrive.
-async fn audited(rest: &mut Rest, calls: u64, token: &str) -> Result<u64> {
+async fn audited(rest: &mut RestClient, calls: u64, token: &str) -> Result<u64> {
     let begin = Instant::now();
     loop {
         let records = count(rest, token).await?;
-        if records >= calls || begin.elapsed() > PATIENCE {
+        if records >= calls || begin.elapsed() > TIMEOUT {
             return Ok(records);
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
-async fn count(rest: &mut Rest, token: &str) -> Result<u64> {
+async fn count(rest: &mut RestClient, token: &str) -> Result<u64> {
     let (mut count, mut next) = (0, String::new());
     loop {
         let path = format!("/v1/audit?kind=call&outcome=ok&limit=1000{next}");
@@ -240,11 +268,11 @@ async fn count(rest: &mut Rest, token: &str) -> Result<u64> {
     }
 }
 
-fn no_panic(nodes: &[&Node]) -> Result<Check> {
+fn no_panic(nodes: &[&CutOffNode]) -> Result<FaultCheck> {
     let mut panics = 0;
     for node in nodes {
         let log = std::fs::read_to_string(node.folder.path().join("stderr.log"))?;
         panics += log.lines().filter(|line| line.contains("panicked")).count();
     }
-    Ok(Check::that("panics in the logs", "0", panics.to_string(), panics == 0))
+    Ok(FaultCheck::that("panics in the logs", "0", panics.to_string(), panics == 0))
 }

@@ -13,10 +13,10 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::check::Check;
-use super::stage::{Scene, Stage};
+use super::check::FaultCheck;
+use super::settings::{FaultRun, FaultSettings};
 use super::store;
-use crate::rig::rest::Rest;
+use crate::rig::rest::RestClient;
 
 const RECOVERS_S: f64 = 10.0;
 const AT_ONCE_MS: f64 = 500.0;
@@ -25,11 +25,11 @@ const QUEUE: usize = 200;
 const SIZE: &str = "16m";
 const NAMESPACE: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let limits = json!({ "audit_queue": QUEUE, "drain": "2s" });
-    let disk = Disk::here();
-    let mut scene = stage.open_by(disk.program(stage), &limits, &[], 0).await?;
-    let mut rest = Rest::open(scene.gateway.target.address).await?;
+    let disk = DiskFailure::here();
+    let mut scene = settings.open_by(disk.program(settings), &limits, &[], 0).await?;
+    let mut rest = RestClient::open(scene.gateway.target.address).await?;
     ensure!(call(&mut rest).await?.0 == 200, "no call before the disk is full");
     disk.fill(&scene)?;
     let (mut answered, mut refused, mut odd, mut slowest) = (1_usize, 0_usize, Vec::new(), 0.0_f64);
@@ -58,21 +58,21 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     };
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
     let mut checks = vec![
-        Check::that(
+        FaultCheck::that(
             format!("calls refused on {}", disk.words()),
             "503 with Retry-After",
             format!("{refused} of 100, others {odd:?}"),
             refused == 100 && odd.is_empty(),
         ),
-        Check::at_most("the slowest answer meanwhile", slowest, stage.at_worst(AT_ONCE_MS), "ms"),
-        Check::that(
+        FaultCheck::at_most("the slowest answer meanwhile", slowest, settings.at_worst(AT_ONCE_MS), "ms"),
+        FaultCheck::that(
             "/readyz meanwhile",
             "503, reason audit_full",
             format!("{status} {body}"),
             status == 503 && body == "audit_full",
         ),
-        Check::at_most("recovered after", recovered, stage.within(RECOVERS_S), "s"),
-        Check::that(
+        FaultCheck::at_most("recovered after", recovered, settings.within(RECOVERS_S), "s"),
+        FaultCheck::that(
             "the audit afterwards",
             "whole, every answered call in it",
             format!("intact {}, {} records of {answered} calls", chain["intact"], chain["records"]),
@@ -85,7 +85,11 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
 }
 
 /// Sends SIGTERM while records cannot be written.
-async fn stop_when_full(disk: Disk, scene: &mut Scene, rest: &mut Rest) -> Result<Check> {
+async fn stop_when_full(
+    disk: DiskFailure,
+    scene: &mut FaultRun,
+    rest: &mut RestClient,
+) -> Result<FaultCheck> {
     disk.fill(scene)?;
     while call(rest).await?.0 == 200 {}
     scene.gateway.signal(Signal::TERM)?;
@@ -102,11 +106,11 @@ async fn stop_when_full(disk: Disk, scene: &mut Scene, rest: &mut Rest) -> Resul
     let (is_fine, words) = match disk {
         _ if said.contains("records=") => (true, "said with the number"),
         // Every write is refused, including the log's.
-        Disk::Refused => (true, "the log could not be written either"),
-        Disk::Small => (false, "not said"),
+        DiskFailure::Refused => (true, "the log could not be written either"),
+        DiskFailure::Small => (false, "not said"),
     };
     let seen = format!("exit {code:?}, {words}");
-    Ok(Check::that(
+    Ok(FaultCheck::that(
         "SIGTERM on a full disk",
         "exit 1, the loss said with its number",
         seen,
@@ -116,14 +120,14 @@ async fn stop_when_full(disk: Disk, scene: &mut Scene, rest: &mut Rest) -> Resul
 
 /// Way to make the disk fail.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Disk {
+enum DiskFailure {
     /// A file system without free space.
     Small,
     /// Every write is refused, because no file system can be mounted here.
     Refused,
 }
 
-impl Disk {
+impl DiskFailure {
     fn here() -> Self {
         let mount = "d=$(mktemp -d) && mount -t tmpfs tmpfs \"$d\"";
         let mounted = Command::new("unshare").args(NAMESPACE).args(["sh", "-c", mount]).output();
@@ -131,9 +135,9 @@ impl Disk {
     }
 
     /// Returns the program, with its data on a separate disk if possible.
-    fn program(self, stage: &Stage) -> Command {
+    fn program(self, settings: &FaultSettings) -> Command {
         if self == Self::Refused {
-            return store::ignoring_limits(stage);
+            return store::ignoring_limits(settings);
         }
         // The last argument is the data folder.
         let line = format!(
@@ -141,11 +145,11 @@ impl Disk {
              mount -t tmpfs -o size={SIZE},mode=0700 tmpfs \"$last\" && exec \"$0\" \"$@\""
         );
         let mut program = Command::new("unshare");
-        program.args(NAMESPACE).args(["sh", "-c", &line]).arg(&stage.hikite);
+        program.args(NAMESPACE).args(["sh", "-c", &line]).arg(&settings.hikite);
         program
     }
 
-    fn fill(self, scene: &Scene) -> Result<()> {
+    fn fill(self, scene: &FaultRun) -> Result<()> {
         if self == Self::Refused {
             return store::fill(scene, true);
         }
@@ -156,7 +160,7 @@ impl Disk {
         Ok(())
     }
 
-    fn empty(self, scene: &Scene) -> Result<()> {
+    fn empty(self, scene: &FaultRun) -> Result<()> {
         match self {
             Self::Small => Ok(fs::remove_file(filler(scene))?),
             Self::Refused => store::fill(scene, false),
@@ -172,20 +176,20 @@ impl Disk {
 }
 
 /// Returns the path of a file on the disk that hikite sees.
-fn filler(scene: &Scene) -> PathBuf {
+fn filler(scene: &FaultRun) -> PathBuf {
     let data = scene.folder.path().join("data/filler");
     PathBuf::from(format!("/proc/{}/root{}", scene.gateway.pid(), data.display()))
 }
 
 /// Returns the status of one call, and whether it has `Retry-After`.
-async fn call(rest: &mut Rest) -> Result<(u16, bool)> {
+async fn call(rest: &mut RestClient) -> Result<(u16, bool)> {
     let body = json!({ "name": "echo", "parameters": { "text": "x" } });
     let request = rest.posting("/v1/tools/call", body.to_string())?;
     let answer = rest.ask(request).await?;
     Ok((answer.status().as_u16(), answer.headers().contains_key("retry-after")))
 }
 
-async fn ready(rest: &mut Rest) -> Result<(u16, String)> {
+async fn ready(rest: &mut RestClient) -> Result<(u16, String)> {
     let mut request = rest.posting("/readyz", String::new())?;
     *request.method_mut() = hyper::Method::GET;
     let answer = rest.ask(request).await?;

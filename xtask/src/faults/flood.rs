@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 
-use super::check::Check;
+use super::check::FaultCheck;
 use super::code_of;
-use super::rogue::{Act, Rogue, TOOL};
-use super::stage::Stage;
-use crate::rig::load::{Load, Steady};
+use super::rogue::{RogueBehavior, RogueServer, TOOL};
+use super::settings::FaultSettings;
+use crate::rig::load::{BackgroundCalls, LoadSummary};
 
 /// Maximum list reads in half a minute.
 const READINGS: f64 = 16.0;
@@ -21,12 +21,12 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Noise between two equal measurements on a shared machine, where one of two processors reads the flood.
 const NOISE_MS: f64 = 5.0;
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let rogue = Rogue::start().await?;
-    let scene = stage.open(&json!({}), &[("bad", rogue.server("5s"))], 1).await?;
-    let lasts = stage.lasts(30, 5);
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let rogue = RogueServer::start().await?;
+    let scene = settings.open(&json!({}), &[("bad", rogue.server("5s"))], 1).await?;
+    let lasts = settings.lasts(30, 5);
     let quiet = measured(&scene, lasts / 2).await?;
-    rogue.set(Act::Flood);
+    rogue.set(RogueBehavior::Flood);
     let mut client = scene.gateway.client().await?;
     let before = scene.memory()?;
     let mut checks = Vec::new();
@@ -38,27 +38,27 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let own = code_of(&client.call(TOOL, &json!({})).await?);
     let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     let rate = number(said) / lasts.as_secs_f64();
-    checks.push(Check::at_least("announcements that were taken", rate, FLOOD, "a second"));
+    checks.push(FaultCheck::at_least("announcements that were taken", rate, FLOOD, "a second"));
     let what = format!("readings of its lists in {} s", lasts.as_secs());
-    checks.push(Check::at_most(what, number(read), READINGS, "times"));
-    checks.push(Check::at_most("memory", scene.growth(before)?, GROWTH_MIB, "MiB"));
+    checks.push(FaultCheck::at_most(what, number(read), READINGS, "times"));
+    checks.push(FaultCheck::at_most("memory", scene.growth(before)?, GROWTH_MIB, "MiB"));
     let well = first.is_none() && own.is_none();
     let seen = if well { "two results" } else { "a failure" };
-    checks.push(Check::that("its own calls meanwhile", "results", seen, well));
-    let noise = stage.at_worst(NOISE_MS);
+    checks.push(FaultCheck::that("its own calls meanwhile", "results", seen, well));
+    let noise = settings.at_worst(NOISE_MS);
     let (without, with) = (quiet.p99_ms, troubled.p99_ms);
     let seen = format!("{without:.2} ms without, {with:.2} ms with");
     let bound = format!("twice as long or + {noise} ms");
     let ok = with <= without * 2.0 || with - without <= noise;
-    checks.push(Check::that("p99 of another server's calls", bound, seen, ok));
-    rogue.set(Act::Well);
+    checks.push(FaultCheck::that("p99 of another server's calls", bound, seen, ok));
+    rogue.set(RogueBehavior::Healthy);
     checks.push(scene.no_panic()?);
     Ok(checks)
 }
 
 /// Measures calls of another server for a while.
-async fn measured(scene: &super::stage::Scene, lasts: Duration) -> Result<Load> {
-    let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
+async fn measured(scene: &super::settings::FaultRun, lasts: Duration) -> Result<LoadSummary> {
+    let steady = BackgroundCalls::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
     tokio::time::sleep(lasts).await;
     steady.end().await
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::json;
 
-use super::check::Check;
+use super::check::FaultCheck;
 use super::code_of;
-use super::rogue::{Act, Rogue, TOOL};
-use super::stage::Stage;
-use crate::rig::load::{Load, Steady};
+use super::rogue::{RogueBehavior, RogueServer, TOOL};
+use super::settings::FaultSettings;
+use crate::rig::load::{BackgroundCalls, LoadSummary};
 
 const DEADLINE_MS: f64 = 1000.0;
 const SLACK_MS: f64 = 100.0;
@@ -22,21 +22,21 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Noise between two equal measurements on a shared machine.
 const NOISE_MS: f64 = 3.0;
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let rogue = Rogue::start().await?;
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let rogue = RogueServer::start().await?;
     let mut server = rogue.server("1s");
     // One slot: unless it is released, the next call does not run.
     server["concurrency"] = 1.into();
     let limits = json!({ "breaker_failures": 0, "answer_bytes": "16MiB" });
-    let scene = stage.open(&limits, &[("bad", server)], 1).await?;
+    let scene = settings.open(&limits, &[("bad", server)], 1).await?;
     let mut client = scene.gateway.client().await?;
-    let (mut checks, slack) = (Vec::new(), stage.at_worst(SLACK_MS));
+    let (mut checks, slack) = (Vec::new(), settings.at_worst(SLACK_MS));
     for (act, name, waits) in [
-        (Act::Hang, "no answer", true),
-        (Act::HangMidBody, "half an answer", true),
-        (Act::SilentStream, "a stream that falls silent", true),
-        (Act::Large(100_000_000), "an answer of 100 MB", false),
-        (Act::EndlessLine, "a line without end", false),
+        (RogueBehavior::Hang, "no answer", true),
+        (RogueBehavior::HangMidBody, "half an answer", true),
+        (RogueBehavior::SilentStream, "a stream that falls silent", true),
+        (RogueBehavior::Large(100_000_000), "an answer of 100 MB", false),
+        (RogueBehavior::EndlessLine, "a line without end", false),
     ] {
         let before = scene.memory()?;
         rogue.set(act);
@@ -44,7 +44,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         let code = code_of(&client.call(TOOL, &json!({})).await?);
         let took = started.elapsed().as_secs_f64() * 1000.0;
         let growth = scene.growth(before)?;
-        rogue.set(Act::Well);
+        rogue.set(RogueBehavior::Healthy);
         let again = Instant::now();
         let well = code_of(&client.call(TOOL, &json!({})).await?);
         let again = again.elapsed().as_secs_f64() * 1000.0;
@@ -58,42 +58,51 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         };
         let ok = ok && (waits || growth <= GROWTH_MIB);
         let seen = format!("{} after {took:.0} ms, {growth:.1} MiB", code.as_deref().unwrap_or("a result"));
-        checks.push(Check::that(name, bound, seen, ok));
+        checks.push(FaultCheck::that(name, bound, seen, ok));
         let seen = format!("{} after {again:.0} ms", well.as_deref().unwrap_or("a result"));
-        let at_once = stage.within(AT_ONCE_MS);
-        checks.push(Check::that(
+        let at_once = settings.within(AT_ONCE_MS);
+        checks.push(FaultCheck::that(
             format!("{name}: the next call"),
             format!("a result within {at_once} ms"),
             seen,
             well.is_none() && again < at_once,
         ));
     }
-    checks.push(others(stage, &rogue, &scene).await?);
+    checks.push(others(settings, &rogue, &scene).await?);
     checks.push(scene.no_panic()?);
     Ok(checks)
 }
 
 /// Compares the p99 of another server's calls, alternating with and without hanging calls.
-async fn others(stage: &Stage, rogue: &Rogue, scene: &super::stage::Scene) -> Result<Check> {
+async fn others(
+    settings: &FaultSettings,
+    rogue: &RogueServer,
+    scene: &super::settings::FaultRun,
+) -> Result<FaultCheck> {
     let (mut quiet, mut troubled) = (Vec::new(), Vec::new());
-    for _ in 0..stage.count(7, 3) {
-        let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
+    for _ in 0..settings.count(7, 3) {
+        let steady = BackgroundCalls::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
         tokio::time::sleep(Duration::from_secs(2)).await;
         quiet.push(steady.end().await?);
-        rogue.set(Act::Hang);
+        rogue.set(RogueBehavior::Hang);
         let mut client = scene.gateway.client().await?;
-        let steady = Steady::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
+        let steady = BackgroundCalls::start(&scene.gateway.target, &scene.echo, PAUSE).await?;
         for _ in 0..2 {
             client.call(TOOL, &json!({})).await?;
         }
         troubled.push(steady.end().await?);
-        rogue.set(Act::Well);
+        rogue.set(RogueBehavior::Healthy);
     }
     // The best rounds of each, since other work on this machine adds noise.
-    let best = |loads: &[Load]| loads.iter().map(|load| load.p99_ms).fold(f64::INFINITY, f64::min);
+    let best = |loads: &[LoadSummary]| loads.iter().map(|load| load.p99_ms).fold(f64::INFINITY, f64::min);
     let (quiet, troubled) = (best(&quiet), best(&troubled));
     let seen = format!("{quiet:.2} ms without, {troubled:.2} ms with");
-    let noise = stage.at_worst(NOISE_MS);
+    let noise = settings.at_worst(NOISE_MS);
     let ok = troubled <= quiet * 1.1 || troubled - quiet <= noise;
-    Ok(Check::that("p99 of another server's calls, best rounds", format!("+ 10 % or + {noise} ms"), seen, ok))
+    Ok(FaultCheck::that(
+        "p99 of another server's calls, best rounds",
+        format!("+ 10 % or + {noise} ms"),
+        seen,
+        ok,
+    ))
 }

@@ -7,20 +7,20 @@ use anyhow::{Context, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::check::Check;
-use super::stage::Stage;
+use super::check::FaultCheck;
+use super::settings::FaultSettings;
 
 const DEPTH: usize = 100_000;
 const GIB: usize = 1 << 30;
 /// Bound for "at once": far above the actual time, and far below that of reading everything.
 const AT_ONCE_MS: f64 = 500.0;
 const GROWTH_MIB: f64 = 8.0;
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const HEAD: &str = "POST /mcp HTTP/1.1\r\nhost: localhost\r\naccept: application/json, text/event-stream\r\n\
                     content-type: application/json\r\n";
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let scene = stage.open(&serde_json::json!({ "body_bytes": "4MiB" }), &[], 0).await?;
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let scene = settings.open(&serde_json::json!({ "body_bytes": "4MiB" }), &[], 0).await?;
     let address = scene.gateway.target.address;
     let mut checks = Vec::new();
     let deep = |open: &str, close: &str| {
@@ -50,18 +50,23 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
             answer.split("\"code\":").nth(1).and_then(|rest| rest.split([',', '}']).next()).unwrap_or("none");
         let ok = expected.iter().any(|word| *word == code || *word == status);
         let growth = scene.growth(before)?;
-        let ok = ok && took <= stage.within(AT_ONCE_MS) && growth <= GROWTH_MIB;
+        let ok = ok && took <= settings.within(AT_ONCE_MS) && growth <= GROWTH_MIB;
         let bound =
-            format!("{}, ≤ {} ms, ≤ {GROWTH_MIB} MiB", expected.join(" or "), stage.within(AT_ONCE_MS));
-        checks.push(Check::that(name, bound, format!("{status} {code}, {took:.0} ms, {growth:.1} MiB"), ok));
+            format!("{}, ≤ {} ms, ≤ {GROWTH_MIB} MiB", expected.join(" or "), settings.within(AT_ONCE_MS));
+        checks.push(FaultCheck::that(
+            name,
+            bound,
+            format!("{status} {code}, {took:.0} ms, {growth:.1} MiB"),
+            ok,
+        ));
     }
     let before = scene.memory()?;
     let (status, sent, took) = endless(address).await?;
     let growth = scene.growth(before)?;
     let seen =
-        format!("{status} after {:.1} MiB, {took:.0} ms, {growth:.1} MiB", super::stage::mib(sent as u64));
+        format!("{status} after {:.1} MiB, {took:.0} ms, {growth:.1} MiB", super::settings::mib(sent as u64));
     let ok = status == "413" && growth <= GROWTH_MIB && sent < GIB / 10;
-    checks.push(Check::that("a body of 1 GiB in chunks", "413, ≤ 8 MiB", seen, ok));
+    checks.push(FaultCheck::that("a body of 1 GiB in chunks", "413, ≤ 8 MiB", seen, ok));
     checks.push(scene.no_panic()?);
     Ok(checks)
 }
@@ -75,7 +80,7 @@ async fn post(address: SocketAddr, body: &[u8], is_gzip: bool) -> Result<String>
     // It may be rejected before all of it was sent.
     let _ = stream.write_all(body).await;
     let mut answer = Vec::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await.context("no answer")??;
+    tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut answer)).await.context("no answer")??;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
@@ -96,7 +101,7 @@ async fn endless(address: SocketAddr) -> Result<(String, usize, f64)> {
     };
     let mut answer = vec![0; 4096];
     let read = tokio::select! {
-        read = tokio::time::timeout(PATIENCE, reader.read(&mut answer)) => read.context("no answer")??,
+        read = tokio::time::timeout(TIMEOUT, reader.read(&mut answer)) => read.context("no answer")??,
         () = sending => 0,
     };
     let text = String::from_utf8_lossy(&answer[..read]).into_owned();

@@ -10,30 +10,30 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::check::Check;
-use super::stage::{Stage, config};
+use super::check::FaultCheck;
+use super::settings::{FaultSettings, config};
 use crate::rig::TOOLS;
-use crate::rig::client::Client;
-use crate::rig::process::{Gateway, Upstream};
-use crate::rig::rest::Rest;
+use crate::rig::client::RigClient;
+use crate::rig::process::{GatewayChild, UpstreamChild};
+use crate::rig::rest::RestClient;
 use crate::rig::table::median;
 
 const READY_MS: f64 = 500.0;
 const WRITERS: usize = 4;
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let upstream = Upstream::start()?;
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let upstream = UpstreamChild::start()?;
     let folder = tempfile::tempdir()?;
     let config = config(&upstream, &json!({}), &[]);
-    let start = || Gateway::launch(Command::new(&stage.hikite), folder.path(), &config);
+    let start = || GatewayChild::launch(Command::new(&settings.hikite), folder.path(), &config);
     let mut gateway = start()?;
     gateway.tools(TOOLS).await?;
     let (mut told, mut missing, mut ready, mut broken) = (HashSet::new(), 0, Vec::new(), 0);
-    let rounds = stage.count(10, 3);
+    let rounds = settings.count(10, 3);
     for round in 0..rounds {
         let mut writing = JoinSet::new();
         for writer in 0..WRITERS {
-            let client = Rest::open(gateway.target.address).await?;
+            let client = RestClient::open(gateway.target.address).await?;
             writing.spawn(write(client, format!("p{round}-{writer}")));
         }
         tokio::time::sleep(Duration::from_millis(700 + 37 * u64::try_from(round)?)).await;
@@ -47,11 +47,11 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         let started = Instant::now();
         gateway = start()?;
         // Ready means that it lists the tools.
-        let mut client = Client::open(&gateway.target, Duration::from_secs(10)).await?;
+        let mut client = RigClient::open(&gateway.target, Duration::from_secs(10)).await?;
         let tools = client.tools().await?;
         ready.push(started.elapsed().as_secs_f64() * 1000.0);
         ensure!(tools.len() == TOOLS, "{} tools after the start", tools.len());
-        let mut rest = Rest::open(gateway.target.address).await?;
+        let mut rest = RestClient::open(gateway.target.address).await?;
         let projects: Value = serde_json::from_slice(&rest.get("/v1/projects").await?)?;
         let text = projects.to_string();
         missing += told.iter().filter(|name: &&String| !text.contains(&format!("\"{name}\""))).count();
@@ -61,23 +61,23 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let typical = median(ready.clone());
     let slowest = ready.iter().copied().fold(0.0, f64::max);
     Ok(vec![
-        Check::none(
+        FaultCheck::none(
             format!("rows that were told to be kept and are not, {rounds} kills"),
             missing,
             told.len(),
         ),
-        Check::at_most(
+        FaultCheck::at_most(
             format!("ready after the start, the slowest of {rounds} (median {typical:.0} ms)"),
             slowest,
-            stage.within(READY_MS),
+            settings.within(READY_MS),
             "ms",
         ),
-        Check::none("starts after which the audit's chain is broken", broken, rounds),
+        FaultCheck::none("starts after which the audit's chain is broken", broken, rounds),
     ])
 }
 
 /// Creates projects until it fails; returns the acknowledged names.
-async fn write(mut client: Rest, prefix: String) -> Vec<String> {
+async fn write(mut client: RestClient, prefix: String) -> Vec<String> {
     let mut names = Vec::new();
     loop {
         let name = format!("{prefix}-{}", names.len());

@@ -9,50 +9,50 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 
-use super::check::Check;
-use super::stage::{Scene, Stage, number};
+use super::check::FaultCheck;
+use super::settings::{FaultRun, FaultSettings, number};
 use crate::rig::process::stdio_server;
-use crate::rig::rest::Rest;
-use crate::rig::vital;
+use crate::rig::procfs;
+use crate::rig::rest::RestClient;
 
 /// Default limit of running servers, each with its guard process.
 const PROCESSES: usize = 64;
 /// Timeout for the first listing of all servers, however busy the machine.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 /// Interval of counting processes.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let all = stage.count(200, 80);
-    let scene = stage.open(&json!({}), &[], 0).await?;
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let all = settings.count(200, 80);
+    let scene = settings.open(&json!({}), &[], 0).await?;
     let mut config: Value = serde_json::from_slice(&std::fs::read(scene.config_file())?)?;
     for index in 0..all {
         config["mcpServers"][name(index)] = stdio_server(index)?;
     }
     let started = Instant::now();
     std::fs::write(scene.config_file(), config.to_string())?;
-    let watch = Watch::begin(scene.gateway.pid());
+    let watch = ProcessWatch::begin(scene.gateway.pid());
     let listed = listed(&scene, all).await?;
     let seconds = started.elapsed().as_secs_f64();
     let calls = call_each(&scene, all).await?;
     let most = watch.end()?;
-    let (_, dead) = vital::family(scene.gateway.pid())?;
+    let (_, dead) = procfs::process_tree(scene.gateway.pid())?;
     let mut checks = vec![
-        Check::that(
+        FaultCheck::that(
             format!("servers of {all} that told what they offer (after {seconds:.0} s)"),
             all.to_string(),
             listed.to_string(),
             listed == all,
         ),
-        Check::none("calls in turn, forwards and back, that fail", calls.failed.len(), 2 * all),
-        Check::at_most("the slowest of them", calls.slowest.as_secs_f64(), stage.at_worst(5.0), "s"),
-        Check::at_most(
+        FaultCheck::none("calls in turn, forwards and back, that fail", calls.failed.len(), 2 * all),
+        FaultCheck::at_most("the slowest of them", calls.slowest.as_secs_f64(), settings.at_worst(5.0), "s"),
+        FaultCheck::at_most(
             "processes at once, guards included",
             number(most),
             number(2 * PROCESSES),
             "processes",
         ),
-        Check::that("dead children", "0", dead.to_string(), dead == 0),
+        FaultCheck::that("dead children", "0", dead.to_string(), dead == 0),
         scene.no_panic()?,
     ];
     if let Some(first) = calls.failed.first() {
@@ -67,30 +67,30 @@ fn name(index: usize) -> String {
 }
 
 /// Returns how many servers have listed their tools, once all have or time is up.
-async fn listed(scene: &Scene, all: usize) -> Result<usize> {
+async fn listed(scene: &FaultRun, all: usize) -> Result<usize> {
     let started = Instant::now();
-    let mut client = Rest::open(scene.gateway.target.address).await?;
+    let mut client = RestClient::open(scene.gateway.target.address).await?;
     loop {
         let body: Value = serde_json::from_slice(&client.get("/v1/tools?limit=1").await?)?;
         let tools = body["pagination"]["total"].as_u64().context("no count of tools")?;
         let servers = usize::try_from(tools)? / crate::rig::TOOLS;
         // One of them is the healthy HTTP server.
-        if servers > all || started.elapsed() > PATIENCE {
+        if servers > all || started.elapsed() > TIMEOUT {
             return Ok(servers.saturating_sub(1));
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
-struct Calls {
+struct CallTimes {
     failed: Vec<String>,
     slowest: Duration,
 }
 
 /// Calls each server once, from first to last and back.
-async fn call_each(scene: &Scene, all: usize) -> Result<Calls> {
-    let mut client = Rest::open(scene.gateway.target.address).await?;
-    let mut calls = Calls { failed: Vec::new(), slowest: Duration::ZERO };
+async fn call_each(scene: &FaultRun, all: usize) -> Result<CallTimes> {
+    let mut client = RestClient::open(scene.gateway.target.address).await?;
+    let mut calls = CallTimes { failed: Vec::new(), slowest: Duration::ZERO };
     for (step, index) in (0..all).chain((0..all).rev()).enumerate() {
         let body = json!({ "name": format!("{}:echo", name(index)), "parameters": { "text": "x" } });
         let request = client.posting("/v1/tools/call", body.to_string())?;
@@ -108,41 +108,41 @@ async fn call_each(scene: &Scene, all: usize) -> Result<Calls> {
 }
 
 /// Counts the processes periodically.
-struct Watch {
-    over: Arc<AtomicBool>,
-    looking: JoinHandle<Result<usize>>,
+struct ProcessWatch {
+    is_done: Arc<AtomicBool>,
+    counter: JoinHandle<Result<usize>>,
 }
 
-impl Watch {
+impl ProcessWatch {
     fn begin(pid: u32) -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&over);
-        let looking = std::thread::spawn(move || {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_done);
+        let counter = std::thread::spawn(move || {
             let mut most = 0;
             while !seen.load(Ordering::Relaxed) {
-                most = most.max(vital::family(pid)?.0);
-                std::thread::sleep(LOOK);
+                most = most.max(procfs::process_tree(pid)?.0);
+                std::thread::sleep(POLL_INTERVAL);
             }
             Ok(most)
         });
-        Self { over, looking }
+        Self { is_done, counter }
     }
 
     fn end(self) -> Result<usize> {
-        self.over.store(true, Ordering::Relaxed);
-        self.looking.join().map_err(|_| anyhow!("nobody looked at the processes"))?
+        self.is_done.store(true, Ordering::Relaxed);
+        self.counter.join().map_err(|_| anyhow!("nobody looked at the processes"))?
     }
 }
 
 /// Stops hikite and counts the processes left behind.
-async fn left_behind(scene: Scene) -> Result<Check> {
-    let family = vital::descendants(scene.gateway.pid())?;
+async fn left_behind(scene: FaultRun) -> Result<FaultCheck> {
+    let process_tree = procfs::descendants(scene.gateway.pid())?;
     scene.gateway.stop()?;
     let started = Instant::now();
     loop {
-        let left = family.iter().filter(|pid| vital::is_alive(**pid)).count();
+        let left = process_tree.iter().filter(|pid| procfs::is_alive(**pid)).count();
         if left == 0 || started.elapsed() > Duration::from_secs(20) {
-            return Ok(Check::none("processes left behind after SIGTERM", left, family.len()));
+            return Ok(FaultCheck::none("processes left behind after SIGTERM", left, process_tree.len()));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

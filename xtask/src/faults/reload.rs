@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::check::Check;
-use super::stage::Stage;
-use crate::rig::client::Client;
+use super::check::FaultCheck;
+use super::settings::FaultSettings;
+use crate::rig::client::RigClient;
 
 const CLIENTS: usize = 8;
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let scene = stage.open(&json!({}), &[], 0).await?;
-    let span = stage.lasts(30, 6);
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let scene = settings.open(&json!({}), &[], 0).await?;
+    let span = settings.lasts(30, 6);
     let stop = CancellationToken::new();
     let mut running = JoinSet::new();
     for _ in 0..CLIENTS {
@@ -45,14 +45,19 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let log = std::fs::read_to_string(scene.folder.path().join("stderr.log"))?;
     let told = log.matches("the changed config is wrong").count();
     Ok(vec![
-        Check::that(format!("wrong answers, {reloads} reloads"), "0", seen, wrong.is_empty() && answered > 0),
-        Check::that("wrong files that are told", "≥ 1", told.to_string(), told >= 1),
+        FaultCheck::that(
+            format!("wrong answers, {reloads} reloads"),
+            "0",
+            seen,
+            wrong.is_empty() && answered > 0,
+        ),
+        FaultCheck::that("wrong files that are told", "≥ 1", told.to_string(), told >= 1),
         scene.no_panic()?,
     ])
 }
 
 /// Returns the number of successful calls, and the errors of the others.
-async fn calls(mut client: Client, tool: String, stop: CancellationToken) -> (usize, Vec<String>) {
+async fn calls(mut client: RigClient, tool: String, stop: CancellationToken) -> (usize, Vec<String>) {
     let (mut well, mut wrong) = (0, Vec::new());
     while !stop.is_cancelled() {
         match client.echo(&tool).await {

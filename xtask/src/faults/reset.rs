@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::check::Check;
+use super::check::FaultCheck;
 use super::code_of;
-use super::rogue::{Act, Rogue, TOOL};
-use super::stage::Stage;
-use crate::rig::client::Client;
+use super::rogue::{RogueBehavior, RogueServer, TOOL};
+use super::settings::FaultSettings;
+use crate::rig::client::RigClient;
 
 /// More bytes than the request and the response have.
 const ENOUGH: usize = 4000;
@@ -18,24 +18,25 @@ const ENOUGH: usize = 4000;
 const LEAST: usize = 100;
 const CLASSIFIED: &[&str] = &["UPSTREAM_UNAVAILABLE", "TIMEOUT"];
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let rogue = Rogue::start().await?;
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let rogue = RogueServer::start().await?;
     let mut server = rogue.server("5s");
     // It would be retried if that were allowed.
     server["retry"] = json!({ "attempts": 3, "delay": "1ms" });
-    let scene = stage.open(&json!({ "breaker_failures": 0 }), &[("bad", server)], 1).await?;
+    let scene = settings.open(&json!({ "breaker_failures": 0 }), &[("bad", server)], 1).await?;
     let mut client = scene.gateway.client().await?;
-    let (mut checks, step) = (Vec::new(), stage.count(1, 7));
-    for (name, act) in
-        [("request", Act::ResetRequest as fn(usize) -> Act), ("answer", Act::ResetAnswer as fn(usize) -> Act)]
-    {
+    let (mut checks, step) = (Vec::new(), settings.count(1, 7));
+    for (name, act) in [
+        ("request", RogueBehavior::ResetRequest as fn(usize) -> RogueBehavior),
+        ("answer", RogueBehavior::ResetAnswer as fn(usize) -> RogueBehavior),
+    ] {
         let (mut twice, mut odd, mut lost, mut tried) = (0, Vec::new(), 0, 0);
         for bytes in (0..ENOUGH).step_by(step) {
-            well_again(&mut client).await?;
+            wait_until_healthy(&mut client).await?;
             let (runs, resets) = (rogue.runs(), rogue.resets());
             rogue.set(act(bytes));
             let answer = client.call(TOOL, &json!({ "text": "x" })).await?;
-            rogue.set(Act::Well);
+            rogue.set(RogueBehavior::Healthy);
             if rogue.resets() == resets {
                 break;
             }
@@ -52,9 +53,9 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
             tried >= LEAST / step && lost > 0,
             "{tried} resets of the {name} and {lost} lost calls: they do not hit"
         );
-        checks.push(Check::none(format!("reset in the {name}: run twice"), twice, tried));
+        checks.push(FaultCheck::none(format!("reset in the {name}: run twice"), twice, tried));
         let seen = format!("{} of {lost} lost calls {}", odd.len(), odd.first().map_or("", String::as_str));
-        checks.push(Check::that(
+        checks.push(FaultCheck::that(
             format!("reset in the {name}: failures without a kind"),
             "0",
             seen,
@@ -66,7 +67,7 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
 }
 
 /// Waits until calls succeed again, so that the next reset hits a call and not the connection setup.
-async fn well_again(client: &mut Client) -> Result<()> {
+async fn wait_until_healthy(client: &mut RigClient) -> Result<()> {
     let started = Instant::now();
     while code_of(&client.call(TOOL, &json!({ "text": "x" })).await?).is_some() {
         ensure!(started.elapsed() < Duration::from_secs(10), "the server is not found again");

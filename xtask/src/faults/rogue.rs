@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 pub(super) const TOOL: &str = "poke";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
-    Well,
+pub(super) enum RogueBehavior {
+    Healthy,
     /// Accepts the call and never answers.
     Hang,
     /// Sends half of the response.
@@ -36,14 +36,14 @@ pub(super) enum Act {
     ResetAnswer(usize),
 }
 
-pub(super) struct Rogue {
+pub(super) struct RogueServer {
     pub(super) address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<RogueState>,
     _tasks: JoinSet<()>,
 }
 
-struct State {
-    act: Mutex<Act>,
+struct RogueState {
+    behavior: Mutex<RogueBehavior>,
     runs: AtomicUsize,
     resets: AtomicUsize,
     lists: AtomicUsize,
@@ -53,12 +53,12 @@ struct State {
 /// Announcements per write.
 const PIECE: usize = 100;
 
-impl Rogue {
+impl RogueServer {
     pub(super) async fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let state = Arc::new(State {
-            act: Mutex::new(Act::Well),
+        let state = Arc::new(RogueState {
+            behavior: Mutex::new(RogueBehavior::Healthy),
             runs: AtomicUsize::new(0),
             resets: AtomicUsize::new(0),
             lists: AtomicUsize::new(0),
@@ -80,8 +80,8 @@ impl Rogue {
         Ok(Self { address, state, _tasks: tasks })
     }
 
-    pub(super) fn set(&self, act: Act) {
-        *self.state.act.lock() = act;
+    pub(super) fn set(&self, behavior: RogueBehavior) {
+        *self.state.behavior.lock() = behavior;
     }
 
     /// Returns the number of calls it ran.
@@ -111,12 +111,12 @@ impl Rogue {
 }
 
 /// Serves the requests of one connection.
-async fn serve(mut stream: TcpStream, state: &State) -> Result<()> {
+async fn serve(mut stream: TcpStream, state: &RogueState) -> Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = Vec::new();
     loop {
         let Some((head, body)) = request(&mut stream, &mut buffer, state).await? else { return Ok(()) };
-        if head.starts_with("get ") && *state.act.lock() == Act::Flood {
+        if head.starts_with("get ") && *state.behavior.lock() == RogueBehavior::Flood {
             return flood(&mut stream, state).await;
         }
         if !head.starts_with("POST") {
@@ -148,20 +148,20 @@ async fn serve(mut stream: TcpStream, state: &State) -> Result<()> {
             stream.write_all(whole(&answer).as_bytes()).await?;
             continue;
         }
-        let act = *state.act.lock();
-        if !misbehave(&mut stream, act, &answer, state).await? {
+        let behavior = *state.behavior.lock();
+        if !misbehave(&mut stream, behavior, &answer, state).await? {
             return Ok(());
         }
     }
 }
 
 /// Writes as fast as the peer reads, with pauses for other tasks.
-async fn flood(stream: &mut TcpStream, state: &State) -> Result<()> {
+async fn flood(stream: &mut TcpStream, state: &RogueState) -> Result<()> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
     stream.write_all(head.as_bytes()).await?;
     let event = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n";
     let piece = event.repeat(PIECE);
-    while *state.act.lock() == Act::Flood {
+    while *state.behavior.lock() == RogueBehavior::Flood {
         stream.write_all(piece.as_bytes()).await?;
         state.announced.fetch_add(PIECE, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -170,21 +170,28 @@ async fn flood(stream: &mut TcpStream, state: &State) -> Result<()> {
 }
 
 /// Answers a call; returns whether the connection continues.
-async fn misbehave(stream: &mut TcpStream, act: Act, answer: &str, state: &State) -> Result<bool> {
-    match act {
-        Act::Well | Act::Flood | Act::ResetRequest(_) => stream.write_all(whole(answer).as_bytes()).await?,
-        Act::Hang => never(stream).await,
-        Act::HangMidBody => {
+async fn misbehave(
+    stream: &mut TcpStream,
+    behavior: RogueBehavior,
+    answer: &str,
+    state: &RogueState,
+) -> Result<bool> {
+    match behavior {
+        RogueBehavior::Healthy | RogueBehavior::Flood | RogueBehavior::ResetRequest(_) => {
+            stream.write_all(whole(answer).as_bytes()).await?
+        }
+        RogueBehavior::Hang => never(stream).await,
+        RogueBehavior::HangMidBody => {
             let answer = whole(answer);
             stream.write_all(&answer.as_bytes()[..answer.len() - 20]).await?;
             never(stream).await;
         }
-        Act::SilentStream => {
+        RogueBehavior::SilentStream => {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: hello\n\n";
             stream.write_all(head.as_bytes()).await?;
             never(stream).await;
         }
-        Act::Large(bytes) => {
+        RogueBehavior::Large(bytes) => {
             let head = format!(
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n\""
             );
@@ -197,7 +204,7 @@ async fn misbehave(stream: &mut TcpStream, act: Act, answer: &str, state: &State
                 left -= now;
             }
         }
-        Act::EndlessLine => {
+        RogueBehavior::EndlessLine => {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: ";
             stream.write_all(head.as_bytes()).await?;
             let part = vec![b'x'; 1 << 16];
@@ -205,7 +212,7 @@ async fn misbehave(stream: &mut TcpStream, act: Act, answer: &str, state: &State
                 stream.write_all(&part).await?;
             }
         }
-        Act::ResetAnswer(bytes) => {
+        RogueBehavior::ResetAnswer(bytes) => {
             let answer = whole(answer);
             if bytes < answer.len() {
                 stream.write_all(&answer.as_bytes()[..bytes]).await?;
@@ -224,7 +231,7 @@ async fn misbehave(stream: &mut TcpStream, act: Act, answer: &str, state: &State
 async fn request(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,
-    state: &State,
+    state: &RogueState,
 ) -> Result<Option<(String, Vec<u8>)>> {
     loop {
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -240,9 +247,9 @@ async fn request(
         // Checked once there is data: an idle connection is not a request to cut.
         let mut part = [0; 4096];
         stream.peek(&mut part[..1]).await?;
-        let most = match *state.act.lock() {
-            Act::ResetRequest(bytes) if buffer.len() < bytes => bytes - buffer.len(),
-            Act::ResetRequest(_) => 0,
+        let most = match *state.behavior.lock() {
+            RogueBehavior::ResetRequest(bytes) if buffer.len() < bytes => bytes - buffer.len(),
+            RogueBehavior::ResetRequest(_) => 0,
             _ => part.len(),
         };
         if most == 0 {
@@ -270,9 +277,9 @@ async fn never(stream: &mut TcpStream) {
     while matches!(stream.read(&mut part).await, Ok(read) if read > 0) {}
 }
 
-fn reset(stream: &TcpStream, state: &State) -> Result<()> {
+fn reset(stream: &TcpStream, state: &RogueState) -> Result<()> {
     state.resets.fetch_add(1, Ordering::SeqCst);
-    *state.act.lock() = Act::Well;
+    *state.behavior.lock() = RogueBehavior::Healthy;
     // A socket with zero linger is reset on drop.
     stream.set_zero_linger().context("a reset")
 }

@@ -10,25 +10,25 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::check::Check;
-use super::rogue::{Act, Rogue, TOOL};
-use super::stage::{Scene, Stage, mib, number};
+use super::check::FaultCheck;
+use super::rogue::{RogueBehavior, RogueServer, TOOL};
+use super::settings::{FaultRun, FaultSettings, mib, number};
 use crate::rig::TOOLS;
-use crate::rig::client::Client;
+use crate::rig::client::RigClient;
 use crate::rig::process::stdio_server;
-use crate::rig::rest::Rest;
-use crate::rig::vital;
+use crate::rig::procfs;
+use crate::rig::rest::RestClient;
 
 const CLIENTS: usize = 8;
-const ACTS: &[Act] = &[
-    Act::Hang,
-    Act::HangMidBody,
-    Act::SilentStream,
-    Act::Large(20_000_000),
-    Act::EndlessLine,
-    Act::ResetRequest(100),
-    Act::ResetAnswer(100),
-    Act::Well,
+const BEHAVIORS: &[RogueBehavior] = &[
+    RogueBehavior::Hang,
+    RogueBehavior::HangMidBody,
+    RogueBehavior::SilentStream,
+    RogueBehavior::Large(20_000_000),
+    RogueBehavior::EndlessLine,
+    RogueBehavior::ResetRequest(100),
+    RogueBehavior::ResetAnswer(100),
+    RogueBehavior::Healthy,
 ];
 /// Less than a tenth of its memory in half an hour.
 const MIB_PER_HOUR: f64 = 4.0;
@@ -36,12 +36,12 @@ const FILES: usize = 2;
 /// Faults before open files are counted: every kind has occurred several times.
 const WARM_UP: usize = 40;
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let span = stage.lasts(1800, 30);
-    let rogue = Rogue::start().await?;
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let span = settings.lasts(1800, 30);
+    let rogue = RogueServer::start().await?;
     let others = [("bad", rogue.server("300ms")), ("child", stdio_server(1)?)];
     let limits = json!({ "breaker_failures": 0, "answer_bytes": "8MiB", "header_timeout": "1s", "session_idle": "20s" });
-    let scene = stage.open(&limits, &others, 1 + TOOLS).await?;
+    let scene = settings.open(&limits, &others, 1 + TOOLS).await?;
     let mut files = 0;
     let stop = CancellationToken::new();
     let mut running = JoinSet::new();
@@ -54,9 +54,9 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         round += 1;
         // By now every pool is full.
         if round == WARM_UP {
-            files = vital::open_files(scene.gateway.pid())?;
+            files = procfs::open_files(scene.gateway.pid())?;
         }
-        memory.push((started.elapsed().as_secs_f64() / 3600.0, mib(vital::memory(scene.gateway.pid())?.0)));
+        memory.push((started.elapsed().as_secs_f64() / 3600.0, mib(procfs::memory(scene.gateway.pid())?.0)));
         if round % 120 == 0 {
             crate::print(&format!(
                 "  … {:.0} s, {round} faults, {:.1} MiB",
@@ -82,27 +82,27 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let seen =
         format!("{} of {} {}", failed.len(), calls + failed.len(), failed.first().map_or("", |first| first));
     Ok(vec![
-        Check::at_most(what, slope(half), MIB_PER_HOUR, "MiB/h"),
-        Check::that(
+        FaultCheck::at_most(what, slope(half), MIB_PER_HOUR, "MiB/h"),
+        FaultCheck::that(
             "open files afterwards",
             format!("+ {FILES}"),
             format!("{files} after {WARM_UP} faults, {after} at the end"),
             after <= files + FILES,
         ),
-        Check::that("calls of the healthy server that fail", "0", seen, failed.is_empty() && calls > 0),
+        FaultCheck::that("calls of the healthy server that fail", "0", seen, failed.is_empty() && calls > 0),
         scene.no_panic()?,
     ])
 }
 
 /// Injects the next fault.
-async fn fault(scene: &Scene, rogue: &Rogue, round: usize) -> Result<()> {
+async fn fault(scene: &FaultRun, rogue: &RogueServer, round: usize) -> Result<()> {
     let address = scene.gateway.target.address;
-    rogue.set(ACTS[round % ACTS.len()]);
+    rogue.set(BEHAVIORS[round % BEHAVIORS.len()]);
     let mut client = scene.gateway.client().await?;
     // The result does not matter.
     let _ = client.call(TOOL, &json!({})).await;
     match round % 10 {
-        0 => drop(Rest::open(address).await?.post("/v1/modules/child/restart", String::new()).await),
+        0 => drop(RestClient::open(address).await?.post("/v1/modules/child/restart", String::new()).await),
         2 => {
             let mut config: Value = serde_json::from_slice(&std::fs::read(scene.config_file())?)?;
             config["categories"] = json!({ format!("c{round}"): { "description": "d", "server": "well" } });
@@ -120,7 +120,7 @@ async fn fault(scene: &Scene, rogue: &Rogue, round: usize) -> Result<()> {
     Ok(())
 }
 
-async fn calls(mut client: Client, tool: String, stop: CancellationToken) -> (usize, Vec<String>) {
+async fn calls(mut client: RigClient, tool: String, stop: CancellationToken) -> (usize, Vec<String>) {
     let (mut well, mut wrong) = (0, Vec::new());
     while !stop.is_cancelled() {
         match client.echo(&tool).await {
@@ -133,10 +133,10 @@ async fn calls(mut client: Client, tool: String, stop: CancellationToken) -> (us
 }
 
 /// Returns the open files, once they are this few or time is up.
-async fn back_to(scene: &Scene, few: usize) -> Result<usize> {
+async fn back_to(scene: &FaultRun, few: usize) -> Result<usize> {
     let started = Instant::now();
     loop {
-        let now = vital::open_files(scene.gateway.pid())?;
+        let now = procfs::open_files(scene.gateway.pid())?;
         if now <= few || started.elapsed() > Duration::from_secs(30) {
             return Ok(now);
         }

@@ -9,21 +9,21 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
-use super::check::Check;
-use super::stage::{Scene, Stage};
-use crate::rig::client::Client;
-use crate::rig::rest::Rest;
+use super::check::FaultCheck;
+use super::settings::{FaultRun, FaultSettings};
+use crate::rig::client::RigClient;
+use crate::rig::rest::RestClient;
 
 const RECOVERS_S: f64 = 10.0;
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let span = stage.lasts(60, 5);
-    let scene = stage.open_by(ignoring_limits(stage), &json!({}), &[], 0).await?;
-    let mut rest = Rest::open(scene.gateway.target.address).await?;
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let span = settings.lasts(60, 5);
+    let scene = settings.open_by(ignoring_limits(settings), &json!({}), &[], 0).await?;
+    let mut rest = RestClient::open(scene.gateway.target.address).await?;
     let token: Value =
         serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": "t" }).to_string()).await?)?;
     let secret = token["secret"].as_str().context("no token")?;
-    let mut client = Client::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await?;
+    let mut client = RigClient::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await?;
     client.echo(&scene.echo).await?;
     fill(&scene, true)?;
     let (started, mut failed, mut calls, mut writes) = (Instant::now(), Vec::new(), 0, Vec::new());
@@ -39,7 +39,8 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     // A new client is also accepted.
-    let newcomer = Client::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok();
+    let newcomer =
+        RigClient::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok();
     fill(&scene, false)?;
     let started = Instant::now();
     let recovered = loop {
@@ -60,21 +61,26 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
     let seconds = span.as_secs();
     let seen = format!("{} of {calls} {}", failed.len(), failed.first().map_or("", |error| error));
     Ok(vec![
-        Check::that(format!("calls that fail in {seconds} s without a disk"), "0", seen, failed.is_empty()),
-        Check::that(
+        FaultCheck::that(
+            format!("calls that fail in {seconds} s without a disk"),
+            "0",
+            seen,
+            failed.is_empty(),
+        ),
+        FaultCheck::that(
             "a new session with a known token",
             "let in",
             if newcomer { "let in" } else { "refused" },
             newcomer,
         ),
-        Check::that(
+        FaultCheck::that(
             "what would have to be kept",
             "503 with Retry-After",
             format!("{right} of {all}: {}", writes.join(", ")),
             right == all,
         ),
-        Check::at_most("written again after", recovered, stage.within(RECOVERS_S), "s"),
-        Check::that(
+        FaultCheck::at_most("written again after", recovered, settings.within(RECOVERS_S), "s"),
+        FaultCheck::that(
             "the audit afterwards",
             "whole, every call in it",
             format!("intact {}, {} records of {calls} calls", chain["intact"], chain["records"]),
@@ -85,21 +91,21 @@ pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
 }
 
 /// Returns the program with SIGXFSZ ignored, a setting that it inherits.
-pub(super) fn ignoring_limits(stage: &Stage) -> Command {
+pub(super) fn ignoring_limits(settings: &FaultSettings) -> Command {
     let mut program = Command::new("sh");
-    program.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(&stage.hikite);
+    program.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(&settings.hikite);
     program
 }
 
 /// Attempts a write; returns the status and whether it has `Retry-After`.
-async fn write(rest: &mut Rest, number: usize) -> Result<(u16, bool)> {
+async fn write(rest: &mut RestClient, number: usize) -> Result<(u16, bool)> {
     let request = rest.posting("/v1/projects", json!({ "name": format!("p{number}") }).to_string())?;
     let answer = rest.ask(request).await?;
     Ok((answer.status().as_u16(), answer.headers().contains_key("retry-after")))
 }
 
 /// Makes writes fail, or restores them.
-pub(super) fn fill(scene: &Scene, is_full: bool) -> Result<()> {
+pub(super) fn fill(scene: &FaultRun, is_full: bool) -> Result<()> {
     let pid = i32::try_from(scene.gateway.pid()).ok().and_then(Pid::from_raw);
     let limit = Rlimit { current: is_full.then_some(0), maximum: None };
     prlimit(pid, Resource::Fsize, limit).context("the limit cannot be set")?;

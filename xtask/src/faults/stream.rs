@@ -12,34 +12,34 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::check::Check;
-use super::stage::{Stage, number};
-use crate::rig::vital;
+use super::check::FaultCheck;
+use super::settings::{FaultSettings, number};
+use crate::rig::procfs;
 
 const KB_MAX: f64 = 20.0;
 const AT_ONCE: usize = 32;
 const HEAD: &str = "host: localhost\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
                     mcp-protocol-version: 2025-11-25\r\n";
 
-pub(super) async fn run(stage: &Stage) -> Result<Vec<Check>> {
-    let count = stage.count(10_000, 1000);
+pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
+    let count = settings.count(10_000, 1000);
     allow_files(u64::try_from(count)? + 500)?;
     let most = count + 200;
     let limits = json!({ "connections": most, "sessions": most, "streams": most, "caller_share": 100 });
-    let scene = stage.open(&limits, &[], 0).await?;
+    let scene = settings.open(&limits, &[], 0).await?;
     let address = scene.gateway.target.address;
     // One-time costs of the first clients are excluded.
     let _first = open(address, 100).await?;
-    let before = vital::memory(scene.gateway.pid())?.0;
+    let before = procfs::memory(scene.gateway.pid())?.0;
     let streams = open(address, count).await?;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let after = vital::memory(scene.gateway.pid())?.0;
+    let after = procfs::memory(scene.gateway.pid())?.0;
     #[expect(clippy::cast_precision_loss, reason = "far fewer bytes than a double counts exactly")]
     let each = after.saturating_sub(before) as f64 / 1000.0 / number(streams.len());
     let mut client = scene.gateway.client().await?;
     client.echo(&scene.echo).await?;
     let mut checks =
-        vec![Check::at_most(format!("memory of each of {count} idle streams"), each, KB_MAX, "kB")];
+        vec![FaultCheck::at_most(format!("memory of each of {count} idle streams"), each, KB_MAX, "kB")];
     drop(streams);
     checks.push(scene.no_panic()?);
     Ok(checks)

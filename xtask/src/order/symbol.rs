@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
 /// Length of a name that is enough to tell it apart.
-const LONGEST: usize = 100;
+const NAME_CHARS_MAX: usize = 100;
 /// Object name of symbols in their own section, such as all ordered ones.
-const UNTOLD: &str = "???";
+const NO_OBJECT: &str = "???";
 /// Precedes the hash in a legacy Rust symbol.
 const NUMBER: &str = "17h";
 
@@ -29,7 +29,7 @@ pub(super) fn executed<'a>(profile: &'a str, object: &str) -> impl Iterator<Item
             seen.insert(number, name);
         }
         if kind == "ob" {
-            is_ours = objects.get(number).is_some_and(|name| [object, UNTOLD].contains(name));
+            is_ours = objects.get(number).is_some_and(|name| [object, NO_OBJECT].contains(name));
         }
         let function = functions.get(number).filter(|_| kind == "fn" && is_ours)?;
         // A recursive function has a cycle number; an unnamed one is an address or in parentheses.
@@ -52,7 +52,7 @@ pub(super) fn pattern(name: &str) -> String {
 }
 
 fn cut(name: &str) -> &str {
-    name.get(..LONGEST).unwrap_or(name)
+    name.get(..NAME_CHARS_MAX).unwrap_or(name)
 }
 
 /// Replaces crate disambiguators, the part after `Cs`.
@@ -119,7 +119,7 @@ mod tests {
         same("aws_lc_0_47_0_SHA256_Init", "aws_lc_0_48_12_SHA256_Init", "aws_lc_*_SHA256_Init");
         assert_eq!(pattern("sqlite3VdbeExec"), "sqlite3VdbeExec");
         let long = format!("_ZN{}17h0123456789abcdefE", "5tokio".repeat(40));
-        assert_eq!(pattern(&long).len(), LONGEST + 1);
+        assert_eq!(pattern(&long).len(), NAME_CHARS_MAX + 1);
     }
 
     #[test]

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::client::{Client, Target};
-use super::process::Gateway;
+use super::client::{McpEndpoint, RigClient};
+use super::process::GatewayChild;
 
 /// Timeout; callgrind makes everything fifty times slower.
-const PATIENCE: Duration = Duration::from_secs(180);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 pub(crate) struct Callgrind {
-    gateway: Gateway,
+    gateway: GatewayChild,
     token: String,
     profile: PathBuf,
 }
@@ -33,12 +33,12 @@ impl Callgrind {
         let mut valgrind = Command::new("valgrind");
         valgrind.arg("--tool=callgrind").args(options);
         valgrind.arg(format!("--callgrind-out-file={}", profile.display())).arg(hikite);
-        let mut gateway = Gateway::launch(valgrind, folder, config).context("is valgrind installed?")?;
+        let mut gateway = GatewayChild::launch(valgrind, folder, config).context("is valgrind installed?")?;
         let started = Instant::now();
         let token = loop {
             match fs::read_to_string(folder.join("data").join("token")) {
                 Ok(token) => break token.trim().to_owned(),
-                Err(_) if gateway.ended()?.is_some() || started.elapsed() > PATIENCE => {
+                Err(_) if gateway.ended()?.is_some() || started.elapsed() > TIMEOUT => {
                     bail!("hikite does not start: {}", fs::read_to_string(folder.join("stderr.log"))?)
                 }
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -48,21 +48,21 @@ impl Callgrind {
     }
 
     /// Opens a client of the default surface.
-    pub(crate) async fn client(&self) -> Result<Client> {
+    pub(crate) async fn client(&self) -> Result<RigClient> {
         self.client_at(self.gateway.target.path).await
     }
 
     /// Opens a client at another path.
-    pub(crate) async fn client_at(&self, path: &'static str) -> Result<Client> {
-        let target = Target { path, ..self.gateway.target.clone() };
-        Client::open_as(&target, Some(&self.token), PATIENCE).await
+    pub(crate) async fn client_at(&self, path: &'static str) -> Result<RigClient> {
+        let target = McpEndpoint { path, ..self.gateway.target.clone() };
+        RigClient::open_as(&target, Some(&self.token), TIMEOUT).await
     }
 
     /// Waits until tools are listed.
-    pub(crate) async fn listed(&self, client: &mut Client) -> Result<()> {
+    pub(crate) async fn listed(&self, client: &mut RigClient) -> Result<()> {
         let started = Instant::now();
         while client.tools().await?.is_empty() {
-            ensure!(started.elapsed() < PATIENCE, "the tools are not listed");
+            ensure!(started.elapsed() < TIMEOUT, "the tools are not listed");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(())

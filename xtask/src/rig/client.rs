@@ -20,13 +20,13 @@ const REVISION: &str = "2025-11-25";
 
 /// Address and path of an MCP server.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct McpEndpoint {
     pub(crate) address: SocketAddr,
     pub(crate) path: &'static str,
 }
 
-pub(crate) struct Client {
-    target: Target,
+pub(crate) struct RigClient {
+    target: McpEndpoint,
     sender: SendRequest<Full<Bytes>>,
     session: Option<HeaderValue>,
     /// Negotiated revision; it may be older than ours.
@@ -37,15 +37,19 @@ pub(crate) struct Client {
     driver: JoinSet<()>,
 }
 
-impl Client {
+impl RigClient {
     /// Connects as soon as the server listens, and initializes a session.
-    pub(crate) async fn open(target: &Target, patience: Duration) -> Result<Self> {
-        Self::open_as(target, None, patience).await
+    pub(crate) async fn open(target: &McpEndpoint, timeout: Duration) -> Result<Self> {
+        Self::open_as(target, None, timeout).await
     }
 
     /// Connects with an optional bearer token.
-    pub(crate) async fn open_as(target: &Target, token: Option<&str>, patience: Duration) -> Result<Self> {
-        let (sender, driver) = connect(target.address, patience).await?;
+    pub(crate) async fn open_as(
+        target: &McpEndpoint,
+        token: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Self> {
+        let (sender, driver) = connect(target.address, timeout).await?;
         let authorization =
             token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))).transpose()?;
         let mut client = Self {
@@ -57,11 +61,11 @@ impl Client {
             last_id: 0,
             driver,
         };
-        client.hello().await?;
+        client.initialize().await?;
         Ok(client)
     }
 
-    async fn hello(&mut self) -> Result<()> {
+    async fn initialize(&mut self) -> Result<()> {
         let client = json!({ "name": "bench", "version": "1" });
         let params = json!({ "protocolVersion": REVISION, "capabilities": {}, "clientInfo": client });
         let answer: Value = serde_json::from_slice(&self.request("initialize", &params.to_string()).await?)?;
@@ -140,13 +144,13 @@ impl Client {
 /// Connects as soon as something listens; returns the sender and the connection task.
 pub(crate) async fn connect(
     address: SocketAddr,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>)> {
     let started = Instant::now();
     let stream = loop {
         match TcpStream::connect(address).await {
             Ok(stream) => break stream,
-            Err(error) if started.elapsed() > patience => {
+            Err(error) if started.elapsed() > timeout => {
                 return Err(error).with_context(|| format!("nothing listens on {address}"));
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,

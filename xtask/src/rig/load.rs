@@ -6,20 +6,20 @@ use anyhow::{Context, Result};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Client, Target};
+use super::client::{McpEndpoint, RigClient};
 use super::table::percentile;
 
 /// Calls of each client before the measurement.
 const WARM_UP: usize = 20;
 
-pub(crate) struct Load {
+pub(crate) struct LoadSummary {
     pub(crate) calls: usize,
     pub(crate) per_second: f64,
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
 }
 
-impl Load {
+impl LoadSummary {
     pub(crate) fn of(mut times_ms: Vec<f64>, seconds: f64) -> Self {
         let calls = times_ms.len();
         #[expect(clippy::cast_precision_loss, reason = "far fewer calls than a double counts exactly")]
@@ -34,26 +34,31 @@ pub(crate) trait Repeat: Send + 'static {
     fn once(&mut self) -> impl Future<Output = Result<()>> + Send;
 }
 
-struct Echo {
-    client: Client,
+struct EchoCalls {
+    client: RigClient,
     tool: String,
 }
 
-impl Repeat for Echo {
+impl Repeat for EchoCalls {
     async fn once(&mut self) -> Result<()> {
         self.client.echo(&self.tool).await
     }
 }
 
-pub(crate) async fn run(target: &Target, tool: &str, clients: usize, duration: Duration) -> Result<Load> {
+pub(crate) async fn run(
+    target: &McpEndpoint,
+    tool: &str,
+    clients: usize,
+    duration: Duration,
+) -> Result<LoadSummary> {
     let mut ready = Vec::new();
     for _ in 0..clients {
-        ready.push(Echo { client: Client::open(target, duration).await?, tool: tool.to_owned() });
+        ready.push(EchoCalls { client: RigClient::open(target, duration).await?, tool: tool.to_owned() });
     }
     repeat(ready, duration).await
 }
 
-pub(crate) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> Result<Load> {
+pub(crate) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> Result<LoadSummary> {
     for client in &mut ready {
         for _ in 0..WARM_UP {
             client.once().await?;
@@ -74,18 +79,18 @@ pub(crate) async fn repeat<R: Repeat>(mut ready: Vec<R>, duration: Duration) -> 
     while let Some(done) = running.join_next().await {
         times_ms.extend(done??);
     }
-    Ok(Load::of(times_ms, started.elapsed().as_secs_f64()))
+    Ok(LoadSummary::of(times_ms, started.elapsed().as_secs_f64()))
 }
 
 /// One client that calls repeatedly in the background, with a pause between calls.
-pub(crate) struct Steady {
+pub(crate) struct BackgroundCalls {
     stop: CancellationToken,
     running: JoinSet<Result<Vec<f64>>>,
 }
 
-impl Steady {
-    pub(crate) async fn start(target: &Target, tool: &str, pause: Duration) -> Result<Self> {
-        let mut client = Client::open(target, Duration::from_secs(5)).await?;
+impl BackgroundCalls {
+    pub(crate) async fn start(target: &McpEndpoint, tool: &str, pause: Duration) -> Result<Self> {
+        let mut client = RigClient::open(target, Duration::from_secs(5)).await?;
         let (stop, tool) = (CancellationToken::new(), tool.to_owned());
         let stopped = stop.clone();
         let mut running = JoinSet::new();
@@ -101,10 +106,10 @@ impl Steady {
     }
 
     /// Stops and returns the results; an error if any call failed.
-    pub(crate) async fn end(mut self) -> Result<Load> {
+    pub(crate) async fn end(mut self) -> Result<LoadSummary> {
         self.stop.cancel();
         let times_ms = self.running.join_next().await.context("it runs until now")???;
-        Ok(Load::of(times_ms, 1.0))
+        Ok(LoadSummary::of(times_ms, 1.0))
     }
 }
 

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::process::free_address;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts the server, and stops it when its stdin is closed.
 const GUARD: &str = r#"
@@ -55,7 +55,7 @@ impl Postgres {
         let server = Self { address, guard: command.spawn()?, _folder: folder };
         let started = Instant::now();
         while TcpStream::connect(address).await.is_err() {
-            ensure!(started.elapsed() < PATIENCE, "PostgreSQL does not start");
+            ensure!(started.elapsed() < TIMEOUT, "PostgreSQL does not start");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(server)
@@ -94,18 +94,18 @@ fn unprivileged() -> Option<(u32, u32)> {
 }
 
 /// A proxy that forwards connections while it is open. While closed, no data passes and nothing disconnects.
-pub(crate) struct Gate {
+pub(crate) struct PausableProxy {
     pub(crate) address: SocketAddr,
-    is_open: watch::Sender<bool>,
+    is_forwarding: watch::Sender<bool>,
     _tasks: JoinSet<()>,
 }
 
-impl Gate {
+impl PausableProxy {
     pub(crate) async fn before(target: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let is_open = watch::Sender::new(true);
-        let gate = is_open.clone();
+        let is_forwarding = watch::Sender::new(true);
+        let gate = is_forwarding.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
@@ -113,19 +113,19 @@ impl Gate {
                 let gate = gate.subscribe();
                 connections.spawn(async move {
                     // Either side may disconnect.
-                    let _ = carry(client, target, gate).await;
+                    let _ = forward(client, target, gate).await;
                 });
             }
         });
-        Ok(Self { address, is_open, _tasks: tasks })
+        Ok(Self { address, is_forwarding, _tasks: tasks })
     }
 
-    pub(crate) fn set_open(&self, is_open: bool) {
-        self.is_open.send_replace(is_open);
+    pub(crate) fn set_forwarding(&self, is_forwarding: bool) {
+        self.is_forwarding.send_replace(is_forwarding);
     }
 }
 
-async fn carry(client: TcpStream, target: SocketAddr, gate: watch::Receiver<bool>) -> Result<()> {
+async fn forward(client: TcpStream, target: SocketAddr, gate: watch::Receiver<bool>) -> Result<()> {
     let server = TcpStream::connect(target).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -143,7 +143,7 @@ async fn pump(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let count = from.read(&mut buffer).await?;
-        gate.wait_for(|is_open| *is_open).await?;
+        gate.wait_for(|is_forwarding| *is_forwarding).await?;
         if count == 0 {
             return Ok(to.shutdown().await?);
         }

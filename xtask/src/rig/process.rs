@@ -11,17 +11,17 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::client::{Client, Target};
+use super::client::{McpEndpoint, RigClient};
 
 /// Timeout for starting or stopping.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(crate) struct Upstream {
+pub(crate) struct UpstreamChild {
     child: Child,
     pub(crate) address: SocketAddr,
 }
 
-impl Upstream {
+impl UpstreamChild {
     pub(crate) fn start() -> Result<Self> {
         Self::launch(&free_address()?, &[])
     }
@@ -61,24 +61,24 @@ impl Upstream {
         Ok(Self { child, address: *address })
     }
 
-    pub(crate) fn target(&self) -> Target {
-        Target { address: self.address, path: "/mcp" }
+    pub(crate) fn target(&self) -> McpEndpoint {
+        McpEndpoint { address: self.address, path: "/mcp" }
     }
 }
 
-impl Drop for Upstream {
+impl Drop for UpstreamChild {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-pub(crate) struct Gateway {
+pub(crate) struct GatewayChild {
     child: Child,
-    pub(crate) target: Target,
+    pub(crate) target: McpEndpoint,
 }
 
-impl Gateway {
+impl GatewayChild {
     /// Starts hikite in a folder that holds its config, data and log.
     pub(crate) fn start(program: &Path, folder: &Path, servers: &Value) -> Result<Self> {
         Self::start_with(program, folder, servers, &json!({}))
@@ -115,11 +115,11 @@ impl Gateway {
             .stderr(File::create(folder.join("stderr.log"))?)
             .spawn()
             .with_context(|| format!("cannot start `{}`", program.get_program().display()))?;
-        Ok(Self { child, target: Target { address, path: "/mcp?surface=direct" } })
+        Ok(Self { child, target: McpEndpoint { address, path: "/mcp?surface=direct" } })
     }
 
-    pub(crate) async fn client(&self) -> Result<Client> {
-        Client::open(&self.target, PATIENCE).await
+    pub(crate) async fn client(&self) -> Result<RigClient> {
+        RigClient::open(&self.target, TIMEOUT).await
     }
 
     /// Waits until this many tools are listed, and returns their names.
@@ -131,7 +131,7 @@ impl Gateway {
             if tools.len() == count {
                 return Ok(tools);
             }
-            ensure!(started.elapsed() < PATIENCE, "{} of {count} tools are listed", tools.len());
+            ensure!(started.elapsed() < TIMEOUT, "{} of {count} tools are listed", tools.len());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -154,7 +154,7 @@ impl Gateway {
         self.signal(Signal::TERM)?;
         let started = Instant::now();
         while self.ended()?.is_none() {
-            ensure!(started.elapsed() < PATIENCE, "hikite does not stop");
+            ensure!(started.elapsed() < TIMEOUT, "hikite does not stop");
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
@@ -172,7 +172,7 @@ impl Gateway {
     }
 }
 
-impl Drop for Gateway {
+impl Drop for GatewayChild {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

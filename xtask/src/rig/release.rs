@@ -12,7 +12,7 @@ pub(crate) fn build(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
 }
 
 /// Makes sure that this program is a release build, for a given hikite binary.
-pub(crate) fn build_own(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
+pub(crate) fn build_xtask(command: &str, words: &[&str]) -> Result<Option<PathBuf>> {
     if cfg!(debug_assertions) { build_some(&["xtask"], command, words) } else { Ok(Some(PathBuf::new())) }
 }
 

@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 
 use super::client::connect;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A REST API client over one keep-alive connection.
-pub(crate) struct Rest {
+pub(crate) struct RestClient {
     address: SocketAddr,
     sender: SendRequest<Full<Bytes>>,
     authorization: Option<HeaderValue>,
@@ -24,9 +24,9 @@ pub(crate) struct Rest {
     _driver: JoinSet<()>,
 }
 
-impl Rest {
+impl RestClient {
     pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
-        let (sender, driver) = connect(address, PATIENCE).await?;
+        let (sender, driver) = connect(address, TIMEOUT).await?;
         Ok(Self { address, sender, authorization: None, _driver: driver })
     }
 

@@ -4,21 +4,21 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) struct Table {
+pub(crate) struct ReportTable {
     pub(crate) name: &'static str,
     pub(crate) title: String,
     pub(crate) columns: &'static [&'static str],
-    pub(crate) rows: Vec<Vec<Cell>>,
+    pub(crate) rows: Vec<Vec<TableCell>>,
 }
 
 #[derive(Clone)]
-pub(crate) enum Cell {
+pub(crate) enum TableCell {
     Text(String),
     /// A number and its decimals to show.
     Number(f64, usize),
 }
 
-impl Table {
+impl ReportTable {
     pub(crate) fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             let members =
@@ -29,7 +29,7 @@ impl Table {
     }
 }
 
-impl Cell {
+impl TableCell {
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
@@ -42,7 +42,7 @@ impl Cell {
     }
 }
 
-impl fmt::Display for Cell {
+impl fmt::Display for TableCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.pad(text),
@@ -51,7 +51,7 @@ impl fmt::Display for Cell {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for ReportTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_percentiles_are_values() {
-        let rows = vec![vec![Cell::text("direct"), Cell::Number(1.256, 2)]];
-        let table = Table { name: "t", title: "T".into(), columns: &["side", "p50"], rows };
+        let rows = vec![vec![TableCell::text("direct"), TableCell::Number(1.256, 2)]];
+        let table = ReportTable { name: "t", title: "T".into(), columns: &["side", "p50"], rows };
         assert_eq!(table.to_string(), "T\n  side     p50\n  direct  1.26\n");
         assert!((percentile(&mut [3.0, 1.0, 2.0], 0.99) - 3.0).abs() < f64::EPSILON);
         assert!(median(Vec::new()).abs() < f64::EPSILON);

@@ -32,9 +32,9 @@ const USAGE: &str = "usage: xtask upstream --stdio | --http ADDR, with [--silent
 const FILLER: usize = 1 << 20;
 
 pub(crate) fn serve(words: &[&str]) -> Result<()> {
-    let options = Options::parse(words)?;
-    let server = Server::new(&options);
-    let Some(address) = options.address else { return server.stdio(options.fault == Fault::Crash) };
+    let options = UpstreamOptions::parse(words)?;
+    let server = EchoServer::new(&options);
+    let Some(address) = options.address else { return server.stdio(options.fault == UpstreamFault::Crash) };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build()?;
     runtime.block_on(Arc::new(server).http(address))
@@ -42,16 +42,16 @@ pub(crate) fn serve(words: &[&str]) -> Result<()> {
 
 /// Injected fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fault {
+enum UpstreamFault {
     None,
     Silent,
     Crash,
 }
 
 /// Command line options; without an address it uses stdio.
-struct Options {
+struct UpstreamOptions {
     address: Option<SocketAddr>,
-    fault: Fault,
+    fault: UpstreamFault,
     is_sse: bool,
     has_sessions: bool,
     tools: usize,
@@ -59,11 +59,11 @@ struct Options {
     threads: usize,
 }
 
-impl Options {
+impl UpstreamOptions {
     fn parse(words: &[&str]) -> Result<Self> {
         let mut options = Self {
             address: None,
-            fault: Fault::None,
+            fault: UpstreamFault::None,
             is_sse: false,
             has_sessions: false,
             tools: super::TOOLS,
@@ -77,8 +77,8 @@ impl Options {
             match *word {
                 "--stdio" => is_stdio = true,
                 "--http" => options.address = Some(value()?.parse()?),
-                "--silent" => options.fault = Fault::Silent,
-                "--crash" => options.fault = Fault::Crash,
+                "--silent" => options.fault = UpstreamFault::Silent,
+                "--crash" => options.fault = UpstreamFault::Crash,
                 "--sse" => options.is_sse = true,
                 "--sessions" => options.has_sessions = true,
                 "--tools" => options.tools = value()?.parse()?,
@@ -92,7 +92,7 @@ impl Options {
     }
 }
 
-struct Server {
+struct EchoServer {
     tools: String,
     filler: String,
     delay: Duration,
@@ -103,7 +103,7 @@ struct Server {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct UpstreamMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -113,13 +113,13 @@ struct Message<'a> {
 }
 
 #[derive(Deserialize)]
-struct Call<'a> {
+struct EchoParams<'a> {
     #[serde(borrow)]
-    arguments: Text<'a>,
+    arguments: EchoArguments<'a>,
 }
 
 #[derive(Deserialize)]
-struct Text<'a> {
+struct EchoArguments<'a> {
     #[serde(borrow)]
     text: &'a RawValue,
     /// Additional bytes in the response.
@@ -127,14 +127,14 @@ struct Text<'a> {
     size: usize,
 }
 
-impl Server {
-    fn new(options: &Options) -> Self {
+impl EchoServer {
+    fn new(options: &UpstreamOptions) -> Self {
         let tools: Vec<Value> = (0..options.tools).map(tool).collect();
         Self {
             tools: json!({ "tools": tools }).to_string(),
             filler: "A line of an answer, as long as most. ".repeat(FILLER / 38 + 1),
             delay: options.delay,
-            is_silent: options.fault == Fault::Silent,
+            is_silent: options.fault == UpstreamFault::Silent,
             is_sse: options.is_sse,
             sessions: options.has_sessions.then(AtomicU64::default),
         }
@@ -142,7 +142,7 @@ impl Server {
 
     /// Returns the response; `None` for a notification.
     fn answer(&self, body: &[u8]) -> Option<String> {
-        let Ok(message) = serde_json::from_slice::<Message<'_>>(body) else {
+        let Ok(message) = serde_json::from_slice::<UpstreamMessage<'_>>(body) else {
             return Some(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#.into());
         };
         let id = message.id?.get();
@@ -150,7 +150,7 @@ impl Server {
             "initialize" => r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}"#.into(),
             "tools/list" => self.tools.as_str().into(),
             "tools/call" => {
-                let call: Option<Call<'_>> = message.params.and_then(|params| serde_json::from_str(params.get()).ok());
+                let call: Option<EchoParams<'_>> = message.params.and_then(|params| serde_json::from_str(params.get()).ok());
                 return Some(self.echo(id, call.as_ref().map(|call| &call.arguments)));
             }
             "ping" => "{}".into(),
@@ -162,7 +162,7 @@ impl Server {
     }
 
     /// Returns the text unchanged, plus the requested filler.
-    fn echo(&self, id: &str, arguments: Option<&Text<'_>>) -> String {
+    fn echo(&self, id: &str, arguments: Option<&EchoArguments<'_>>) -> String {
         let text = arguments.map_or("\"\"", |arguments| arguments.text.get());
         let more = arguments.map_or(0, |arguments| arguments.size.min(FILLER));
         let open = text.strip_suffix('"').unwrap_or(text);
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn an_echo_is_as_long_as_asked() {
-        let server = Server::new(&Options::parse(&["--stdio"]).expect("options"));
+        let server = EchoServer::new(&UpstreamOptions::parse(&["--stdio"]).expect("options"));
         let body = br#"{"id":7,"method":"tools/call","params":{"arguments":{"text":"hi","size":1000}}}"#;
         let answer: Value = serde_json::from_str(&server.answer(body).expect("an answer")).expect("JSON");
         let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
@@ -293,9 +293,10 @@ mod tests {
 
     #[test]
     fn it_speaks_over_one_way_alone() {
-        assert!(Options::parse(&["--stdio", "--http", "127.0.0.1:1"]).is_err());
-        assert!(Options::parse(&["--sse"]).is_err() && Options::parse(&["--tools"]).is_err());
-        let options = Options::parse(&["--http", "127.0.0.1:1", "--sse", "--tools", "5"]).expect("options");
+        assert!(UpstreamOptions::parse(&["--stdio", "--http", "127.0.0.1:1"]).is_err());
+        assert!(UpstreamOptions::parse(&["--sse"]).is_err() && UpstreamOptions::parse(&["--tools"]).is_err());
+        let options =
+            UpstreamOptions::parse(&["--http", "127.0.0.1:1", "--sse", "--tools", "5"]).expect("options");
         assert!(options.is_sse && options.tools == 5 && options.address.is_some());
     }
 }

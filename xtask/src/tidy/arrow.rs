@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 /// Our crates, and which of them each may depend on. Unlisted crates are not allowed.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -79,24 +79,24 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     ("hikite-gateway", &["http", "hyper", "hyper-util"], "the gateway knows no HTTP"),
 ];
 
-pub(super) fn check(_: &Tree) -> Vec<Finding> {
+pub(super) fn check(_: &SourceTree) -> Vec<TidyFinding> {
     match metadata() {
         Ok(metadata) => metadata["packages"].as_array().into_iter().flatten().flat_map(package).collect(),
-        Err(error) => vec![Finding::file("Cargo.toml", format!("{error:#}"))],
+        Err(error) => vec![TidyFinding::file("Cargo.toml", format!("{error:#}"))],
     }
 }
 
-fn package(package: &Value) -> Vec<Finding> {
+fn package(package: &Value) -> Vec<TidyFinding> {
     let name = package["name"].as_str().unwrap_or_default();
     let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == name) else {
-        return vec![Finding::file(name, "a new crate: give it a line in xtask/src/tidy/arrow.rs")];
+        return vec![TidyFinding::file(name, "a new crate: give it a line in xtask/src/tidy/arrow.rs")];
     };
     // Build dependencies count as well.
     let dependencies = package["dependencies"].as_array().into_iter().flatten();
     dependencies
         .filter(|dependency| dependency["kind"] != "dev")
         .filter_map(|dependency| objection(name, allowed, dependency["name"].as_str()?))
-        .map(|reason| Finding::file(name, reason))
+        .map(|reason| TidyFinding::file(name, reason))
         .collect()
 }
 

@@ -1,14 +1,16 @@
 //! Every external dependency has a comment with its reason above it in the workspace manifest. Adjacent crates of one
 //! family (`http`, `http-body`) share a comment.
 
-use super::{Finding, Tree};
+use super::{SourceTree, TidyFinding};
 
 const FILE: &str = "Cargo.toml";
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let Some(file) = tree.get(FILE) else { return vec![Finding::file(FILE, "is not there")] };
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
+    let Some(file) = tree.get(FILE) else { return vec![TidyFinding::file(FILE, "is not there")] };
     without_reason(&file.text)
-        .map(|(line, name)| Finding::line(FILE, line, format!("no line above `{name}` says why it is here")))
+        .map(|(line, name)| {
+            TidyFinding::line(FILE, line, format!("no line above `{name}` says why it is here"))
+        })
         .collect()
 }
 

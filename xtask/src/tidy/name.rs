@@ -1,13 +1,13 @@
 //! Names of files and modules, the `//!` head of every file, and `expect` instead of `allow`.
 
-use super::tree::File;
-use super::{Finding, Tree};
+use super::tree::SourceFile;
+use super::{SourceTree, TidyFinding};
 
 /// Names that say nothing about the content.
 const EMPTY_NAMES: &[&str] = &["common", "helper", "helpers", "manager", "misc", "service", "util", "utils"];
 const HEAD_LINES_MAX: usize = 8;
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.rust() {
         findings.extend(name(file));
@@ -17,35 +17,44 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-fn name(file: &File) -> Vec<Finding> {
+fn name(file: &SourceFile) -> Vec<TidyFinding> {
     let stem = file.path.strip_suffix(".rs").unwrap_or(&file.path);
     let empty = stem.split('/').filter(|part| EMPTY_NAMES.contains(part));
-    let mut findings: Vec<Finding> = empty
-        .map(|part| Finding::file(&file.path, format!("`{part}` does not say what is inside")))
+    let mut findings: Vec<TidyFinding> = empty
+        .map(|part| TidyFinding::file(&file.path, format!("`{part}` does not say what is inside")))
         .collect();
     if stem.ends_with("/mod") {
-        findings.push(Finding::file(&file.path, "write `foo.rs` beside `foo/`, not `foo/mod.rs`"));
+        findings.push(TidyFinding::file(&file.path, "write `foo.rs` beside `foo/`, not `foo/mod.rs`"));
     }
     for (line, text) in file.lines() {
         let module =
             text.trim().strip_suffix(" {").and_then(|text| text.rsplit_once("mod ")).map(|(_, name)| name);
         if module.is_some_and(|name| EMPTY_NAMES.contains(&name)) {
-            findings.push(Finding::line(&file.path, line, "this module's name does not say what is inside"));
+            findings.push(TidyFinding::line(
+                &file.path,
+                line,
+                "this module's name does not say what is inside",
+            ));
         }
     }
     findings
 }
 
-fn head(file: &File) -> Option<Finding> {
+fn head(file: &SourceFile) -> Option<TidyFinding> {
     let lines = file.text.lines().take_while(|line| line.starts_with("//!")).count();
     match lines {
-        0 => Some(Finding::file(&file.path, "starts without a `//!` head that says what the file is for")),
+        0 => {
+            Some(TidyFinding::file(&file.path, "starts without a `//!` head that says what the file is for"))
+        }
         1..=HEAD_LINES_MAX => None,
-        _ => Some(Finding::file(&file.path, format!("a head of {lines} lines; say it in {HEAD_LINES_MAX}"))),
+        _ => Some(TidyFinding::file(
+            &file.path,
+            format!("a head of {lines} lines; say it in {HEAD_LINES_MAX}"),
+        )),
     }
 }
 
-fn silenced(file: &File) -> Vec<Finding> {
+fn silenced(file: &SourceFile) -> Vec<TidyFinding> {
     let allows = |text: &str| {
         let text = text.trim_start();
         text.starts_with("#[allow(")
@@ -53,7 +62,9 @@ fn silenced(file: &File) -> Vec<Finding> {
             || (text.starts_with("#[cfg_attr(") && text.contains(" allow("))
     };
     let lines = file.lines().filter(|(_, text)| allows(text));
-    lines.map(|(line, _)| Finding::line(&file.path, line, "write `#[expect(…, reason = \"…\")]`")).collect()
+    lines
+        .map(|(line, _)| TidyFinding::line(&file.path, line, "write `#[expect(…, reason = \"…\")]`"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -62,8 +73,8 @@ mod tests {
 
     #[track_caller]
     fn finds(path: &str, text: &str, count: usize) {
-        let file = File { path: path.into(), text: text.into() };
-        let findings = check(&Tree { files: vec![file] });
+        let file = SourceFile { path: path.into(), text: text.into() };
+        let findings = check(&SourceTree { files: vec![file] });
         assert_eq!(findings.len(), count, "{findings:?}");
     }
 

@@ -4,10 +4,10 @@
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 
-use super::tree::File;
-use super::{Finding, Tree};
+use super::tree::SourceFile;
+use super::{SourceTree, TidyFinding};
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let documents = tree
         .files
         .iter()
@@ -15,7 +15,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     documents.flat_map(unknown_commands).collect()
 }
 
-fn unknown_commands(file: &File) -> Vec<Finding> {
+fn unknown_commands(file: &SourceFile) -> Vec<TidyFinding> {
     let mut inside = false;
     let mut findings = Vec::new();
     for (line, text) in file.lines() {
@@ -31,7 +31,7 @@ fn unknown_commands(file: &File) -> Vec<Finding> {
         {
             let reason = error.to_string();
             let reason = reason.lines().next().unwrap_or_default();
-            findings.push(Finding::line(&file.path, line, format!("`{command}`: {reason}")));
+            findings.push(TidyFinding::line(&file.path, line, format!("`{command}`: {reason}")));
         }
     }
     findings
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn wrong_commands_are_found() {
         let text = "hikite no\n```sh\n$ hikite serve --listen 127.0.0.1:1 # here\nhikite servee\nhikite config check --config 'a b' | cat\n```\n";
-        let file = File { path: "README.md".into(), text: text.into() };
+        let file = SourceFile { path: "README.md".into(), text: text.into() };
         let findings = unknown_commands(&file);
         assert_eq!(
             findings.iter().map(|finding| finding.line).collect::<Vec<_>>(),

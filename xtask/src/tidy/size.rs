@@ -1,21 +1,23 @@
 //! Maximum length of files and functions, in lines formatted by rustfmt. Test modules do not count towards a file, but
 //! a test is a function like any other.
 
-use super::tree::File;
-use super::{Finding, Tree};
+use super::tree::SourceFile;
+use super::{SourceTree, TidyFinding};
 
 const FILE_LINES_MAX: usize = 600;
 const FILE_LINES_WARN: usize = 400;
 const FUNCTION_LINES_MAX: usize = 70;
 
-pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.rust() {
         if !file.is_test() {
             let lines = production_lines(&file.text);
             if lines > FILE_LINES_MAX {
-                findings
-                    .push(Finding::file(&file.path, format!("{lines} lines; split before {FILE_LINES_MAX}")));
+                findings.push(TidyFinding::file(
+                    &file.path,
+                    format!("{lines} lines; split before {FILE_LINES_MAX}"),
+                ));
             }
         }
         findings.extend(long_functions(file));
@@ -23,23 +25,25 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-pub(super) fn warnings(tree: &Tree) -> Vec<Finding> {
+pub(super) fn warnings(tree: &SourceTree) -> Vec<TidyFinding> {
     let files = tree.rust().filter(|file| !file.is_test());
     files
         .map(|file| (file, production_lines(&file.text)))
         .filter(|(_, lines)| *lines > FILE_LINES_WARN)
-        .map(|(file, lines)| Finding::file(&file.path, format!("{lines} lines; think about splitting it")))
+        .map(|(file, lines)| {
+            TidyFinding::file(&file.path, format!("{lines} lines; think about splitting it"))
+        })
         .collect()
 }
 
-fn long_functions(file: &File) -> Vec<Finding> {
+fn long_functions(file: &SourceFile) -> Vec<TidyFinding> {
     let lines: Vec<&str> = file.text.lines().collect();
     let long = lines.iter().enumerate().filter_map(|(index, line)| {
         let name = function_name(line)?;
         let length = block_length(&lines[index..])?;
         (length > FUNCTION_LINES_MAX).then(|| {
             let message = format!("`{name}` has {length} lines; split before {FUNCTION_LINES_MAX}");
-            Finding::line(&file.path, index + 1, message)
+            TidyFinding::line(&file.path, index + 1, message)
         })
     });
     long.collect()

@@ -6,17 +6,17 @@ use anyhow::{Context, Result};
 
 const SKIPPED: &[&str] = &[".cache", ".git", "__pycache__", "node_modules", "target"];
 
-pub(super) struct Tree {
-    pub(super) files: Vec<File>,
+pub(super) struct SourceTree {
+    pub(super) files: Vec<SourceFile>,
 }
 
-pub(super) struct File {
+pub(super) struct SourceFile {
     /// Path relative to the root, with `/` as separator.
     pub(super) path: String,
     pub(super) text: String,
 }
 
-impl Tree {
+impl SourceTree {
     pub(super) fn read(root: &Path) -> Result<Self> {
         let mut files = Vec::new();
         walk(root, "", &mut files)?;
@@ -24,16 +24,16 @@ impl Tree {
         Ok(Self { files })
     }
 
-    pub(super) fn rust(&self) -> impl Iterator<Item = &File> {
+    pub(super) fn rust(&self) -> impl Iterator<Item = &SourceFile> {
         self.files.iter().filter(|file| file.is("rs"))
     }
 
-    pub(super) fn get(&self, path: &str) -> Option<&File> {
+    pub(super) fn get(&self, path: &str) -> Option<&SourceFile> {
         self.files.iter().find(|file| file.path == path)
     }
 }
 
-impl File {
+impl SourceFile {
     pub(super) fn is(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
@@ -48,7 +48,7 @@ impl File {
     }
 }
 
-fn walk(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<()> {
+fn walk(folder: &Path, prefix: &str, files: &mut Vec<SourceFile>) -> Result<()> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot list `{}`", folder.display()))?;
     for entry in entries {
         let entry = entry?;
@@ -59,7 +59,7 @@ fn walk(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<()> {
             walk(&entry.path(), &format!("{path}/"), files)?;
         } else if kind.is_file() {
             // Binary files are out of scope.
-            files.extend(std::fs::read_to_string(entry.path()).ok().map(|text| File { path, text }));
+            files.extend(std::fs::read_to_string(entry.path()).ok().map(|text| SourceFile { path, text }));
         }
     }
     Ok(())

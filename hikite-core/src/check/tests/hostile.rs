@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{changed, checker, of, raw};
-use crate::check::Checked;
+use crate::check::CheckOutcome;
 use crate::json::Raw;
 
 const MANY: usize = 12_000;
@@ -41,7 +41,7 @@ fn members_that_stand_twice_are_taken_out_in_one_walk() {
     let names = (0..MANY).map(|n| format!(r#""k{n}":{n}"#)).collect::<Vec<_>>().join(",");
     let sent = format!(r#"{{"deep":[{{{names},"k0":[{{"x":1,"x":2}}]}}],"a":1, "a" : 2}}"#);
     let outcome = checker(json!({ "type": "object" })).check(Some(&raw(&sent))).expect("passes");
-    let Checked::Changed(arguments) = outcome else { panic!("the earlier ones are gone") };
+    let CheckOutcome::Changed(arguments) = outcome else { panic!("the earlier ones are gone") };
     let value: Value = serde_json::from_str(&arguments.as_str()).expect("JSON");
     assert_eq!(value["deep"][0].as_object().map(serde_json::Map::len), Some(MANY));
     assert_eq!((&value["a"], &value["deep"][0]["k0"]), (&json!(2), &json!([{ "x": 2 }])));
@@ -94,7 +94,11 @@ fn more_work_than_any_call_needs_is_refused_before_it_is_done() {
         assert!(faults[0].message.contains("too large to be held against"), "{faults:?}");
     }
     let bulk = format!(r#"{{"l":[{}]}}"#, vec!["1"; 400_000].join(","));
-    assert_eq!(checker(integers()).check(Some(&raw(&bulk))), Ok(Checked::AsSent), "large and simple is fine");
+    assert_eq!(
+        checker(integers()).check(Some(&raw(&bulk))),
+        Ok(CheckOutcome::AsSent),
+        "large and simple is fine"
+    );
 }
 
 #[test]
@@ -143,5 +147,5 @@ fn a_long_text_is_not_held_against_a_pattern_that_looks_around() {
     assert_eq!(faults[0].pointer, "/t");
     let password = of("t", &json!({ "type": "string", "pattern": r"^(?=.*\d)(?=.*[a-z]).{8,}$" }));
     let sent = json!({ "t": format!("1{}", "a".repeat(4000)) });
-    assert_eq!(checker(password).check(Some(&Raw::of(&sent))), Ok(Checked::AsSent));
+    assert_eq!(checker(password).check(Some(&Raw::of(&sent))), Ok(CheckOutcome::AsSent));
 }

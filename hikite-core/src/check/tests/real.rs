@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::check::{Checked, Checker};
+use crate::check::{ArgumentChecker, CheckOutcome};
 use crate::json::Raw;
 
 fn tools() -> impl Iterator<Item = (String, Value)> {
@@ -18,7 +18,7 @@ fn tools() -> impl Iterator<Item = (String, Value)> {
 fn real_schemas_compile() {
     let problems: Vec<String> = tools()
         .filter_map(|(name, schema)| {
-            let checker = Checker::new(Some(schema.into()));
+            let checker = ArgumentChecker::new(Some(schema.into()));
             checker.find_problem().map(|problem| format!("{name}: {problem}"))
         })
         .collect();
@@ -32,8 +32,8 @@ fn a_broken_schema_among_real_ones_is_broken_alone() {
     let mut spoiled: Vec<(String, Value)> = tools().take(50).collect();
     spoiled[7].1["properties"] = json!({ "a": { "type": "strnig" } });
     let broken = spoiled.into_iter().enumerate().filter_map(|(index, (_, schema))| {
-        let checker = Checker::new(Some(schema.into()));
-        assert_eq!(index == 7, checker.check(Some(&Raw::of("no object"))) == Ok(Checked::AsSent));
+        let checker = ArgumentChecker::new(Some(schema.into()));
+        assert_eq!(index == 7, checker.check(Some(&Raw::of("no object"))) == Ok(CheckOutcome::AsSent));
         checker.problem().map(|_| index)
     });
     assert_eq!(broken.collect::<Vec<_>>(), [7]);
@@ -44,10 +44,10 @@ fn plain_arguments_pass_the_schemas_of_real_tools() {
     let mut passed = 0;
     for (name, schema) in tools() {
         let Some(arguments) = plain(&schema) else { continue };
-        let (sent, checker) = (Raw::of(&arguments), Checker::new(Some(schema.into())));
+        let (sent, checker) = (Raw::of(&arguments), ArgumentChecker::new(Some(schema.into())));
         let outcome =
             checker.check(Some(&sent)).unwrap_or_else(|faults| panic!("{name}: {sent:?}: {faults:?}"));
-        if let Checked::Changed(filled) = outcome {
+        if let CheckOutcome::Changed(filled) = outcome {
             let object = filled.object().expect("an object");
             let kept = |(name, value): (&String, &Value)| object.get(name) == Some(&Raw::of(value));
             assert!(arguments.iter().all(kept), "{name}: {object:?}");
@@ -65,7 +65,7 @@ fn real_schemas_refuse_what_they_require_and_does_not_come() {
             continue;
         };
         let count = required.len();
-        let checker = Checker::new(Some(schema.into()));
+        let checker = ArgumentChecker::new(Some(schema.into()));
         let faults = checker.check(Some(&Raw::empty_object())).expect_err(&name);
         let missing = faults.iter().filter(|fault| fault.message.starts_with("Required parameter missing: "));
         assert!(missing.count() >= count.min(20), "{name}: {faults:?}");

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{checker, of};
-use crate::plan::{OnError, Plan, Scope};
+use crate::plan::{OnError, Plan, ReferenceScope};
 
 /// Reads params as a task of a batch would, after a task `a` that they can refer to.
-fn template(params: &Value) -> crate::plan::Template {
+fn template(params: &Value) -> crate::plan::JsonTemplate {
     let batch = json!([{ "id": "a", "toolKey": "m:t" }, { "id": "b", "toolKey": "m:t", "params": params }]);
     let mut plan = Plan::read(&batch.into(), OnError::Skip, 10).expect("a plan");
     plan.tasks.pop().expect("a task").params
@@ -247,7 +247,7 @@ proptest! {
         }
         let template = template(&written);
         let results = Value::from(results);
-        let scope = Scope { result: &|_| Some(&results), item: None };
+        let scope = ReferenceScope { result: &|_| Some(&results), item: None };
         let (value, filled) = template.as_written();
         if filled.len() == results.as_array().map_or(0, Vec::len) {
             prop_assert_eq!(template.resolve(&scope), Ok(whole));

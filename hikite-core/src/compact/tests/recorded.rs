@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::super::render::length;
-use super::super::shape::{Column, Rows};
+use super::super::shape::{ShapeColumn, TableShape};
 use super::*;
 use crate::json::Raw;
-use crate::select::Path;
+use crate::selector::ValuePath;
 
 fn answer(name: &str) -> Value {
     let file = format!("{}/../hikite-testkit/fixtures/answers/{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -16,13 +16,13 @@ fn answer(name: &str) -> Value {
 
 /// Builds a table shape. A column is `name: path`, or `name: path+` for all matches joined into one text.
 fn table(name: &str, rows: &str, columns: &[(&str, &str)]) -> Shape {
-    let path = |text: &str| Path::parse(text).expect("a path");
+    let path = |text: &str| ValuePath::parse(text).expect("a path");
     let column = |(name, text): &(&str, &str)| match text.strip_suffix('+') {
-        Some(text) => Column::new(*name, path(text)).joined(""),
-        None => Column::new(*name, path(text)),
+        Some(text) => ShapeColumn::new(*name, path(text)).joined(""),
+        None => ShapeColumn::new(*name, path(text)),
     };
     let columns = columns.iter().map(column).collect();
-    Shape::Table(Rows { name: name.into(), rows: path(rows), columns, beside: Vec::new() })
+    Shape::Table(TableShape { name: name.into(), rows: path(rows), columns, leading: Vec::new() })
 }
 
 /// Returns by how many percent the text is smaller than compact JSON.

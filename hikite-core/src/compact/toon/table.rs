@@ -4,9 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::text;
-use super::writer::{Writer, is_scalar};
+use super::writer::{ToonWriter, is_scalar};
 
-impl Writer<'_> {
+impl ToonWriter<'_> {
     /// Writes the items as a table. Returns `false`, and writes nothing, if they do not form one.
     pub(super) fn table(&mut self, items: &[Value], depth: usize) -> Option<bool> {
         let Some(pattern) = pattern(items.iter()) else { return Some(false) };

@@ -27,7 +27,7 @@ fn every_case_of_the_specification_holds() {
     assert_eq!(ran, CASES);
 }
 
-fn options(given: &Value) -> Options {
+fn options(given: &Value) -> ToonOptions {
     let delimiter = match given["delimiter"].as_str() {
         None | Some(",") => Delimiter::Comma,
         Some("\t") => Delimiter::Tab,
@@ -35,14 +35,14 @@ fn options(given: &Value) -> Options {
         Some(other) => panic!("no delimiter: {other}"),
     };
     let indent = given["indentSize"].as_u64().map_or(2, |indent| indent.try_into().expect("small"));
-    Options { delimiter, indent }
+    ToonOptions { delimiter, indent }
 }
 
 #[track_caller]
 fn check(json: &str, expected: &str) {
     let value: Value = serde_json::from_str(json).expect("JSON");
     assert_eq!(encode(&value), expected);
-    assert!(same(&read(expected, Options::default()), &value), "{json}");
+    assert!(same(&read(expected, ToonOptions::default()), &value), "{json}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn depth_is_no_matter() {
         [deep("[[", "]]"), deep("{\"a\":[", "]}"), deep("{\"a\":{\"b\":0,\"c\":", "}}"), deep("[{},", "]")]
     {
         let value: Value = serde_json::from_str(&json).expect("JSON");
-        assert!(same(&read(&encode(&value), Options::default()), &value), "{json}");
+        assert!(same(&read(&encode(&value), ToonOptions::default()), &value), "{json}");
     }
 }
 
@@ -116,7 +116,7 @@ fn a_table_that_turns_out_to_be_none_leaves_no_trace() {
 #[test]
 fn a_document_is_written_behind_what_is_there() {
     let mut out = String::from("before\n");
-    encode_into(&json!({"a": {"b": 1}}), Options::default(), &mut out);
+    encode_into(&json!({"a": {"b": 1}}), ToonOptions::default(), &mut out);
     assert_eq!(out, "before\na:\n  b: 1");
 }
 
@@ -134,7 +134,7 @@ fn it_stops_where_it_gets_too_long() {
 
 /// Decodes a text.
 #[track_caller]
-fn read(text: &str, options: Options) -> Value {
+fn read(text: &str, options: ToonOptions) -> Value {
     let indent = Indent::Spaces(options.indent);
     match decode(text, &DecodeOptions::new().with_strict(true).with_indent(indent)) {
         Ok(value) => value,
@@ -231,9 +231,9 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-fn any_options() -> impl Strategy<Value = Options> {
+fn any_options() -> impl Strategy<Value = ToonOptions> {
     let delimiter = prop::sample::select(&[Delimiter::Comma, Delimiter::Tab, Delimiter::Pipe][..]);
-    (delimiter, 1_usize..5).prop_map(|(delimiter, indent)| Options { delimiter, indent })
+    (delimiter, 1_usize..5).prop_map(|(delimiter, indent)| ToonOptions { delimiter, indent })
 }
 
 proptest! {

@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Delimiter, Options, number, text};
+use super::{Delimiter, ToonOptions, number, text};
 
 const BLANKS: &str = "                                                                ";
 
-pub(super) struct Writer<'a> {
+pub(super) struct ToonWriter<'a> {
     pub(super) out: &'a mut String,
     pub(super) delimiter: u8,
     indent: usize,
@@ -16,17 +16,17 @@ pub(super) struct Writer<'a> {
 }
 
 /// `None` once the text exceeds its limit.
-pub(super) type Written = Option<()>;
+pub(super) type WriteOutcome = Option<()>;
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(out: &'a mut String, options: Options, limit_bytes: usize) -> Self {
-        let Options { delimiter, indent } = options;
+impl<'a> ToonWriter<'a> {
+    pub(super) fn new(out: &'a mut String, options: ToonOptions, limit_bytes: usize) -> Self {
+        let ToonOptions { delimiter, indent } = options;
         let end = out.len().saturating_add(limit_bytes);
         // At least one space is needed to show nesting.
         Self { out, delimiter: delimiter.byte(), indent: indent.max(1), end }
     }
 
-    pub(super) fn document(&mut self, value: &Value) -> Written {
+    pub(super) fn document(&mut self, value: &Value) -> WriteOutcome {
         match value {
             Value::Array(items) if items.is_empty() => self.out.push_str("[]"),
             Value::Array(items) => self.array(items, 0)?,
@@ -42,7 +42,7 @@ impl<'a> Writer<'a> {
         self.fits()
     }
 
-    pub(super) fn fits(&self) -> Written {
+    pub(super) fn fits(&self) -> WriteOutcome {
         (self.out.len() <= self.end).then_some(())
     }
 
@@ -85,7 +85,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the members of an object, the first one on the current line.
-    fn members(&mut self, members: &Map<String, Value>, depth: usize) -> Written {
+    fn members(&mut self, members: &Map<String, Value>, depth: usize) -> WriteOutcome {
         for (at, (name, value)) in members.iter().enumerate() {
             if at > 0 {
                 self.line(depth);
@@ -96,7 +96,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a member on the current line. Its contents go one level below `depth`, also after a hyphen.
-    fn member(&mut self, name: &str, value: &Value, depth: usize) -> Written {
+    fn member(&mut self, name: &str, value: &Value, depth: usize) -> WriteOutcome {
         text::push_key(name, self.out);
         match value {
             Value::Array(items) if items.is_empty() => self.out.push_str(": []"),
@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the array of a member or of the document; only these can be tables.
-    fn array(&mut self, items: &[Value], depth: usize) -> Written {
+    fn array(&mut self, items: &[Value], depth: usize) -> WriteOutcome {
         if items.iter().all(is_scalar) {
             self.inline(items);
             return self.fits();
@@ -143,7 +143,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn list(&mut self, items: &[Value], depth: usize) -> Written {
+    fn list(&mut self, items: &[Value], depth: usize) -> WriteOutcome {
         self.count(items.len(), false);
         self.out.push(':');
         for item in items {
@@ -155,7 +155,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes an item after its hyphen.
-    fn item(&mut self, item: &Value, depth: usize) -> Written {
+    fn item(&mut self, item: &Value, depth: usize) -> WriteOutcome {
         match item {
             Value::Object(members) if members.is_empty() => {}
             Value::Object(members) => {

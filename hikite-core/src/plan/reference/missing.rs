@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::super::Missing;
-use super::{Reference, Step, shown, stands_alone};
-use crate::suggest::did_you_mean;
+use super::super::UnresolvedReference;
+use super::{ReferenceStep, TaskReference, is_bare_name, shortened};
+use crate::suggestion::did_you_mean;
 
 /// Most members listed in a message, and most members searched for a suggestion.
 const NAMES_MAX: usize = 20;
@@ -13,7 +13,7 @@ const NAMES_SEEN_MAX: usize = 1000;
 const NAME_BYTES_MAX: usize = 200;
 
 /// Point at which a path could not be followed.
-pub(super) struct Broken<'a> {
+pub(super) struct BrokenPath<'a> {
     /// Index of the failing step, and the value it was applied to.
     step: usize,
     value: &'a Value,
@@ -21,7 +21,7 @@ pub(super) struct Broken<'a> {
     places: Vec<usize>,
 }
 
-impl<'a> Broken<'a> {
+impl<'a> BrokenPath<'a> {
     pub(super) fn new(step: usize, value: &'a Value) -> Self {
         Self { step, value, places: Vec::new() }
     }
@@ -32,24 +32,28 @@ impl<'a> Broken<'a> {
     }
 }
 
-impl Reference {
-    pub(super) fn nothing(&self) -> Missing {
-        Missing {
-            message: format!("`{}` is missing: `{}` has no result", shown(&self.text), shown(&self.name)),
+impl TaskReference {
+    pub(super) fn no_result(&self) -> UnresolvedReference {
+        UnresolvedReference {
+            message: format!(
+                "`{}` is missing: `{}` has no result",
+                shortened(&self.text),
+                shortened(&self.name)
+            ),
             hint: self.or_null("it failed or did not run"),
         }
     }
 
-    pub(super) fn missing(&self, broken: &Broken<'_>) -> Missing {
+    pub(super) fn missing(&self, broken: &BrokenPath<'_>) -> UnresolvedReference {
         let so_far = self.so_far(broken);
-        let so_far = shown(&so_far);
+        let so_far = shortened(&so_far);
         let step = &self.path[broken.step];
         let (problem, instead) = match (broken.value, step) {
-            (Value::Object(_), Step::Key(key)) => {
-                (format!("has no `{}`", shown(key)), members(broken.value, Some(key)))
+            (Value::Object(_), ReferenceStep::Key(key)) => {
+                (format!("has no `{}`", shortened(key)), members(broken.value, Some(key)))
             }
             (Value::Object(_), _) => ("is an object, not a list".into(), members(broken.value, None)),
-            (Value::Array(items), Step::Key(_)) => (
+            (Value::Array(items), ReferenceStep::Key(_)) => (
                 format!("is a list of {}, not an object", items.len()),
                 "write `[0]` for the first element, `[-1]` for the last, `[*]` for all".into(),
             ),
@@ -59,28 +63,30 @@ impl Reference {
                     (format!("is a list of {length}"), format!("the last element is `[{}]`", length - 1))
                 }
             },
-            (other, Step::Key(_)) => (format!("is {}, not an object", kind(other)), "it has no parts".into()),
+            (other, ReferenceStep::Key(_)) => {
+                (format!("is {}, not an object", kind(other)), "it has no parts".into())
+            }
             (other, _) => (format!("is {}, not a list", kind(other)), "it has no parts".into()),
         };
-        Missing {
-            message: format!("`{}` leads nowhere: `{so_far}` {problem}", shown(&self.text)),
+        UnresolvedReference {
+            message: format!("`{}` leads nowhere: `{so_far}` {problem}", shortened(&self.text)),
             hint: self.or_null(&instead),
         }
     }
 
     fn or_null(&self, hint: &str) -> String {
         let head = self.text.trim_end_matches('}');
-        format!("{hint}; write `{}?}}` if it may be missing", shown(head))
+        format!("{hint}; write `{}?}}` if it may be missing", shortened(head))
     }
 
     /// Returns the part of the path that could be followed, with the visited element indexes.
-    fn so_far(&self, broken: &Broken<'_>) -> String {
+    fn so_far(&self, broken: &BrokenPath<'_>) -> String {
         let mut places = broken.places.iter().rev();
-        let part = |step: &Step| match step {
-            Step::Key(key) if stands_alone(key) => format!(".{key}"),
-            Step::Key(key) => format!("[{}]", Value::from(&**key)),
-            Step::Place(place) => format!("[{place}]"),
-            Step::All => places.next().map_or("[*]".into(), |place| format!("[{place}]")),
+        let part = |step: &ReferenceStep| match step {
+            ReferenceStep::Key(key) if is_bare_name(key) => format!(".{key}"),
+            ReferenceStep::Key(key) => format!("[{}]", Value::from(&**key)),
+            ReferenceStep::Index(place) => format!("[{place}]"),
+            ReferenceStep::All => places.next().map_or("[*]".into(), |place| format!("[{place}]")),
         };
         let parts: String = self.path[..broken.step].iter().map(part).collect();
         format!("{}{parts}", self.name)
@@ -100,7 +106,7 @@ fn members(value: &Value, wrong: Option<&str>) -> String {
         )
     });
     let near = near.map(|near| format!("{near} ")).unwrap_or_default();
-    let listed: Vec<String> = all.take(NAMES_MAX).map(|name| format!("`{}`", shown(name))).collect();
+    let listed: Vec<String> = all.take(NAMES_MAX).map(|name| format!("`{}`", shortened(name))).collect();
     let more = if names > NAMES_MAX { format!(" and {} more", names - NAMES_MAX) } else { String::new() };
     format!("{near}it has {}{more}", listed.join(", "))
 }

@@ -1,16 +1,16 @@
 //! Parser for references: `${`, a task name, path steps, an optional `?`, and `}`. Does not know which tasks exist.
 
-use super::{Step, shown};
+use super::{ReferenceStep, shortened};
 
 /// Most steps of one path; results are not nested deeper.
 const STEPS_MAX: usize = 256;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::plan) struct Written<'a> {
+pub(in crate::plan) struct ParsedReference<'a> {
     /// Source text, from `${` to `}`.
     pub(super) text: &'a str,
     pub(super) name: &'a str,
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<ReferenceStep>,
     pub(super) optional: bool,
     /// Length of the source text in bytes.
     pub(in crate::plan) length: usize,
@@ -18,12 +18,12 @@ pub(in crate::plan) struct Written<'a> {
 
 /// A syntax error and its byte offset.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::plan) struct Problem {
+pub(in crate::plan) struct SyntaxProblem {
     pub(in crate::plan) at: usize,
     pub(in crate::plan) message: String,
 }
 
-impl Problem {
+impl SyntaxProblem {
     pub(in crate::plan) fn new(at: usize, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
@@ -33,32 +33,32 @@ impl Problem {
 const ENDS: [char; 8] = ['.', '[', ']', '{', '}', '?', '"', '\''];
 
 /// Returns `true` if a name can be used without quotes.
-pub(in crate::plan) fn stands_alone(name: &str) -> bool {
+pub(in crate::plan) fn is_bare_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(ENDS) && !name.contains(char::is_control) && name.trim() == name
 }
 
 /// Parses the reference at the start of `text`, which begins with `${`.
-pub(in crate::plan) fn parse(text: &str) -> Result<Written<'_>, Problem> {
-    let mut reader = Reader { text, at: 2 };
+pub(in crate::plan) fn parse(text: &str) -> Result<ParsedReference<'_>, SyntaxProblem> {
+    let mut reader = ReferenceParser { text, at: 2 };
     let name = reader.word();
     if name.is_empty() && reader.peek() == Some('}') {
-        return Err(Problem::new(0, "`${}` names no task; write `$${` where a plain `${` is meant"));
+        return Err(SyntaxProblem::new(0, "`${}` names no task; write `$${` where a plain `${` is meant"));
     }
     let mut path = Vec::new();
     while let Some(step) = reader.step()? {
         path.push(step);
         if path.len() > STEPS_MAX {
-            return Err(Problem::new(0, format!("a reference has more than {STEPS_MAX} steps")));
+            return Err(SyntaxProblem::new(0, format!("a reference has more than {STEPS_MAX} steps")));
         }
     }
     let optional = reader.take('?');
-    reader.blank();
+    reader.skip_blanks();
     match reader.peek() {
         Some('}') if !name.is_empty() => {
             let length = reader.at + 1;
-            Ok(Written { text: &text[..length], name, path, optional, length })
+            Ok(ParsedReference { text: &text[..length], name, path, optional, length })
         }
-        None => Err(Problem::new(0, "`${` without its `}`; write `$${` where a plain `${` is meant")),
+        None => Err(SyntaxProblem::new(0, "`${` without its `}`; write `$${` where a plain `${` is meant")),
         Some(_) if optional => Err(reader.problem("`?` stands at the end of a reference alone")),
         Some(other) => {
             let forms =
@@ -91,12 +91,12 @@ pub(in crate::plan) fn quoted(text: &str) -> Option<(String, usize)> {
     None
 }
 
-struct Reader<'a> {
+struct ReferenceParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ReferenceParser<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    fn blank(&mut self) {
+    fn skip_blanks(&mut self) {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
@@ -125,46 +125,46 @@ impl<'a> Reader<'a> {
         rest[..end].trim()
     }
 
-    fn step(&mut self) -> Result<Option<Step>, Problem> {
+    fn step(&mut self) -> Result<Option<ReferenceStep>, SyntaxProblem> {
         let from = self.at;
         if self.take('.') {
             let key = self.word();
             if key.is_empty() {
-                return Err(Problem::new(from, "`.` without a key behind it"));
+                return Err(SyntaxProblem::new(from, "`.` without a key behind it"));
             }
-            return Ok(Some(Step::Key(key.into())));
+            return Ok(Some(ReferenceStep::Key(key.into())));
         }
         if !self.take('[') {
             return Ok(None);
         }
-        self.blank();
+        self.skip_blanks();
         let step = if matches!(self.peek(), Some('"' | '\'')) {
             let (key, length) =
                 quoted(self.rest()).ok_or_else(|| self.problem("a key in quotes does not end"))?;
             self.at += length;
-            self.blank();
-            Step::Key(key.into())
+            self.skip_blanks();
+            ReferenceStep::Key(key.into())
         } else {
-            place(self.word()).map_err(|message| Problem::new(from, message))?
+            parse_index(self.word()).map_err(|message| SyntaxProblem::new(from, message))?
         };
         if !self.take(']') {
-            return Err(Problem::new(from, "`[` without its `]`"));
+            return Err(SyntaxProblem::new(from, "`[` without its `]`"));
         }
         Ok(Some(step))
     }
 
-    fn problem(&self, message: impl Into<String>) -> Problem {
-        Problem::new(self.at, message)
+    fn problem(&self, message: impl Into<String>) -> SyntaxProblem {
+        SyntaxProblem::new(self.at, message)
     }
 }
 
-fn place(word: &str) -> Result<Step, String> {
+fn parse_index(word: &str) -> Result<ReferenceStep, String> {
     if word == "*" {
-        return Ok(Step::All);
+        return Ok(ReferenceStep::All);
     }
     let word = word.strip_prefix('+').map_or(word, |_| "");
-    word.parse().map(Step::Place).map_err(|_| match word {
+    word.parse().map(ReferenceStep::Index).map_err(|_| match word {
         "" => "`[` needs a place behind it: `[0]`, `[-1]`, `[*]` or `[\"key\"]`".into(),
-        word => format!("`[{}]` is no place in a list: for a key write `[\"key\"]`", shown(word)),
+        word => format!("`[{}]` is no place in a list: for a key write `[\"key\"]`", shortened(word)),
     })
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn bench() -> Bench {
-    Bench {
+fn bench() -> PlanFixture {
+    PlanFixture {
         results: vec![
             (
                 "a",
@@ -70,7 +70,7 @@ fn conditions_hold_or_do_not() {
 
 #[test]
 fn a_plain_true_or_false_is_a_condition() {
-    let scope = Scope { result: &|_| None, item: None };
+    let scope = ReferenceScope { result: &|_| None, item: None };
     for constant in [true, false] {
         let condition = bench().last(json!({ "if": constant })).condition.expect("a condition");
         assert_eq!(condition.holds(&scope), Ok(constant));

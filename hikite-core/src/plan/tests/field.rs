@@ -6,7 +6,7 @@ fn only(fields: Value) -> Task {
     plan(&Value::Array(vec![fields])).tasks.remove(0)
 }
 
-fn written(template: &Template) -> Value {
+fn written(template: &JsonTemplate) -> Value {
     template.as_written().0.clone()
 }
 
@@ -15,7 +15,7 @@ fn the_fields_of_the_specifications_are_taken() {
     let all = only(json!({ "id": "a", "module": "notion", "tool": "search", "params": { "query": "設計" } }));
     assert_eq!((&*all.id, all.tool.to_string().as_str()), ("a", "notion:search"));
     assert_eq!(written(&all.params), json!({ "query": "設計" }));
-    assert_eq!((all.output, all.on_error, all.after), (Output::None, OnError::Skip, Vec::new()));
+    assert_eq!((all.output, all.on_error, all.after), (TaskOutput::None, OnError::Skip, Vec::new()));
     assert!(all.select.is_none() && all.condition.is_none() && all.for_each.is_none());
     assert!(all.timeout.is_none() && all.account.is_none());
 
@@ -39,11 +39,11 @@ fn one_task_or_several_can_be_waited_for() {
 #[test]
 fn raw_output_goes_before_output() {
     for (output, raw_output, expected) in [
-        (json!(false), json!(false), Output::None),
-        (json!(true), json!(false), Output::Compact),
-        (json!(false), json!(true), Output::Raw),
-        (json!(true), json!(true), Output::Raw),
-        (json!(null), json!(null), Output::None),
+        (json!(false), json!(false), TaskOutput::None),
+        (json!(true), json!(false), TaskOutput::Compact),
+        (json!(false), json!(true), TaskOutput::Raw),
+        (json!(true), json!(true), TaskOutput::Raw),
+        (json!(null), json!(null), TaskOutput::None),
     ] {
         let task = only(task("a", json!({ "output": output, "raw_output": raw_output })));
         assert_eq!(task.output, expected, "{output} {raw_output}");
@@ -119,11 +119,11 @@ fn the_examples_of_the_specifications_are_plans() {
         let plan = plan(&json!(text));
         let [search, second] = plan.tasks.as_slice() else { panic!("two tasks") };
         assert_eq!(written(&search.params), json!({ "query": query }));
-        assert_eq!((search.output, second.output), (Output::None, Output::Compact));
+        assert_eq!((search.output, second.output), (TaskOutput::None, TaskOutput::Compact));
         assert_eq!(second.tool, ToolKey::new("notion", page));
         assert_eq!(plan.waves(), [[0], [1]]);
         let found = json!({ "results": [{ "id": "abc123" }] });
-        let scope = Scope { result: &|place| (place == 0).then_some(&found), item: None };
+        let scope = ReferenceScope { result: &|place| (place == 0).then_some(&found), item: None };
         assert_eq!(second.params.resolve(&scope), Ok(json!({ "page_id": "abc123" })));
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn bench() -> Bench {
-    Bench {
+fn bench() -> PlanFixture {
+    PlanFixture {
         results: vec![
             (
                 "search",
@@ -153,10 +153,10 @@ fn an_element_and_its_place_are_filled_in() {
         "params": { "id": "${item.id}", "all": "${item}", "n": "${index}", "text": "no. ${index}: ${item.n} of ${検索.件数}", "maybe": "${item.o.a?}" }
     }));
     let bench = bench();
-    let scope = Scope { result: &|place| bench.result(place), item: None };
+    let scope = ReferenceScope { result: &|place| bench.result(place), item: None };
     let found = last.for_each.expect("a list").resolve(&scope).expect("found");
     let item = &found[1];
-    let filled = last.params.resolve(&Scope { item: Some((item, 1)), ..scope });
+    let filled = last.params.resolve(&ReferenceScope { item: Some((item, 1)), ..scope });
     let expected = json!({ "id": "def", "all": item, "n": 1, "text": "no. 1: 2.5 of 3", "maybe": null });
     assert_eq!(filled, Ok(expected));
 }
@@ -224,7 +224,7 @@ fn a_reference_that_leads_nowhere_says_how_far_it_came_and_what_there_is() {
 fn what_is_told_of_a_large_result_stays_small() {
     let members: serde_json::Map<String, Value> =
         (0..10_000).map(|n| (format!("{n}{}", "k".repeat(n % 300)), json!("secret"))).collect();
-    let bench = Bench { results: vec![("big", json!(members))] };
+    let bench = PlanFixture { results: vec![("big", json!(members))] };
     let missing =
         bench.params(json!({ "v": format!("${{big.{}}}", "k".repeat(5000)) })).expect_err("missing");
     assert!(missing.hint.contains(" and 9980 more"), "{}", missing.hint);
@@ -234,7 +234,7 @@ fn what_is_told_of_a_large_result_stays_small() {
 
 #[test]
 fn what_references_bring_in_is_bounded() {
-    let bench = Bench { results: vec![("big", json!(vec!["x".repeat(1000); 1000]))] };
+    let bench = PlanFixture { results: vec![("big", json!(vec!["x".repeat(1000); 1000]))] };
     assert!(bench.params(json!({ "v": vec!["${big}"; 10] })).is_ok());
     let missing = bench.params(json!({ "v": vec!["${big}"; 100] })).expect_err("too much");
     assert_eq!(missing.message, "the references bring in more than 16777216 bytes");

@@ -10,32 +10,36 @@ fn run(
     plan: &Plan,
     concurrency: usize,
     mut pick: impl FnMut(usize) -> usize,
-    end: impl Fn(usize) -> Status,
-) -> Vec<(Status, Option<usize>)> {
+    end: impl Fn(usize) -> TaskStatus,
+) -> Vec<(TaskStatus, Option<usize>)> {
     let mut schedule = Schedule::new(plan, concurrency);
-    let mut ends: Vec<Option<(Status, Option<usize>)>> = vec![None; plan.tasks.len()];
+    let mut ends: Vec<Option<(TaskStatus, Option<usize>)>> = vec![None; plan.tasks.len()];
     let mut running: Vec<usize> = Vec::new();
     loop {
         let mut last = None;
         while let Some(step) = schedule.step() {
             match step {
-                Step::Run(task) => {
+                ScheduleStep::Run(task) => {
                     assert!(ends[task].is_none() && !running.contains(&task), "{task} runs twice");
                     for other in &plan.tasks[task].after {
                         let (status, _) = ends[*other].expect("what is waited for has ended");
-                        assert!(status == Status::Ok || plan.tasks[*other].on_error == OnError::Continue);
+                        assert!(status == TaskStatus::Ok || plan.tasks[*other].on_error == OnError::Continue);
                     }
                     assert!(last < Some(task), "ready tasks run in their order");
                     last = Some(task);
                     running.push(task);
                 }
-                Step::Skip { task, cause } => {
+                ScheduleStep::Skip { task, cause } => {
                     assert!(!running.contains(&task), "{task} was skipped while it ran");
-                    assert_eq!(ends[task].replace((Status::Skipped, Some(cause))), None, "{task} ends twice");
+                    assert_eq!(
+                        ends[task].replace((TaskStatus::Skipped, Some(cause))),
+                        None,
+                        "{task} ends twice"
+                    );
                 }
-                Step::Cancel(task) => {
+                ScheduleStep::Cancel(task) => {
                     running.retain(|other| *other != task);
-                    assert_eq!(ends[task].replace((Status::Cancelled, None)), None, "{task} ends twice");
+                    assert_eq!(ends[task].replace((TaskStatus::Cancelled, None)), None, "{task} ends twice");
                 }
             }
             assert!(running.len() <= concurrency.max(1), "too many run");
@@ -43,12 +47,12 @@ fn run(
         if running.is_empty() {
             break;
         }
-        assert!(!schedule.is_over());
+        assert!(!schedule.is_finished());
         let task = running.remove(pick(running.len()));
         assert_eq!(ends[task].replace((end(task), None)), None, "{task} ends twice");
         schedule.finish(task, end(task));
     }
-    assert!(schedule.is_over());
+    assert!(schedule.is_finished());
     ends.into_iter().map(|end| end.expect("every task ends")).collect()
 }
 
@@ -81,28 +85,27 @@ fn turned(tasks: Vec<Value>, seed: usize) -> Vec<Value> {
 }
 
 /// Checks the status of each task against those of its dependencies.
-fn explained(plan: &Plan, ends: &[(Status, Option<usize>)], own: impl Fn(usize) -> Status) {
+fn explained(plan: &Plan, ends: &[(TaskStatus, Option<usize>)], own: impl Fn(usize) -> TaskStatus) {
     for (task, (status, cause)) in ends.iter().enumerate() {
-        let blocked = plan.tasks[task]
-            .after
-            .iter()
-            .any(|other| ends[*other].0 != Status::Ok && plan.tasks[*other].on_error != OnError::Continue);
+        let blocked = plan.tasks[task].after.iter().any(|other| {
+            ends[*other].0 != TaskStatus::Ok && plan.tasks[*other].on_error != OnError::Continue
+        });
         match (status, cause) {
-            (Status::Skipped, Some(cause)) => {
+            (TaskStatus::Skipped, Some(cause)) => {
                 assert!(blocked);
                 assert!(
-                    ends[*cause].0 != Status::Ok && ends[*cause].1.is_none(),
+                    ends[*cause].0 != TaskStatus::Ok && ends[*cause].1.is_none(),
                     "the cause failed by itself"
                 );
             }
-            (Status::Cancelled, None) if own(task) != Status::Cancelled => {
+            (TaskStatus::Cancelled, None) if own(task) != TaskStatus::Cancelled => {
                 let failed = |other: usize| {
-                    matches!(own(other), Status::Error | Status::Timeout | Status::Cancelled)
+                    matches!(own(other), TaskStatus::Error | TaskStatus::Timeout | TaskStatus::Cancelled)
                         && plan.tasks[other].on_error == OnError::FailFast
                 };
                 assert!((0..ends.len()).any(failed), "{task} was cancelled for nothing");
             }
-            (status, None) => assert!(*status == own(task) && !blocked || *status == Status::Cancelled),
+            (status, None) => assert!(*status == own(task) && !blocked || *status == TaskStatus::Cancelled),
             other => panic!("{task} ended as {other:?}"),
         }
     }
@@ -120,7 +123,7 @@ proptest! {
         picks in proptest::collection::vec(any::<usize>(), 16),
     ) {
         let plan = plan(&json!(turned(tasks, seed)));
-        let end = |task: usize| *Status::ALL.get(statuses[task % 16]).unwrap_or(&Status::Ok);
+        let end = |task: usize| *TaskStatus::ALL.get(statuses[task % 16]).unwrap_or(&TaskStatus::Ok);
         let run_once = || {
             let mut turn = picks.iter().cycle();
             run(&plan, concurrency, |running| turn.next().map_or(0, |pick| pick % running), end)
@@ -130,7 +133,7 @@ proptest! {
         prop_assert_eq!(&ends, &run_once(), "the same again");
         if plan.tasks.iter().all(|task| task.on_error != OnError::FailFast) {
             let other = run(&plan, 1, |_| 0, end);
-            let statuses = |ends: &[(Status, Option<usize>)]| ends.iter().map(|end| end.0).collect::<Vec<_>>();
+            let statuses = |ends: &[(TaskStatus, Option<usize>)]| ends.iter().map(|end| end.0).collect::<Vec<_>>();
             prop_assert_eq!(statuses(&ends), statuses(&other), "the order does not matter");
         }
     }
@@ -185,14 +188,14 @@ fn one_failure_in_any_place_skips_what_waits_for_it_and_nothing_else() {
     let plan = plan(&json!(tasks));
     for failed in 0..40 {
         for concurrency in [1, 3, 100] {
-            let end = |task| if task == failed { Status::Timeout } else { Status::Ok };
+            let end = |task| if task == failed { TaskStatus::Timeout } else { TaskStatus::Ok };
             let ends = run(&plan, concurrency, |_| 0, end);
             let mut reached = [false; 40];
             for task in 0..40 {
                 reached[task] =
                     plan.tasks[task].after.iter().any(|other| *other == failed || reached[*other]);
                 let expected =
-                    if reached[task] { (Status::Skipped, Some(failed)) } else { (end(task), None) };
+                    if reached[task] { (TaskStatus::Skipped, Some(failed)) } else { (end(task), None) };
                 assert_eq!(ends[task], expected, "{task} when {failed} fails");
             }
         }
@@ -201,7 +204,7 @@ fn one_failure_in_any_place_skips_what_waits_for_it_and_nothing_else() {
 
 /// Checks the outcome, written as `id status` or `id status cause`.
 #[track_caller]
-fn check(tasks: &[(&str, &str, &str, Status)], expected: &str) {
+fn check(tasks: &[(&str, &str, &str, TaskStatus)], expected: &str) {
     let list: Vec<Value> = tasks
         .iter()
         .map(|(id, after, on_error, _)| {
@@ -224,7 +227,7 @@ fn check(tasks: &[(&str, &str, &str, Status)], expected: &str) {
 
 #[test]
 fn what_a_failure_means_is_for_the_failed_task_to_say() {
-    use Status::{Error, Ok, Skipped};
+    use TaskStatus::{Error, Ok, Skipped};
     let (skip, go_on, stop) = ("skip", "continue", "fail_fast");
     check(
         &[("a", "", skip, Error), ("b", "a", skip, Ok), ("c", "b", skip, Ok), ("d", "", skip, Ok)],
@@ -257,7 +260,7 @@ fn what_a_failure_means_is_for_the_failed_task_to_say() {
 
 #[test]
 fn the_cause_is_the_first_that_failed_on_the_way() {
-    use Status::{Error, Ok};
+    use TaskStatus::{Error, Ok};
     check(
         &[("a", "", "skip", Ok), ("b", "a", "skip", Error), ("c", "b", "skip", Ok), ("d", "c a", "skip", Ok)],
         "a ok, b error, c skipped b, d skipped b",
@@ -272,12 +275,12 @@ fn the_cause_is_the_first_that_failed_on_the_way() {
 fn what_is_told_too_late_or_of_nobody_is_left_alone() {
     let plan = plan(&json!([task("a", json!({ "on_error": "fail_fast" })), task("b", json!({}))]));
     let mut schedule = Schedule::new(&plan, 2);
-    schedule.finish(1, Status::Error);
-    schedule.finish(7, Status::Error);
-    assert_eq!((schedule.step(), schedule.step()), (Some(Step::Run(0)), Some(Step::Run(1))));
-    schedule.finish(0, Status::Error);
-    schedule.finish(1, Status::Ok);
-    schedule.finish(0, Status::Ok);
-    assert_eq!((schedule.step(), schedule.step()), (Some(Step::Cancel(1)), None));
-    assert!(schedule.is_over());
+    schedule.finish(1, TaskStatus::Error);
+    schedule.finish(7, TaskStatus::Error);
+    assert_eq!((schedule.step(), schedule.step()), (Some(ScheduleStep::Run(0)), Some(ScheduleStep::Run(1))));
+    schedule.finish(0, TaskStatus::Error);
+    schedule.finish(1, TaskStatus::Ok);
+    schedule.finish(0, TaskStatus::Ok);
+    assert_eq!((schedule.step(), schedule.step()), (Some(ScheduleStep::Cancel(1)), None));
+    assert!(schedule.is_finished());
 }

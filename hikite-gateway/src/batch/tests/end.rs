@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use hikite_core::caller::Caller;
 use hikite_core::limits::Limits;
-use hikite_core::seal::Seal;
+use hikite_core::signer::HmacSigner;
 use hikite_core::source::CallContext;
 use hikite_store::AuditFilter;
 use serde_json::{Value, json};
 
-use super::stage::{Scene, batch, statuses, task, with};
-use crate::audit::{AuditRules, Durability, WhenFull};
+use super::fixture::{BatchFixture, batch, statuses, task, with};
+use crate::audit::{AuditRules, Durability, QueueFullPolicy};
 use crate::command::Command;
 use crate::gateway::Gateway;
 use crate::probe;
-use crate::registry::Registry;
+use crate::registry::RegistryStore;
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_fails_is_told_in_its_own_words() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let document = scene.run(&json!([task("t", "fail", json!({ "text": "そんなページはない" }))])).await;
     assert_eq!(
         document["tasks"][0]["error"],
@@ -33,7 +33,7 @@ async fn a_tool_that_fails_is_told_in_its_own_words() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_has_the_time_it_says() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         with(task("slow", "hang", json!({})), json!({ "timeout_ms": 200 })),
         with(task("quick", "sleep", json!({ "ms": 100 })), json!({ "timeout_ms": 200 })),
@@ -53,7 +53,7 @@ async fn a_task_has_the_time_it_says() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_runs_on_when_nobody_waits_for_the_batch() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("a", "hang", json!({})),
         task("b", "hang", json!({})),
@@ -69,7 +69,7 @@ async fn nothing_runs_on_when_nobody_waits_for_the_batch() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_hears_of_every_task_that_ends_and_of_nothing_in_between() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("search", "steps", json!({})),
         with(task("slow", "sleep", json!({ "ms": 1500 })), json!({ "after": "search" })),
@@ -92,12 +92,12 @@ async fn a_client_hears_of_every_task_that_ends_and_of_nothing_in_between() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_with_a_session_is_asked_and_one_without_is_told_to_call_the_tool_alone() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([with(task("t", "ask", json!({})), json!({ "raw_output": true }))]);
     let document = scene.run(&tasks).await;
     assert_eq!(document["tasks"][0]["result"], json!({ "action": "accept" }));
     assert_eq!(scene.client.asked.load(Ordering::Relaxed), 1);
-    let context = CallContext { takes_rounds: true, ..scene.context() };
+    let context = CallContext { accepts_input_required: true, ..scene.context() };
     let tasks =
         json!([task("t", "ask", json!({})), task("r", "rounds", json!({})), task("k", "task", json!({}))]);
     let result = scene
@@ -117,7 +117,7 @@ async fn a_client_with_a_session_is_asked_and_one_without_is_told_to_call_the_to
 
 #[tokio::test(start_paused = true)]
 async fn results_that_are_too_large_together_fail_the_task_that_brings_them() {
-    let scene = Scene::with(Limits { answer_bytes: 1300, ..Limits::default() });
+    let scene = BatchFixture::with(Limits { answer_bytes: 1300, ..Limits::default() });
     let large = |id: &str, bytes: u32| task(id, "large", json!({ "bytes": bytes }));
     let tasks = json!([
         large("a", 1000),
@@ -139,25 +139,25 @@ async fn results_that_are_too_large_together_fail_the_task_that_brings_them() {
 }
 
 /// Builds a scene whose audit queue has this many slots.
-async fn audited(places: usize) -> Scene {
-    let registry = Registry::new(probe::store().await, Arc::new(|_, _| Err(Vec::new())));
+async fn audited(places: usize) -> BatchFixture {
+    let registry = RegistryStore::new(probe::store().await, Arc::new(|_, _| Err(Vec::new())));
     let limits = Limits { audit_queue: places, ..Limits::default() };
-    let gateway = Gateway::new(Arc::new(limits), Seal::new([7; 32]), registry);
+    let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), registry);
     let rules = AuditRules {
         durability: Durability::Group,
-        when_full: WhenFull::Block,
+        when_full: QueueFullPolicy::Block,
         retention: Duration::from_secs(3600),
         max_records: None,
     };
     gateway.start_audit(rules, None);
-    Scene { caller: Caller::named("alice"), ..Scene::around(gateway) }
+    BatchFixture { caller: Caller::named("alice"), ..BatchFixture::around(gateway) }
 }
 
 /// Returns `kind tool outcome` of every record, in any order.
-async fn records(scene: &Scene) -> Vec<String> {
+async fn records(scene: &BatchFixture) -> Vec<String> {
     let page = scene
         .gateway
-        .audit_page(&AuditFilter::default(), hikite_store::AuditWalk::Back(None), 1000)
+        .audit_page(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 1000)
         .await
         .expect("read");
     assert!(scene.gateway.verify_audit().await.expect("verified").broken.is_none());

@@ -1,12 +1,12 @@
 //! Batches that are refused as a whole, and the error messages.
 
 use hikite_core::caller::Scopes;
-use hikite_core::error::Kind;
+use hikite_core::error::ErrorKind;
 use hikite_core::json::Object;
 use hikite_core::limits::Limits;
 use serde_json::{Value, json};
 
-use super::stage::{Scene, batch, task, with};
+use super::fixture::{BatchFixture, batch, task, with};
 use crate::batch::Batch;
 use crate::fake::raw;
 use crate::project::Project;
@@ -23,7 +23,7 @@ fn messages(error: &hikite_core::error::Error) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn everything_that_is_wrong_is_told_before_anything_runs() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("right", "search", json!({ "query": "x" })),
         task("typo", "serach", json!({ "query": "x" })),
@@ -33,7 +33,7 @@ async fn everything_that_is_wrong_is_told_before_anything_runs() {
         task("number", "search", json!({ "query": { "a": "${right}" } })),
     ]);
     let error = scene.refused(batch(&tasks)).await;
-    assert_eq!(error.kind, Kind::Validation);
+    assert_eq!(error.kind, ErrorKind::Validation);
     let told = messages(&error);
     assert_eq!(told.len(), 4, "{told:#?}");
     assert_eq!(told[0], "task `typo`: there is no tool `notion:serach`; did you mean `search`?");
@@ -49,7 +49,7 @@ async fn everything_that_is_wrong_is_told_before_anything_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plan_that_is_none_runs_nothing() {
-    let scene = Scene::with(Limits { batch_tasks: 2, ..Limits::default() });
+    let scene = BatchFixture::with(Limits { batch_tasks: 2, ..Limits::default() });
     let one = |id: &str| task(id, "echo", json!({}));
     for tasks in [
         json!([]),
@@ -60,13 +60,13 @@ async fn a_plan_that_is_none_runs_nothing() {
         json!([with(one("a"), json!({ "after": "b" })), with(one("b"), json!({ "after": "a" }))]),
         json!([with(one("a"), json!({ "after": "nobody" }))]),
     ] {
-        assert_eq!(scene.refused(batch(&tasks)).await.kind, Kind::Validation, "{tasks}");
+        assert_eq!(scene.refused(batch(&tasks)).await.kind, ErrorKind::Validation, "{tasks}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_hidden_tool_looks_absent_and_a_dry_run_tells_nothing_of_it() {
-    let mut scene = Scene::open();
+    let mut scene = BatchFixture::open();
     let form = Object::default().with("permissions", raw(r#"{"deny":["notion:echo"]}"#));
     scene.gateway.set_projects(vec![std::sync::Arc::new(Project::read("p", &form).expect("a project"))]);
     scene.caller = scene.caller.within("p".into());
@@ -80,19 +80,19 @@ async fn a_hidden_tool_looks_absent_and_a_dry_run_tells_nothing_of_it() {
 
 #[tokio::test(start_paused = true)]
 async fn who_may_use_but_not_look_is_not_told_what_there_is() {
-    let mut scene = Scene::open();
+    let mut scene = BatchFixture::open();
     scene.caller.scopes = Scopes::CALL;
     let tasks = json!([task("t", "serach", json!({}))]);
     let error = scene.refused(batch(&tasks)).await;
     assert_eq!(&*error.message, "task `t`: there is no tool `notion:serach`");
     scene.caller.scopes = Scopes::READ;
     let tasks = json!([task("t", "search", json!({ "query": "x" }))]);
-    assert_eq!(scene.refused(batch(&tasks)).await.kind, Kind::Authorization);
+    assert_eq!(scene.refused(batch(&tasks)).await.kind, ErrorKind::Authorization);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_dry_run_says_what_would_run_and_runs_nothing() {
-    let scene = Scene::open();
+    let scene = BatchFixture::open();
     let tasks = json!([
         task("search", "search", json!({ "query": "設計" })),
         task("page", "get_page", json!({ "page_id": "${search.results[0].id}" })),

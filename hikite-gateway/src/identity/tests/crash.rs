@@ -4,11 +4,11 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hikite_core::secret::Secret;
-use hikite_vault::{Password, SigningKey, Unverified};
+use hikite_vault::{Password, SigningKey, UnverifiedToken};
 
-use super::super::signing::Signing;
+use super::super::signing::SigningKeys;
 use super::*;
-use crate::federation::Comeback;
+use crate::federation::FederationCallback;
 
 /// Returns the message of a panic that formats this value.
 fn crash(value: impl Debug) -> String {
@@ -20,36 +20,37 @@ fn crash(value: impl Debug) -> String {
 #[tokio::test]
 async fn a_crash_tells_no_secret() {
     const CANARY: &str = "canary-2f9d61b0";
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let code = code_for(&identity, &client, OWNER, Scopes::USUAL).await;
-    let given = pair(&identity, &client, OWNER, Scopes::USUAL).await;
+    let code = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
+    let given = pair(&identity, &client, OWNER, Scopes::DEFAULT).await;
     let user = identity.user_of(OWNER).expect("an owner");
     let login = identity.begin_login(&user).await.expect("a login");
     let (access, refresh) = (given.access.expose(), given.refresh.as_ref().expect("one").expose());
     let master = MasterKey::random().expect("random");
     let (signing, signing_text) = {
-        let signing = Signing::random(0).expect("random");
+        let signing = SigningKeys::random(0).expect("random");
         (signing.clone(), signing.text())
     };
     let signing_key = SigningKey::random().expect("random");
-    let comeback = Comeback { state: Some(CANARY.into()), code: Some(CANARY.into()), iss: None, error: None };
+    let comeback =
+        FederationCallback { state: Some(CANARY.into()), code: Some(CANARY.into()), iss: None, error: None };
     let said = [
         crash(&given),
         crash(&login),
         crash(&*identity),
         crash(super::code(&code, &client)),
-        crash(Unverified::read(access).expect("a token")),
+        crash(UnverifiedToken::read(access).expect("a token")),
         crash(identity.bearer(&terms(), access)),
         crash(&master),
-        crash(Ring::new(MasterKey::parse(master.text().expose()).expect("a key"), Vec::new())),
+        crash(KeyRing::new(MasterKey::parse(master.text().expose()).expect("a key"), Vec::new())),
         crash(&signing),
         crash(&signing_key),
         crash(Password::new(CANARY)),
         crash(Secret::hidden(CANARY)),
         crash(comeback),
-        crash(Denied::Failed(
-            hikite_core::error::Error::new(Kind::Internal, "x").because(format!("{login:?}")),
+        crash(TokenError::Failed(
+            hikite_core::error::Error::new(ErrorKind::Internal, "x").because(format!("{login:?}")),
         )),
     ]
     .join("\n");

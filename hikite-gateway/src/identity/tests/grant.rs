@@ -2,75 +2,81 @@
 
 use super::*;
 
-async fn refreshed(identity: &Identity, client: &Client, token: &str, now: u64) -> Result<Pair, Denied> {
+async fn refreshed(
+    identity: &Identity,
+    client: &ClientRecord,
+    token: &str,
+    now: u64,
+) -> Result<TokenPair, TokenError> {
     identity.refresh_at(&terms(), client, wanted(token, None), now).await
 }
 
-fn wanted(token: &str, scopes: Option<Scopes>) -> Refresh<'_> {
-    Refresh { token, scopes, target: Target::Unsaid }
+fn wanted(token: &str, scopes: Option<Scopes>) -> RefreshRequest<'_> {
+    RefreshRequest { token, scopes, target: ResourceTarget::Unspecified }
 }
 
-fn texts(pair: &Pair) -> (String, String) {
+fn texts(pair: &TokenPair) -> (String, String) {
     let refresh = pair.refresh.as_ref().expect("a refresh token");
     (pair.access.expose().to_owned(), refresh.expose().to_owned())
 }
 
 fn is_in(identity: &Identity, access: &str) -> bool {
-    matches!(identity.bearer(&terms(), access), Bearer::Known(_))
+    matches!(identity.bearer(&terms(), access), BearerLookup::Known(_))
 }
 
 #[tokio::test]
 async fn a_code_is_good_once_for_its_client_its_address_and_its_verifier() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let (client, other) = (registered(&identity).await, registered(&identity).await);
-    let text = code_for(&identity, &client, OWNER, Scopes::USUAL).await;
+    let text = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
     let right = code(&text, &client);
     for wrong in [
-        Code { client: &other.id, ..right },
-        Code { redirect: Some("http://127.0.0.1:3001/callback"), ..right },
-        Code { redirect: Some(""), ..right },
-        Code { verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXK", ..right },
-        Code { verifier: "", ..right },
-        Code { code: "x", ..right },
-        Code { code: &hash(&text), ..right },
+        CodeExchange { client: &other.id, ..right },
+        CodeExchange { redirect: Some("http://127.0.0.1:3001/callback"), ..right },
+        CodeExchange { redirect: Some(""), ..right },
+        CodeExchange { verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXK", ..right },
+        CodeExchange { verifier: "", ..right },
+        CodeExchange { code: "x", ..right },
+        CodeExchange { code: &hash(&text), ..right },
     ] {
-        is_denied(&identity.use_code(&terms(), wrong).await);
+        is_denied(&identity.redeem_code(&terms(), wrong).await);
     }
-    let pair = identity.use_code(&terms(), right).await.expect("tokens");
+    let pair = identity.redeem_code(&terms(), right).await.expect("tokens");
     assert!(is_in(&identity, pair.access.expose()));
 }
 
 #[tokio::test]
 async fn a_code_that_comes_twice_ends_what_it_gave() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let text = code_for(&identity, &client, OWNER, Scopes::USUAL).await;
-    let (access, refresh) = texts(&identity.use_code(&terms(), code(&text, &client)).await.expect("tokens"));
+    let text = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
+    let (access, refresh) =
+        texts(&identity.redeem_code(&terms(), code(&text, &client)).await.expect("tokens"));
     assert!(is_in(&identity, &access));
-    is_denied(&identity.use_code(&terms(), code(&text, &client)).await);
+    is_denied(&identity.redeem_code(&terms(), code(&text, &client)).await);
     assert!(!is_in(&identity, &access));
     is_denied(&refreshed(&identity, &client, &refresh, now_ms()).await);
 }
 
 #[tokio::test]
 async fn of_many_who_use_one_code_at_once_nobody_keeps_anything() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let text = code_for(&identity, &client, OWNER, Scopes::USUAL).await;
-    let (house, by) = (&identity, &terms());
-    let all = join_all((0..8).map(|_| house.use_code(by, code(&text, &client)))).await;
-    let won: Vec<Pair> = all.into_iter().filter_map(Result::ok).collect();
+    let text = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
+    let (identity_with_owner, by) = (&identity, &terms());
+    let all = join_all((0..8).map(|_| identity_with_owner.redeem_code(by, code(&text, &client)))).await;
+    let won: Vec<TokenPair> = all.into_iter().filter_map(Result::ok).collect();
     assert_eq!(won.len(), 1);
     assert!(!is_in(&identity, won[0].access.expose()), "it came more than once");
 }
 
 #[tokio::test]
 async fn two_hundred_who_refresh_at_once_get_one_pair() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = Arc::new(registered(&identity).await);
-    let (_, first) = texts(&pair(&identity, &client, OWNER, Scopes::USUAL).await);
+    let (_, first) = texts(&pair(&identity, &client, OWNER, Scopes::DEFAULT).await);
     // Two processes on one store.
-    let processes = [Arc::clone(&identity), Arc::new(beside(&identity).await)];
+    let processes = [Arc::clone(&identity), Arc::new(second_process(&identity).await)];
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..200 {
         let (identity, client) = (Arc::clone(&processes[number % 2]), Arc::clone(&client));
@@ -90,9 +96,9 @@ async fn two_hundred_who_refresh_at_once_get_one_pair() {
 
 #[tokio::test]
 async fn a_used_refresh_token_gets_the_same_pair_within_the_grace_and_ends_the_family_after_it() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let (_, first) = texts(&pair(&identity, &client, OWNER, Scopes::USUAL).await);
+    let (_, first) = texts(&pair(&identity, &client, OWNER, Scopes::DEFAULT).await);
     let now = now_ms();
     let second = texts(&refreshed(&identity, &client, &first, now).await.expect("rotated"));
     assert_ne!(second.1, first);
@@ -107,9 +113,9 @@ async fn a_used_refresh_token_gets_the_same_pair_within_the_grace_and_ends_the_f
 
 #[tokio::test]
 async fn the_grace_is_for_the_last_token_alone() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let (_, first) = texts(&pair(&identity, &client, OWNER, Scopes::USUAL).await);
+    let (_, first) = texts(&pair(&identity, &client, OWNER, Scopes::DEFAULT).await);
     let now = now_ms();
     let (_, second) = texts(&refreshed(&identity, &client, &first, now).await.expect("rotated"));
     refreshed(&identity, &client, &second, now + 1).await.expect("rotated");
@@ -119,9 +125,9 @@ async fn the_grace_is_for_the_last_token_alone() {
 
 #[tokio::test]
 async fn a_refresh_token_is_of_its_client_and_of_ours() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let (client, other) = (registered(&identity).await, registered(&identity).await);
-    let (access, first) = texts(&pair(&identity, &client, OWNER, Scopes::USUAL).await);
+    let (access, first) = texts(&pair(&identity, &client, OWNER, Scopes::DEFAULT).await);
     is_denied(&refreshed(&identity, &other, &first, now_ms()).await);
     let changed = first.replacen('A', "B", 1);
     for wrong in ["", "hkr_", "x", &access, &first[..first.len() - 1], &format!("{first}x"), &changed] {
@@ -130,21 +136,21 @@ async fn a_refresh_token_is_of_its_client_and_of_ours() {
         }
     }
     let narrow = identity.refresh_at(&terms(), &client, wanted(&first, Some(Scopes::ADMIN)), now_ms()).await;
-    assert!(matches!(narrow, Err(Denied::Scope(_))), "{narrow:?}");
+    assert!(matches!(narrow, Err(TokenError::Scope(_))), "{narrow:?}");
     let narrow = identity.refresh_at(&terms(), &client, wanted(&first, Some(Scopes::READ)), now_ms()).await;
     let narrow = narrow.expect("a pair");
     assert_eq!(narrow.scopes, Scopes::READ);
     let refresh = narrow.refresh.expect("a token");
     let wide = refreshed(&identity, &client, refresh.expose(), now_ms()).await.expect("a pair");
-    assert_eq!(wide.scopes, Scopes::USUAL, "what the user allowed stays");
+    assert_eq!(wide.scopes, Scopes::DEFAULT, "what the user allowed stays");
 }
 
 #[tokio::test]
 async fn who_revokes_a_token_ends_its_family_and_no_other() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let (client, other) = (registered(&identity).await, registered(&identity).await);
     for of_refresh in [true, false] {
-        let (access, refresh) = texts(&pair(&identity, &client, OWNER, Scopes::USUAL).await);
+        let (access, refresh) = texts(&pair(&identity, &client, OWNER, Scopes::DEFAULT).await);
         let token = if of_refresh { &refresh } else { &access };
         identity.revoke(&other, token).await.expect("nothing done");
         identity.revoke(&client, "x").await.expect("nothing done");
@@ -157,14 +163,14 @@ async fn who_revokes_a_token_ends_its_family_and_no_other() {
 
 #[tokio::test]
 async fn nothing_that_opens_something_lies_in_the_drawers() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
     let login = identity.begin_login(&identity.user_of(OWNER).expect("the owner")).await.expect("logged in");
-    let first = texts(&pair(&identity, &client, OWNER, Scopes::USUAL).await);
+    let first = texts(&pair(&identity, &client, OWNER, Scopes::DEFAULT).await);
     let second = texts(&refreshed(&identity, &client, &first.1, now_ms()).await.expect("rotated"));
-    let open = code_for(&identity, &client, OWNER, Scopes::USUAL).await;
+    let open = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
     let mut shown = String::new();
-    for kind in ["user", SETUP, LOGIN, CLIENT, CONSENT, CODE, SPENT, GRANT] {
+    for kind in ["user", SETUP, LOGIN, CLIENT, CONSENT, CODE, USED_CODE, GRANT] {
         let entries = identity.store.entries(kind, None, now_ms()).await.expect("a store");
         shown = format!("{shown}{entries:?}");
     }

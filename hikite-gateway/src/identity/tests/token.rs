@@ -14,14 +14,14 @@ fn claims(token: &str) -> Value {
 
 fn known(identity: &Identity, token: &str) -> Option<Caller> {
     match identity.bearer(&terms(), token) {
-        Bearer::Known(caller) => Some(caller),
+        BearerLookup::Known(caller) => Some(caller),
         _ => None,
     }
 }
 
 #[tokio::test]
 async fn a_token_lets_its_user_in_with_what_was_allowed_and_what_the_role_has() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
     identity.add_user(&form(&json!({ "name": "alice" }))).await.expect("made");
     let of_alice = identity.user("alice").expect("there").subject.to_string();
@@ -29,7 +29,7 @@ async fn a_token_lets_its_user_in_with_what_was_allowed_and_what_the_role_has() 
     for (subject, asked, expected) in [
         (OWNER, Scopes::READ, Scopes::READ),
         (OWNER, Scopes::ALL, Scopes::ALL),
-        (&*of_alice, Scopes::ALL, Scopes::USUAL),
+        (&*of_alice, Scopes::ALL, Scopes::DEFAULT),
     ] {
         let pair = pair(&identity, &client, subject, asked).await;
         let caller = known(&identity, pair.access.expose()).expect("known");
@@ -39,26 +39,26 @@ async fn a_token_lets_its_user_in_with_what_was_allowed_and_what_the_role_has() 
     }
     let alice = pair(&identity, &client, &of_alice, Scopes::ALL).await;
     identity
-        .change_user("alice", &form(&json!({ "role": "admin" })), Right::Owner, None)
+        .change_user("alice", &form(&json!({ "role": "admin" })), UserAuthority::Owner, None)
         .await
         .expect("changed");
     let scopes = known(&identity, alice.access.expose()).map(|caller| caller.scopes);
     assert_eq!(scopes, Some(Scopes::ALL), "the role counts as it is now");
     identity
-        .change_user("alice", &form(&json!({ "disabled": true })), Right::Owner, None)
+        .change_user("alice", &form(&json!({ "disabled": true })), UserAuthority::Owner, None)
         .await
         .expect("changed");
     assert_eq!(known(&identity, alice.access.expose()), None, "locked out");
-    identity.remove_user("alice", None, Right::Owner).await.expect("removed");
+    identity.remove_user("alice", None, UserAuthority::Owner).await.expect("removed");
     identity.add_user(&form(&json!({ "name": "alice" }))).await.expect("made");
     assert_eq!(known(&identity, alice.access.expose()), None, "another alice");
 }
 
 #[tokio::test]
 async fn only_tokens_that_we_signed_for_ourselves_are_believed() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let token = pair(&identity, &client, OWNER, Scopes::USUAL).await.access.expose().to_owned();
+    let token = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
     let keys = identity.keys().await.expect("keys");
     let good = claims(&token);
     let with = |member: &str, value: Value| {
@@ -89,17 +89,17 @@ async fn only_tokens_that_we_signed_for_ourselves_are_believed() {
     ] {
         assert_eq!(known(&identity, &wrong), None, "{wrong}");
     }
-    let elsewhere = Terms { audience: "https://h.example/other".into(), ..terms() };
-    assert_eq!(identity.bearer(&elsewhere, &token), Bearer::Nobody, "also if it was seen before");
+    let elsewhere = TokenTerms { audience: "https://h.example/other".into(), ..terms() };
+    assert_eq!(identity.bearer(&elsewhere, &token), BearerLookup::Nobody, "also if it was seen before");
 }
 
 #[tokio::test]
 async fn a_token_ends_a_minute_after_its_time_also_if_it_was_seen() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let token = pair(&identity, &client, OWNER, Scopes::USUAL).await.access.expose().to_owned();
+    let token = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
     let ends = claims(&token)["exp"].as_u64().expect("a time") * 1000;
-    let is_in = |at: u64| matches!(identity.bearer_at(&terms(), &token, at), Bearer::Known(_));
+    let is_in = |at: u64| matches!(identity.bearer_at(&terms(), &token, at), BearerLookup::Known(_));
     for _ in 0..2 {
         assert!(is_in(now_ms()) && is_in(ends + 59_999));
         assert!(!is_in(ends + 60_000));
@@ -108,19 +108,21 @@ async fn a_token_ends_a_minute_after_its_time_also_if_it_was_seen() {
 
 #[tokio::test]
 async fn another_process_finds_a_grant_and_learns_of_its_end() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let other = beside(&identity).await;
+    let other = second_process(&identity).await;
     other.read_store().await.expect("read");
-    let pair = pair(&identity, &client, OWNER, Scopes::USUAL).await;
-    let Bearer::Absent(grant) = other.bearer(&terms(), pair.access.expose()) else { panic!("it is new") };
-    assert!(other.look_for_grant(&grant).await.expect("a store"));
+    let pair = pair(&identity, &client, OWNER, Scopes::DEFAULT).await;
+    let BearerLookup::UnknownGrant(grant) = other.bearer(&terms(), pair.access.expose()) else {
+        panic!("it is new")
+    };
+    assert!(other.reload_grant(&grant).await.expect("a store"));
     let caller = known(&other, pair.access.expose()).expect("known");
     assert_eq!(other.is_alive(&grant), Some(true));
     identity.revoke(&client, pair.access.expose()).await.expect("ended");
     other.read_store().await.expect("read");
     assert_eq!((other.is_alive(&grant), known(&other, pair.access.expose())), (Some(false), None));
-    assert!(!other.look_for_grant(&grant).await.expect("a store"));
+    assert!(!other.reload_grant(&grant).await.expect("a store"));
     assert_eq!(other.is_alive("tok_1"), None, "{caller:?}");
 }
 
@@ -133,21 +135,21 @@ async fn long_lived(identity: &Identity, token: &str) -> String {
 
 #[tokio::test]
 async fn what_an_old_key_signed_is_good_until_its_time_is_over() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let token = pair(&identity, &client, OWNER, Scopes::USUAL).await.access.expose().to_owned();
+    let token = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
     let forged = long_lived(&identity, &token).await;
     let before = identity.key_set().await.expect("keys");
-    let kid = identity.rotate_keys(Rotation::Asked).await.expect("a new key");
+    let kid = identity.rotate_keys(RotationReason::Requested).await.expect("a new key");
     let set = identity.key_set().await.expect("keys");
     assert_eq!((&set["keys"][0]["kid"], &set["keys"][1]), (&json!(kid), &before["keys"][0]));
     assert!(known(&identity, &token).is_some() && known(&identity, &forged).is_some());
-    let next = pair(&identity, &client, OWNER, Scopes::USUAL).await.access.expose().to_owned();
+    let next = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
     assert!(known(&identity, &next).is_some());
     let now = now_ms();
-    identity.tend_keys_at(now + 24 * 3_600_000).await.expect("tended");
+    identity.maintain_keys_at(now + 24 * 3_600_000).await.expect("tended");
     assert!(known(&identity, &forged).is_some(), "no token of a day is cut short");
-    identity.tend_keys_at(now + 26 * 3_600_000).await.expect("tended");
+    identity.maintain_keys_at(now + 26 * 3_600_000).await.expect("tended");
     assert_eq!((known(&identity, &forged), known(&identity, &token)), (None, None), "the key is dropped");
     assert!(known(&identity, &next).is_some());
     assert_eq!(identity.key_set().await.expect("keys")["keys"].as_array().map(Vec::len), Some(1));
@@ -155,40 +157,44 @@ async fn what_an_old_key_signed_is_good_until_its_time_is_over() {
 
 #[tokio::test]
 async fn a_key_that_is_old_is_followed_by_one_new_key_in_all_processes() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let other = beside(&identity).await;
+    let other = second_process(&identity).await;
     let later = now_ms() + 91 * 86_400_000;
-    let (one, two) = tokio::join!(identity.tend_keys_at(later), other.tend_keys_at(later));
+    let (one, two) = tokio::join!(identity.maintain_keys_at(later), other.maintain_keys_at(later));
     assert!(one.is_ok() && two.is_ok());
-    other.tend_keys_at(later).await.expect("tended");
-    identity.tend_keys_at(later).await.expect("tended");
+    other.maintain_keys_at(later).await.expect("tended");
+    identity.maintain_keys_at(later).await.expect("tended");
     let set = identity.key_set().await.expect("keys");
     assert_eq!(set, other.key_set().await.expect("keys"));
     assert_eq!(set["keys"].as_array().map(Vec::len), Some(2), "one of them made it");
 
-    let kid = identity.rotate_keys(Rotation::Asked).await.expect("a new key");
-    let token = pair(&identity, &client, OWNER, Scopes::USUAL).await.access.expose().to_owned();
-    assert_eq!(other.bearer(&terms(), &token), Bearer::Unsigned, "{kid} is new to the other");
-    other.look_for_key().await.expect("looked");
+    let kid = identity.rotate_keys(RotationReason::Requested).await.expect("a new key");
+    let token = pair(&identity, &client, OWNER, Scopes::DEFAULT).await.access.expose().to_owned();
+    assert_eq!(other.bearer(&terms(), &token), BearerLookup::UnknownKey, "{kid} is new to the other");
+    other.reload_keys().await.expect("looked");
     other.read_store().await.expect("read");
     assert!(known(&other, &token).is_some());
     let stranger = SigningKey::random().expect("random").sign(ACCESS, &claims(&token)).expect("signed");
-    other.look_for_key().await.expect("not looked again so soon");
+    other.reload_keys().await.expect("not looked again so soon");
     assert_eq!(known(&other, &stranger), None);
 }
 
 #[tokio::test]
 async fn what_a_lost_key_signed_opens_nothing_any_more() {
-    let identity = house().await;
+    let identity = identity_with_owner().await;
     let client = registered(&identity).await;
-    let given = pair(&identity, &client, OWNER, Scopes::USUAL).await;
+    let given = pair(&identity, &client, OWNER, Scopes::DEFAULT).await;
     assert!(known(&identity, given.access.expose()).is_some(), "it was seen");
-    identity.rotate_keys(Rotation::Lost).await.expect("a new key");
+    identity.rotate_keys(RotationReason::Compromised).await.expect("a new key");
     assert_eq!(known(&identity, given.access.expose()), None);
     let refresh = given.refresh.expect("a refresh token");
     let next = identity
-        .refresh(&terms(), &client, Refresh { token: refresh.expose(), scopes: None, target: Target::Unsaid })
+        .refresh(
+            &terms(),
+            &client,
+            RefreshRequest { token: refresh.expose(), scopes: None, target: ResourceTarget::Unspecified },
+        )
         .await
         .expect("refreshed");
     assert!(known(&identity, next.access.expose()).is_some(), "refresh tokens are of another key");

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
 use hikite_core::secret::Secret;
 use hikite_vault::PasswordHash;
 
-use super::form::{Change, Reader};
-use super::{ID, Right, Role, User, only_the_owner};
+use super::reader::{OptionalChange, UserReader};
+use super::{ID, Role, User, UserAuthority, only_the_owner};
 use crate::clock::now_ms;
 use crate::identity::{CHALLENGE, CODE, CONNECTION, GRANT, Identity, LOGIN, PASSKEY, hash, removal, secret};
 
@@ -19,12 +19,12 @@ use crate::identity::{CHALLENGE, CODE, CONNECTION, GRANT, Identity, LOGIN, PASSK
 pub struct Successor<'a>(pub &'a str);
 
 /// The changes that a request contains.
-struct Changes {
+struct UserChanges {
     name: Option<String>,
     role: Option<Role>,
-    mask: Change<Arc<Permissions>>,
+    mask: OptionalChange<Arc<Permissions>>,
     disabled: Option<bool>,
-    project: Change<Arc<str>>,
+    project: OptionalChange<Arc<str>>,
     password: Option<PasswordHash>,
     remove_passkeys: bool,
 }
@@ -32,7 +32,7 @@ struct Changes {
 impl Identity {
     /// Creates a user. Without a password in the request one is generated and returned this once.
     pub async fn add_user(&self, form: &Object) -> Result<(Raw, Option<Secret>), Error> {
-        let mut reader = Reader::new(form);
+        let mut reader = UserReader::new(form);
         let name = reader.name();
         let role = reader.role().unwrap_or(Role::Member);
         let (permissions, disabled) = (reader.mask().over(None), reader.flag("disabled").unwrap_or(false));
@@ -63,7 +63,7 @@ impl Identity {
             return Err(taken(&name));
         }
         let object = user.object().raw();
-        self.learn(|book| book.put_user(Arc::new(user))).await;
+        self.update_snapshot(|snapshot| snapshot.put_user(Arc::new(user))).await;
         Ok((object, made))
     }
 
@@ -73,11 +73,11 @@ impl Identity {
         &self,
         named: &str,
         form: &Object,
-        right: Right,
+        right: UserAuthority,
         kept_login: Option<&str>,
     ) -> Result<Raw, Error> {
         let user = self.stored_user(named).await?;
-        if user.role == Role::Owner && right != Right::Owner {
+        if user.role == Role::Owner && right != UserAuthority::Owner {
             return Err(only_the_owner());
         }
         let changes = self.read_changes(&user, form).await?;
@@ -93,14 +93,14 @@ impl Identity {
             }
             self.store.adopt_users().await?;
         };
-        self.end_after(&user, &changes, kept_login).await?;
+        self.revoke_after_change(&user, &changes, kept_login).await?;
         let object = user.object().raw();
-        self.learn(|book| book.put_user(user)).await;
+        self.update_snapshot(|snapshot| snapshot.put_user(user)).await;
         Ok(object)
     }
 
-    async fn read_changes(&self, user: &User, form: &Object) -> Result<Changes, Error> {
-        let mut reader = Reader::new(form);
+    async fn read_changes(&self, user: &User, form: &Object) -> Result<UserChanges, Error> {
+        let mut reader = UserReader::new(form);
         let (name, role, mask) = (reader.new_name(), reader.role(), reader.mask());
         let (disabled, password) = (reader.flag("disabled"), reader.password());
         let (project, remove_passkeys) = (reader.project(), reader.flag("removePasskeys").unwrap_or(false));
@@ -110,7 +110,7 @@ impl Identity {
         } else if !is_owner && role == Some(Role::Owner) {
             reader.fault("role", "there is one owner, who hands over: `hikite user handover`");
         }
-        if is_owner && matches!(project, Change::This(_)) {
+        if is_owner && matches!(project, OptionalChange::Set(_)) {
             reader.fault("project", "the owner is bound to no project: nobody could undo it");
         }
         reader.finish()?;
@@ -118,10 +118,15 @@ impl Identity {
             Some(password) => Some(self.hashed(password).await?),
             None => None,
         };
-        Ok(Changes { name, role, mask, disabled, project, password, remove_passkeys })
+        Ok(UserChanges { name, role, mask, disabled, project, password, remove_passkeys })
     }
 
-    async fn end_after(&self, user: &User, changes: &Changes, kept: Option<&str>) -> Result<(), Error> {
+    async fn revoke_after_change(
+        &self,
+        user: &User,
+        changes: &UserChanges,
+        kept: Option<&str>,
+    ) -> Result<(), Error> {
         let kept = kept.map(hash);
         let mut kinds = Vec::new();
         if changes.password.is_some() {
@@ -137,37 +142,40 @@ impl Identity {
         if kinds.is_empty() {
             return Ok(());
         }
-        self.store.remove_entries_but(&kinds, &user.subject, kept.as_deref()).await?;
+        self.store.remove_documents_except(&kinds, &user.subject, kept.as_deref()).await?;
         if kinds.contains(&GRANT) {
-            self.learn(|book| book.remove_grants_of(&user.subject)).await;
+            self.update_snapshot(|snapshot| snapshot.remove_grants_of(&user.subject)).await;
         }
         Ok(())
     }
 
     /// Transfers the ownership; the previous owner becomes an admin. Fails if `from` is no longer the owner.
-    pub async fn hand_over(&self, from: &User, named: &str) -> Result<Raw, Error> {
+    pub async fn transfer_ownership(&self, from: &User, named: &str) -> Result<Raw, Error> {
         loop {
-            let heir = self.stored_user(named).await?;
-            if heir.disabled {
-                let error = Error::new(Kind::Conflict, format!("`{}` is locked out", heir.name));
+            let new_owner = self.stored_user(named).await?;
+            if new_owner.disabled {
+                let error = Error::new(ErrorKind::Conflict, format!("`{}` is locked out", new_owner.name));
                 return Err(error.hint("unlock them first"));
             }
             self.read_store().await?;
             let Some(owner) = self.owner().filter(|owner| owner.id == from.id) else {
-                let error = Error::new(Kind::Conflict, format!("`{}` is not the owner", from.name));
+                let error = Error::new(ErrorKind::Conflict, format!("`{}` is not the owner", from.name));
                 return Err(error.hint("`hikite user list` says who is"));
             };
-            if owner.id == heir.id {
-                return Err(Error::new(Kind::Conflict, format!("`{}` is the owner already", heir.name)));
+            if owner.id == new_owner.id {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!("`{}` is the owner already", new_owner.name),
+                ));
             }
             let owner = User { role: Role::Admin, ..User::clone(&owner) };
             // The owner is not restricted to a project.
-            let heir = User { role: Role::Owner, project: None, ..heir };
-            let changes = [owner.row(), heir.row()].map(|row| (row.clone(), row.name));
+            let new_owner = User { role: Role::Owner, project: None, ..new_owner };
+            let changes = [owner.row(), new_owner.row()].map(|row| (row.clone(), row.name));
             let done = self.store.change_users(&changes).await?;
             self.read_store().await?;
             if done {
-                return self.user_object(&heir.id);
+                return self.user_object(&new_owner.id);
             }
         }
     }
@@ -179,12 +187,12 @@ impl Identity {
         &self,
         named: &str,
         successor: Option<Successor<'_>>,
-        right: Right,
+        right: UserAuthority,
     ) -> Result<(), Error> {
         loop {
             let user = self.stored_user(named).await?;
             if user.role == Role::Owner {
-                let error = Error::new(Kind::Conflict, "the owner cannot be removed");
+                let error = Error::new(ErrorKind::Conflict, "the owner cannot be removed");
                 return Err(error.hint("hand over first: `hikite user handover NAME`"));
             }
             let successor = match successor {
@@ -194,28 +202,28 @@ impl Identity {
             let remembered = removal::of(&user);
             let successor = successor.as_ref().map(User::row);
             if self.store.remove_user(&user.row(), successor.as_ref(), remembered.as_ref()).await? {
-                self.learn(|book| book.remove_user(&user.subject)).await;
+                self.update_snapshot(|snapshot| snapshot.remove_user(&user.subject)).await;
                 return Ok(());
             }
             self.store.adopt_users().await?;
         }
     }
 
-    async fn successor(&self, named: &str, of: &User, right: Right) -> Result<User, Error> {
+    async fn successor(&self, named: &str, of: &User, right: UserAuthority) -> Result<User, Error> {
         let successor = self.stored_user(named).await?;
         if successor.id == of.id {
             return Err(
-                Error::new(Kind::Validation, "nobody is their own successor").hint("name another user")
+                Error::new(ErrorKind::Validation, "nobody is their own successor").hint("name another user")
             );
         }
-        if successor.role == Role::Owner && right != Right::Owner {
+        if successor.role == Role::Owner && right != UserAuthority::Owner {
             return Err(only_the_owner());
         }
         Ok(successor)
     }
 }
 
-impl Changes {
+impl UserChanges {
     fn over(&self, user: User) -> User {
         User {
             name: self.name.as_deref().map_or(user.name, Arc::from),
@@ -230,6 +238,6 @@ impl Changes {
 }
 
 fn taken(name: &str) -> Error {
-    Error::new(Kind::Conflict, format!("there is a user `{name}` already"))
+    Error::new(ErrorKind::Conflict, format!("there is a user `{name}` already"))
         .hint("change it, or choose another name")
 }

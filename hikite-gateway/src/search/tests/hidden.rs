@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use hikite_core::caller::{Abilities, Caller, Session, SessionId};
+use hikite_core::caller::{Caller, ClientCapabilities, Session, SessionId};
 use hikite_core::json::Object;
 use hikite_core::listing::ListKind;
 use hikite_core::search::provider::SearchProvider;
-use hikite_core::source::{CallContext, Nobody, Origin};
+use hikite_core::source::{CallContext, CallOrigin, NoClient};
 use serde_json::{Value, json};
 
-use super::cloud::Cloud;
-use super::{Shelf, TOOLS, call_in, gateway_on, keys, meta};
+use super::cloud::ScriptedProvider;
+use super::{TOOLS, ToolListSource, call_in, gateway_on, keys, meta};
 use crate::fake::raw;
 use crate::gateway::Gateway;
-use crate::list::Page;
+use crate::list::ListPage;
 use crate::probe::store;
 use crate::project::Project;
 use crate::search::{SearchSettings, Strategy};
@@ -26,12 +26,13 @@ fn project(name: &str, form: &str) -> Arc<Project> {
 
 fn of(project: &str) -> CallContext {
     let caller = Caller { project: Some(project.into()), ..Caller::named("alice") };
-    let session = Arc::new(Session { id: SessionId(1), caller, abilities: Abilities::default() });
+    let session =
+        Arc::new(Session { id: SessionId(1), caller, client_capabilities: ClientCapabilities::default() });
     CallContext {
         session,
-        back: Arc::new(Nobody),
-        origin: Origin::default(),
-        takes_rounds: false,
+        back: Arc::new(NoClient),
+        origin: CallOrigin::default(),
+        accepts_input_required: false,
         account: None,
     }
 }
@@ -41,7 +42,8 @@ async fn ask(gateway: &Gateway, project: &str, name: &str, arguments: Value) -> 
 }
 
 async fn two() -> Arc<Gateway> {
-    let (open, closed) = (Shelf::of(TOOLS), Shelf::of(&[("file_away", "A file of the other kind.")]));
+    let (open, closed) =
+        (ToolListSource::of(TOOLS), ToolListSource::of(&[("file_away", "A file of the other kind.")]));
     let gateway = gateway_on(store().await, &[("m", &open), ("closed", &closed)]);
     gateway.set_projects(vec![
         project("p", r#"{"permissions":{"allow":["m"],"deny":["m:send_mail"]}}"#),
@@ -70,16 +72,16 @@ async fn a_hidden_tool_is_not_found_and_looks_absent() {
     assert_eq!(run("closed:file_away").await, run("closed:nosuch_xyz").await);
     let surfaces = Surfaces::of([Surface::Search]);
     let caller = &of("p").session.caller;
-    let list = gateway.list(caller, surfaces, ListKind::Tools, Page::default()).await.expect("a list");
+    let list = gateway.list(caller, surfaces, ListKind::Tools, ListPage::default()).await.expect("a list");
     assert!(list.as_str().contains("- m: ") && !list.as_str().contains("closed"), "{list:?}");
 }
 
 #[tokio::test]
 async fn nothing_hidden_is_sent_to_the_cloud() {
     let gateway = two().await;
-    let cloud = Arc::new(Cloud::default());
+    let cloud = Arc::new(ScriptedProvider::default());
     *cloud.chooses.lock() = Some(vec![("send_mail", 1.0), ("read_file", 0.5)]);
-    gateway.search_with(SearchSettings {
+    gateway.set_search_settings(SearchSettings {
         strategy: Strategy::Cloud,
         cloud: Some(Arc::clone(&cloud) as Arc<dyn SearchProvider>),
         ..SearchSettings::default()

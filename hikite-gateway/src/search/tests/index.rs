@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    Letters, Shelf, TOOLS, change, discover, eventually, gateway, gateway_on, keys, meta, with_encoder,
+    LetterEncoder, TOOLS, ToolListSource, change, discover, eventually, gateway, gateway_on, keys, meta,
+    with_encoder,
 };
 use crate::probe::store;
 use crate::search::{SearchSettings, Strategy};
@@ -16,22 +17,22 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn a_change_of_one_tool_reads_one_tool() {
-    let letters = Arc::new(Letters::default());
-    let (gateway, shelf) = gateway(with_encoder(&letters)).await;
+    let letters = Arc::new(LetterEncoder::default());
+    let (gateway, source) = gateway(with_encoder(&letters)).await;
     assert_eq!(letters.read(), 0, "nothing is read before somebody searches");
-    gateway.search_ready(LIMIT).await;
+    gateway.wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 3);
     let mut tools = TOOLS.to_vec();
     tools[1].1 = "Reads any file.";
-    shelf.put(&tools);
+    source.put(&tools);
     change(&gateway);
-    gateway.search_ready(LIMIT).await;
+    gateway.wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 4);
     tools.reverse();
     tools.push(("another", "Does something else."));
-    shelf.put(&tools);
+    source.put(&tools);
     change(&gateway);
-    gateway.search_ready(LIMIT).await;
+    gateway.wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 5, "where a tool stands does not matter");
     let found = discover(&gateway, "read a file").await;
     assert_eq!(meta(&found), json!({ "provider": "hybrid", "indexed": 4, "total": 4 }));
@@ -41,12 +42,12 @@ async fn a_change_of_one_tool_reads_one_tool() {
 #[tokio::test]
 async fn what_was_read_once_is_not_read_after_the_next_start() {
     let store = store().await;
-    let shelf = Shelf::of(TOOLS);
+    let source = ToolListSource::of(TOOLS);
     for expected in [3, 0] {
-        let letters = Arc::new(Letters::default());
-        let gateway = gateway_on(store.clone(), &[("m", &shelf)]);
-        gateway.search_with(with_encoder(&letters));
-        gateway.search_ready(LIMIT).await;
+        let letters = Arc::new(LetterEncoder::default());
+        let gateway = gateway_on(store.clone(), &[("m", &source)]);
+        gateway.set_search_settings(with_encoder(&letters));
+        gateway.wait_for_index(LIMIT).await;
         assert_eq!(letters.read(), expected);
         assert_eq!(meta(&discover(&gateway, "read a file").await)["provider"], "hybrid");
         gateway.stop_search().await;
@@ -55,7 +56,7 @@ async fn what_was_read_once_is_not_read_after_the_next_start() {
 
 #[tokio::test]
 async fn no_search_waits_for_vectors() {
-    let letters = Arc::new(Letters::default());
+    let letters = Arc::new(LetterEncoder::default());
     letters.waits.store(true, Ordering::Relaxed);
     let (gateway, _) = gateway(with_encoder(&letters)).await;
     let found = discover(&gateway, "file").await;
@@ -64,29 +65,29 @@ async fn no_search_waits_for_vectors() {
     assert_eq!(meta(&found), told);
     letters.waits.store(false, Ordering::Relaxed);
     eventually(|| letters.read() == 3).await;
-    gateway.search_ready(LIMIT).await;
+    gateway.wait_for_index(LIMIT).await;
     assert_eq!(meta(&discover(&gateway, "file").await)["provider"], "hybrid");
 }
 
 #[tokio::test]
 async fn who_searches_by_words_alone_needs_no_vectors() {
-    let letters = Arc::new(Letters::default());
+    let letters = Arc::new(LetterEncoder::default());
     let settings = SearchSettings { strategy: Strategy::Bm25, ..with_encoder(&letters) };
     let (gateway, _) = gateway(settings).await;
     let found = discover(&gateway, "file").await;
     assert_eq!(meta(&found), json!({ "provider": "bm25", "indexed": 3, "total": 3 }));
-    gateway.search_ready(LIMIT).await;
+    gateway.wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 0);
-    gateway.search_with(with_encoder(&letters));
-    gateway.search_ready(LIMIT).await;
+    gateway.set_search_settings(with_encoder(&letters));
+    gateway.wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 3, "with other settings they are");
 }
 
 #[tokio::test]
 async fn with_all_hands_full_words_answer() {
-    let letters = Arc::new(Letters::default());
+    let letters = Arc::new(LetterEncoder::default());
     let (gateway, _) = gateway(with_encoder(&letters)).await;
-    gateway.search_ready(LIMIT).await;
+    gateway.wait_for_index(LIMIT).await;
     let all = gateway.search.encoding.available_permits();
     let turns = gateway.search.encoding.try_acquire_many(u32::try_from(all).expect("few")).expect("free");
     assert_eq!(meta(&discover(&gateway, "file").await)["fallback"], "busy");

@@ -1,9 +1,9 @@
 //! The usage memory of conversations, and its limits.
 
-use hikite_store::{Remembered, Store};
+use hikite_store::{SearchMemoryRow, Store};
 use serde_json::{Value, json};
 
-use super::{Shelf, TOOLS, call_in, context, discover, gateway_on};
+use super::{TOOLS, ToolListSource, call_in, context, discover, gateway_on};
 use crate::gateway::Gateway;
 use crate::probe::store;
 use crate::search::{MemorySettings, SearchSettings};
@@ -13,15 +13,15 @@ async fn execute(gateway: &Gateway, session: u64, tool: &str, meta: Value) {
 }
 
 /// Stops search and returns the stored pairs.
-async fn remembered(gateway: &Gateway, store: &Store) -> Vec<Remembered> {
+async fn remembered(gateway: &Gateway, store: &Store) -> Vec<SearchMemoryRow> {
     gateway.stop_search().await;
     store.remembered(None).await.expect("read")
 }
 
 #[tokio::test]
 async fn a_question_that_led_to_a_call_is_remembered_without_its_words() {
-    let (store, shelf) = (store().await, Shelf::of(TOOLS));
-    let gateway = gateway_on(store.clone(), &[("m", &shelf)]);
+    let (store, source) = (store().await, ToolListSource::of(TOOLS));
+    let gateway = gateway_on(store.clone(), &[("m", &source)]);
     discover(&gateway, "read the secret file").await;
     execute(&gateway, 1, "m:read_file", Value::Null).await;
     execute(&gateway, 1, "read_file", Value::Null).await;
@@ -30,7 +30,7 @@ async fn a_question_that_led_to_a_call_is_remembered_without_its_words() {
     assert_eq!((pairs[0].key.to_string().as_str(), &pairs[0].text), ("m:read_file", &None));
     assert!(pairs[0].weight > 1.9 && !pairs[0].terms.is_empty());
     assert!(!format!("{:?}", pairs[0]).contains("secret"));
-    let again = gateway_on(store.clone(), &[("m", &shelf)]);
+    let again = gateway_on(store.clone(), &[("m", &source)]);
     again.open_store().await.expect("opened");
     let ready = again.search.ready(&again, true).await.expect("an index");
     assert_eq!(again.search.memory.traces("", &ready, "").len(), 1, "it is known after the next start");
@@ -42,11 +42,11 @@ async fn a_question_that_led_to_a_call_is_remembered_without_its_words() {
 
 #[tokio::test]
 async fn only_a_success_with_a_shown_tool_of_the_same_conversation_counts() {
-    let (store, shelf) = (
+    let (store, source) = (
         store().await,
-        Shelf::of(&[("sad", "a file"), ("broken", "a file"), ("glad", "a file"), ("other", "b")]),
+        ToolListSource::of(&[("sad", "a file"), ("broken", "a file"), ("glad", "a file"), ("other", "b")]),
     );
-    let gateway = gateway_on(store.clone(), &[("m", &shelf)]);
+    let gateway = gateway_on(store.clone(), &[("m", &source)]);
     discover(&gateway, "file").await;
     execute(&gateway, 2, "m:glad", Value::Null).await;
     execute(&gateway, 1, "m:other", Value::Null).await;
@@ -58,11 +58,11 @@ async fn only_a_success_with_a_shown_tool_of_the_same_conversation_counts() {
 
 #[tokio::test]
 async fn a_client_without_a_session_names_its_conversation_and_nobody_else_hears_it() {
-    let (store, shelf) = (store().await, Shelf::of(TOOLS));
-    let gateway = gateway_on(store.clone(), &[("m", &shelf)]);
+    let (store, source) = (store().await, ToolListSource::of(TOOLS));
+    let gateway = gateway_on(store.clone(), &[("m", &source)]);
     let stateless = |session| {
         let mut context = context(session);
-        context.takes_rounds = true;
+        context.accepts_input_required = true;
         context
     };
     let ask = json!({ "query": "file" });
@@ -81,10 +81,10 @@ async fn a_client_without_a_session_names_its_conversation_and_nobody_else_hears
 #[tokio::test]
 async fn memory_can_be_off_and_can_keep_words() {
     for (enabled, text, expected) in [(false, true, None), (true, true, Some("read a file"))] {
-        let (store, shelf) = (store().await, Shelf::of(TOOLS));
-        let gateway = gateway_on(store.clone(), &[("m", &shelf)]);
+        let (store, source) = (store().await, ToolListSource::of(TOOLS));
+        let gateway = gateway_on(store.clone(), &[("m", &source)]);
         let memory = MemorySettings { enabled, text, ..MemorySettings::default() };
-        gateway.search_with(SearchSettings { memory, ..SearchSettings::default() });
+        gateway.set_search_settings(SearchSettings { memory, ..SearchSettings::default() });
         discover(&gateway, "read a file").await;
         execute(&gateway, 1, "m:read_file", Value::Null).await;
         let pairs = remembered(&gateway, &store).await;

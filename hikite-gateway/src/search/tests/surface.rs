@@ -8,14 +8,14 @@ use hikite_core::listing::ListKind;
 use hikite_core::tokens::estimate;
 use serde_json::{Value, json};
 
-use super::{Shelf, TOOLS, call, discover, gateway, gateway_on, keys, meta};
-use crate::list::Page;
+use super::{TOOLS, ToolListSource, call, discover, gateway, gateway_on, keys, meta};
+use crate::list::ListPage;
 use crate::probe::store;
 use crate::search::SearchSettings;
 use crate::surface::{Surface, Surfaces};
 
 async fn listed(gateway: &crate::gateway::Gateway) -> Value {
-    let page = Page::default();
+    let page = ListPage::default();
     gateway
         .list(&Caller::owner(), Surfaces::of([Surface::Search]), ListKind::Tools, page)
         .await
@@ -25,8 +25,8 @@ async fn listed(gateway: &crate::gateway::Gateway) -> Value {
 
 #[tokio::test]
 async fn there_are_two_tools_and_the_first_tells_what_there_is() {
-    let (shelf, empty) = (Shelf::of(TOOLS), Shelf::of(&[]));
-    let gateway = gateway_on(store().await, &[("files", &shelf), ("nothing", &empty)]);
+    let (source, empty) = (ToolListSource::of(TOOLS), ToolListSource::of(&[]));
+    let gateway = gateway_on(store().await, &[("files", &source), ("nothing", &empty)]);
     let list = listed(&gateway).await;
     let names: Vec<&str> =
         list["tools"].as_array().expect("tools").iter().filter_map(|t| t["name"].as_str()).collect();
@@ -39,10 +39,10 @@ async fn there_are_two_tools_and_the_first_tells_what_there_is() {
 
 #[tokio::test]
 async fn many_modules_are_named_and_far_too_many_are_counted() {
-    let shelf = Shelf::of(TOOLS);
+    let source = ToolListSource::of(TOOLS);
     let names: Vec<String> = (0..600).map(|at| format!("module_{at:03}")).collect();
     let modules =
-        |count: usize| names.iter().take(count).map(|name| (name.as_str(), &shelf)).collect::<Vec<_>>();
+        |count: usize| names.iter().take(count).map(|name| (name.as_str(), &source)).collect::<Vec<_>>();
     for (count, lines, more) in
         [(30, true, false), (90, true, false), (250, false, false), (600, false, true)]
     {
@@ -89,7 +89,8 @@ async fn a_result_tells_as_much_as_is_asked_for() {
 
 #[tokio::test]
 async fn a_module_that_is_left_alone_is_not_found() {
-    let (well, ill) = (Shelf::of(&[("read_file", "a file")]), Shelf::of(&[("broken", "a file")]));
+    let (well, ill) =
+        (ToolListSource::of(&[("read_file", "a file")]), ToolListSource::of(&[("broken", "a file")]));
     let gateway = gateway_on(store().await, &[("well", &well), ("ill", &ill)]);
     assert_eq!(keys(&discover(&gateway, "file").await).len(), 2);
     for _ in 0..20 {

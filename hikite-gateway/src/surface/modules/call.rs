@@ -5,12 +5,12 @@ use hikite_core::json::Object;
 use hikite_core::key::ToolKey;
 use serde_json::{Value, json};
 
-use crate::command::{CallOptions, Command, Dialect, Target};
-use crate::exchange::choice::with_account;
-use crate::surface::form::Form;
+use crate::accounts::selection::with_account;
+use crate::command::{CallOptions, Command, Dialect, ToolTarget};
+use crate::surface::argument::ArgumentReader;
 
 /// Arguments that name the target; exactly one must be present.
-const MEANT: [&str; 5] = ["tool", "tool_name", "toolKey", "uri", "prompt"];
+const TARGETS: [&str; 5] = ["tool", "tool_name", "toolKey", "uri", "prompt"];
 /// Synonyms for the tool's arguments.
 const PARAMS: [&str; 3] = ["params", "arguments", "args"];
 const OTHERS: [&str; 7] = ["module", "account", "format", "select", "page", "jq", "search"];
@@ -37,65 +37,68 @@ pub(super) fn schema() -> Value {
 }
 
 /// Target of a call.
-enum Meant {
-    Tool(Target),
+enum CallTarget {
+    Tool(ToolTarget),
     Resource(String),
     Prompt { module: Option<String>, name: String },
 }
 
 pub(super) fn translate(params: &Object) -> Result<Command, Error> {
-    let mut form = Form::read(params, &[&MEANT[..], &PARAMS, &OTHERS].concat())?;
-    let meant = meant(&mut form);
+    let mut form = ArgumentReader::read(params, &[&TARGETS[..], &PARAMS, &OTHERS].concat())?;
+    let target = target(&mut form);
     let word = form.only_one(&PARAMS).unwrap_or("params");
     let inner = form.object(word);
-    let account = form.filled("account");
+    let account = form.non_empty_text("account");
     let (wanted, part) = (form.wanted(), form.part());
-    match &meant {
-        Some(Meant::Tool(_)) => form.none_of(&["page", "jq", "search"], "goes with a `uri` alone"),
-        Some(Meant::Resource(_)) => {
-            form.none_of(&["params", "arguments", "args", "format", "select"], "does not go with a `uri`");
+    match &target {
+        Some(CallTarget::Tool(_)) => form.reject_with(&["page", "jq", "search"], "goes with a `uri` alone"),
+        Some(CallTarget::Resource(_)) => {
+            form.reject_with(
+                &["params", "arguments", "args", "format", "select"],
+                "does not go with a `uri`",
+            );
         }
-        Some(Meant::Prompt { .. }) => {
-            form.none_of(&["format", "select", "page", "jq", "search"], "does not go with a `prompt`");
+        Some(CallTarget::Prompt { .. }) => {
+            form.reject_with(&["format", "select", "page", "jq", "search"], "does not go with a `prompt`");
         }
         None => {}
     }
-    let meant = form.end_with(meant)?;
+    let target = form.end_with(target)?;
     // Other members of the request, such as `_meta`, are passed along.
     let params = with_account(params.clone().with("arguments", inner), account.as_deref());
-    Ok(match meant {
-        Meant::Resource(uri) => Command::Fetch { uri, part, params, dialect: Dialect::Result },
-        Meant::Prompt { module, name } => Command::Recite { module, name, params },
-        Meant::Tool(target) => {
+    Ok(match target {
+        CallTarget::Resource(uri) => Command::Fetch { uri, part, params, dialect: Dialect::Result },
+        CallTarget::Prompt { module, name } => Command::FetchPrompt { module, name, params },
+        CallTarget::Tool(target) => {
             let options = CallOptions::default();
             Command::Execute { target, params, options, wanted, dialect: Dialect::Result }
         }
     })
 }
 
-fn meant(form: &mut Form) -> Option<Meant> {
-    let module = form.filled("module");
-    let Some(word) = form.only_one(&MEANT) else {
-        let none = MEANT.iter().all(|word| form.given(word).is_none());
+fn target(form: &mut ArgumentReader) -> Option<CallTarget> {
+    let module = form.non_empty_text("module");
+    let Some(word) = form.only_one(&TARGETS) else {
+        let none = TARGETS.iter().all(|word| form.argument(word).is_none());
         let what = "must name the tool to run; or `uri` a resource to read, or `prompt` a prompt to get";
         return none.then(|| form.refuse("tool", what)).flatten();
     };
-    let name = form.filled(word)?;
+    let name = form.non_empty_text(word)?;
     Some(match word {
-        "uri" => Meant::Resource(name),
-        "prompt" => Meant::Prompt { module, name },
+        "uri" => CallTarget::Resource(name),
+        "prompt" => CallTarget::Prompt { module, name },
         "toolKey" => {
-            form.none_of(&["module"], "is in the `toolKey` already");
-            Meant::Tool(keyed(&name).unwrap_or(Target::Named(name)))
+            form.reject_with(&["module"], "is in the `toolKey` already");
+            CallTarget::Tool(keyed(&name).unwrap_or(ToolTarget::Named(name)))
         }
         // A tool name without a module may still be unique.
-        _ => Meant::Tool(match module {
-            Some(module) => Target::Keyed(ToolKey::new(module, name)),
-            None => Target::Named(name),
+        _ => CallTarget::Tool(match module {
+            Some(module) => ToolTarget::Keyed(ToolKey::new(module, name)),
+            None => ToolTarget::Named(name),
         }),
     })
 }
 
-fn keyed(key: &str) -> Option<Target> {
-    key.split_once(':').map(|(module, tool)| Target::Keyed(ToolKey::new(module, tool)))
+fn keyed(key: &str) -> Option<ToolTarget> {
+    key.split_once(':').map(|(module, tool)| ToolTarget::Keyed(ToolKey::new(module, tool)))
 }

@@ -1,13 +1,13 @@
 //! Arguments of the three tools in both spellings, and rejected ones.
 
-use hikite_core::compact::Format;
-use hikite_core::select::Selector;
+use hikite_core::compact::AnswerFormat;
+use hikite_core::selector::Selector;
 
 use super::*;
-use crate::command::{Dialect, Target};
+use crate::command::{Dialect, ToolTarget};
 use crate::fake::raw;
-use crate::handle::Part;
-use crate::present::Wanted;
+use crate::handle::ResultPart;
+use crate::render::OutputOptions;
 
 fn read(name: &str, arguments: &str) -> Result<Command, Error> {
     let params =
@@ -15,7 +15,7 @@ fn read(name: &str, arguments: &str) -> Result<Command, Error> {
     translate(name, &params).expect("ours")
 }
 
-fn opening(arguments: &str) -> Opening {
+fn opening(arguments: &str) -> ModuleQuery {
     match read(OPEN, arguments) {
         Ok(Command::Open(opening)) => opening,
         other => panic!("{other:?}"),
@@ -23,11 +23,11 @@ fn opening(arguments: &str) -> Opening {
 }
 
 #[track_caller]
-fn runs(arguments: &str, target: &str, inner: &str) -> Wanted {
+fn runs(arguments: &str, target: &str, inner: &str) -> OutputOptions {
     match read(CALL, arguments) {
         Ok(Command::Execute { target: found, params, wanted, dialect: Dialect::Result, .. }) => {
             let found = match found {
-                Target::Keyed(key) => key.to_string(),
+                ToolTarget::Keyed(key) => key.to_string(),
                 other => format!("{other:?}"),
             };
             assert_eq!(found, target, "{arguments}");
@@ -71,12 +71,12 @@ fn a_tool_is_called_in_every_spelling() {
         r#"{"toolKey":"notion:search","arguments":{"query":"設計"}}"#,
         r#"{"module":"notion","tool":"search","args":{"query":"設計"},"uri":null,"account":"work"}"#,
     ] {
-        assert_eq!(runs(arguments, "notion:search", inner), Wanted::default());
+        assert_eq!(runs(arguments, "notion:search", inner), OutputOptions::default());
     }
     runs(r#"{"module":"notion","tool":"search"}"#, "notion:search", "{}");
     runs(r#"{"tool":"search"}"#, r#"Named("search")"#, "{}");
     let wanted = runs(r#"{"module":"a","tool":"b","format":"raw","select":".x"}"#, "a:b", "{}");
-    assert_eq!(wanted.format, Some(Format::Raw));
+    assert_eq!(wanted.format, Some(AnswerFormat::Raw));
     assert_eq!(wanted.select, Selector::parse(".x").ok());
 }
 
@@ -85,12 +85,12 @@ fn resources_and_prompts_are_called_too() {
     match read(CALL, r#"{"uri":"result://1","page":2,"jq":".a","search":"b"}"#) {
         Ok(Command::Fetch { uri, part, dialect, .. }) => {
             assert_eq!((uri.as_str(), dialect), ("result://1", Dialect::Result));
-            assert_eq!(part, Part { page: Some(2), jq: Some(".a".into()), search: Some("b".into()) });
+            assert_eq!(part, ResultPart { page: Some(2), jq: Some(".a".into()), search: Some("b".into()) });
         }
         other => panic!("{other:?}"),
     }
     match read(CALL, r#"{"module":"notion","prompt":"summarize","params":{"id":"1"}}"#) {
-        Ok(Command::Recite { module, name, params }) => {
+        Ok(Command::FetchPrompt { module, name, params }) => {
             assert_eq!((module.as_deref(), name.as_str()), (Some("notion"), "summarize"));
             assert_eq!(params.get("arguments"), Some(&raw(r#"{"id":"1"}"#)));
         }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::super::markdown::{DEPTH_MAX, Inline, Kind, Marks, Style};
+use super::super::markdown::{DEPTH_MAX, Inline, InlineKind, InlineStyle, Marks};
 use super::date;
 use super::read::{attribute, blocks, content, kind, texts};
 
@@ -33,7 +33,7 @@ pub(super) fn line(nodes: &[Value], depth: usize) -> Vec<Inline> {
 }
 
 pub(super) fn push(node: &Value, depth: usize, line: &mut Vec<Inline>) {
-    let plain = Style::default();
+    let plain = InlineStyle::default();
     match kind(node) {
         "text" => line.push(Inline::text(node["text"].as_str().unwrap_or_default(), &style(node))),
         "hardBreak" => line.push(Inline::line_break()),
@@ -66,13 +66,13 @@ pub(super) fn card(node: &Value) -> Inline {
     let url = [attribute(node, "url"), data["url"].as_str().unwrap_or_default()];
     let url = url.into_iter().find(|url| !url.is_empty()).unwrap_or_default();
     match data["name"].as_str().unwrap_or(url) {
-        "" => Inline::text(placeholder(node), &Style::default()),
+        "" => Inline::text(placeholder(node), &InlineStyle::default()),
         name => Inline::link(name, url),
     }
 }
 
 fn unknown(node: &Value, depth: usize, line: &mut Vec<Inline>) {
-    let plain = Style::default();
+    let plain = InlineStyle::default();
     if depth >= DEPTH_MAX {
         return line.push(Inline::text(texts(node), &plain));
     }
@@ -98,12 +98,12 @@ fn media(node: &Value) -> Inline {
         ("", id) => format!("media:{id}/{}", attribute(node, "collection")),
         (url, _) => url.to_owned(),
     };
-    Inline::new(Kind::Image { alt, url }, &style(node))
+    Inline::new(InlineKind::Image { alt, url }, &style(node))
 }
 
-fn style(node: &Value) -> Style {
+fn style(node: &Value) -> InlineStyle {
     let marks = node["marks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut style = Style::default();
+    let mut style = InlineStyle::default();
     for mark in marks {
         style = match kind(mark) {
             "strong" => style.marked(Marks::STRONG),

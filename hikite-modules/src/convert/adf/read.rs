@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::markdown::{Block, Callout, DEPTH_MAX, Inline, Item, Marks, Style};
+use super::super::markdown::{Callout, DEPTH_MAX, DocumentBlock, Inline, InlineStyle, Item, Marks};
 use super::{inline, rows};
 
-pub(super) fn document(document: &Value) -> Vec<Block> {
+pub(super) fn document(document: &Value) -> Vec<DocumentBlock> {
     match document {
         Value::Array(nodes) => blocks(nodes, 0),
         Value::Object(node) if kind(document) == "doc" || !node.contains_key("type") => {
@@ -30,7 +30,7 @@ pub(super) fn attribute<'a>(node: &'a Value, name: &str) -> &'a str {
 }
 
 /// Reads block nodes. Inline nodes between them become paragraphs.
-pub(super) fn blocks(nodes: &[Value], depth: usize) -> Vec<Block> {
+pub(super) fn blocks(nodes: &[Value], depth: usize) -> Vec<DocumentBlock> {
     let mut found = Vec::new();
     let mut line = Vec::new();
     for node in nodes {
@@ -45,38 +45,38 @@ pub(super) fn blocks(nodes: &[Value], depth: usize) -> Vec<Block> {
     found
 }
 
-fn flush(line: &mut Vec<Inline>, found: &mut Vec<Block>) {
+fn flush(line: &mut Vec<Inline>, found: &mut Vec<DocumentBlock>) {
     if !line.is_empty() {
-        found.push(Block::Paragraph(std::mem::take(line)));
+        found.push(DocumentBlock::Paragraph(std::mem::take(line)));
     }
 }
 
-fn block(node: &Value, depth: usize, found: &mut Vec<Block>) {
+fn block(node: &Value, depth: usize, found: &mut Vec<DocumentBlock>) {
     if depth >= DEPTH_MAX {
-        found.extend(Some(texts(node)).filter(|text| !text.is_empty()).map(Block::words));
+        found.extend(Some(texts(node)).filter(|text| !text.is_empty()).map(DocumentBlock::words));
         return;
     }
     let inner = || blocks(content(node), depth + 1);
     let line = || inline::line(content(node), depth + 1);
     match kind(node) {
-        "paragraph" => found.push(Block::Paragraph(line())),
-        "heading" => found.push(Block::Heading { level: level(node), text: line() }),
+        "paragraph" => found.push(DocumentBlock::Paragraph(line())),
+        "heading" => found.push(DocumentBlock::Heading { level: level(node), text: line() }),
         "codeBlock" => {
             let language = attribute(node, "language").to_owned();
-            found.push(Block::Code { language, text: code(node) });
+            found.push(DocumentBlock::Code { language, text: code(node) });
         }
-        "rule" => found.push(Block::Rule),
-        "blockquote" => found.push(Block::Quote(inner())),
+        "rule" => found.push(DocumentBlock::Rule),
+        "blockquote" => found.push(DocumentBlock::Quote(inner())),
         "panel" => found.push(panel(node, inner())),
         "expand" | "nestedExpand" => {
-            let summary = vec![Inline::text(attribute(node, "title"), &Style::default())];
-            found.push(Block::Details { summary, blocks: inner() });
+            let summary = vec![Inline::text(attribute(node, "title"), &InlineStyle::default())];
+            found.push(DocumentBlock::Details { summary, blocks: inner() });
         }
         "bulletList" | "taskList" | "decisionList" => list(node, None, depth, found),
         "orderedList" => list(node, Some(order(node)), depth, found),
         "table" => found.push(rows::table(node, depth)),
         "mediaSingle" | "mediaGroup" => media(node, depth, found),
-        "blockCard" | "embedCard" => found.push(Block::Paragraph(vec![inline::card(node)])),
+        "blockCard" | "embedCard" => found.push(DocumentBlock::Paragraph(vec![inline::card(node)])),
         // Layout nodes: only their content matters.
         "layoutSection" | "layoutColumn" | "bodiedSyncBlock" | "doc" | "caption" => {
             found.extend(blocks(content(node), depth + 1));
@@ -86,10 +86,10 @@ fn block(node: &Value, depth: usize, found: &mut Vec<Block>) {
 }
 
 /// Reads editor extensions and unknown nodes.
-fn unknown(node: &Value, depth: usize, found: &mut Vec<Block>) {
-    found.push(Block::words(inline::placeholder(node)));
+fn unknown(node: &Value, depth: usize, found: &mut Vec<DocumentBlock>) {
+    found.push(DocumentBlock::words(inline::placeholder(node)));
     if let Some(text) = node["text"].as_str() {
-        found.push(Block::words(text));
+        found.push(DocumentBlock::words(text));
     }
     found.extend(blocks(content(node), depth + 1));
 }
@@ -118,7 +118,7 @@ fn code(node: &Value) -> String {
     text
 }
 
-fn panel(node: &Value, mut blocks: Vec<Block>) -> Block {
+fn panel(node: &Value, mut blocks: Vec<DocumentBlock>) -> DocumentBlock {
     let kind = match attribute(node, "panelType") {
         "tip" | "success" => Callout::Tip,
         "note" => Callout::Important,
@@ -128,16 +128,16 @@ fn panel(node: &Value, mut blocks: Vec<Block>) -> Block {
     };
     let icon = attribute(node, "panelIconText");
     if !icon.is_empty() {
-        let icon = Inline::text(format!("{icon} "), &Style::default());
+        let icon = Inline::text(format!("{icon} "), &InlineStyle::default());
         match blocks.first_mut() {
-            Some(Block::Paragraph(text)) => text.insert(0, icon),
-            _ => blocks.insert(0, Block::Paragraph(vec![icon])),
+            Some(DocumentBlock::Paragraph(text)) => text.insert(0, icon),
+            _ => blocks.insert(0, DocumentBlock::Paragraph(vec![icon])),
         }
     }
-    Block::Callout { kind, blocks }
+    DocumentBlock::Callout { kind, blocks }
 }
 
-fn list(node: &Value, start: Option<u64>, depth: usize, found: &mut Vec<Block>) {
+fn list(node: &Value, start: Option<u64>, depth: usize, found: &mut Vec<DocumentBlock>) {
     let mut items: Vec<Item> = Vec::new();
     for child in content(node) {
         match kind(child) {
@@ -147,10 +147,11 @@ fn list(node: &Value, start: Option<u64>, depth: usize, found: &mut Vec<Block>) 
                 items.push(Item { checked, blocks: blocks(content(child), depth + 1) });
             }
             "decisionItem" => {
-                let strong = Style::default().marked(Marks::STRONG);
-                let mut line = vec![Inline::text("Decision:", &strong), Inline::text(" ", &Style::default())];
+                let strong = InlineStyle::default().marked(Marks::STRONG);
+                let mut line =
+                    vec![Inline::text("Decision:", &strong), Inline::text(" ", &InlineStyle::default())];
                 line.extend(inline::line(content(child), depth + 1));
-                items.push(Item { checked: None, blocks: vec![Block::Paragraph(line)] });
+                items.push(Item { checked: None, blocks: vec![DocumentBlock::Paragraph(line)] });
             }
             // A task list directly inside a task list belongs to the previous task.
             _ => {
@@ -162,16 +163,16 @@ fn list(node: &Value, start: Option<u64>, depth: usize, found: &mut Vec<Block>) 
             }
         }
     }
-    found.push(Block::List { start, items });
+    found.push(DocumentBlock::List { start, items });
 }
 
-fn media(node: &Value, depth: usize, found: &mut Vec<Block>) {
+fn media(node: &Value, depth: usize, found: &mut Vec<DocumentBlock>) {
     for child in content(node) {
         match kind(child) {
             "media" => {
                 let mut line = Vec::new();
                 inline::push(child, depth, &mut line);
-                found.push(Block::Paragraph(line));
+                found.push(DocumentBlock::Paragraph(line));
             }
             _ => block(child, depth + 1, found),
         }

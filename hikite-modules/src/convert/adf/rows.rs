@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::super::markdown::{Block, Cell, flatten};
+use super::super::markdown::{Cell, DocumentBlock, flatten};
 use super::read::{blocks, content, kind};
 
 /// Maximum number of columns that a cell may span.
 const SPAN_MAX: u64 = 32;
 
-pub(super) fn table(node: &Value, depth: usize) -> Block {
+pub(super) fn table(node: &Value, depth: usize) -> DocumentBlock {
     let mut rows: Vec<(bool, Vec<Cell>)> = content(node).iter().map(|node| row(node, depth)).collect();
     rows.retain(|(_, cells)| !cells.is_empty());
     let width = rows.iter().map(|(_, cells)| cells.len()).max().unwrap_or_default();
     let has_head = rows.first().is_some_and(|(is_head, _)| *is_head);
     let head = if has_head { rows.remove(0).1 } else { vec![Cell::new(); width] };
-    Block::Table { head, rows: rows.into_iter().map(|(_, cells)| cells).collect() }
+    DocumentBlock::Table { head, rows: rows.into_iter().map(|(_, cells)| cells).collect() }
 }
 
 /// Returns the cells of a row, and whether all of them are header cells.

@@ -5,11 +5,13 @@ mod line;
 
 use serde_json::{Map, Value, json};
 
-use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, Marks, flatten, plain, row_line};
+use super::super::markdown::{
+    Callout, Cell, DocumentBlock, Inline, InlineKind, Item, Marks, flatten, plain, row_line,
+};
 
 /// Parent of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum ParentBlock {
     Document,
     Expand,
     /// An expand inside an expand.
@@ -19,8 +21,8 @@ enum Within {
     Item,
 }
 
-pub(super) fn document(blocks: &[Block]) -> Value {
-    let content = Writer::default().blocks(blocks, Within::Document);
+pub(super) fn document(blocks: &[DocumentBlock]) -> Value {
+    let content = AdfWriter::default().blocks(blocks, ParentBlock::Document);
     let mut document = node("doc", Value::Null, content);
     document["version"] = json!(1);
     document
@@ -38,75 +40,81 @@ fn node(kind: &str, attributes: Value, content: Vec<Value>) -> Value {
 }
 
 #[derive(Default)]
-struct Writer {
+struct AdfWriter {
     /// Number of ids assigned so far; tasks must have one.
     ids: usize,
 }
 
-impl Writer {
-    fn blocks(&mut self, blocks: &[Block], within: Within) -> Vec<Value> {
-        blocks.iter().flat_map(|block| self.block(block, within)).collect()
+impl AdfWriter {
+    fn blocks(&mut self, blocks: &[DocumentBlock], parent: ParentBlock) -> Vec<Value> {
+        blocks.iter().flat_map(|block| self.block(block, parent)).collect()
     }
 
-    fn block(&mut self, block: &Block, within: Within) -> Vec<Value> {
-        use Within::{Document, Expand, Item, NestedExpand, Panel, Quote};
+    fn block(&mut self, block: &DocumentBlock, parent: ParentBlock) -> Vec<Value> {
+        use ParentBlock::{Document, Expand, Item, NestedExpand, Panel, Quote};
         match block {
-            Block::Paragraph(text) => paragraphs(text),
-            Block::Heading { text, .. } if matches!(within, Quote | Item) => paragraphs(&strong(text)),
-            Block::Heading { level, text } => {
+            DocumentBlock::Paragraph(text) => paragraphs(text),
+            DocumentBlock::Heading { text, .. } if matches!(parent, Quote | Item) => {
+                paragraphs(&strong(text))
+            }
+            DocumentBlock::Heading { level, text } => {
                 let content = line::nodes(text);
                 vec![node("heading", json!({ "level": level.clamp(&1, &6) }), content)]
             }
-            Block::Code { language, text } => vec![code(language, text)],
-            Block::Equation(text) => vec![code("math", text)],
-            Block::Quote(blocks) if matches!(within, Document | Expand | NestedExpand) => {
-                let content = self.filled(blocks, Quote);
+            DocumentBlock::Code { language, text } => vec![code(language, text)],
+            DocumentBlock::Equation(text) => vec![code("math", text)],
+            DocumentBlock::Quote(blocks) if matches!(parent, Document | Expand | NestedExpand) => {
+                let content = self.blocks_or_empty(blocks, Quote);
                 vec![node("blockquote", Value::Null, content)]
             }
-            Block::Callout { kind, blocks } if matches!(within, Document | Expand | NestedExpand) => {
-                let content = self.filled(blocks, Panel);
+            DocumentBlock::Callout { kind, blocks } if matches!(parent, Document | Expand | NestedExpand) => {
+                let content = self.blocks_or_empty(blocks, Panel);
                 vec![node("panel", json!({ "panelType": panel(*kind) }), content)]
             }
-            Block::Quote(blocks) | Block::Callout { blocks, .. } => self.blocks(blocks, within),
-            Block::Details { summary, blocks } => self.details(summary, blocks, within),
-            Block::List { start, items } => self.list(*start, items, within),
-            Block::Table { head, rows } if matches!(within, Document | Expand) => vec![table(head, rows)],
-            Block::Table { head, rows } => {
+            DocumentBlock::Quote(blocks) | DocumentBlock::Callout { blocks, .. } => {
+                self.blocks(blocks, parent)
+            }
+            DocumentBlock::Details { summary, blocks } => self.details(summary, blocks, parent),
+            DocumentBlock::List { start, items } => self.list(*start, items, parent),
+            DocumentBlock::Table { head, rows } if matches!(parent, Document | Expand) => {
+                vec![table(head, rows)]
+            }
+            DocumentBlock::Table { head, rows } => {
                 let rows = std::iter::once(head).chain(rows).map(|row| row_line(row));
                 rows.filter(|row| !row.is_empty()).flat_map(|row| paragraphs(&row)).collect()
             }
-            Block::Rule if matches!(within, Quote | Item) => Vec::new(),
-            Block::Rule => vec![json!({ "type": "rule" })],
+            DocumentBlock::Rule if matches!(parent, Quote | Item) => Vec::new(),
+            DocumentBlock::Rule => vec![json!({ "type": "rule" })],
         }
     }
 
     /// Writes blocks where the schema requires at least one.
-    fn filled(&mut self, blocks: &[Block], within: Within) -> Vec<Value> {
-        let content = self.blocks(blocks, within);
+    fn blocks_or_empty(&mut self, blocks: &[DocumentBlock], parent: ParentBlock) -> Vec<Value> {
+        let content = self.blocks(blocks, parent);
         if content.is_empty() { vec![paragraph(&[])] } else { content }
     }
 
-    fn details(&mut self, summary: &[Inline], blocks: &[Block], within: Within) -> Vec<Value> {
-        let (name, inner) = match within {
-            Within::Document => ("expand", Within::Expand),
-            Within::Expand => ("nestedExpand", Within::NestedExpand),
+    fn details(&mut self, summary: &[Inline], blocks: &[DocumentBlock], parent: ParentBlock) -> Vec<Value> {
+        let (name, inner) = match parent {
+            ParentBlock::Document => ("expand", ParentBlock::Expand),
+            ParentBlock::Expand => ("nestedExpand", ParentBlock::NestedExpand),
             _ => {
                 let mut nodes = paragraphs(&strong(summary));
-                nodes.extend(self.blocks(blocks, within));
+                nodes.extend(self.blocks(blocks, parent));
                 return nodes;
             }
         };
-        let content = self.filled(blocks, inner);
+        let content = self.blocks_or_empty(blocks, inner);
         vec![node(name, json!({ "title": plain(summary) }), content)]
     }
 
     /// Writes a list. Consecutive items with or without a checkbox form one list each.
-    fn list(&mut self, start: Option<u64>, items: &[Item], within: Within) -> Vec<Value> {
+    fn list(&mut self, start: Option<u64>, items: &[Item], parent: ParentBlock) -> Vec<Value> {
         let mut nodes = Vec::new();
         let mut number = start;
         for group in items.chunk_by(|a, b| a.checked.is_some() == b.checked.is_some()) {
-            nodes.push(match (group[0].checked, within) {
-                (Some(_), Within::Quote) | (None, _) => self.items(number, group),
+            nodes.push(match (group[0].checked, parent) {
+                (Some(_), ParentBlock::Quote) | (None, _) => self.items(number, group),
                 (Some(_), _) => self.tasks(group),
             });
             number = number.map(|number| number.saturating_add(group.len() as u64));
@@ -125,10 +133,10 @@ impl Writer {
 
     fn item(&mut self, item: &Item) -> Value {
         let mut content = match item.checked {
-            None => self.blocks(&item.blocks, Within::Item),
+            None => self.blocks(&item.blocks, ParentBlock::Item),
             // A place without task lists gets the task as plain text.
             Some(_) => {
-                let list = Block::List { start: None, items: vec![item.clone()] };
+                let list = DocumentBlock::List { start: None, items: vec![item.clone()] };
                 paragraphs(&flatten(&[list]))
             }
         };
@@ -147,15 +155,15 @@ impl Writer {
         let list_id = self.id();
         let mut content = Vec::new();
         for item in items {
-            let (inner, rest): (Vec<&Block>, Vec<&Block>) =
+            let (inner, rest): (Vec<&DocumentBlock>, Vec<&DocumentBlock>) =
                 item.blocks.iter().partition(|block| is_tasks(block));
-            let rest: Vec<Block> = rest.into_iter().cloned().collect();
+            let rest: Vec<DocumentBlock> = rest.into_iter().cloned().collect();
             let state = if item.checked == Some(true) { "DONE" } else { "TODO" };
             let id = self.id();
             let line = line::nodes(&flatten(&rest));
             content.push(node("taskItem", json!({ "localId": id, "state": state }), line));
             for block in inner {
-                if let Block::List { items, .. } = block {
+                if let DocumentBlock::List { items, .. } = block {
                     content.push(self.tasks(items));
                 }
             }
@@ -169,8 +177,8 @@ impl Writer {
     }
 }
 
-fn is_tasks(block: &Block) -> bool {
-    matches!(block, Block::List { items, .. } if !items.is_empty() && items.iter().all(|item| item.checked.is_some()))
+fn is_tasks(block: &DocumentBlock) -> bool {
+    matches!(block, DocumentBlock::List { items, .. } if !items.is_empty() && items.iter().all(|item| item.checked.is_some()))
 }
 
 fn panel(kind: Callout) -> &'static str {
@@ -185,7 +193,7 @@ fn panel(kind: Callout) -> &'static str {
 
 fn strong(text: &[Inline]) -> Vec<Inline> {
     let marked = |piece: &Inline| match piece.kind {
-        Kind::Text(_) => Inline::new(piece.kind.clone(), &piece.style.marked(Marks::STRONG)),
+        InlineKind::Text(_) => Inline::new(piece.kind.clone(), &piece.style.marked(Marks::STRONG)),
         _ => piece.clone(),
     };
     text.iter().map(marked).collect()
@@ -204,7 +212,7 @@ fn paragraphs(text: &[Inline]) -> Vec<Value> {
                 nodes.push(node("mediaSingle", json!({ "layout": "center" }), vec![media]));
             }
             None => {
-                let line = super::super::markdown::tidy(group.to_vec());
+                let line = super::super::markdown::normalize(group.to_vec());
                 if !line.is_empty() {
                     nodes.push(paragraph(&line));
                 }

@@ -1,42 +1,44 @@
 //! Walks a markup tree and builds blocks. Inline content between two blocks forms a paragraph. Unknown elements are
 //! transparent, so that their text is preserved.
 
-use super::super::markdown::{Block, DEPTH_MAX, Inline, Item, Kind, Marks, Style, flatten, tidy};
+use super::super::markdown::{
+    DEPTH_MAX, DocumentBlock, Inline, InlineKind, InlineStyle, Item, Marks, flatten, normalize,
+};
 use super::super::markup::{Element, Node, is_block, mark};
 use super::super::storage;
 use super::table;
 
-pub(in crate::convert) struct Walk {
-    blocks: Vec<Block>,
+pub(in crate::convert) struct MarkupWalker {
+    blocks: Vec<DocumentBlock>,
     line: Vec<Inline>,
     /// Set if the next blank must be dropped.
     is_spaced: bool,
     /// Nesting depth of blocks.
     depth: usize,
     /// Set if line breaks of the source are preserved.
-    pub(super) keeps_lines: bool,
+    pub(super) preserves_lines: bool,
     /// State of a checkbox found in the current item.
     checked: Option<bool>,
 }
 
-impl Walk {
+impl MarkupWalker {
     pub(in crate::convert) fn new(depth: usize) -> Self {
         Self {
             blocks: Vec::new(),
             line: Vec::new(),
             is_spaced: true,
             depth,
-            keeps_lines: false,
+            preserves_lines: false,
             checked: None,
         }
     }
 
-    pub(in crate::convert) fn finish(mut self) -> Vec<Block> {
+    pub(in crate::convert) fn finish(mut self) -> Vec<DocumentBlock> {
         self.flush();
         self.blocks
     }
 
-    pub(in crate::convert) fn nodes(&mut self, nodes: &[Node], style: &Style) {
+    pub(in crate::convert) fn nodes(&mut self, nodes: &[Node], style: &InlineStyle) {
         for node in nodes {
             match node {
                 Node::Text(text) => self.text(text, style),
@@ -48,34 +50,34 @@ impl Walk {
     /// Ends the current line as a paragraph, or as several if it contains empty lines.
     pub(in crate::convert) fn flush(&mut self) {
         self.is_spaced = true;
-        let line = tidy(std::mem::take(&mut self.line));
-        let is_break = |inline: &Inline| inline.kind == Kind::Break;
+        let line = normalize(std::mem::take(&mut self.line));
+        let is_break = |inline: &Inline| inline.kind == InlineKind::Break;
         let mut start = 0;
         for at in 1..=line.len() {
             let ends = at == line.len() || is_break(&line[at - 1]) && is_break(&line[at]);
-            let paragraph = if ends { tidy(line[start..at].to_vec()) } else { Vec::new() };
+            let paragraph = if ends { normalize(line[start..at].to_vec()) } else { Vec::new() };
             start = if ends { at } else { start };
             if !paragraph.is_empty() {
-                self.blocks.push(Block::Paragraph(paragraph));
+                self.blocks.push(DocumentBlock::Paragraph(paragraph));
             }
         }
     }
 
-    pub(in crate::convert) fn push(&mut self, block: Block) {
+    pub(in crate::convert) fn push(&mut self, block: DocumentBlock) {
         self.flush();
         self.blocks.push(block);
     }
 
     pub(in crate::convert) fn inline(&mut self, inline: Inline) {
-        self.is_spaced = inline.kind == Kind::Break;
+        self.is_spaced = inline.kind == InlineKind::Break;
         self.line.push(inline);
     }
 
     /// Appends text with whitespace collapsed, as browsers do.
-    pub(in crate::convert) fn text(&mut self, text: &str, style: &Style) {
+    pub(in crate::convert) fn text(&mut self, text: &str, style: &InlineStyle) {
         let mut words = String::with_capacity(text.len());
         for c in text.chars() {
-            let is_end = self.keeps_lines && c == '\n';
+            let is_end = self.preserves_lines && c == '\n';
             let is_blank = matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}' | '\u{a0}');
             match (is_end, is_blank) {
                 (true, _) => words.push('\n'),
@@ -91,11 +93,11 @@ impl Walk {
     }
 
     /// Converts nodes to separate blocks.
-    pub(in crate::convert) fn inside(&self, nodes: &[Node], style: &Style) -> Vec<Block> {
+    pub(in crate::convert) fn inside(&self, nodes: &[Node], style: &InlineStyle) -> Vec<DocumentBlock> {
         self.item(nodes, style).blocks
     }
 
-    fn item(&self, nodes: &[Node], style: &Style) -> Item {
+    fn item(&self, nodes: &[Node], style: &InlineStyle) -> Item {
         let mut walk = Self::new(self.depth + 1);
         walk.nodes(nodes, style);
         walk.flush();
@@ -103,12 +105,12 @@ impl Walk {
     }
 
     /// Converts nodes to one line.
-    pub(in crate::convert) fn line_of(&self, nodes: &[Node], style: &Style) -> Vec<Inline> {
+    pub(in crate::convert) fn line_of(&self, nodes: &[Node], style: &InlineStyle) -> Vec<Inline> {
         flatten(&self.inside(nodes, style))
     }
 
     /// Converts the content of an element, separated from its surroundings.
-    pub(in crate::convert) fn section(&mut self, element: &Element, style: &Style) {
+    pub(in crate::convert) fn section(&mut self, element: &Element, style: &InlineStyle) {
         self.flush();
         self.nodes(&element.children, style);
         self.flush();
@@ -119,15 +121,15 @@ impl Walk {
         self.depth >= DEPTH_MAX
     }
 
-    fn element(&mut self, element: &Element, style: &Style) {
+    fn element(&mut self, element: &Element, style: &InlineStyle) {
         let name = element.name.as_str();
         match name {
             "head" | "script" | "style" | "template" | "colgroup" | "rp" => {}
             "br" => self.inline(Inline::line_break()),
-            "hr" => self.push(Block::Rule),
+            "hr" => self.push(DocumentBlock::Rule),
             "img" => {
                 let (alt, url) = (element.attribute("alt").to_owned(), element.attribute("src").to_owned());
-                self.inline(Inline::new(Kind::Image { alt, url }, style));
+                self.inline(Inline::new(InlineKind::Image { alt, url }, style));
             }
             "input" if element.attribute("type") == "checkbox" => {
                 self.checked = Some(element.has("checked"));
@@ -141,7 +143,7 @@ impl Walk {
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 let text = self.line_of(&element.children, style);
                 let level = name.as_bytes()[1] - b'0';
-                self.push(Block::Heading { level, text });
+                self.push(DocumentBlock::Heading { level, text });
             }
             "pre" => self.push(preformatted(element)),
             "time" if element.children.is_empty() => self.text(element.attribute("datetime"), style),
@@ -151,7 +153,7 @@ impl Walk {
             "ul" | "ol" | "menu" | "dir" => self.list(element, style),
             "blockquote" => {
                 let blocks = self.inside(&element.children, style);
-                self.push(Block::Quote(blocks));
+                self.push(DocumentBlock::Quote(blocks));
             }
             "details" => self.details(element, style),
             "table" => self.table(element, style),
@@ -165,7 +167,7 @@ impl Walk {
         }
     }
 
-    fn list(&mut self, element: &Element, style: &Style) {
+    fn list(&mut self, element: &Element, style: &InlineStyle) {
         let start = match element.name.as_str() {
             "ol" => Some(element.attribute("start").trim().parse().unwrap_or(1)),
             _ => None,
@@ -187,11 +189,11 @@ impl Walk {
             }
         }
         if !items.is_empty() {
-            self.push(Block::List { start, items });
+            self.push(DocumentBlock::List { start, items });
         }
     }
 
-    fn details(&mut self, element: &Element, style: &Style) {
+    fn details(&mut self, element: &Element, style: &InlineStyle) {
         let summary = element
             .child("summary")
             .map(|summary| self.line_of(&summary.children, style))
@@ -204,10 +206,10 @@ impl Walk {
                 other => walk.nodes(std::slice::from_ref(other), style),
             }
         }
-        self.push(Block::Details { summary, blocks: walk.finish() });
+        self.push(DocumentBlock::Details { summary, blocks: walk.finish() });
     }
 
-    fn table(&mut self, element: &Element, style: &Style) {
+    fn table(&mut self, element: &Element, style: &InlineStyle) {
         if let Some(caption) = element.child("caption") {
             self.section(caption, style);
         }
@@ -219,12 +221,12 @@ impl Walk {
 }
 
 /// Converts preformatted text, with the language from its class.
-fn preformatted(element: &Element) -> Block {
+fn preformatted(element: &Element) -> DocumentBlock {
     let code = element.child("code").unwrap_or(element);
     let classes = [code.attribute("class"), element.attribute("class")];
     let mut classes = classes.iter().flat_map(|class| class.split_whitespace());
     let language = classes.find_map(|class| class.strip_prefix("language-")).unwrap_or_default();
     let text = element.text();
     let text = text.strip_prefix('\n').unwrap_or(&text);
-    Block::Code { language: language.to_owned(), text: text.trim_end_matches('\n').to_owned() }
+    DocumentBlock::Code { language: language.to_owned(), text: text.trim_end_matches('\n').to_owned() }
 }

@@ -1,35 +1,35 @@
 //! Escaping of text in Markdown. A character is escaped only where a parser would treat it as markup. `write::line`
 //! verifies the result by parsing it; if it differs, all possible markup is escaped.
 
-use super::{Inline, Kind};
+use super::{Inline, InlineKind};
 
 /// Characters of a line that are markup only in pairs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Pairs {
+pub(super) struct PairedMarkers {
     tildes: bool,
     dollars: bool,
 }
 
 /// Context of a piece of text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
+pub(super) struct TextContext {
     pub(super) before: Option<char>,
     pub(super) after: Option<char>,
     pub(super) begins_line: bool,
     pub(super) in_link: bool,
     pub(super) in_cell: bool,
-    pub(super) pairs: Pairs,
+    pub(super) pairs: PairedMarkers,
 }
 
-impl Pairs {
+impl PairedMarkers {
     pub(super) fn of(line: &[Inline]) -> Self {
         let mut tildes = 0;
         let mut may_open = false;
         let mut dollars = false;
         for inline in line {
             let text = match &inline.kind {
-                Kind::Text(text) if !inline.style.is_code() => text,
-                Kind::Math(_) => {
+                InlineKind::Text(text) if !inline.style.is_code() => text,
+                InlineKind::Math(_) => {
                     dollars |= may_open;
                     may_open = true;
                     continue;
@@ -53,13 +53,13 @@ impl Pairs {
 }
 
 /// Appends text with as few backslashes as possible.
-pub(super) fn lightly(text: &str, spot: Spot, out: &mut String) {
-    let first = if spot.begins_line { line_start(text) } else { None };
-    let mut before = spot.before;
+pub(super) fn escape_minimal(text: &str, text_context: TextContext, out: &mut String) {
+    let first = if text_context.begins_line { line_start(text) } else { None };
+    let mut before = text_context.before;
     for (at, c) in text.char_indices() {
         let rest = &text[at + c.len_utf8()..];
-        let after = rest.chars().next().or(spot.after);
-        if first == Some(at) || is_markup(c, before, after, rest, spot) {
+        let after = rest.chars().next().or(text_context.after);
+        if first == Some(at) || is_markup(c, before, after, rest, text_context) {
             out.push('\\');
         }
         out.push(c);
@@ -68,7 +68,7 @@ pub(super) fn lightly(text: &str, spot: Spot, out: &mut String) {
 }
 
 /// Appends text with all possible markup escaped.
-pub(super) fn fully(text: &str, out: &mut String) {
+pub(super) fn escape_all(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '<' => out.push_str("&lt;"),
@@ -84,7 +84,13 @@ pub(super) fn fully(text: &str, out: &mut String) {
     }
 }
 
-fn is_markup(c: char, before: Option<char>, after: Option<char>, rest: &str, spot: Spot) -> bool {
+fn is_markup(
+    c: char,
+    before: Option<char>,
+    after: Option<char>,
+    rest: &str,
+    text_context: TextContext,
+) -> bool {
     let is_blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     match c {
@@ -92,14 +98,14 @@ fn is_markup(c: char, before: Option<char>, after: Option<char>, rest: &str, spo
         '`' => true,
         '*' => !(is_blank(before) && is_blank(after)),
         '_' => !(is_blank(before) && is_blank(after) || is_word(before) && is_word(after)),
-        '~' => spot.pairs.tildes,
-        '$' => spot.pairs.dollars && !(is_blank(before) && is_blank(after)),
+        '~' => text_context.pairs.tildes,
+        '$' => text_context.pairs.dollars && !(is_blank(before) && is_blank(after)),
         '<' => after.is_some_and(|next| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?')),
         '&' => is_entity(rest),
-        '[' => spot.in_link,
-        ']' => spot.in_link || matches!(after, Some('(' | '[')),
+        '[' => text_context.in_link,
+        ']' => text_context.in_link || matches!(after, Some('(' | '[')),
         '!' => after == Some('['),
-        '|' => spot.in_cell,
+        '|' => text_context.in_cell,
         _ => false,
     }
 }

@@ -1,15 +1,15 @@
 //! Flattens blocks to one line, for table cells and task items. All text is preserved in order.
 
 use super::line::one_line;
-use super::{Block, Inline, Item, Kind, Marks, Style, tidy};
+use super::{DocumentBlock, Inline, InlineKind, InlineStyle, Item, Marks, normalize};
 
 /// Flattens blocks to a line with breaks.
-pub(in crate::convert) fn flatten(blocks: &[Block]) -> Vec<Inline> {
+pub(in crate::convert) fn flatten(blocks: &[DocumentBlock]) -> Vec<Inline> {
     let mut line = Vec::new();
     for block in blocks {
         push(block, &mut line);
     }
-    tidy(line)
+    normalize(line)
 }
 
 /// Returns the plain text on one line.
@@ -17,45 +17,49 @@ pub(in crate::convert) fn plain(inlines: &[Inline]) -> String {
     let mut text = String::new();
     for inline in inlines {
         match &inline.kind {
-            Kind::Text(words) | Kind::Math(words) => text.push_str(words),
-            Kind::Break => text.push(' '),
-            Kind::Image { alt, .. } => text.push_str(alt),
+            InlineKind::Text(words) | InlineKind::Math(words) => text.push_str(words),
+            InlineKind::Break => text.push(' '),
+            InlineKind::Image { alt, .. } => text.push_str(alt),
         }
     }
     one_line(&text)
 }
 
-fn push(block: &Block, line: &mut Vec<Inline>) {
+fn push(block: &DocumentBlock, line: &mut Vec<Inline>) {
     if !line.is_empty() {
         line.push(Inline::line_break());
     }
     match block {
-        Block::Paragraph(text) | Block::Heading { text, .. } => line.extend(text.iter().cloned()),
-        Block::Code { text, .. } => {
-            line.push(Inline::text(text.trim_end(), &Style::default().marked(Marks::CODE)));
+        DocumentBlock::Paragraph(text) | DocumentBlock::Heading { text, .. } => {
+            line.extend(text.iter().cloned())
         }
-        Block::Equation(text) => line.push(Inline::new(Kind::Math(text.clone()), &Style::default())),
-        Block::Quote(blocks) | Block::Callout { blocks, .. } => line.extend(flatten(blocks)),
-        Block::Details { summary, blocks } => {
+        DocumentBlock::Code { text, .. } => {
+            line.push(Inline::text(text.trim_end(), &InlineStyle::default().marked(Marks::CODE)));
+        }
+        DocumentBlock::Equation(text) => {
+            line.push(Inline::new(InlineKind::Math(text.clone()), &InlineStyle::default()))
+        }
+        DocumentBlock::Quote(blocks) | DocumentBlock::Callout { blocks, .. } => line.extend(flatten(blocks)),
+        DocumentBlock::Details { summary, blocks } => {
             line.extend(summary.iter().cloned());
             line.push(Inline::line_break());
             line.extend(flatten(blocks));
         }
-        Block::List { start, items } => push_list(*start, items, line),
-        Block::Table { head, rows } => {
+        DocumentBlock::List { start, items } => push_list(*start, items, line),
+        DocumentBlock::Table { head, rows } => {
             for row in std::iter::once(head).chain(rows) {
                 line.extend(row_line(row));
                 line.push(Inline::line_break());
             }
         }
-        Block::Rule => {}
+        DocumentBlock::Rule => {}
     }
 }
 
 fn push_list(start: Option<u64>, items: &[Item], line: &mut Vec<Inline>) {
     for (index, item) in items.iter().enumerate() {
         let number = start.map(|start| start.saturating_add(index as u64));
-        line.push(Inline::text(bullet(number, item.checked), &Style::default()));
+        line.push(Inline::text(bullet(number, item.checked), &InlineStyle::default()));
         line.extend(flatten(&item.blocks));
         line.push(Inline::line_break());
     }
@@ -76,7 +80,7 @@ pub(in crate::convert) fn row_line(row: &[Vec<Inline>]) -> Vec<Inline> {
     let mut line = Vec::new();
     for (index, cell) in row.iter().filter(|cell| !cell.is_empty()).enumerate() {
         if index > 0 {
-            line.push(Inline::text(" ｜ ", &Style::default()));
+            line.push(Inline::text(" ｜ ", &InlineStyle::default()));
         }
         line.extend(cell.iter().cloned());
     }

@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::convert) struct Inline {
-    pub(in crate::convert) kind: Kind,
-    pub(in crate::convert) style: Style,
+    pub(in crate::convert) kind: InlineKind,
+    pub(in crate::convert) style: InlineStyle,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::convert) enum Kind {
+pub(in crate::convert) enum InlineKind {
     Text(String),
     /// Line break inside a paragraph.
     Break,
@@ -23,7 +23,7 @@ pub(in crate::convert) enum Kind {
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(in crate::convert) struct Style {
+pub(in crate::convert) struct InlineStyle {
     pub(in crate::convert) marks: Marks,
     pub(in crate::convert) link: Option<Rc<str>>,
 }
@@ -70,25 +70,25 @@ impl Marks {
 }
 
 impl Inline {
-    pub(in crate::convert) fn new(kind: Kind, style: &Style) -> Self {
+    pub(in crate::convert) fn new(kind: InlineKind, style: &InlineStyle) -> Self {
         Self { kind, style: style.clone() }
     }
 
-    pub(in crate::convert) fn text(text: impl Into<String>, style: &Style) -> Self {
-        Self::new(Kind::Text(text.into()), style)
+    pub(in crate::convert) fn text(text: impl Into<String>, style: &InlineStyle) -> Self {
+        Self::new(InlineKind::Text(text.into()), style)
     }
 
     pub(in crate::convert) fn line_break() -> Self {
-        Self::new(Kind::Break, &Style::default())
+        Self::new(InlineKind::Break, &InlineStyle::default())
     }
 
     /// Returns text with a link.
     pub(in crate::convert) fn link(text: impl Into<String>, url: &str) -> Self {
-        Self::text(text, &Style::default().to(url))
+        Self::text(text, &InlineStyle::default().to(url))
     }
 }
 
-impl Style {
+impl InlineStyle {
     pub(in crate::convert) fn marked(&self, marks: Marks) -> Self {
         Self { marks: self.marks.with(marks), link: self.link.clone() }
     }

@@ -2,9 +2,9 @@
 //! blank gets the style common to its neighbours, because Markdown cannot mark a blank at the edge of marked text. The
 //! parser returns lines in this form, so that written text can be verified.
 
-use super::{Inline, Kind, Marks, Style};
+use super::{Inline, InlineKind, InlineStyle, Marks};
 
-pub(in crate::convert) fn tidy(inlines: Vec<Inline>) -> Vec<Inline> {
+pub(in crate::convert) fn normalize(inlines: Vec<Inline>) -> Vec<Inline> {
     let mut pieces = trim(split(inlines));
     style_blanks(&mut pieces);
     merge(pieces)
@@ -15,17 +15,17 @@ fn split(inlines: Vec<Inline>) -> Vec<Inline> {
     let mut pieces = Vec::with_capacity(inlines.len());
     for Inline { kind, style } in inlines {
         match kind {
-            Kind::Text(text) => split_text(&text, &style, &mut pieces),
-            Kind::Break => pieces.push(Inline::line_break()),
-            Kind::Image { alt, url } => {
-                let style = not_code(&style);
+            InlineKind::Text(text) => split_text(&text, &style, &mut pieces),
+            InlineKind::Break => pieces.push(Inline::line_break()),
+            InlineKind::Image { alt, url } => {
+                let style = without_code(&style);
                 let url = url.trim().to_owned();
-                pieces.push(Inline { kind: Kind::Image { alt: one_line(&alt), url }, style });
+                pieces.push(Inline { kind: InlineKind::Image { alt: one_line(&alt), url }, style });
             }
-            Kind::Math(text) => {
+            InlineKind::Math(text) => {
                 let text = one_line(&text);
                 if !text.is_empty() {
-                    pieces.push(Inline { kind: Kind::Math(text), style: not_code(&style) });
+                    pieces.push(Inline { kind: InlineKind::Math(text), style: without_code(&style) });
                 }
             }
         }
@@ -34,27 +34,27 @@ fn split(inlines: Vec<Inline>) -> Vec<Inline> {
 }
 
 /// Removes the code mark: images and equations cannot be code.
-fn not_code(style: &Style) -> Style {
-    Style { marks: style.marks.without(Marks::CODE), link: style.link.clone() }
+fn without_code(style: &InlineStyle) -> InlineStyle {
+    InlineStyle { marks: style.marks.without(Marks::CODE), link: style.link.clone() }
 }
 
-fn split_text(text: &str, style: &Style, pieces: &mut Vec<Inline>) {
+fn split_text(text: &str, style: &InlineStyle, pieces: &mut Vec<Inline>) {
     let text = text.replace("\r\n", "\n");
     for (index, line) in text.split(['\n', '\r', '\u{2028}', '\u{2029}']).enumerate() {
         if index > 0 {
             pieces.push(Inline::line_break());
         }
-        let line: String = line.chars().map(shown).collect();
+        let line: String = line.chars().map(printable).collect();
         let core = line.trim();
         let lead = line.len() - line.trim_start().len();
-        push(line[..lead].to_owned(), &Style::default(), pieces);
+        push(line[..lead].to_owned(), &InlineStyle::default(), pieces);
         push(core.to_owned(), style, pieces);
-        push(line[lead + core.len()..].to_owned(), &Style::default(), pieces);
+        push(line[lead + core.len()..].to_owned(), &InlineStyle::default(), pieces);
     }
 }
 
 /// Replaces blanks that Markdown parsers disagree on, and NUL.
-fn shown(c: char) -> char {
+fn printable(c: char) -> char {
     match c {
         '\0' => '\u{fffd}',
         '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{1680}' => ' ',
@@ -62,9 +62,9 @@ fn shown(c: char) -> char {
     }
 }
 
-fn push(text: String, style: &Style, pieces: &mut Vec<Inline>) {
+fn push(text: String, style: &InlineStyle, pieces: &mut Vec<Inline>) {
     if !text.is_empty() {
-        pieces.push(Inline { kind: Kind::Text(text), style: style.clone() });
+        pieces.push(Inline { kind: InlineKind::Text(text), style: style.clone() });
     }
 }
 
@@ -74,8 +74,8 @@ pub(super) fn one_line(text: &str) -> String {
 
 fn is_blank(piece: &Inline) -> bool {
     match &piece.kind {
-        Kind::Text(text) => text.trim().is_empty(),
-        Kind::Break => true,
+        InlineKind::Text(text) => text.trim().is_empty(),
+        InlineKind::Break => true,
         _ => false,
     }
 }
@@ -85,15 +85,15 @@ fn is_blank(piece: &Inline) -> bool {
 fn trim(pieces: Vec<Inline>) -> Vec<Inline> {
     let mut kept: Vec<Inline> = Vec::with_capacity(pieces.len());
     for mut piece in pieces {
-        let begins = matches!(kept.last(), None | Some(Inline { kind: Kind::Break, .. }));
+        let begins = matches!(kept.last(), None | Some(Inline { kind: InlineKind::Break, .. }));
         match &mut piece.kind {
-            Kind::Break => {
+            InlineKind::Break => {
                 drop_blanks(&mut kept);
                 if !kept.is_empty() {
                     kept.push(piece);
                 }
             }
-            Kind::Text(text) if begins => {
+            InlineKind::Text(text) if begins => {
                 let rest = text.trim_start_matches(|c: char| c.is_whitespace() && c != '\u{3000}');
                 if !rest.is_empty() {
                     *text = rest.to_owned();
@@ -110,13 +110,13 @@ fn trim(pieces: Vec<Inline>) -> Vec<Inline> {
 }
 
 fn drop_blanks(kept: &mut Vec<Inline>) {
-    while kept.last().is_some_and(|last| is_blank(last) && last.kind != Kind::Break) {
+    while kept.last().is_some_and(|last| is_blank(last) && last.kind != InlineKind::Break) {
         kept.pop();
     }
 }
 
 fn style_blanks(pieces: &mut [Inline]) {
-    let mut before: Option<Style> = None;
+    let mut before: Option<InlineStyle> = None;
     let mut at = 0;
     while at < pieces.len() {
         if !is_blank(&pieces[at]) {
@@ -128,7 +128,7 @@ fn style_blanks(pieces: &mut [Inline]) {
             pieces[at..].iter().position(|piece| !is_blank(piece)).map_or(pieces.len(), |next| at + next);
         let style = match (&before, pieces.get(end)) {
             (Some(before), Some(after)) => before.both(&after.style),
-            _ => Style::default(),
+            _ => InlineStyle::default(),
         };
         for blank in &mut pieces[at..end] {
             blank.style = style.clone();
@@ -140,7 +140,7 @@ fn style_blanks(pieces: &mut [Inline]) {
 fn merge(pieces: Vec<Inline>) -> Vec<Inline> {
     let mut merged: Vec<Inline> = Vec::with_capacity(pieces.len());
     for piece in pieces {
-        if let (Some(Inline { kind: Kind::Text(text), style }), Kind::Text(more)) =
+        if let (Some(Inline { kind: InlineKind::Text(text), style }), InlineKind::Text(more)) =
             (merged.last_mut(), &piece.kind)
             && *style == piece.style
         {

@@ -7,25 +7,25 @@ mod inline;
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::super::html;
-use super::{Block, Callout, Cell, tidy};
-use frame::{Frames, Holder};
-use inline::Inlines;
+use super::{Callout, Cell, DocumentBlock, normalize};
+use frame::{ContainerKind, ContainerStack};
+use inline::InlineReader;
 
-pub(in crate::convert) fn read(text: &str) -> Vec<Block> {
+pub(in crate::convert) fn read(text: &str) -> Vec<DocumentBlock> {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_GFM
         | Options::ENABLE_MATH;
-    let mut reader = Reader::default();
+    let mut reader = MarkdownReader::default();
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         match event {
             Event::Start(tag) => reader.start(tag),
             Event::End(tag) => reader.end(tag),
             Event::Text(words) => reader.text(&words),
             Event::Html(words) => reader.html.push_str(&words),
-            Event::Rule => reader.push(Block::Rule),
-            Event::TaskListMarker(checked) => reader.frames.check(checked),
+            Event::Rule => reader.push(DocumentBlock::Rule),
+            Event::TaskListMarker(checked) => reader.containers.check(checked),
             Event::InlineMath(_) if is_beside_word(text, range.start, range.end) => {
                 reader.line.text(&text[range]);
             }
@@ -43,35 +43,35 @@ fn is_beside_word(text: &str, start: usize, end: usize) -> bool {
 }
 
 #[derive(Default)]
-struct Reader {
-    frames: Frames,
-    line: Inlines,
-    code: Option<Code>,
+struct MarkdownReader {
+    containers: ContainerStack,
+    line: InlineReader,
+    code: Option<CodeBlock>,
     html: String,
     table: Vec<Vec<Cell>>,
 }
 
-struct Code {
+struct CodeBlock {
     language: String,
     text: String,
 }
 
-impl Reader {
+impl MarkdownReader {
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::BlockQuote(kind) => self.open(match kind.map(callout) {
-                Some(kind) => Holder::Callout(kind),
-                None => Holder::Quote,
+                Some(kind) => ContainerKind::Callout(kind),
+                None => ContainerKind::Quote,
             }),
-            Tag::List(start) => self.open(Holder::List(start)),
-            Tag::Item => self.open(Holder::Item),
+            Tag::List(start) => self.open(ContainerKind::List(start)),
+            Tag::Item => self.open(ContainerKind::Item),
             Tag::CodeBlock(kind) => {
                 self.flush();
                 let language = match kind {
                     CodeBlockKind::Fenced(language) => language.into_string(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                self.code = Some(Code { language, text: String::new() });
+                self.code = Some(CodeBlock { language, text: String::new() });
             }
             Tag::Paragraph | Tag::Heading { .. } | Tag::HtmlBlock => self.flush(),
             Tag::Table(_) => {
@@ -88,29 +88,29 @@ impl Reader {
         match tag {
             TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item => {
                 self.flush();
-                self.frames.close();
+                self.containers.close();
             }
             TagEnd::CodeBlock => {
-                if let Some(Code { language, text }) = self.code.take() {
+                if let Some(CodeBlock { language, text }) = self.code.take() {
                     self.push(code_block(&language, text));
                 }
             }
             TagEnd::Heading(level) => {
                 let (text, _) = self.line.take();
-                self.push(Block::Heading { level: depth(level), text: tidy(text) });
+                self.push(DocumentBlock::Heading { level: depth(level), text: normalize(text) });
             }
             TagEnd::Paragraph => self.flush(),
             TagEnd::HtmlBlock => self.html_block(),
             TagEnd::Table => {
                 let mut rows = std::mem::take(&mut self.table).into_iter();
                 let head = rows.next().unwrap_or_default();
-                self.push(Block::Table { head, rows: rows.collect() });
+                self.push(DocumentBlock::Table { head, rows: rows.collect() });
             }
             TagEnd::TableHead | TagEnd::TableRow => {}
             TagEnd::TableCell => {
                 let (text, _) = self.line.take();
                 if let Some(row) = self.table.last_mut() {
-                    row.push(tidy(text));
+                    row.push(normalize(text));
                 }
             }
             other => self.line.end(other),
@@ -124,14 +124,14 @@ impl Reader {
         }
     }
 
-    fn open(&mut self, holder: Holder) {
+    fn open(&mut self, container: ContainerKind) {
         self.flush();
-        self.frames.open(holder);
+        self.containers.open(container);
     }
 
-    fn push(&mut self, block: Block) {
+    fn push(&mut self, block: DocumentBlock) {
         self.flush();
-        self.frames.push(block);
+        self.containers.push(block);
     }
 
     /// Ends the current line as a paragraph, also in a tight list item, where the parser reports none.
@@ -140,15 +140,15 @@ impl Reader {
             return;
         }
         let (text, is_equation) = self.line.take();
-        let text = tidy(text);
+        let text = normalize(text);
         let block = match text.as_slice() {
             [] => return,
-            [super::Inline { kind: super::Kind::Math(text), .. }] if is_equation => {
-                Block::Equation(text.clone())
+            [super::Inline { kind: super::InlineKind::Math(text), .. }] if is_equation => {
+                DocumentBlock::Equation(text.clone())
             }
-            _ => Block::Paragraph(text),
+            _ => DocumentBlock::Paragraph(text),
         };
-        self.frames.push(block);
+        self.containers.push(block);
     }
 
     /// Handles HTML blocks. `<details>` may stay open across the blocks that follow.
@@ -156,7 +156,7 @@ impl Reader {
         let text = std::mem::take(&mut self.html);
         let mut rest = text.trim_start();
         while let Some(after) = strip_close(rest) {
-            self.frames.close_details();
+            self.containers.close_details();
             rest = after;
         }
         let lower = rest.to_ascii_lowercase();
@@ -164,24 +164,24 @@ impl Reader {
         let closes = lower.matches("</details").count();
         let mut blocks = html::blocks(rest);
         for _ in closes..opens {
-            let Some(Block::Details { summary, blocks: inner }) =
-                blocks.pop_if(|last| matches!(last, Block::Details { .. }))
+            let Some(DocumentBlock::Details { summary, blocks: inner }) =
+                blocks.pop_if(|last| matches!(last, DocumentBlock::Details { .. }))
             else {
                 break;
             };
-            self.frames.extend(blocks);
-            self.frames.open(Holder::Details(summary));
+            self.containers.extend(blocks);
+            self.containers.open(ContainerKind::Details(summary));
             blocks = inner;
         }
-        self.frames.extend(blocks);
+        self.containers.extend(blocks);
         for _ in opens..closes {
-            self.frames.close_details();
+            self.containers.close_details();
         }
     }
 
-    fn finish(mut self) -> Vec<Block> {
+    fn finish(mut self) -> Vec<DocumentBlock> {
         self.flush();
-        self.frames.finish()
+        self.containers.finish()
     }
 }
 
@@ -191,14 +191,14 @@ fn strip_close(text: &str) -> Option<&str> {
     Some(rest.trim_start())
 }
 
-fn code_block(language: &str, mut text: String) -> Block {
+fn code_block(language: &str, mut text: String) -> DocumentBlock {
     if text.ends_with('\n') {
         text.pop();
     }
     if language.trim() == "math" {
-        return Block::Equation(text.trim().to_owned());
+        return DocumentBlock::Equation(text.trim().to_owned());
     }
-    Block::Code { language: language.trim().to_owned(), text }
+    DocumentBlock::Code { language: language.trim().to_owned(), text }
 }
 
 fn depth(level: HeadingLevel) -> u8 {

@@ -1,28 +1,28 @@
 //! Markdown writer with one fixed style: `-` and `1.`, fences, a blank line between blocks, tight nested lists. Parsing
 //! the output returns the same blocks.
 
-mod address;
+mod destination;
 mod line;
 
 use std::fmt::Write as _;
 
 use super::super::markup;
-use super::{Block, Callout, Cell, Inline, Item, read, tidy};
-use line::{Place, line, longest_run};
+use super::{Callout, Cell, DocumentBlock, Inline, Item, normalize, read};
+use line::{LineContext, line, longest_run};
 
 pub(in crate::convert) use line::tag;
 
 /// Tables up to this width have all rows padded to it.
 const PADDED_WIDTH_MAX: usize = 64;
 
-pub(in crate::convert) fn write(blocks: &[Block]) -> String {
-    let mut page = Page::default();
+pub(in crate::convert) fn write(blocks: &[DocumentBlock]) -> String {
+    let mut page = MarkdownWriter::default();
     page.blocks(blocks, false);
     page.text
 }
 
 #[derive(Default)]
-struct Page {
+struct MarkdownWriter {
     text: String,
     /// Prefix of every line.
     prefix: String,
@@ -32,30 +32,31 @@ struct Page {
 
 /// Marker of the previous list, so that two adjacent lists are not merged.
 #[derive(Clone, Copy, Default, PartialEq)]
-struct Before {
+struct PreviousList {
     numbered: bool,
     other_marker: bool,
 }
 
-impl Page {
+impl MarkdownWriter {
     /// Writes all blocks that are not empty.
-    fn blocks(&mut self, blocks: &[Block], in_item: bool) {
-        let mut previous: Option<&Block> = None;
-        let mut before: Option<Before> = None;
+    fn blocks(&mut self, blocks: &[DocumentBlock], in_item: bool) {
+        let mut previous: Option<&DocumentBlock> = None;
+        let mut before: Option<PreviousList> = None;
         for block in blocks.iter().filter(|block| !is_empty(block)) {
             if let Some(previous) = previous {
-                let is_tight = in_item && matches!(previous, Block::Paragraph(_)) && follows_tightly(block);
+                let is_tight =
+                    in_item && matches!(previous, DocumentBlock::Paragraph(_)) && follows_tightly(block);
                 if !is_tight {
                     self.line("");
                 }
             }
             before = match block {
-                Block::List { start, items } => {
+                DocumentBlock::List { start, items } => {
                     let numbered = start.is_some();
                     let same = before.filter(|before| before.numbered == numbered);
                     let other_marker = same.is_some_and(|before| !before.other_marker);
                     self.list(*start, items, other_marker);
-                    Some(Before { numbered, other_marker })
+                    Some(PreviousList { numbered, other_marker })
                 }
                 _ => {
                     self.block(block, in_item && previous.is_none());
@@ -66,29 +67,29 @@ impl Page {
         }
     }
 
-    fn block(&mut self, block: &Block, begins_item: bool) {
+    fn block(&mut self, block: &DocumentBlock, begins_item: bool) {
         match block {
-            Block::Paragraph(text) => self.lines(&line(text, Place::Paragraph)),
-            Block::Heading { level, text } => {
+            DocumentBlock::Paragraph(text) => self.lines(&line(text, LineContext::Paragraph)),
+            DocumentBlock::Heading { level, text } => {
                 let level = usize::from((*level).clamp(1, 6));
-                self.line(&format!("{} {}", "#".repeat(level), line(text, Place::Heading)));
+                self.line(&format!("{} {}", "#".repeat(level), line(text, LineContext::Heading)));
             }
-            Block::Code { language, text } => self.code(language, text),
-            Block::Equation(text) => self.equation(text),
-            Block::Quote(blocks) => self.quote(None, blocks),
-            Block::Callout { kind, blocks } => self.quote(Some(*kind), blocks),
-            Block::Details { summary, blocks } => self.details(summary, blocks),
-            Block::List { start, items } => self.list(*start, items, false),
-            Block::Table { head, rows } => self.table(head, rows),
+            DocumentBlock::Code { language, text } => self.code(language, text),
+            DocumentBlock::Equation(text) => self.equation(text),
+            DocumentBlock::Quote(blocks) => self.quote(None, blocks),
+            DocumentBlock::Callout { kind, blocks } => self.quote(Some(*kind), blocks),
+            DocumentBlock::Details { summary, blocks } => self.details(summary, blocks),
+            DocumentBlock::List { start, items } => self.list(*start, items, false),
+            DocumentBlock::Table { head, rows } => self.table(head, rows),
             // Dashes after the dash of an item would form one rule.
-            Block::Rule => self.line(if begins_item { "___" } else { "---" }),
+            DocumentBlock::Rule => self.line(if begins_item { "___" } else { "---" }),
         }
     }
 
     /// Writes `<details>`. Its summary is HTML too, because Markdown is not parsed there.
-    fn details(&mut self, summary: &[Inline], blocks: &[Block]) {
+    fn details(&mut self, summary: &[Inline], blocks: &[DocumentBlock]) {
         self.line("<details>");
-        self.line(&format!("<summary>{}</summary>", markup::inlines(&tidy(summary.to_vec()))));
+        self.line(&format!("<summary>{}</summary>", markup::inlines(&normalize(summary.to_vec()))));
         self.line("");
         if blocks.iter().any(|block| !is_empty(block)) {
             self.blocks(blocks, false);
@@ -97,14 +98,14 @@ impl Page {
         self.line("</details>");
     }
 
-    fn quote(&mut self, kind: Option<Callout>, blocks: &[Block]) {
+    fn quote(&mut self, kind: Option<Callout>, blocks: &[DocumentBlock]) {
         let length = self.prefix.len();
         self.open("> ", "> ");
         if let Some(kind) = kind {
             self.line(&format!("[!{}]", name(kind)));
             // Only a paragraph may follow directly without becoming part of this line.
             let first = blocks.iter().find(|block| !is_empty(block));
-            if first.is_some_and(|first| !matches!(first, Block::Paragraph(_))) {
+            if first.is_some_and(|first| !matches!(first, DocumentBlock::Paragraph(_))) {
                 self.line("");
             }
         }
@@ -135,13 +136,13 @@ impl Page {
         }
     }
 
-    fn task(&mut self, checked: bool, blocks: &[Block]) {
+    fn task(&mut self, checked: bool, blocks: &[DocumentBlock]) {
         let mark = if checked { "[x]" } else { "[ ]" };
         let mut rest = blocks.iter().filter(|block| !is_empty(block)).peekable();
         let text = match rest.peek() {
-            Some(Block::Paragraph(text)) => {
+            Some(DocumentBlock::Paragraph(text)) => {
                 rest.next();
-                line(text, Place::Paragraph)
+                line(text, LineContext::Paragraph)
             }
             // A checkbox must be followed by content, and this has none.
             _ => "<br>".to_owned(),
@@ -151,7 +152,7 @@ impl Page {
         if !follows_tightly(first) {
             self.line("");
         }
-        let rest: Vec<Block> = rest.cloned().collect();
+        let rest: Vec<DocumentBlock> = rest.cloned().collect();
         self.blocks(&rest, false);
     }
 
@@ -169,7 +170,9 @@ impl Page {
 
     fn equation(&mut self, text: &str) {
         let short = format!("$${}$$", text.trim());
-        if !text.trim().contains('\n') && read::read(&short) == [Block::Equation(text.trim().to_owned())] {
+        if !text.trim().contains('\n')
+            && read::read(&short) == [DocumentBlock::Equation(text.trim().to_owned())]
+        {
             return self.line(&short);
         }
         self.code("math", text);
@@ -187,7 +190,7 @@ impl Page {
     fn row(&mut self, cells: &[Cell], width: usize) {
         let mut text = "|".to_owned();
         for index in 0..width.max(1) {
-            let cell = cells.get(index).map(|cell| line(cell, Place::Cell)).unwrap_or_default();
+            let cell = cells.get(index).map(|cell| line(cell, LineContext::Cell)).unwrap_or_default();
             let _ = write!(text, " {cell} |");
         }
         self.line(&text);
@@ -225,13 +228,15 @@ impl Page {
 }
 
 /// Returns `true` for blocks without content, which are not written.
-pub(in crate::convert) fn is_empty(block: &Block) -> bool {
+pub(in crate::convert) fn is_empty(block: &DocumentBlock) -> bool {
     match block {
-        Block::Paragraph(text) | Block::Heading { text, .. } => tidy(text.clone()).is_empty(),
-        Block::Equation(text) => text.trim().is_empty(),
-        Block::Quote(blocks) => blocks.iter().all(is_empty),
-        Block::List { items, .. } => items.iter().all(is_blank),
-        Block::Table { head, rows } => head.is_empty() && rows.iter().all(Vec::is_empty),
+        DocumentBlock::Paragraph(text) | DocumentBlock::Heading { text, .. } => {
+            normalize(text.clone()).is_empty()
+        }
+        DocumentBlock::Equation(text) => text.trim().is_empty(),
+        DocumentBlock::Quote(blocks) => blocks.iter().all(is_empty),
+        DocumentBlock::List { items, .. } => items.iter().all(is_blank),
+        DocumentBlock::Table { head, rows } => head.is_empty() && rows.iter().all(Vec::is_empty),
         _ => false,
     }
 }
@@ -242,10 +247,10 @@ fn is_blank(item: &Item) -> bool {
 
 /// Returns `true` if a block directly below a paragraph is parsed separately: only a list with the usual start may
 /// interrupt a paragraph.
-fn follows_tightly(block: &Block) -> bool {
-    let Block::List { start, items } = block else { return false };
+fn follows_tightly(block: &DocumentBlock) -> bool {
+    let DocumentBlock::List { start, items } = block else { return false };
     let first = items.first().and_then(|item| item.blocks.iter().find(|block| !is_empty(block)));
-    start.is_none_or(|start| start == 1) && matches!(first, Some(Block::Paragraph(_)))
+    start.is_none_or(|start| start == 1) && matches!(first, Some(DocumentBlock::Paragraph(_)))
 }
 
 fn name(kind: Callout) -> &'static str {

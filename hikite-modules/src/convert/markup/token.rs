@@ -4,7 +4,7 @@
 use super::entity::decode;
 
 #[derive(Debug, PartialEq)]
-pub(in crate::convert) enum Token {
+pub(in crate::convert) enum MarkupToken {
     Text(String),
     Open(Tag),
     Close(String),
@@ -30,11 +30,11 @@ pub(super) fn find<'a>(attributes: &'a [(String, String)], name: &str) -> &'a st
     attributes.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
 }
 
-pub(in crate::convert) fn tokens(text: &str) -> impl Iterator<Item = Token> {
-    Tokens { text, at: 0, has_comment_end: true, has_quote: [true; 2], has_end: true }
+pub(in crate::convert) fn tokens(text: &str) -> impl Iterator<Item = MarkupToken> {
+    MarkupTokenizer { text, at: 0, has_comment_end: true, has_quote: [true; 2], has_end: true }
 }
 
-struct Tokens<'a> {
+struct MarkupTokenizer<'a> {
     text: &'a str,
     at: usize,
     /// Cleared once a search failed, so that it is not repeated.
@@ -43,10 +43,10 @@ struct Tokens<'a> {
     has_end: bool,
 }
 
-impl Iterator for Tokens<'_> {
-    type Item = Token;
+impl Iterator for MarkupTokenizer<'_> {
+    type Item = MarkupToken;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<MarkupToken> {
         let mut words = String::new();
         while self.at < self.text.len() {
             let rest = &self.text[self.at..];
@@ -56,11 +56,11 @@ impl Iterator for Tokens<'_> {
                 self.at += end;
                 continue;
             }
-            if self.skip_unseen(&mut words) {
+            if self.skip_comment(&mut words) {
                 continue;
             }
             if !words.is_empty() && starts_tag(rest) {
-                return Some(Token::Text(words));
+                return Some(MarkupToken::Text(words));
             }
             let Some((token, end)) = self.tag() else {
                 words.push('<');
@@ -68,7 +68,7 @@ impl Iterator for Tokens<'_> {
                 continue;
             };
             self.at = end;
-            if let Token::Open(tag) = &token
+            if let MarkupToken::Open(tag) = &token
                 && !tag.is_closed
                 && matches!(tag.name.as_str(), "script" | "style")
             {
@@ -76,13 +76,13 @@ impl Iterator for Tokens<'_> {
             }
             return Some(token);
         }
-        (!words.is_empty()).then_some(Token::Text(words))
+        (!words.is_empty()).then_some(MarkupToken::Text(words))
     }
 }
 
-impl Tokens<'_> {
+impl MarkupTokenizer<'_> {
     /// Skips a comment or declaration. CDATA becomes text.
-    fn skip_unseen(&mut self, words: &mut String) -> bool {
+    fn skip_comment(&mut self, words: &mut String) -> bool {
         let rest = &self.text[self.at..];
         if let Some(data) = rest.strip_prefix("<![CDATA[") {
             let end = data.find("]]>");
@@ -116,7 +116,7 @@ impl Tokens<'_> {
     }
 
     /// Parses the tag at the current position. Returns it with its end.
-    fn tag(&mut self) -> Option<(Token, usize)> {
+    fn tag(&mut self) -> Option<(MarkupToken, usize)> {
         let bytes = self.text.as_bytes();
         let is_close = bytes.get(self.at + 1) == Some(&b'/');
         let start = self.at + 1 + usize::from(is_close);
@@ -134,8 +134,8 @@ impl Tokens<'_> {
                     return None;
                 }
                 Some(b'<') => return None,
-                Some(b'>') if is_close => return Some((Token::Close(tag.name), at + 1)),
-                Some(b'>') => return Some((Token::Open(tag), at + 1)),
+                Some(b'>') if is_close => return Some((MarkupToken::Close(tag.name), at + 1)),
+                Some(b'>') => return Some((MarkupToken::Open(tag), at + 1)),
                 Some(b'/') => {
                     tag.is_closed = bytes.get(at + 1) == Some(&b'>');
                     at += 1;
@@ -198,18 +198,18 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let shown: Vec<String> = tokens(text)
+        let printable: Vec<String> = tokens(text)
             .map(|token| match token {
-                Token::Text(text) => text,
-                Token::Close(name) => format!("</{name}>"),
-                Token::Open(tag) => {
+                MarkupToken::Text(text) => text,
+                MarkupToken::Close(name) => format!("</{name}>"),
+                MarkupToken::Open(tag) => {
                     let attributes: Vec<String> =
                         tag.attributes.iter().map(|(name, value)| format!(" {name}={value}")).collect();
                     format!("<{}{}{}>", tag.name, attributes.concat(), if tag.is_closed { "/" } else { "" })
                 }
             })
             .collect();
-        assert_eq!(shown, expected, "{text}");
+        assert_eq!(printable, expected, "{text}");
     }
 
     #[test]

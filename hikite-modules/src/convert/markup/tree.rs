@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::name::{ends_before, is_void};
-use super::token::{Tag, Token, find, tokens};
+use super::token::{MarkupToken, Tag, find, tokens};
 
 /// Maximum depth. Mails nest tables, but never this deep.
 const DEPTH_MAX: usize = 200;
@@ -63,12 +63,12 @@ fn push_text(element: &Element, out: &mut String) {
 }
 
 pub(in crate::convert) fn parse(text: &str) -> Vec<Node> {
-    let mut tree = Tree::default();
+    let mut tree = TreeBuilder::default();
     for token in tokens(text) {
         match token {
-            Token::Text(text) => tree.push(Node::Text(text)),
-            Token::Open(tag) => tree.start(tag),
-            Token::Close(name) => tree.end(&name),
+            MarkupToken::Text(text) => tree.push(Node::Text(text)),
+            MarkupToken::Open(tag) => tree.start(tag),
+            MarkupToken::Close(name) => tree.end(&name),
         }
     }
     while !tree.names.is_empty() {
@@ -78,7 +78,7 @@ pub(in crate::convert) fn parse(text: &str) -> Vec<Node> {
 }
 
 #[derive(Default)]
-struct Tree {
+struct TreeBuilder {
     root: Element,
     /// Open elements, innermost last.
     open: Vec<Element>,
@@ -88,7 +88,7 @@ struct Tree {
     counts: HashMap<String, usize>,
 }
 
-impl Tree {
+impl TreeBuilder {
     fn push(&mut self, node: Node) {
         self.open.last_mut().unwrap_or(&mut self.root).children.push(node);
     }

@@ -1,6 +1,6 @@
 //! Writes text and lines as well-formed XML.
 
-use super::super::markdown::{Inline, Kind, Marks, tag};
+use super::super::markdown::{Inline, InlineKind, Marks, tag};
 
 /// Appends escaped text. Characters that XML forbids become U+FFFD.
 pub(in crate::convert) fn text(words: &str, out: &mut String) {
@@ -9,7 +9,7 @@ pub(in crate::convert) fn text(words: &str, out: &mut String) {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            _ => out.push(shown(c)),
+            _ => out.push(printable(c)),
         }
     }
 }
@@ -28,7 +28,7 @@ pub(in crate::convert) fn attribute(name: &str, value: &str, out: &mut String) {
 }
 
 /// Replaces characters that XML 1.0 (2.2) forbids.
-pub(in crate::convert) fn shown(c: char) -> char {
+pub(in crate::convert) fn printable(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' => c,
         '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
@@ -47,15 +47,15 @@ pub(in crate::convert) fn inlines(line: &[Inline]) -> String {
             out.push('>');
         }
         marked(inline.style.marks, &mut out, |out| match &inline.kind {
-            Kind::Text(words) => text(words, out),
-            Kind::Break => out.push_str("<br/>"),
-            Kind::Image { alt, url } => {
+            InlineKind::Text(words) => text(words, out),
+            InlineKind::Break => out.push_str("<br/>"),
+            InlineKind::Image { alt, url } => {
                 out.push_str("<img");
                 attribute("src", url, out);
                 attribute("alt", alt, out);
                 out.push_str("/>");
             }
-            Kind::Math(words) => {
+            InlineKind::Math(words) => {
                 out.push('$');
                 text(words, out);
                 out.push('$');

@@ -4,23 +4,25 @@ mod media;
 
 use serde_json::Value;
 
-use super::super::markdown::{Block, Callout, Cell, DEPTH_MAX, Inline, Item, Marks, Style, is_empty, tidy};
+use super::super::markdown::{
+    Callout, Cell, DEPTH_MAX, DocumentBlock, Inline, InlineStyle, Item, Marks, is_empty, normalize,
+};
 use super::{language, rich_text};
 
-pub(super) fn blocks(given: &Value) -> Vec<Block> {
-    let mut reader = Reader { found: Vec::new(), depth: 0 };
-    reader.blocks(list(given));
+pub(super) fn blocks(value: &Value) -> Vec<DocumentBlock> {
+    let mut reader = NotionReader { found: Vec::new(), depth: 0 };
+    reader.blocks(list(value));
     reader.found
 }
 
 /// Returns the blocks of a list, a response, or a single block.
-fn list(given: &Value) -> &[Value] {
-    match given {
+fn list(value: &Value) -> &[Value] {
+    match value {
         Value::Array(blocks) => blocks,
         Value::Object(object) if object.get("results").is_some_and(Value::is_array) => {
-            list(&given["results"])
+            list(&value["results"])
         }
-        Value::Object(_) => std::slice::from_ref(given),
+        Value::Object(_) => std::slice::from_ref(value),
         _ => &[],
     }
 }
@@ -40,12 +42,12 @@ fn list_of(value: &Value) -> &[Value] {
     if is_list { list(value) } else { &[] }
 }
 
-struct Reader {
-    found: Vec<Block>,
+struct NotionReader {
+    found: Vec<DocumentBlock>,
     depth: usize,
 }
 
-impl Reader {
+impl NotionReader {
     fn blocks(&mut self, blocks: &[Value]) {
         for block in blocks {
             self.block(block);
@@ -53,14 +55,15 @@ impl Reader {
     }
 
     /// Appends a block. Adjacent lists are merged, because Notion has items but no lists.
-    fn push(&mut self, block: Block) {
+    fn push(&mut self, block: DocumentBlock) {
         if is_empty(&block) {
             return;
         }
         match (self.found.last_mut(), block) {
-            (Some(Block::List { start: before, items }), Block::List { start, items: more })
-                if before.is_some() == start.is_some() =>
-            {
+            (
+                Some(DocumentBlock::List { start: before, items }),
+                DocumentBlock::List { start, items: more },
+            ) if before.is_some() == start.is_some() => {
                 items.extend(more);
             }
             (_, block) => self.found.push(block),
@@ -68,14 +71,14 @@ impl Reader {
     }
 
     fn text(&mut self, line: Vec<Inline>) {
-        self.push(Block::Paragraph(line));
+        self.push(DocumentBlock::Paragraph(line));
     }
 
     fn block(&mut self, block: &Value) {
         let kind = kind(block);
         let body = &block[kind];
         if self.depth >= DEPTH_MAX {
-            return deep(block).into_iter().for_each(|text| self.push(Block::words(text)));
+            return all_texts(block).into_iter().for_each(|text| self.push(DocumentBlock::words(text)));
         }
         let line = || rich_text::line(&body["rich_text"]);
         match kind {
@@ -84,48 +87,53 @@ impl Reader {
                 self.children(block);
             }
             "heading_1" | "heading_2" | "heading_3" | "heading_4" => {
-                self.push(Block::Heading { level: kind.as_bytes()[8] - b'0', text: line() });
+                self.push(DocumentBlock::Heading { level: kind.as_bytes()[8] - b'0', text: line() });
                 self.children(block);
             }
             "bulleted_list_item" | "numbered_list_item" | "to_do" => self.item(kind, body, block),
             "toggle" | "template" => {
                 let blocks = self.inside(block);
-                self.push(Block::Details { summary: line(), blocks });
+                self.push(DocumentBlock::Details { summary: line(), blocks });
             }
             "quote" => {
                 let blocks = self.with_text(line(), block);
-                self.push(Block::Quote(blocks));
+                self.push(DocumentBlock::Quote(blocks));
             }
             "callout" => {
                 let blocks = self.with_text(with_icon(&body["icon"], line()), block);
-                self.push(Block::Callout { kind: callout(body), blocks });
+                self.push(DocumentBlock::Callout { kind: callout(body), blocks });
             }
             "code" => {
                 let language = body["language"].as_str().filter(|name| *name != language::PLAIN);
                 let language = language.unwrap_or_default().to_owned();
-                self.push(Block::Code { language, text: rich_text::raw(&body["rich_text"]) });
+                self.push(DocumentBlock::Code { language, text: rich_text::raw(&body["rich_text"]) });
                 self.text(rich_text::line(&body["caption"]));
                 self.children(block);
             }
             "equation" => {
-                self.push(Block::Equation(body["expression"].as_str().unwrap_or_default().to_owned()));
+                self.push(DocumentBlock::Equation(
+                    body["expression"].as_str().unwrap_or_default().to_owned(),
+                ));
             }
-            "divider" => self.push(Block::Rule),
+            "divider" => self.push(DocumentBlock::Rule),
             "table" => self.table(body, block),
-            "table_row" => self.push(Block::Table { head: row(block), rows: Vec::new() }),
-            "table_of_contents" => self.push(Block::words("[TOC]")),
-            "breadcrumb" => self.push(Block::words("[breadcrumb]")),
+            "table_row" => self.push(DocumentBlock::Table { head: row(block), rows: Vec::new() }),
+            "table_of_contents" => self.push(DocumentBlock::words("[TOC]")),
+            "breadcrumb" => self.push(DocumentBlock::words("[breadcrumb]")),
             "column_list" | "column" | "tab" => self.children(block),
             "synced_block" => {
                 if let (Some(source), []) = (body["synced_from"]["block_id"].as_str(), children(block)) {
-                    self.push(Block::words(format!("[synced_block {source}]")));
+                    self.push(DocumentBlock::words(format!("[synced_block {source}]")));
                 }
                 self.children(block);
             }
             "meeting_notes" | "transcription" => {
-                let strong = Style::default().marked(Marks::STRONG);
+                let strong = InlineStyle::default().marked(Marks::STRONG);
                 self.text(vec![Inline::text(rich_text::words(&body["title"]), &strong)]);
-                self.push(Block::words(format!("[{kind} {}]", body["status"].as_str().unwrap_or_default())));
+                self.push(DocumentBlock::words(format!(
+                    "[{kind} {}]",
+                    body["status"].as_str().unwrap_or_default()
+                )));
                 self.children(block);
             }
             _ => {
@@ -142,7 +150,7 @@ impl Reader {
         let checked = (kind == "to_do").then(|| body["checked"] == true);
         let start = (kind == "numbered_list_item").then(|| body["list_start_index"].as_u64().unwrap_or(1));
         let blocks = self.with_text(rich_text::line(&body["rich_text"]), block);
-        self.push(Block::List { start, items: vec![Item { checked, blocks }] });
+        self.push(DocumentBlock::List { start, items: vec![Item { checked, blocks }] });
     }
 
     /// Reads an unknown block: its type, its id and all its text.
@@ -153,7 +161,7 @@ impl Reader {
         let id = block["id"].as_str().unwrap_or_default();
         let shown: Vec<&str> =
             [kind].into_iter().chain(said).chain([id]).filter(|said| !said.is_empty()).collect();
-        self.push(Block::words(format!("[{}]", shown.join(" "))));
+        self.push(DocumentBlock::words(format!("[{}]", shown.join(" "))));
         self.text(rich_text::line(&body["rich_text"]));
         self.text(rich_text::line(&body["caption"]));
     }
@@ -165,14 +173,14 @@ impl Reader {
         self.depth -= 1;
     }
 
-    fn inside(&self, block: &Value) -> Vec<Block> {
+    fn inside(&self, block: &Value) -> Vec<DocumentBlock> {
         let mut reader = Self { found: Vec::new(), depth: self.depth + 1 };
         reader.blocks(children(block));
         reader.found
     }
 
-    fn with_text(&self, line: Vec<Inline>, block: &Value) -> Vec<Block> {
-        let mut blocks = vec![Block::Paragraph(line)];
+    fn with_text(&self, line: Vec<Inline>, block: &Value) -> Vec<DocumentBlock> {
+        let mut blocks = vec![DocumentBlock::Paragraph(line)];
         blocks.extend(self.inside(block));
         blocks
     }
@@ -187,7 +195,7 @@ impl Reader {
         }
         let width = rows.iter().map(Vec::len).max().unwrap_or_default();
         let head = if body["has_column_header"] == true { rows.remove(0) } else { vec![Cell::new(); width] };
-        self.push(Block::Table { head, rows });
+        self.push(DocumentBlock::Table { head, rows });
         self.depth += 1;
         for other in others {
             self.block(other);
@@ -198,12 +206,12 @@ impl Reader {
 
 fn row(block: &Value) -> Vec<Cell> {
     let cells = block["table_row"]["cells"].as_array();
-    cells.into_iter().flatten().map(|cell| tidy(rich_text::line(cell))).collect()
+    cells.into_iter().flatten().map(|cell| normalize(rich_text::line(cell))).collect()
 }
 
 fn with_icon(icon: &Value, mut line: Vec<Inline>) -> Vec<Inline> {
     if let Some(emoji) = icon["emoji"].as_str() {
-        line.insert(0, Inline::text(format!("{emoji} "), &Style::default()));
+        line.insert(0, Inline::text(format!("{emoji} "), &InlineStyle::default()));
     }
     line
 }
@@ -221,7 +229,7 @@ fn callout(body: &Value) -> Callout {
 }
 
 /// Returns the texts of a block and all its descendants at any depth.
-fn deep(block: &Value) -> Vec<String> {
+fn all_texts(block: &Value) -> Vec<String> {
     let mut texts = Vec::new();
     let mut open = vec![block];
     while let Some(block) = open.pop() {

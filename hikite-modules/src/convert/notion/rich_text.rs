@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::markdown::{Inline, Kind, Marks, Style, plain};
+use super::super::markdown::{Inline, InlineKind, InlineStyle, Marks, plain};
 
 /// Converts a rich text list to a line.
 pub(super) fn line(pieces: &Value) -> Vec<Inline> {
@@ -32,7 +32,7 @@ fn piece(piece: &Value) -> Inline {
     match piece["type"].as_str().unwrap_or_default() {
         "equation" => {
             let expression = piece["equation"]["expression"].as_str().unwrap_or(text_of(piece));
-            Inline::new(Kind::Math(expression.to_owned()), &Style { link: None, ..style })
+            Inline::new(InlineKind::Math(expression.to_owned()), &InlineStyle { link: None, ..style })
         }
         "mention" => mention(piece, &style),
         _ => Inline::text(text_of(piece), &style),
@@ -43,7 +43,7 @@ fn text_of(piece: &Value) -> &str {
     piece["plain_text"].as_str().or_else(|| piece["text"]["content"].as_str()).unwrap_or_default()
 }
 
-fn mention(piece: &Value, style: &Style) -> Inline {
+fn mention(piece: &Value, style: &InlineStyle) -> Inline {
     let mention = &piece["mention"];
     let kind = mention["type"].as_str().unwrap_or_default();
     let about = &mention[kind];
@@ -84,9 +84,9 @@ pub(super) const ANNOTATIONS: [(&str, Marks); 5] = [
     ("code", Marks::CODE),
 ];
 
-fn style(piece: &Value) -> Style {
+fn style(piece: &Value) -> InlineStyle {
     let annotations = &piece["annotations"];
-    let mut style = Style::default();
+    let mut style = InlineStyle::default();
     for (name, mark) in ANNOTATIONS {
         if annotations[name] == true {
             style = style.marked(mark);

@@ -1,11 +1,11 @@
 //! Elements specific to Confluence, except macros and links.
 
-use super::super::html::Walk;
-use super::super::markdown::{Block, Inline, Item, Kind, Style};
+use super::super::html::MarkupWalker;
+use super::super::markdown::{DocumentBlock, Inline, InlineKind, InlineStyle, Item};
 use super::super::markup::{Element, Node};
 use super::{link, macros};
 
-pub(in crate::convert) fn element(walk: &mut Walk, element: &Element, style: &Style) {
+pub(in crate::convert) fn element(walk: &mut MarkupWalker, element: &Element, style: &InlineStyle) {
     match element.name.as_str() {
         "ac:structured-macro" | "ac:macro" => macros::element(walk, element, style),
         "ac:link" => link::element(walk, element, style),
@@ -26,11 +26,11 @@ pub(in crate::convert) fn element(walk: &mut Walk, element: &Element, style: &St
     }
 }
 
-fn image(walk: &mut Walk, element: &Element, style: &Style) {
+fn image(walk: &mut MarkupWalker, element: &Element, style: &InlineStyle) {
     let url = element.elements().find_map(link::address).unwrap_or_default();
     let alt = [element.attribute("ac:alt"), element.attribute("ac:title")];
     let alt = alt.into_iter().find(|alt| !alt.is_empty()).unwrap_or_default().to_owned();
-    walk.inline(Inline::new(Kind::Image { alt, url }, style));
+    walk.inline(Inline::new(InlineKind::Image { alt, url }, style));
     if let Some(caption) = element.child("ac:caption") {
         walk.section(caption, style);
     }
@@ -47,7 +47,7 @@ fn emoticon(element: &Element) -> String {
     }
 }
 
-fn tasks(walk: &mut Walk, element: &Element, style: &Style) {
+fn tasks(walk: &mut MarkupWalker, element: &Element, style: &InlineStyle) {
     if walk.is_too_deep() {
         return walk.section(element, style);
     }
@@ -67,11 +67,11 @@ fn tasks(walk: &mut Walk, element: &Element, style: &Style) {
         }
     }
     if !items.is_empty() {
-        walk.push(Block::List { start: None, items });
+        walk.push(DocumentBlock::List { start: None, items });
     }
 }
 
-fn task(walk: &Walk, element: &Element, style: &Style) -> Item {
+fn task(walk: &MarkupWalker, element: &Element, style: &InlineStyle) -> Item {
     let is_done = element.child("ac:task-status").is_some_and(|status| status.text().trim() == "complete");
     let body = element.child("ac:task-body");
     let blocks = body.map(|body| walk.inside(&body.children, style)).unwrap_or_default();
@@ -79,7 +79,7 @@ fn task(walk: &Walk, element: &Element, style: &Style) -> Item {
 }
 
 /// Reads an extension of the newer editor: its fallback for older editors, if it has one.
-fn extension(walk: &mut Walk, element: &Element, style: &Style) {
+fn extension(walk: &mut MarkupWalker, element: &Element, style: &InlineStyle) {
     match element.child("ac:adf-fallback") {
         Some(fallback) => walk.section(fallback, style),
         None => walk.section(element, style),
@@ -87,12 +87,12 @@ fn extension(walk: &mut Walk, element: &Element, style: &Style) {
 }
 
 /// Returns `true` if the nodes contain any text or image.
-pub(super) fn says_something(nodes: &[Node]) -> bool {
+pub(super) fn has_content(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Text(text) => !text.trim().is_empty(),
         Node::Element(element) => {
             matches!(element.name.as_str(), "img" | "ac:image" | "ac:emoticon")
-                || says_something(&element.children)
+                || has_content(&element.children)
         }
     })
 }

@@ -1,12 +1,12 @@
 //! Links to Confluence content. In Markdown they are URLs with custom schemes, `page:SPACE/Title`, `attachment:name`,
 //! `user:id`, which convert back.
 
-use super::super::html::Walk;
-use super::super::markdown::Style;
+use super::super::html::MarkupWalker;
+use super::super::markdown::InlineStyle;
 use super::super::markup::Element;
-use super::element::says_something;
+use super::element::has_content;
 
-pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
+pub(super) fn element(walk: &mut MarkupWalker, element: &Element, style: &InlineStyle) {
     let resource = element.elements().find(|child| child.name.starts_with("ri:"));
     let anchor = element.attribute("ac:anchor");
     let mut url = resource.and_then(address).unwrap_or_default();
@@ -17,7 +17,7 @@ pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
     let style = style.to(&url);
     let bodies = ["ac:plain-text-link-body", "ac:link-body"];
     let body = element.elements().find(|child| bodies.contains(&child.name.as_str()));
-    match (body.filter(|body| says_something(&body.children)), resource) {
+    match (body.filter(|body| has_content(&body.children)), resource) {
         (Some(body), Some(resource)) if resource.name == "ri:user" => {
             // The `@` marks it as a user when converted back.
             if !body.text().trim_start().starts_with('@') {
@@ -32,7 +32,7 @@ pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
 }
 
 /// Writes a resource outside a link.
-pub(super) fn resource(walk: &mut Walk, element: &Element, style: &Style) {
+pub(super) fn resource(walk: &mut MarkupWalker, element: &Element, style: &InlineStyle) {
     let style = style.to(&address(element).unwrap_or_default());
     walk.text(&label(element), &style);
 }

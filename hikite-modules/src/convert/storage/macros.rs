@@ -1,12 +1,12 @@
 //! Macros. Those with a Markdown equivalent are converted; all others are shown by name with their parameters and
 //! content.
 
-use super::super::html::Walk;
-use super::super::markdown::{Block, Callout, Inline, Marks, Style};
+use super::super::html::MarkupWalker;
+use super::super::markdown::{Callout, DocumentBlock, Inline, InlineStyle, Marks};
 use super::super::markup::Element;
 use super::link;
 
-pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
+pub(super) fn element(walk: &mut MarkupWalker, element: &Element, style: &InlineStyle) {
     let name = element.attribute("ac:name").to_ascii_lowercase();
     let body = element.child("ac:rich-text-body");
     let text = element.child("ac:plain-text-body").map(Element::text);
@@ -15,7 +15,7 @@ pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
             title(walk, element);
             let language = parameter(element, "language");
             let text = text.or_else(|| body.map(Element::text)).unwrap_or_default();
-            walk.push(Block::Code { language, text: text.trim_matches('\n').to_owned() });
+            walk.push(DocumentBlock::Code { language, text: text.trim_matches('\n').to_owned() });
         }
         "info" | "tip" | "note" | "warning" | "panel" | "expand" if walk.is_too_deep() => {
             title(walk, element);
@@ -26,20 +26,20 @@ pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
         "note" => callout(walk, element, Callout::Warning, style),
         "warning" => callout(walk, element, Callout::Caution, style),
         "panel" => {
-            let blocks = boxed(walk, element, style);
-            walk.push(Block::Quote(blocks));
+            let blocks = titled_body(walk, element, style);
+            walk.push(DocumentBlock::Quote(blocks));
         }
         "expand" => {
-            let summary = vec![Inline::text(parameter(element, "title"), &Style::default())];
-            let blocks = boxed_body(walk, element, style);
-            walk.push(Block::Details { summary, blocks });
+            let summary = vec![Inline::text(parameter(element, "title"), &InlineStyle::default())];
+            let blocks = body_blocks(walk, element, style);
+            walk.push(DocumentBlock::Details { summary, blocks });
         }
         "status" => {
             let shown = [parameter(element, "title"), parameter(element, "colour")];
             let shown = shown.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
             walk.text(&shown, &style.marked(Marks::CODE));
         }
-        "toc" => walk.push(Block::words("[TOC]")),
+        "toc" => walk.push(DocumentBlock::words("[TOC]")),
         "anchor" => {}
         "excerpt" | "section" | "column" | "div" | "span" | "details" => {
             title(walk, element);
@@ -50,59 +50,59 @@ pub(super) fn element(walk: &mut Walk, element: &Element, style: &Style) {
     }
 }
 
-fn unknown(walk: &mut Walk, element: &Element, name: &str, style: &Style) {
-    let given: Vec<String> = element
+fn unknown(walk: &mut MarkupWalker, element: &Element, name: &str, style: &InlineStyle) {
+    let parameters: Vec<String> = element
         .elements()
         .filter(|child| child.name == "ac:parameter")
         .map(|child| (child.attribute("ac:name"), value(child)))
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| if name.is_empty() { value } else { format!("{name}={value}") })
         .collect();
-    let colon = if given.is_empty() { "" } else { ": " };
-    let shown = format!("[{name}{colon}{}]", given.join(", "));
+    let colon = if parameters.is_empty() { "" } else { ": " };
+    let shown = format!("[{name}{colon}{}]", parameters.join(", "));
     let holds = ["ac:rich-text-body", "ac:plain-text-body"].iter().any(|body| element.child(body).is_some());
     if !holds {
         return walk.text(&shown, style);
     }
-    walk.push(Block::words(shown));
+    walk.push(DocumentBlock::words(shown));
     if let Some(text) = element.child("ac:plain-text-body") {
         let text = text.text().trim_matches('\n').to_owned();
-        walk.push(Block::Code { language: String::new(), text });
+        walk.push(DocumentBlock::Code { language: String::new(), text });
     }
     if let Some(body) = element.child("ac:rich-text-body") {
         walk.section(body, style);
     }
 }
 
-fn callout(walk: &mut Walk, element: &Element, kind: Callout, style: &Style) {
-    let blocks = boxed(walk, element, style);
-    walk.push(Block::Callout { kind, blocks });
+fn callout(walk: &mut MarkupWalker, element: &Element, kind: Callout, style: &InlineStyle) {
+    let blocks = titled_body(walk, element, style);
+    walk.push(DocumentBlock::Callout { kind, blocks });
 }
 
 /// Returns the title of a macro in bold, followed by its content.
-fn boxed(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
+fn titled_body(walk: &MarkupWalker, element: &Element, style: &InlineStyle) -> Vec<DocumentBlock> {
     let title = parameter(element, "title");
-    let strong = Style::default().marked(Marks::STRONG);
-    let title = (!title.is_empty()).then(|| Block::Paragraph(vec![Inline::text(title, &strong)]));
-    title.into_iter().chain(boxed_body(walk, element, style)).collect()
+    let strong = InlineStyle::default().marked(Marks::STRONG);
+    let title = (!title.is_empty()).then(|| DocumentBlock::Paragraph(vec![Inline::text(title, &strong)]));
+    title.into_iter().chain(body_blocks(walk, element, style)).collect()
 }
 
-fn boxed_body(walk: &Walk, element: &Element, style: &Style) -> Vec<Block> {
+fn body_blocks(walk: &MarkupWalker, element: &Element, style: &InlineStyle) -> Vec<DocumentBlock> {
     let bodies = element.elements().filter(|child| child.name.ends_with("-body"));
     bodies.flat_map(|body| walk.inside(&body.children, style)).collect()
 }
 
-fn title(walk: &mut Walk, element: &Element) {
+fn title(walk: &mut MarkupWalker, element: &Element) {
     let title = parameter(element, "title");
     if !title.is_empty() {
         walk.flush();
-        walk.text(&title, &Style::default().marked(Marks::STRONG));
+        walk.text(&title, &InlineStyle::default().marked(Marks::STRONG));
         walk.flush();
     }
 }
 
 /// Writes the content of a macro without its parameters.
-fn rest(walk: &mut Walk, element: &Element, style: &Style) {
+fn rest(walk: &mut MarkupWalker, element: &Element, style: &InlineStyle) {
     for body in element.elements().filter(|child| child.name.ends_with("-body")) {
         walk.section(body, style);
     }

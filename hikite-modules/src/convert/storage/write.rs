@@ -1,40 +1,40 @@
 //! Writes blocks in the storage format.
 
-use super::super::markdown::{Block, Callout, Cell, Inline, Item, Kind, plain};
+use super::super::markdown::{Callout, Cell, DocumentBlock, Inline, InlineKind, Item, plain};
 use super::super::markup;
 use super::link::unescape;
 
-pub(super) fn blocks(blocks: &[Block]) -> String {
-    let mut writer = Writer::default();
+pub(super) fn blocks(blocks: &[DocumentBlock]) -> String {
+    let mut writer = StorageWriter::default();
     writer.blocks(blocks);
     writer.out
 }
 
 #[derive(Default)]
-struct Writer {
+struct StorageWriter {
     out: String,
     /// Number of tasks written so far, used as task ids.
     tasks: usize,
 }
 
-impl Writer {
-    fn blocks(&mut self, blocks: &[Block]) {
+impl StorageWriter {
+    fn blocks(&mut self, blocks: &[DocumentBlock]) {
         for block in blocks {
             self.block(block);
         }
     }
 
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &DocumentBlock) {
         match block {
-            Block::Paragraph(text) if plain(text) == "[TOC]" => {
+            DocumentBlock::Paragraph(text) if plain(text) == "[TOC]" => {
                 self.out.push_str("<ac:structured-macro ac:name=\"toc\"/>");
             }
-            Block::Paragraph(text) => self.line("p", text),
-            Block::Heading { level, text } => self.line(&format!("h{}", level.clamp(&1, &6)), text),
-            Block::Code { language, text } => self.code(language, text),
-            Block::Equation(text) => self.code("math", text),
-            Block::Quote(blocks) => self.enclosed("blockquote", blocks),
-            Block::Callout { kind, blocks } => {
+            DocumentBlock::Paragraph(text) => self.line("p", text),
+            DocumentBlock::Heading { level, text } => self.line(&format!("h{}", level.clamp(&1, &6)), text),
+            DocumentBlock::Code { language, text } => self.code(language, text),
+            DocumentBlock::Equation(text) => self.code("math", text),
+            DocumentBlock::Quote(blocks) => self.enclosed("blockquote", blocks),
+            DocumentBlock::Callout { kind, blocks } => {
                 let name = match kind {
                     Callout::Note => "info",
                     Callout::Tip => "tip",
@@ -43,14 +43,16 @@ impl Writer {
                 };
                 self.macro_with_body(name, "", blocks);
             }
-            Block::Details { summary, blocks } => self.macro_with_body("expand", &plain(summary), blocks),
-            Block::List { start, items } => self.list(*start, items),
-            Block::Table { head, rows } => self.table(head, rows),
-            Block::Rule => self.out.push_str("<hr/>"),
+            DocumentBlock::Details { summary, blocks } => {
+                self.macro_with_body("expand", &plain(summary), blocks)
+            }
+            DocumentBlock::List { start, items } => self.list(*start, items),
+            DocumentBlock::Table { head, rows } => self.table(head, rows),
+            DocumentBlock::Rule => self.out.push_str("<hr/>"),
         }
     }
 
-    fn enclosed(&mut self, tag: &str, blocks: &[Block]) {
+    fn enclosed(&mut self, tag: &str, blocks: &[DocumentBlock]) {
         self.out.extend(["<", tag, ">"]);
         self.blocks(blocks);
         self.out.extend(["</", tag, ">"]);
@@ -62,7 +64,7 @@ impl Writer {
         self.out.extend(["</", tag, ">"]);
     }
 
-    fn macro_with_body(&mut self, name: &str, title: &str, blocks: &[Block]) {
+    fn macro_with_body(&mut self, name: &str, title: &str, blocks: &[DocumentBlock]) {
         self.out.push_str("<ac:structured-macro");
         markup::attribute("ac:name", name, &mut self.out);
         self.out.push('>');
@@ -88,7 +90,7 @@ impl Writer {
         self.parameter("language", language);
         self.out.push_str("<ac:plain-text-body><![CDATA[");
         // A CDATA end inside the text is split across two sections.
-        let text: String = text.replace("]]>", "]]]]><![CDATA[>").chars().map(markup::shown).collect();
+        let text: String = text.replace("]]>", "]]]]><![CDATA[>").chars().map(markup::printable).collect();
         self.out.push_str(&text);
         self.out.push_str("]]></ac:plain-text-body></ac:structured-macro>");
     }
@@ -128,7 +130,7 @@ impl Writer {
             self.out.extend(["<ac:task><ac:task-id>", &id, "</ac:task-id><ac:task-status>", status]);
             self.out.push_str("</ac:task-status><ac:task-body>");
             match item.blocks.split_first() {
-                Some((Block::Paragraph(text), rest)) => {
+                Some((DocumentBlock::Paragraph(text), rest)) => {
                     self.inlines(text);
                     self.blocks(rest);
                 }
@@ -170,14 +172,14 @@ impl Writer {
     fn pieces(&mut self, pieces: &[Inline]) {
         for piece in pieces {
             markup::marked(piece.style.marks, &mut self.out, |out| match &piece.kind {
-                Kind::Text(words) => markup::text(words, out),
-                Kind::Break => out.push_str("<br/>"),
-                Kind::Math(words) => {
+                InlineKind::Text(words) => markup::text(words, out),
+                InlineKind::Break => out.push_str("<br/>"),
+                InlineKind::Math(words) => {
                     out.push('$');
                     markup::text(words, out);
                     out.push('$');
                 }
-                Kind::Image { alt, url } => image(alt, url, out),
+                InlineKind::Image { alt, url } => image(alt, url, out),
             });
         }
     }

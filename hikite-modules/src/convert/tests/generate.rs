@@ -3,7 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::super::markdown::{Block, Callout, Inline, Item, Kind, Marks, Style, tidy};
+use super::super::markdown::{
+    Callout, DocumentBlock, Inline, InlineKind, InlineStyle, Item, Marks, normalize,
+};
 
 /// Generates words of many scripts, and characters that are markup somewhere.
 pub(super) fn text() -> impl Strategy<Value = String> {
@@ -44,29 +46,30 @@ fn picture() -> impl Strategy<Value = String> {
     url().prop_filter("a picture", |url| !url.starts_with("user:"))
 }
 
-fn style() -> impl Strategy<Value = Style> {
+fn style() -> impl Strategy<Value = InlineStyle> {
     let mark = prop::sample::select(Marks::ALL.to_vec());
     (vec(mark, 0..3), prop::option::weighted(0.2, url())).prop_map(|(marks, link)| {
-        let style = marks.into_iter().fold(Style::default(), |style, mark| style.marked(mark));
+        let style = marks.into_iter().fold(InlineStyle::default(), |style, mark| style.marked(mark));
         style.to(&link.unwrap_or_default())
     })
 }
 
 fn inline() -> impl Strategy<Value = Inline> {
     let kind = prop_oneof![
-        12 => text().prop_map(Kind::Text),
-        1 => Just(Kind::Break),
-        1 => (text(), picture()).prop_map(|(alt, url)| Kind::Image { alt, url }),
-        1 => prop::sample::select(vec!["x", "E = mc^2", "\\frac{a}{b}", "a_1 + b_2", "日本"]).prop_map(|text| Kind::Math(text.to_owned())),
+        12 => text().prop_map(InlineKind::Text),
+        1 => Just(InlineKind::Break),
+        1 => (text(), picture()).prop_map(|(alt, url)| InlineKind::Image { alt, url }),
+        1 => prop::sample::select(vec!["x", "E = mc^2", "\\frac{a}{b}", "a_1 + b_2", "日本"]).prop_map(|text| InlineKind::Math(text.to_owned())),
     ];
-    let plain = (kind, prop_oneof![2 => Just(Style::default()), 1 => style()]);
+    let plain = (kind, prop_oneof![2 => Just(InlineStyle::default()), 1 => style()]);
     plain.prop_map(|(kind, style)| Inline { kind, style })
 }
 
 /// Generates a line in canonical form.
 pub(super) fn line() -> impl Strategy<Value = Vec<Inline>> {
-    vec(inline(), 1..6).prop_map(tidy).prop_filter("a line", |line| {
-        let is_blank = |inline: &Inline| matches!(&inline.kind, Kind::Text(text) if text.trim().is_empty());
+    vec(inline(), 1..6).prop_map(normalize).prop_filter("a line", |line| {
+        let is_blank =
+            |inline: &Inline| matches!(&inline.kind, InlineKind::Text(text) if text.trim().is_empty());
         !line.iter().all(is_blank)
     })
 }
@@ -75,7 +78,7 @@ pub(super) fn line() -> impl Strategy<Value = Vec<Inline>> {
 fn summary() -> impl Strategy<Value = Vec<Inline>> {
     line().prop_map(|line| {
         let simple = line.into_iter().map(|inline| match &inline.kind {
-            Kind::Text(text) | Kind::Math(text) => {
+            InlineKind::Text(text) | InlineKind::Math(text) => {
                 let mut text = text.clone();
                 while text.contains("  ") {
                     text = text.replace("  ", " ");
@@ -85,15 +88,15 @@ fn summary() -> impl Strategy<Value = Vec<Inline>> {
             _ => inline,
         });
         let mut simple: Vec<Inline> = simple.collect();
-        simple.dedup_by(|next, last| next.kind == Kind::Break && last.kind == Kind::Break);
-        tidy(simple)
+        simple.dedup_by(|next, last| next.kind == InlineKind::Break && last.kind == InlineKind::Break);
+        normalize(simple)
     })
 }
 
-fn paragraph() -> impl Strategy<Value = Block> {
+fn paragraph() -> impl Strategy<Value = DocumentBlock> {
     line().prop_map(|line| match line.as_slice() {
-        [Inline { kind: Kind::Math(_), .. }] => Block::words("x"),
-        _ => Block::Paragraph(line),
+        [Inline { kind: InlineKind::Math(_), .. }] => DocumentBlock::words("x"),
+        _ => DocumentBlock::Paragraph(line),
     })
 }
 
@@ -101,27 +104,27 @@ fn cell() -> impl Strategy<Value = Vec<Inline>> {
     prop_oneof![1 => Just(Vec::new()), 4 => line()]
 }
 
-fn table() -> impl Strategy<Value = Block> {
+fn table() -> impl Strategy<Value = DocumentBlock> {
     (1_usize..4, 0_usize..3).prop_flat_map(|(width, height)| {
         (vec(cell(), width), vec(vec(cell(), width), height))
-            .prop_map(|(head, rows)| Block::Table { head, rows })
+            .prop_map(|(head, rows)| DocumentBlock::Table { head, rows })
     })
 }
 
-fn leaf() -> impl Strategy<Value = Block> {
+fn leaf() -> impl Strategy<Value = DocumentBlock> {
     let language = prop::sample::select(vec!["", "rust", "c++", "plain text"]);
     let code = vec(text(), 0..4).prop_map(|lines| lines.join("\n"));
     prop_oneof![
         8 => paragraph(),
-        2 => (1_u8..=6, line()).prop_map(|(level, text)| Block::Heading { level, text }),
-        2 => (language, code).prop_map(|(language, text)| Block::Code { language: language.to_owned(), text }),
-        1 => Just(Block::Rule),
-        1 => prop::sample::select(vec!["x^2", "a\nb", "\\sum_{i=0}^n $i$"]).prop_map(|text| Block::Equation(text.to_owned())),
+        2 => (1_u8..=6, line()).prop_map(|(level, text)| DocumentBlock::Heading { level, text }),
+        2 => (language, code).prop_map(|(language, text)| DocumentBlock::Code { language: language.to_owned(), text }),
+        1 => Just(DocumentBlock::Rule),
+        1 => prop::sample::select(vec!["x^2", "a\nb", "\\sum_{i=0}^n $i$"]).prop_map(|text| DocumentBlock::Equation(text.to_owned())),
         1 => table(),
     ]
 }
 
-pub(super) fn tree() -> impl Strategy<Value = Vec<Block>> {
+pub(super) fn tree() -> impl Strategy<Value = Vec<DocumentBlock>> {
     let block = leaf().prop_recursive(4, 24, 4, |inner| {
         let kind = prop::sample::select(vec![
             Callout::Note,
@@ -135,9 +138,9 @@ pub(super) fn tree() -> impl Strategy<Value = Vec<Block>> {
         let item = (checked, blocks()).prop_map(|(checked, blocks)| Item { checked, blocks });
         let start = prop::sample::select(vec![None, Some(1), Some(3)]);
         prop_oneof![
-            vec(inner.clone(), 1..4).prop_map(Block::Quote),
-            (kind, blocks()).prop_map(|(kind, blocks)| Block::Callout { kind, blocks }),
-            (summary(), blocks()).prop_map(|(summary, blocks)| Block::Details { summary, blocks }),
+            vec(inner.clone(), 1..4).prop_map(DocumentBlock::Quote),
+            (kind, blocks()).prop_map(|(kind, blocks)| DocumentBlock::Callout { kind, blocks }),
+            (summary(), blocks()).prop_map(|(summary, blocks)| DocumentBlock::Details { summary, blocks }),
             (start, vec(item, 1..4)).prop_map(list),
         ]
     });
@@ -145,10 +148,10 @@ pub(super) fn tree() -> impl Strategy<Value = Vec<Block>> {
 }
 
 /// Builds a list whose last item is not empty.
-fn list((start, mut items): (Option<u64>, Vec<Item>)) -> Block {
+fn list((start, mut items): (Option<u64>, Vec<Item>)) -> DocumentBlock {
     while items.pop_if(|last| last.checked.is_none() && last.blocks.is_empty()).is_some() {}
     if items.is_empty() {
-        items.push(Item { checked: None, blocks: vec![Block::words("x")] });
+        items.push(Item { checked: None, blocks: vec![DocumentBlock::words("x")] });
     }
-    Block::List { start, items }
+    DocumentBlock::List { start, items }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::markdown::{Block, read, write};
+use super::super::markdown::{DocumentBlock, read, write};
 use super::generate::{line, tree};
 
 #[track_caller]
@@ -17,8 +17,8 @@ proptest! {
 
     #[test]
     fn a_line_is_read_as_it_was_written(line in line()) {
-        let text = write(&[Block::Paragraph(line.clone())]);
-        prop_assert_eq!(read(&text), vec![Block::Paragraph(line)], "{}", text);
+        let text = write(&[DocumentBlock::Paragraph(line.clone())]);
+        prop_assert_eq!(read(&text), vec![DocumentBlock::Paragraph(line)], "{}", text);
     }
 }
 

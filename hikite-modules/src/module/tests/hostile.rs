@@ -1,13 +1,13 @@
 //! Tests with values that try to redirect a request.
 
-use hikite_testkit::api::{Answer, Api};
+use hikite_testkit::api::{MockApi, MockResponse};
 use proptest::prelude::*;
 
 use super::*;
-use crate::expression::Names;
-use crate::file::RequestFile;
-use crate::module::request::Request;
-use crate::scope::Scope;
+use crate::expression::ExpressionNames;
+use crate::file::ServiceRequestFile;
+use crate::module::request::RequestTemplate;
+use crate::scope::VariableScope;
 
 /// Known injection attempts.
 const TRICKS: &[&str] = &[
@@ -60,18 +60,18 @@ const TRICKS: &[&str] = &[
     "／",
 ];
 
-fn request(path: &str) -> Request {
-    let names = Names {
+fn request(path: &str) -> RequestTemplate {
+    let names = ExpressionNames {
         variables: std::sync::Arc::new(["id", "path"].map(str::to_owned).into()),
-        ..Names::default()
+        ..ExpressionNames::default()
     };
-    let file = RequestFile { get: Some(path.into()), ..RequestFile::default() };
-    Request::new(&file, &names).expect("a request")
+    let file = ServiceRequestFile { get: Some(path.into()), ..ServiceRequestFile::default() };
+    RequestTemplate::new(&file, &names).expect("a request")
 }
 
 /// Checks that the decoded path has exactly the segments of the template.
 fn holds(value: &str) {
-    let scope = Scope::default().with("id", Value::from(value)).with("path", Value::from(value));
+    let scope = VariableScope::default().with("id", Value::from(value)).with("path", Value::from(value));
     if let Ok(filled) = request("/things/{id}/end").fill(&scope) {
         let target: http::Uri =
             format!("https://toy.example{}", filled.target()).parse().expect("an address");
@@ -169,7 +169,7 @@ fn no_argument_leads_a_request_of_ours_elsewhere() {
             for place in request.places() {
                 places += 1;
                 let path = |value: &str| {
-                    let mut scope = Scope::default();
+                    let mut scope = VariableScope::default();
                     for other in request.places() {
                         scope.set(other, json!("x"));
                     }
@@ -188,8 +188,8 @@ fn no_argument_leads_a_request_of_ours_elsewhere() {
 
 #[tokio::test]
 async fn a_header_holds_only_what_a_header_can() {
-    let api = Api::start().await;
-    api.answer("/api/things", Answer::json(&json!({ "id": 1 })));
+    let api = MockApi::start().await;
+    api.answer("/api/things", MockResponse::json(&json!({ "id": 1 })));
     for name in ["a\r\nX-Evil: 1", "a\nb", "ü", "\0", "a\tb"] {
         let error = call(&toy(&api), "make", json!({ "name": name })).await.expect_err("a refusal");
         assert!(error.message.starts_with("Invalid value for parameter name"), "{}", error.message);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hikite_testkit::api::{Answer, Api, Seen};
+use hikite_testkit::api::{MockApi, MockResponse, RecordedRequest};
 
 use super::*;
 
@@ -16,27 +16,27 @@ fn ids(list: &Value) -> Vec<u64> {
 
 #[tokio::test]
 async fn a_cursor_in_the_body_leads_on() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.script(
         "/api/body",
         [
-            Answer::json(&json!({ "items": items(0..3), "next": "c1", "more": true })),
-            Answer::json(&json!({ "items": items(3..6), "next": "c2", "more": true })),
-            Answer::json(&json!({ "items": items(6..7), "next": null, "more": false })),
+            MockResponse::json(&json!({ "items": items(0..3), "next": "c1", "more": true })),
+            MockResponse::json(&json!({ "items": items(3..6), "next": "c2", "more": true })),
+            MockResponse::json(&json!({ "items": items(6..7), "next": null, "more": false })),
         ],
     );
     let all = call(&toy(&api), "by_body", json!({ "q": "x", "fetch_all": true })).await.expect("an answer");
     assert_eq!(ids(&all["items"]), [0, 1, 2, 3, 4, 5, 6]);
     assert_eq!((&all["next"], &all["more"]), (&Value::Null, &json!(false)));
-    let sent: Vec<Value> = api.seen().iter().map(Seen::json).collect();
+    let sent: Vec<Value> = api.seen().iter().map(RecordedRequest::json).collect();
     assert_eq!(sent[0], json!({ "q": "x", "size": 3 }));
     assert_eq!((&sent[1]["start"], &sent[2]["start"]), (&json!("c1"), &json!("c2")));
 }
 
 #[tokio::test]
 async fn one_page_is_told_how_to_go_on() {
-    let api = Api::start().await;
-    api.answer("/api/query", Answer::json(&json!({ "items": items(0..2), "next": "c1" })));
+    let api = MockApi::start().await;
+    api.answer("/api/query", MockResponse::json(&json!({ "items": items(0..2), "next": "c1" })));
     let service = toy(&api);
     let result = call_raw(&service, "by_query", json!({})).await.expect("an answer").value();
     assert_eq!(result["_meta"], json!({ "hikite/page": { "next_cursor": "c1" } }));
@@ -51,11 +51,11 @@ async fn one_page_is_told_how_to_go_on() {
 
 #[tokio::test]
 async fn offsets_are_counted_up_to_the_total() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.script(
         "/api/offset",
         [(0, 2), (2, 4), (4, 5)]
-            .map(|(from, to)| Answer::json(&json!({ "items": items(from..to), "total": 5 }))),
+            .map(|(from, to)| MockResponse::json(&json!({ "items": items(from..to), "total": 5 }))),
     );
     let all = call(&toy(&api), "by_offset", json!({ "fetch_all": true })).await.expect("an answer");
     assert_eq!(ids(&all["items"]), [0, 1, 2, 3, 4]);
@@ -65,10 +65,10 @@ async fn offsets_are_counted_up_to_the_total() {
 
 #[tokio::test]
 async fn pages_are_counted_until_one_is_not_full() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.script(
         "/api/number",
-        [(0, 2), (2, 4), (4, 5)].map(|(from, to)| Answer::json(&json!(items(from..to)))),
+        [(0, 2), (2, 4), (4, 5)].map(|(from, to)| MockResponse::json(&json!(items(from..to)))),
     );
     let all = call(&toy(&api), "by_number", json!({ "fetch_all": true })).await.expect("an answer");
     assert_eq!(ids(&all), [0, 1, 2, 3, 4]);
@@ -78,16 +78,16 @@ async fn pages_are_counted_until_one_is_not_full() {
 
 #[tokio::test]
 async fn of_a_link_only_what_leads_on_is_taken() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let link = |page: u64| {
         format!("<https://evil.example/steal?page={page}&size=9&admin=1>; rel=\"next\", <x>; rel=\"last\"")
     };
     api.script(
         "/api/link/%E6%9D%B1%E4%BA%AC",
         [
-            Answer::json(&json!(items(0..2))).header("link", &link(2)),
-            Answer::json(&json!(items(2..4))).header("link", &link(3)),
-            Answer::json(&json!(items(4..5))),
+            MockResponse::json(&json!(items(0..2))).header("link", &link(2)),
+            MockResponse::json(&json!(items(2..4))).header("link", &link(3)),
+            MockResponse::json(&json!(items(4..5))),
         ],
     );
     let all =
@@ -99,15 +99,17 @@ async fn of_a_link_only_what_leads_on_is_taken() {
 
 #[tokio::test]
 async fn an_address_in_the_body_is_taken_for_its_query() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.script(
         "/api/odata",
         [
-            Answer::json(&json!({ "value": items(0..2), "@next": "https://else.example/x?$skip=2&$top=2" })),
-            Answer::json(
+            MockResponse::json(
+                &json!({ "value": items(0..2), "@next": "https://else.example/x?$skip=2&$top=2" }),
+            ),
+            MockResponse::json(
                 &json!({ "value": items(2..4), "@next": "https://else.example/x?%24skiptoken=abc%3D" }),
             ),
-            Answer::json(&json!({ "value": items(4..5) })),
+            MockResponse::json(&json!({ "value": items(4..5) })),
         ],
     );
     let all = call(&toy(&api), "by_odata", json!({ "fetch_all": true })).await.expect("an answer");
@@ -118,8 +120,8 @@ async fn an_address_in_the_body_is_taken_for_its_query() {
 
 #[tokio::test]
 async fn a_caller_brings_no_other_parameters_in_a_cursor() {
-    let api = Api::start().await;
-    api.answer("/api/link/x", Answer::json(&json!([])));
+    let api = MockApi::start().await;
+    api.answer("/api/link/x", MockResponse::json(&json!([])));
     let arguments = json!({ "town": "x", "cursor": "page=2&admin=true&size=99&after=%26b" });
     call(&toy(&api), "by_link", arguments).await.expect("an answer");
     assert_eq!(api.last().query, "size=2&page=2&after=%26b");
@@ -127,9 +129,9 @@ async fn a_caller_brings_no_other_parameters_in_a_cursor() {
 
 #[tokio::test]
 async fn a_list_ends_where_the_caller_says_and_says_where_it_goes_on() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let page = |from: u64, to: u64| {
-        Answer::json(&json!({ "items": items(from..to), "next": format!("c{to}"), "more": true }))
+        MockResponse::json(&json!({ "items": items(from..to), "next": format!("c{to}"), "more": true }))
     };
     api.script("/api/body", [page(0, 3), page(3, 4)]);
     let service = toy(&api);
@@ -139,7 +141,10 @@ async fn a_list_ends_where_the_caller_says_and_says_where_it_goes_on() {
     assert_eq!(result.value()["_meta"]["hikite/page"]["next_cursor"], "c4");
     assert_eq!(api.last().json()["size"], 1, "no more than is wanted");
     // If pages cannot be smaller, the truncated page is fetched again.
-    api.script("/api/number", [Answer::json(&json!(items(0..2))), Answer::json(&json!(items(2..4)))]);
+    api.script(
+        "/api/number",
+        [MockResponse::json(&json!(items(0..2))), MockResponse::json(&json!(items(2..4)))],
+    );
     let result = call_raw(&service, "by_number", json!({ "fetch_all": true, "max_items": 3 }))
         .await
         .expect("an answer")
@@ -149,15 +154,16 @@ async fn a_list_ends_where_the_caller_says_and_says_where_it_goes_on() {
 
 #[tokio::test]
 async fn each_page_is_told_while_the_call_runs() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.script(
         "/api/offset",
-        [(0, 2), (2, 3)].map(|(from, to)| Answer::json(&json!({ "items": items(from..to), "total": 3 }))),
+        [(0, 2), (2, 3)]
+            .map(|(from, to)| MockResponse::json(&json!({ "items": items(from..to), "total": 3 }))),
     );
-    let back = Arc::new(Client::default());
+    let back = Arc::new(ProgressRecorder::default());
     let params = json!({ "name": "by_offset", "arguments": { "fetch_all": true } });
     let invocation =
-        Invocation { method: Method::CallTool, params: Raw::from(params).object().expect("an object") };
+        Invocation { method: SourceMethod::CallTool, params: Raw::from(params).object().expect("an object") };
     toy(&api).call(invocation, context(Arc::clone(&back) as Arc<dyn Backchannel>)).await.expect("an answer");
     let told = back.0.lock().clone();
     let expected = [
@@ -169,17 +175,17 @@ async fn each_page_is_told_while_the_call_runs() {
 
 #[tokio::test]
 async fn what_lies_below_is_fetched_to_a_depth() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let node = |id: u64, deep: bool| json!({ "id": id, "deep": deep });
-    api.answer("/api/tree/0", Answer::json(&json!({ "items": [node(1, true), node(2, false)] })));
+    api.answer("/api/tree/0", MockResponse::json(&json!({ "items": [node(1, true), node(2, false)] })));
     api.script(
         "/api/tree/1",
         [
-            Answer::json(&json!({ "items": [node(3, true)], "next": "m" })),
-            Answer::json(&json!({ "items": [node(4, false)] })),
+            MockResponse::json(&json!({ "items": [node(3, true)], "next": "m" })),
+            MockResponse::json(&json!({ "items": [node(4, false)] })),
         ],
     );
-    api.answer("/api/tree/3", Answer::json(&json!({ "items": [node(5, true)] })));
+    api.answer("/api/tree/3", MockResponse::json(&json!({ "items": [node(5, true)] })));
     let all = call(&toy(&api), "tree", json!({})).await.expect("an answer");
     let first = &all["items"][0];
     assert_eq!(ids(&first["below"]), [3, 4]);
@@ -189,17 +195,17 @@ async fn what_lies_below_is_fetched_to_a_depth() {
 
 #[tokio::test]
 async fn a_long_list_is_sent_in_parts_that_follow_each_other() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.script(
         "/api/fill",
         [json!(["a", "b"]), json!(["c", "d"]), json!(["e"])]
-            .map(|results| Answer::json(&json!({ "results": results }))),
+            .map(|results| MockResponse::json(&json!({ "results": results }))),
     );
     let all = call(&toy(&api), "fill", json!({ "list": ["1", "2", "3", "4", "5"], "after": "z" }))
         .await
         .expect("an answer");
     assert_eq!(all, json!({ "results": ["a", "b", "c", "d", "e"] }));
-    let sent: Vec<Value> = api.seen().iter().map(Seen::json).collect();
+    let sent: Vec<Value> = api.seen().iter().map(RecordedRequest::json).collect();
     let expected = [
         json!({ "list": ["1", "2"], "after": "z" }),
         json!({ "list": ["3", "4"], "after": "b" }),
@@ -210,8 +216,11 @@ async fn a_long_list_is_sent_in_parts_that_follow_each_other() {
 
 #[tokio::test]
 async fn what_was_sent_before_a_failure_is_told() {
-    let api = Api::start().await;
-    api.script("/api/fill", [Answer::json(&json!({ "results": ["a", "b"] })), Answer::status(400)]);
+    let api = MockApi::start().await;
+    api.script(
+        "/api/fill",
+        [MockResponse::json(&json!({ "results": ["a", "b"] })), MockResponse::status(400)],
+    );
     let error = call(&toy(&api), "fill", json!({ "list": ["1", "2", "3"] })).await.expect_err("a failure");
     assert!(error.message.ends_with("; 2 of 3 were sent before"), "{}", error.message);
 }

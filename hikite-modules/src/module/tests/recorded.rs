@@ -11,7 +11,7 @@ fn shown(module: &str, tool: &str, arguments: Value, answer: &str) -> (usize, St
     let value = parse(&Raw::parse(answer.trim().to_owned()).expect("JSON"));
     let arguments: Map<String, Value> = serde_json::from_value(arguments).expect("an object");
     let made = service.project(tool, arguments, &value).expect("its shape");
-    let text = compacted(&value, Some(&Shape::Made(Arc::new(made))), usize::MAX).text;
+    let text = compacted(&value, Some(&Shape::Prepared(Arc::new(made))), usize::MAX).text;
     (value.to_string().len(), text)
 }
 

@@ -1,7 +1,7 @@
 //! Tests of accounts with one site, several or none, and their base URLs.
 
-use hikite_core::error::Kind;
-use hikite_testkit::api::{Answer, Api};
+use hikite_core::error::ErrorKind;
+use hikite_testkit::api::{MockApi, MockResponse};
 
 use super::*;
 
@@ -9,7 +9,7 @@ const SITES: &str = "/oauth/token/accessible-resources";
 
 fn jira(accounts: Vec<Credential>) -> Service {
     let (_, file) = crate::BUILTIN.into_iter().find(|(name, _)| *name == "jira").expect("jira");
-    Service::read(file, &settings_with(accounts, Language::English)).expect("a service")
+    Service::read(file, &settings_with(accounts, TextLanguage::English)).expect("a service")
 }
 
 fn site(id: &str, host: &str) -> Value {
@@ -18,11 +18,11 @@ fn site(id: &str, host: &str) -> Value {
 
 #[tokio::test]
 async fn the_only_site_is_meant_and_looked_up_once() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     // Listed once per product.
     api.answer(
         SITES,
-        Answer::json(&json!([site("c-1", "one.atlassian.net"), site("c-1", "one.atlassian.net")])),
+        MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-1", "one.atlassian.net")])),
     );
     let service = jira(vec![bearer("t", Some(api.url("")))]);
     for _ in 0..2 {
@@ -34,14 +34,14 @@ async fn the_only_site_is_meant_and_looked_up_once() {
 
 #[tokio::test]
 async fn of_several_sites_the_caller_says_which() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.answer(
         SITES,
-        Answer::json(&json!([site("c-1", "one.atlassian.net"), site("c-2", "two.atlassian.net")])),
+        MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-2", "two.atlassian.net")])),
     );
     let service = jira(vec![bearer("t", Some(api.url("")))]);
     let error = call(&service, "get_myself", json!({})).await.expect_err("a question");
-    assert_eq!(error.kind, Kind::Validation);
+    assert_eq!(error.kind, ErrorKind::Validation);
     assert!(
         error.hint.as_deref().unwrap_or_default().contains("`one.atlassian.net`, `two.atlassian.net`"),
         "{error:?}"
@@ -51,15 +51,15 @@ async fn of_several_sites_the_caller_says_which() {
         assert_eq!(api.last().path, "/ex/jira/c-2/rest/api/3/myself", "{name}");
     }
     let error = call(&service, "get_myself", json!({ "site": "../c-1" })).await.expect_err("a refusal");
-    assert_eq!(error.kind, Kind::Validation);
+    assert_eq!(error.kind, ErrorKind::Validation);
 }
 
 #[tokio::test]
 async fn an_account_may_say_its_site_itself() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.answer(
         SITES,
-        Answer::json(&json!([site("c-1", "one.atlassian.net"), site("c-2", "two.atlassian.net")])),
+        MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-2", "two.atlassian.net")])),
     );
     let mut two = bearer("t", Some(api.url("")));
     two.details.insert("site".into(), "two.atlassian.net".into());
@@ -73,23 +73,26 @@ async fn an_account_may_say_its_site_itself() {
 
 #[tokio::test]
 async fn a_token_with_its_user_goes_to_the_site_itself() {
-    let api = Api::start().await;
-    let mut basic = Credential { scheme: Scheme::Basic, ..bearer("YTpi", Some(api.url(""))) };
+    let api = MockApi::start().await;
+    let mut basic = Credential { scheme: AuthScheme::Basic, ..bearer("YTpi", Some(api.url(""))) };
     let error = call(&jira(vec![basic.clone()]), "get_myself", json!({})).await.expect_err("no site");
-    assert_eq!(error.kind, Kind::AccountRequired);
+    assert_eq!(error.kind, ErrorKind::AccountRequired);
     basic.details.insert("site".into(), "one.atlassian.net".into());
     call(&jira(vec![basic.clone()]), "get_myself", json!({})).await.expect("an answer");
     assert_eq!(api.last().path, "/rest/api/3/myself");
     assert_eq!(api.last().header("authorization"), Some("Basic YTpi"));
     basic.details.insert("site".into(), "evil.example/x?".into());
     let error = call(&jira(vec![basic]), "get_myself", json!({})).await.expect_err("no host");
-    assert_eq!(error.kind, Kind::Validation);
+    assert_eq!(error.kind, ErrorKind::Validation);
 }
 
 #[tokio::test]
 async fn a_stale_token_is_renewed_by_the_very_first_question() {
-    let api = Api::start().await;
-    api.script(SITES, [Answer::status(401), Answer::json(&json!([site("c-1", "one.atlassian.net")]))]);
+    let api = MockApi::start().await;
+    api.script(
+        SITES,
+        [MockResponse::status(401), MockResponse::json(&json!([site("c-1", "one.atlassian.net")]))],
+    );
     let both = vec![bearer("old", Some(api.url(""))), bearer("new", Some(api.url("")))];
     call(&jira(both), "get_myself", json!({})).await.expect("an answer");
     let sent: Vec<String> =

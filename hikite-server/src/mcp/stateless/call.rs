@@ -4,20 +4,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hikite_core::caller::{Abilities, Caller, Session};
-use hikite_core::error::{Error, Kind};
+use hikite_core::caller::{Caller, ClientCapabilities, Session};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::{CallContext, Origin};
-use hikite_gateway::{Page, Purpose, Running, Step, Surfaces, Ticket, Viewer, scope};
+use hikite_core::source::{CallContext, CallOrigin};
+use hikite_gateway::{
+    CallStep, ContinuationToken, ListPage, RunningCall, Surfaces, TokenBinding, Viewer, scope,
+};
 use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, ResultType, TASKS};
 use tokio::sync::mpsc;
 
-use super::Request;
-use super::back::Back;
+use super::StatelessRequest;
+use super::backchannel::StatelessBackchannel;
 use super::check::supported;
-use super::lane::Lanes;
-use super::result::{Refusal, cacheable, complete};
+use super::result::{StatelessError, cacheable, complete};
+use super::session::StatelessSessions;
 use crate::app::App;
 use crate::mcp::{capability, method};
 
@@ -26,29 +28,30 @@ const URL_REQUIRED: i32 = -32042;
 
 pub(crate) async fn run(
     app: &Arc<App>,
-    mut request: Request,
+    mut request: StatelessRequest,
     out: mpsc::Sender<Bytes>,
-) -> Result<Raw, Refusal> {
+) -> Result<Raw, StatelessError> {
     let method = &*request.method;
     if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
-        let page = Page { cursor: request.params.text("cursor") };
+        let page = ListPage { cursor: request.params.text("cursor") };
         let session = request.next_session(app);
-        let viewer = session.as_deref().map_or_else(|| (&request.arrival.caller).into(), Viewer::from);
+        let viewer =
+            session.as_deref().map_or_else(|| (&request.request_context.caller).into(), Viewer::from);
         let list = app.gateway.list(viewer, request.surfaces, kind, page).await;
-        return list.map(|list| cacheable(&list, true)).map_err(|error| Refusal::of(&error, None));
+        return list.map(|list| cacheable(&list, true)).map_err(|error| StatelessError::of(&error, None));
     }
     if method == "server/discover" {
-        app.gateway.settle(&request.arrival.caller).await;
-        return Ok(discover(app, &request.arrival.caller, request.surfaces));
+        app.gateway.wait_for_listings(&request.request_context.caller).await;
+        return Ok(discover(app, &request.request_context.caller, request.surfaces));
     }
-    if method.starts_with("tasks/") && !request.claim.abilities.knows(TASKS) {
+    if method.starts_with("tasks/") && !request.claim.client_capabilities.has_extension(TASKS) {
         let extensions = Object::default().with(TASKS, Raw::empty_object());
-        return Err(Refusal::lacking(&Object::default().with("extensions", extensions)));
+        return Err(StatelessError::missing_capability(&Object::default().with("extensions", extensions)));
     }
-    forget_claim(&mut request.params);
+    remove_claim(&mut request.params);
     let is_read = method == "resources/read";
     let result = call(app, request, out).await?;
-    Ok(if is_read && !waits(&result) { cacheable(&result, false) } else { complete(result) })
+    Ok(if is_read && !is_input_required(&result) { cacheable(&result, false) } else { complete(result) })
 }
 
 fn discover(app: &App, caller: &Caller, surfaces: Surfaces) -> Raw {
@@ -62,15 +65,16 @@ fn discover(app: &App, caller: &Caller, surfaces: Surfaces) -> Raw {
     cacheable(&result.raw(), true)
 }
 
-impl Request {
+impl StatelessRequest {
     /// Returns the session that the next call of this client would use.
     fn next_session(&self, app: &App) -> Option<Arc<Session>> {
-        app.lanes.next_session(&(self.arrival.caller.clone(), self.claim.abilities.clone()))
+        app.stateless_sessions
+            .next_session(&(self.request_context.caller.clone(), self.claim.client_capabilities.clone()))
     }
 }
 
 /// Removes the client's own protocol claims from `_meta`; an upstream gets those of hikite.
-fn forget_claim(params: &mut Object) {
+fn remove_claim(params: &mut Object) {
     let Some(mut meta) = params.get("_meta").and_then(Raw::object) else { return };
     for name in [META_REVISION, META_CAPABILITIES, META_CLIENT, META_LEVEL] {
         meta.remove(name);
@@ -82,21 +86,28 @@ fn forget_claim(params: &mut Object) {
     }
 }
 
-async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) -> Result<Raw, Refusal> {
+async fn call(
+    app: &Arc<App>,
+    mut request: StatelessRequest,
+    out: mpsc::Sender<Bytes>,
+) -> Result<Raw, StatelessError> {
     let uri = request.params.text("uri");
-    let refuse = |error: &Error| Refusal::of(error, uri.as_deref());
+    let refuse = |error: &Error| StatelessError::of(error, uri.as_deref());
     let state = request.params.remove("requestState").and_then(|state| state.text());
     let responses = request.params.get("inputResponses").cloned();
-    let purpose =
-        Purpose { caller: &request.arrival.caller, method: &request.method, params: &request.params };
-    let ticket = state.map(|state| app.parking.read(&state, purpose)).transpose();
-    let mut running = match ticket.map_err(|error| refuse(&error))? {
-        Some(Ticket::Parked { process, id }) => {
-            let running = app.parking.resume(&process, id).map_err(|error| refuse(&error))?;
-            running.back.turn_to(&request.claim, out);
+    let purpose = TokenBinding {
+        caller: &request.request_context.caller,
+        method: &request.method,
+        params: &request.params,
+    };
+    let continuation = state.map(|state| app.suspended_calls.read(&state, purpose)).transpose();
+    let mut running = match continuation.map_err(|error| refuse(&error))? {
+        Some(ContinuationToken::SuspendedCall { process, id }) => {
+            let running = app.suspended_calls.resume(&process, id).map_err(|error| refuse(&error))?;
+            running.back.attach(&request.claim, out);
             running
         }
-        Some(Ticket::Server(state)) => {
+        Some(ContinuationToken::Server(state)) => {
             let params = request.params.clone().with("requestState", state.as_str());
             begin(app, &request, params, out).map_err(|error| refuse(&error))?
         }
@@ -104,18 +115,18 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
     };
     running.answer(responses.as_ref());
     let back = Arc::clone(&running.back);
-    match app.parking.drive(running, purpose).await {
-        Step::Parked(body) => Ok(body.raw()),
-        Step::Done(outcome) => {
+    match app.suspended_calls.drive(running, purpose).await {
+        CallStep::SuspendedCall(body) => Ok(body.raw()),
+        CallStep::Done(outcome) => {
             let failed = outcome.as_ref().map_or(true, is_error);
-            if let Some(kind) = back.lacking().filter(|_| failed) {
-                return Err(Refusal::cannot_ask(kind));
+            if let Some(kind) = back.missing_capability().filter(|_| failed) {
+                return Err(StatelessError::cannot_ask(kind));
             }
             match outcome {
-                Ok(result) => Ok(with_ticket(app, result, purpose)),
+                Ok(result) => Ok(with_continuation_token(app, result, purpose)),
                 Err(error) if code_of(&error) == Some(URL_REQUIRED) => {
-                    let opens = opens_addresses(&request.claim.abilities);
-                    addresses(&error).filter(|_| opens).ok_or_else(lacks_addresses)
+                    let opens = supports_url_elicitation(&request.claim.client_capabilities);
+                    url_elicitations(&error).filter(|_| opens).ok_or_else(missing_url_elicitation)
                 }
                 Err(error) => Err(refuse(&error)),
             }
@@ -126,28 +137,29 @@ async fn call(app: &Arc<App>, mut request: Request, out: mpsc::Sender<Bytes>) ->
 /// Starts the call on a pooled session.
 fn begin(
     app: &Arc<App>,
-    request: &Request,
+    request: &StatelessRequest,
     params: Object,
     out: mpsc::Sender<Bytes>,
-) -> Result<Running<Arc<Back>>, Error> {
-    let (back, questions) = Back::new(&request.claim, out);
+) -> Result<RunningCall<Arc<StatelessBackchannel>>, Error> {
+    let (back, questions) = StatelessBackchannel::new(&request.claim, out);
     let back = Arc::new(back);
-    let mut lease = Lanes::lease(
+    let mut lease = StatelessSessions::lease(
         app,
-        (request.arrival.caller.clone(), request.claim.abilities.clone()),
+        (request.request_context.caller.clone(), request.claim.client_capabilities.clone()),
         request.surfaces,
     )?;
     let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
     let (app, name) = (Arc::clone(app), request.method.clone());
-    let (surfaces, way_back) = (request.surfaces, Arc::clone(&back));
-    let origin = Origin { client: request.claim.client.clone(), ..request.arrival.origin.clone() };
+    let (surfaces, call_backchannel) = (request.surfaces, Arc::clone(&back));
+    let origin =
+        CallOrigin { client: request.claim.client.clone(), ..request.request_context.origin.clone() };
     let within = origin.clone();
     let outcome = async move {
         let context = CallContext {
             session: Arc::clone(&lease.session),
-            back: way_back,
+            back: call_backchannel,
             origin,
-            takes_rounds: true,
+            accepts_input_required: true,
             account: None,
         };
         if let Some(level) = level {
@@ -158,29 +170,31 @@ fn begin(
             lease.has_task();
         }
         // After a timeout the server may still be running the call.
-        if outcome.as_ref().map_or_else(|error| error.kind != Kind::Timeout, |_| true) {
+        if outcome.as_ref().map_or_else(|error| error.kind != ErrorKind::Timeout, |_| true) {
             lease.answered();
         }
         drop(lease);
         outcome
     };
     // The call may continue in a later request, but belongs to the trace of this one.
-    Ok(Running::new(back, Box::pin(scope::within(within, outcome)), questions))
+    Ok(RunningCall::new(back, Box::pin(scope::within(within, outcome)), questions))
 }
 
 /// Wraps the `requestState` of a server that returns `input_required` itself into a continuation token.
-fn with_ticket(app: &App, result: Raw, purpose: Purpose<'_>) -> Raw {
-    if !waits(&result) {
+fn with_continuation_token(app: &App, result: Raw, purpose: TokenBinding<'_>) -> Raw {
+    if !is_input_required(&result) {
         return result;
     }
     let Some(body) = result.object() else { return result };
     match body.text("requestState") {
-        Some(state) => body.with("requestState", app.parking.ticket(state, purpose).as_str()).raw(),
+        Some(state) => {
+            body.with("requestState", app.suspended_calls.continuation(state, purpose).as_str()).raw()
+        }
         None => result,
     }
 }
 
-fn waits(result: &Raw) -> bool {
+fn is_input_required(result: &Raw) -> bool {
     is_of_type(result, ResultType::InputRequired)
 }
 
@@ -199,18 +213,18 @@ fn code_of(error: &Error) -> Option<i32> {
 }
 
 /// Returns `true` if the client supports URL elicitation; `elicitation: {}` means forms only.
-fn opens_addresses(abilities: &Abilities) -> bool {
-    let modes = abilities.elicitation.as_ref().and_then(Raw::object);
+fn supports_url_elicitation(client_capabilities: &ClientCapabilities) -> bool {
+    let modes = client_capabilities.elicitation.as_ref().and_then(Raw::object);
     modes.is_some_and(|modes| modes.get("url").is_some())
 }
 
-fn lacks_addresses() -> Refusal {
+fn missing_url_elicitation() -> StatelessError {
     let url = Object::default().with("url", Raw::empty_object());
-    Refusal::lacking(&Object::default().with("elicitation", url))
+    StatelessError::missing_capability(&Object::default().with("elicitation", url))
 }
 
 /// Builds the URL elicitations that a server of 2025-11-25 requires before the call is repeated.
-fn addresses(error: &Error) -> Option<Raw> {
+fn url_elicitations(error: &Error) -> Option<Raw> {
     let data = error.relayed.as_ref()?.object()?.get("data")?.object()?;
     let elicitations = data.get("elicitations")?.items().filter(|all| !all.is_empty())?;
     let named = elicitations.iter().enumerate().map(|(number, elicitation)| {

@@ -1,17 +1,17 @@
 //! The checks that a request of 2026-07-28 must pass first: `_meta`, headers, revision, method.
 
-use hikite_core::error::Kind;
+use hikite_core::error::ErrorKind;
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
 use hikite_core::view::View;
-use hikite_wire::header::{self, Mirror};
+use hikite_wire::header::{self, ParamHeader};
 use hikite_wire::revision::Revision;
-use hikite_wire::stateless::{Claim, HEADER_MISMATCH, REVISION, UNSUPPORTED_REVISION};
+use hikite_wire::stateless::{HEADER_MISMATCH, REVISION, RequestClaim, UNSUPPORTED_REVISION};
 use http::header::HeaderName;
 use http::{HeaderMap, StatusCode};
 use memchr::memmem;
 
-use super::result::Refusal;
+use super::result::StatelessError;
 use crate::mcp::http::REVISION as REVISION_HEADER;
 
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
@@ -31,21 +31,22 @@ const METHODS: [&str; 11] = [
 ];
 
 /// Returns `true` if the version header names this revision.
-pub(crate) fn names_revision(headers: &HeaderMap) -> bool {
+pub(crate) fn has_revision_header(headers: &HeaderMap) -> bool {
     headers.get(REVISION_HEADER).is_some_and(|value| value.as_bytes() == REVISION.as_bytes())
 }
 
-pub(crate) fn claim(params: &Object) -> Result<Claim, Refusal> {
-    Claim::read(params)
-        .map_err(|reason| Refusal::new(StatusCode::BAD_REQUEST, Kind::Validation.face().rpc, &reason))
+pub(crate) fn claim(params: &Object) -> Result<RequestClaim, StatelessError> {
+    RequestClaim::read(params).map_err(|reason| {
+        StatelessError::new(StatusCode::BAD_REQUEST, ErrorKind::Validation.definition().rpc, &reason)
+    })
 }
 
 pub(crate) fn headers(
     headers: &HeaderMap,
     method: &str,
     params: &Object,
-    claim: &Claim,
-) -> Result<(), Refusal> {
+    claim: &RequestClaim,
+) -> Result<(), StatelessError> {
     require(headers, &REVISION_HEADER, &claim.revision)?;
     require(headers, &METHOD_HEADER, method)?;
     match header::named_member(method).and_then(|member| params.text(member)) {
@@ -55,7 +56,7 @@ pub(crate) fn headers(
 }
 
 /// Requires the header exactly once, with the value of the body.
-fn require(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), Refusal> {
+fn require(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), StatelessError> {
     let mut values = headers.get_all(name).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return Err(mismatch(&format!("the {name} header must be sent once, with the value '{body}'")));
@@ -68,18 +69,18 @@ fn require(headers: &HeaderMap, name: &HeaderName, body: &str) -> Result<(), Ref
     }
 }
 
-fn mismatch(what: &str) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, HEADER_MISMATCH, &format!("Header mismatch: {what}"))
+fn mismatch(what: &str) -> StatelessError {
+    StatelessError::new(StatusCode::BAD_REQUEST, HEADER_MISMATCH, &format!("Header mismatch: {what}"))
 }
 
-pub(crate) fn revision(claim: &Claim) -> Result<(), Refusal> {
+pub(crate) fn revision(claim: &RequestClaim) -> Result<(), StatelessError> {
     if claim.revision == REVISION {
         return Ok(());
     }
     let data =
         Object::default().with("supported", Raw::of(&supported())).with("requested", claim.revision.as_str());
     let message = format!("the protocol revision {} is not supported", claim.revision);
-    Err(Refusal::new(StatusCode::BAD_REQUEST, UNSUPPORTED_REVISION, &message).with_data(data))
+    Err(StatelessError::new(StatusCode::BAD_REQUEST, UNSUPPORTED_REVISION, &message).with_data(data))
 }
 
 /// Returns all supported revisions, newest first.
@@ -88,21 +89,21 @@ pub(crate) fn supported() -> Vec<&'static str> {
     std::iter::once(REVISION).chain(older).collect()
 }
 
-pub(crate) fn method(method: &str) -> Result<(), Refusal> {
+pub(crate) fn method(method: &str) -> Result<(), StatelessError> {
     if METHODS.contains(&method) || ListKind::ALL.iter().any(|kind| kind.method() == method) {
         return Ok(());
     }
     let message = format!("there is no method `{method}` in {REVISION}");
-    Err(Refusal::new(StatusCode::NOT_FOUND, Kind::MethodNotFound.face().rpc, &message))
+    Err(StatelessError::new(StatusCode::NOT_FOUND, ErrorKind::MethodNotFound.definition().rpc, &message))
 }
 
 /// Checks the arguments that a tool wants mirrored in headers (`x-mcp-header`) against the body.
-pub(crate) fn mirrored(
+pub(crate) fn mirrored_headers(
     view: impl FnOnce() -> View,
     headers: &HeaderMap,
     method: &str,
     params: &Object,
-) -> Result<(), Refusal> {
+) -> Result<(), StatelessError> {
     let Some(name) = params.text("name").filter(|_| method == "tools/call") else { return Ok(()) };
     let view = view();
     let Ok(tool) = view.tool(&name) else { return Ok(()) };
@@ -111,14 +112,15 @@ pub(crate) fn mirrored(
         return Ok(());
     }
     let schema = tool.definition.object().and_then(|tool| tool.get("inputSchema").cloned());
-    for mirror in schema.and_then(|schema| header::mirrors(&schema).ok()).unwrap_or_default() {
-        let Some(argument) = mirror.argument(params.get("arguments")) else { continue };
-        let sent = headers.get(format!("mcp-param-{}", mirror.header)).and_then(|value| value.to_str().ok());
-        if !sent.is_some_and(|sent| Mirror::says(&argument, sent)) {
-            let path = mirror.path.join(".");
+    for param_header in schema.and_then(|schema| header::param_headers(&schema).ok()).unwrap_or_default() {
+        let Some(argument) = param_header.argument(params.get("arguments")) else { continue };
+        let sent =
+            headers.get(format!("mcp-param-{}", param_header.header)).and_then(|value| value.to_str().ok());
+        if !sent.is_some_and(|sent| ParamHeader::says(&argument, sent)) {
+            let path = param_header.path.join(".");
             return Err(mismatch(&format!(
                 "Mcp-Param-{} does not match the argument `{path}`",
-                mirror.header
+                param_header.header
             )));
         }
     }

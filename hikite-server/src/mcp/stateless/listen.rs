@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use bytes::Bytes;
-use hikite_core::caller::{Abilities, Session};
+use hikite_core::caller::{ClientCapabilities, Session};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
-use hikite_core::source::{CallContext, Nobody, Origin};
-use hikite_gateway::{Command, Delivery, Inbox, Joined};
+use hikite_core::source::{CallContext, CallOrigin, NoClient};
+use hikite_gateway::{Command, Delivery, Inbox, SessionRegistration};
 use hikite_wire::encode;
-use hikite_wire::message::Id;
+use hikite_wire::message::MessageId;
 use hikite_wire::stateless::{META_SUBSCRIPTION, TASKS};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-use super::Request;
-use super::result::{Refusal, complete};
+use super::StatelessRequest;
+use super::result::{StatelessError, complete};
 use crate::app::App;
+use crate::error_response::error_response;
 use crate::mcp::open_stream::OpenStreams;
-use crate::mcp::pipe::Pipe;
+use crate::mcp::pipe::DuplexClient;
 use crate::mcp::stream;
-use crate::refusal::refusal;
 
 /// The subscription flag and the notification of each list.
 const FLAGS: [(ListKind, &str, &str); 3] = [
@@ -35,8 +35,8 @@ const FLAGS: [(ListKind, &str, &str); 3] = [
 const SUBSCRIPTIONS: usize = 1000;
 
 /// A subscription and its output.
-struct Listener {
-    id: Id,
+struct SubscriptionListener {
+    id: MessageId,
     kinds: Vec<ListKind>,
     out: mpsc::Sender<Bytes>,
     /// Messages from before the acknowledgement; `None` after it.
@@ -44,29 +44,29 @@ struct Listener {
 }
 
 /// Unsubscribes on drop; lives as long as the stream.
-struct Listening {
-    listener: Arc<Listener>,
-    _joined: Joined,
+struct ListenGuard {
+    listener: Arc<SubscriptionListener>,
+    _joined: SessionRegistration,
 }
 
-pub(crate) async fn stream(app: &Arc<App>, request: Request) -> Response {
+pub(crate) async fn stream(app: &Arc<App>, request: StatelessRequest) -> Response {
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
     let id = request.id.clone();
-    let place = match OpenStreams::take(app, &request.arrival.caller) {
+    let place = match OpenStreams::take(app, &request.request_context.caller) {
         Ok(place) => place,
-        Err(error) => return refusal(error),
+        Err(error) => return error_response(error),
     };
     match begin(app, request, out).await {
         Ok(listening) => {
             let (farewell, ending) = (listening.listener.farewell(), place.ending.clone());
             stream::of_messages(None, messages, Some(farewell), ending, (listening, place))
         }
-        Err(refusal) => refusal.answer(&id).response(),
+        Err(error_response) => error_response.answer(&id).response(),
     }
 }
 
 /// Listens on a pipe. The request is answered when listening ends: on cancellation, end of input or shutdown.
-pub(crate) async fn on_pipe(pipe: &Pipe, request: Request) -> Bytes {
+pub(crate) async fn on_pipe(pipe: &DuplexClient, request: StatelessRequest) -> Bytes {
     let id = request.id.clone();
     match begin(&pipe.app, request, pipe.out.clone()).await {
         Ok(listening) => {
@@ -76,37 +76,41 @@ pub(crate) async fn on_pipe(pipe: &Pipe, request: Request) -> Bytes {
             }
             listening.listener.farewell()
         }
-        Err(refusal) => refusal.answer(&id).body,
+        Err(error_response) => error_response.answer(&id).body,
     }
 }
 
-async fn begin(app: &Arc<App>, request: Request, out: mpsc::Sender<Bytes>) -> Result<Listening, Refusal> {
+async fn begin(
+    app: &Arc<App>,
+    request: StatelessRequest,
+    out: mpsc::Sender<Bytes>,
+) -> Result<ListenGuard, StatelessError> {
     let wanted = request.params.get("notifications").and_then(Raw::object).unwrap_or_default();
-    if wanted.get("taskIds").is_some() && !request.claim.abilities.knows(TASKS) {
+    if wanted.get("taskIds").is_some() && !request.claim.client_capabilities.has_extension(TASKS) {
         let extensions = Object::default().with(TASKS, Raw::empty_object());
-        return Err(Refusal::lacking(&Object::default().with("extensions", extensions)));
+        return Err(StatelessError::missing_capability(&Object::default().with("extensions", extensions)));
     }
-    let mut honoured = Object::default();
+    let mut accepted = Object::default();
     let mut kinds = Vec::new();
     for (kind, flag, _) in FLAGS {
         if wanted.get(flag).is_some_and(|value| value.as_str() == "true") {
             kinds.push(kind);
-            honoured.set(flag, Raw::of(&true));
+            accepted.set(flag, Raw::of(&true));
         }
     }
-    let (id, caller) = (app.next_session(), request.arrival.caller.clone());
-    let session = Arc::new(Session { id, caller, abilities: Abilities::default() });
+    let (id, caller) = (app.next_session(), request.request_context.caller.clone());
+    let session = Arc::new(Session { id, caller, client_capabilities: ClientCapabilities::default() });
     let early = Mutex::new(Some(Vec::new()));
-    let listener = Arc::new(Listener { id: request.id, kinds, out, early });
+    let listener = Arc::new(SubscriptionListener { id: request.id, kinds, out, early });
     let inbox = Arc::downgrade(&listener);
-    let requests = request.claim.abilities;
+    let requests = request.claim.client_capabilities;
     let joined = app.gateway.join_listener(Arc::clone(&session), request.surfaces, inbox, requests);
     if let Some(uris) = wanted.get("resourceSubscriptions").and_then(Raw::items) {
         let subscribed = subscribe(app, &session, &uris[..uris.len().min(SUBSCRIPTIONS)]).await;
-        honoured.set("resourceSubscriptions", Raw::array(&subscribed));
+        accepted.set("resourceSubscriptions", Raw::array(&subscribed));
     }
-    listener.acknowledge(honoured).await;
-    Ok(Listening { listener, _joined: joined })
+    listener.acknowledge(accepted).await;
+    Ok(ListenGuard { listener, _joined: joined })
 }
 
 /// Subscribes to the resources and returns those that succeeded.
@@ -115,9 +119,9 @@ async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> 
     for uri in uris {
         let context = CallContext {
             session: Arc::clone(session),
-            back: Arc::new(Nobody),
-            origin: Origin::default(),
-            takes_rounds: false,
+            back: Arc::new(NoClient),
+            origin: CallOrigin::default(),
+            accepts_input_required: false,
             account: None,
         };
         let params = Object::default().with("uri", uri.clone());
@@ -128,12 +132,12 @@ async fn subscribe(app: &App, session: &Arc<Session>, uris: &[Raw]) -> Vec<Raw> 
     subscribed
 }
 
-impl Listener {
+impl SubscriptionListener {
     /// Sends the acknowledgement, then the messages from before it.
-    async fn acknowledge(&self, honoured: Object) {
-        let params = self.tagged(Object::default().with("notifications", honoured));
-        let said = encode::notification("notifications/subscriptions/acknowledged", Some(&params));
-        let _ = self.out.send(said).await;
+    async fn acknowledge(&self, accepted: Object) {
+        let params = self.with_subscription_id(Object::default().with("notifications", accepted));
+        let acknowledgement = encode::notification("notifications/subscriptions/acknowledged", Some(&params));
+        let _ = self.out.send(acknowledgement).await;
         let mut early = self.early.lock();
         for message in early.take().unwrap_or_default() {
             self.send(message);
@@ -141,10 +145,10 @@ impl Listener {
     }
 
     fn farewell(&self) -> Bytes {
-        encode::result(&self.id, &complete(self.tagged(Object::default())))
+        encode::result(&self.id, &complete(self.with_subscription_id(Object::default())))
     }
 
-    fn tagged(&self, params: Object) -> Raw {
+    fn with_subscription_id(&self, params: Object) -> Raw {
         let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
         params.with("_meta", meta.with(META_SUBSCRIPTION, self.id.raw().clone())).raw()
     }
@@ -156,15 +160,17 @@ impl Listener {
     }
 }
 
-impl Inbox for Listener {
+impl Inbox for SubscriptionListener {
     fn deliver(&self, delivery: Delivery) {
         let message = match delivery {
             Delivery::ListChanged(kind) if self.kinds.contains(&kind) => {
                 let method = FLAGS.iter().find(|(known, ..)| *known == kind).map(|(_, _, method)| *method);
-                method.map(|method| encode::notification(method, Some(&self.tagged(Object::default()))))
+                method.map(|method| {
+                    encode::notification(method, Some(&self.with_subscription_id(Object::default())))
+                })
             }
             Delivery::ResourceUpdated(params) => {
-                let params = self.tagged(params.object().unwrap_or_default());
+                let params = self.with_subscription_id(params.object().unwrap_or_default());
                 Some(encode::notification("notifications/resources/updated", Some(&params)))
             }
             Delivery::ListChanged(_) | Delivery::Log(_) | Delivery::ElicitationComplete(_) => None,

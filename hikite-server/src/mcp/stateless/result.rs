@@ -2,33 +2,33 @@
 
 use std::sync::LazyLock;
 
-use hikite_core::error::{Error, Kind};
+use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::source::QuestionKind;
+use hikite_core::source::InputRequestKind;
 use hikite_wire::encode::{self, error_object};
 use hikite_wire::handshake::own_info;
-use hikite_wire::message::Id;
+use hikite_wire::message::MessageId;
 use hikite_wire::stateless::{META_SERVER, MISSING_CAPABILITY};
 use http::StatusCode;
 use memchr::memmem;
 
-use crate::mcp::http::Answer;
+use crate::mcp::http::RpcResponse;
 
 /// Freshness of a list; changes are announced on a `subscriptions/listen` stream.
 const LIST_TTL_MS: u32 = 60_000;
 
 /// An error response to a request.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct StatelessError {
     status: StatusCode,
     error: Raw,
     /// The error code for metrics.
     code: &'static str,
 }
 
-impl Refusal {
+impl StatelessError {
     pub(crate) fn new(status: StatusCode, code: i32, message: &str) -> Self {
-        Self { status, error: error_object(code, message), code: Kind::Validation.face().code }
+        Self { status, error: error_object(code, message), code: ErrorKind::Validation.definition().code }
     }
 
     pub(crate) fn with_data(mut self, data: Object) -> Self {
@@ -38,20 +38,20 @@ impl Refusal {
     }
 
     /// Builds the error for a capability that the client has not declared.
-    pub(crate) fn lacking(required: &Object) -> Self {
+    pub(crate) fn missing_capability(required: &Object) -> Self {
         let names = required.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
         let message = format!("the client must declare the capability {names} for this");
         Self::new(StatusCode::BAD_REQUEST, MISSING_CAPABILITY, &message)
             .with_data(Object::default().with("requiredCapabilities", required.clone()))
     }
 
-    pub(crate) fn cannot_ask(kind: QuestionKind) -> Self {
+    pub(crate) fn cannot_ask(kind: InputRequestKind) -> Self {
         let name = match kind {
-            QuestionKind::Sampling => "sampling",
-            QuestionKind::Elicitation => "elicitation",
-            QuestionKind::Roots => "roots",
+            InputRequestKind::Sampling => "sampling",
+            InputRequestKind::Elicitation => "elicitation",
+            InputRequestKind::Roots => "roots",
         };
-        Self::lacking(&Object::default().with(name, Raw::empty_object()))
+        Self::missing_capability(&Object::default().with(name, Raw::empty_object()))
     }
 
     /// Converts an error of the gateway or an upstream. A missing resource has another code than in older revisions.
@@ -60,8 +60,8 @@ impl Refusal {
         let members = object.object().unwrap_or_default();
         let code = members.get("code").and_then(|code| code.decode().ok()).unwrap_or_default();
         match (code, uri) {
-            (code, Some(uri)) if code == Kind::NotFound.face().rpc => {
-                Self::new(StatusCode::OK, Kind::Validation.face().rpc, &error.message)
+            (code, Some(uri)) if code == ErrorKind::NotFound.definition().rpc => {
+                Self::new(StatusCode::OK, ErrorKind::Validation.definition().rpc, &error.message)
                     .with_data(Object::default().with("uri", uri))
             }
             (MISSING_CAPABILITY, _) => {
@@ -72,19 +72,19 @@ impl Refusal {
     }
 
     /// Returns the error code for metrics and the JSON-RPC code.
-    pub(crate) fn words(&self) -> (&'static str, i64) {
+    pub(crate) fn codes(&self) -> (&'static str, i64) {
         let number = self.error.object().and_then(|error| error.get("code")?.decode().ok());
         (self.code, number.unwrap_or_default())
     }
 
-    pub(crate) fn answer(&self, id: &Id) -> Answer {
-        Answer { status: self.status, body: encode::error(Some(id), &self.error) }
+    pub(crate) fn answer(&self, id: &MessageId) -> RpcResponse {
+        RpcResponse { status: self.status, body: encode::error(Some(id), &self.error) }
     }
 }
 
 /// Adds the members that every result of this revision has; those of an upstream are kept.
 pub(crate) fn complete(result: Raw) -> Raw {
-    static HEAD: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    static PREFIX: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let meta = Object::default().with(META_SERVER, own_info());
         let mut head = Vec::new();
         Object::default().with("resultType", "complete").with("_meta", meta).write(&mut head);
@@ -94,17 +94,17 @@ pub(crate) fn complete(result: Raw) -> Raw {
     let bytes = result.bytes();
     let has = |name: &str| memmem::find(bytes, name.as_bytes()).is_some();
     if has("\"resultType\"") || has("\"_meta\"") || !bytes.starts_with(b"{\"") {
-        return amended(result);
+        return complete_parsed(result);
     }
     // Neither member is present, so both are prepended and the rest is copied unchanged.
-    let mut out = Vec::with_capacity(HEAD.len() + bytes.len());
-    out.extend_from_slice(&HEAD);
+    let mut out = Vec::with_capacity(PREFIX.len() + bytes.len());
+    out.extend_from_slice(&PREFIX);
     out.push(b',');
     out.extend_from_slice(&bytes[1..]);
     Raw::trusted(out)
 }
 
-fn amended(result: Raw) -> Raw {
+fn complete_parsed(result: Raw) -> Raw {
     let mut body = result.object().unwrap_or_default();
     let meta = body.get("_meta").and_then(Raw::object).unwrap_or_default();
     let typed = body.get("resultType").is_some();

@@ -10,8 +10,8 @@ use futures_util::stream::{self, StreamExt};
 use hikite_core::caller::Caller;
 use hikite_core::json::{Object, Raw};
 use hikite_core::plan::Plan;
-use hikite_core::source::Origin;
-use hikite_gateway::{Batch, Ending, Observer, scope};
+use hikite_core::source::CallOrigin;
+use hikite_gateway::{Batch, Observer, TaskCompletion, scope};
 use hikite_wire::sse;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
@@ -20,27 +20,27 @@ use tokio::time::Instant;
 
 use super::{answer, run as run_batch};
 use crate::app::App;
-use crate::refusal::{milliseconds, refusal_after};
+use crate::error_response::{milliseconds, timed_error_response};
 
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     accept.is_some_and(|accept| accept.trim_start().starts_with("text/event-stream"))
 }
 
-pub(super) fn run(app: Arc<App>, caller: Caller, origin: Origin, batch: Batch) -> Response {
-    let (told, mut listened) = mpsc::unbounded_channel::<Bytes>();
+pub(super) fn run(app: Arc<App>, caller: Caller, origin: CallOrigin, batch: Batch) -> Response {
+    let (events_tx, mut events_rx) = mpsc::unbounded_channel::<Bytes>();
     let within = origin.clone();
     let work = async move {
-        let (began, watcher) = (Instant::now(), Watcher { told, ids: OnceLock::new() });
+        let (began, watcher) = (Instant::now(), BatchObserver { events_tx, ids: OnceLock::new() });
         let last = match run_batch(&app, caller, origin, batch, &watcher).await {
             Ok(report) => sse::event("report", answer(&report, began.elapsed()).bytes()),
-            Err(error) => sse::event("error", &text(refusal_after(error, began.elapsed())).await),
+            Err(error) => sse::event("error", &text(timed_error_response(error, began.elapsed())).await),
         };
         // A failed send means that the client has disconnected.
-        let _ = watcher.told.send(last);
+        let _ = watcher.events_tx.send(last);
     };
     let work = stream::once(scope::within(within, work)).filter_map(|()| async { None });
-    let events = stream::poll_fn(move |context| listened.poll_recv(context));
+    let events = stream::poll_fn(move |context| events_rx.poll_recv(context));
     let body = stream::select(events, work.boxed()).map(Ok::<_, std::convert::Infallible>);
     let mut response = Response::new(Body::from_stream(body));
     let headers = response.headers_mut();
@@ -50,23 +50,23 @@ pub(super) fn run(app: Arc<App>, caller: Caller, origin: Origin, batch: Batch) -
 }
 
 /// Returns the body of an error response.
-async fn text(refusal: Response) -> Bytes {
-    refusal.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default()
+async fn text(error_response: Response) -> Bytes {
+    error_response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default()
 }
 
-struct Watcher {
-    told: UnboundedSender<Bytes>,
+struct BatchObserver {
+    events_tx: UnboundedSender<Bytes>,
     /// Task ids, by position in the plan.
     ids: OnceLock<Vec<Arc<str>>>,
 }
 
-impl Watcher {
-    fn tell(&self, task: &Object) {
-        let _ = self.told.send(sse::event("task", task.raw().bytes()));
+impl BatchObserver {
+    fn send_task(&self, task: &Object) {
+        let _ = self.events_tx.send(sse::event("task", task.raw().bytes()));
     }
 }
 
-impl Observer for Watcher {
+impl Observer for BatchObserver {
     fn begins(&self, plan: &Plan) {
         let ids = plan.tasks.iter().map(|task| Arc::clone(&task.id)).collect();
         let _ = self.ids.set(ids);
@@ -74,13 +74,13 @@ impl Observer for Watcher {
 
     fn starts(&self, at: usize) {
         if let Some(id) = self.ids.get().and_then(|ids| ids.get(at)) {
-            self.tell(&Object::default().with("id", &**id).with("status", "running"));
+            self.send_task(&Object::default().with("id", &**id).with("status", "running"));
         }
     }
 
-    fn ends(&self, ending: &Ending<'_>) {
+    fn ends(&self, ending: &TaskCompletion<'_>) {
         let count = |count: usize| Raw::of(&count);
-        self.tell(
+        self.send_task(
             &Object::default()
                 .with("id", &*ending.task.id)
                 .with("status", ending.status.name())

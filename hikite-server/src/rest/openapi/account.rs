@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::operation::Operation;
+use super::operation::OpenApiOperation;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     [of_accounts(), of_connections(), of_providers()].into_iter().flatten().collect()
 }
 
-fn of(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
-    Operation {
+fn of(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> OpenApiOperation {
+    OpenApiOperation {
         method,
         path,
         id,
@@ -17,7 +17,7 @@ fn of(method: &'static str, path: &'static str, id: &'static str, summary: &'sta
         summary,
         answer: (200, "The account as it is now.", Some("Account")),
         errors: &[404],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     }
 }
 
@@ -25,36 +25,39 @@ fn reference(parameter: &str) -> Vec<Value> {
     vec![json!({ "$ref": format!("#/components/parameters/{parameter}") })]
 }
 
-fn of_accounts() -> Vec<Operation> {
+fn of_accounts() -> Vec<OpenApiOperation> {
     let one = "/v1/accounts/{id}";
     let all = json!({
         "name": "all", "in": "query", "description": "Those of everybody; for admins.",
         "schema": { "type": "boolean", "default": false },
     });
     vec![
-        Operation {
+        OpenApiOperation {
             parameters: vec![all],
             answer: (200, "The accounts that the caller may use.", Some("Accounts")),
             ..of("get", "/v1/accounts", "listAccounts", "Lists accounts, without their secrets.")
         },
-        Operation {
+        OpenApiOperation {
             body: Some("NewAccount"),
             answer: (201, "The account.", Some("Account")),
             errors: &[404, 409],
             ..of("post", "/v1/accounts", "addAccount", "Adds an account with a token made by hand.")
         },
-        Operation { parameters: reference("Account"), ..of("get", one, "getAccount", "Shows one account.") },
-        Operation {
+        OpenApiOperation {
+            parameters: reference("Account"),
+            ..of("get", one, "getAccount", "Shows one account.")
+        },
+        OpenApiOperation {
             parameters: reference("Account"),
             body: Some("AccountChanges"),
             ..of("patch", one, "changeAccount", "Changes what is named; for admins.")
         },
-        Operation {
+        OpenApiOperation {
             parameters: reference("Account"),
             answer: (204, "It is gone.", None),
             ..of("delete", one, "removeAccount", "Takes an account and its secrets away; for admins.")
         },
-        Operation {
+        OpenApiOperation {
             parameters: reference("Account"),
             ..of(
                 "post",
@@ -66,16 +69,16 @@ fn of_accounts() -> Vec<Operation> {
     ]
 }
 
-fn of_connections() -> Vec<Operation> {
+fn of_connections() -> Vec<OpenApiOperation> {
     let begin = "Begins to connect an account in a browser.";
     let look = "Says how far a connection has come.";
     vec![
-        Operation {
+        OpenApiOperation {
             body: Some("NewConnection"),
             answer: (201, "A link for the caller's browser.", Some("ConnectionLink")),
             ..of("post", "/v1/accounts/connect", "connectAccount", begin)
         },
-        Operation {
+        OpenApiOperation {
             parameters: reference("Connection"),
             answer: (200, "How far it has come.", Some("Connection")),
             ..of("get", "/v1/accounts/connect/{id}", "getConnection", look)
@@ -83,21 +86,21 @@ fn of_connections() -> Vec<Operation> {
     ]
 }
 
-fn of_providers() -> Vec<Operation> {
+fn of_providers() -> Vec<OpenApiOperation> {
     let one = "/v1/providers/{name}";
     vec![
-        Operation {
+        OpenApiOperation {
             answer: (200, "The providers that are known.", Some("Providers")),
             ..of("get", "/v1/providers", "listProviders", "Lists the providers of accounts.")
         },
-        Operation {
+        OpenApiOperation {
             parameters: reference("Provider"),
             body: Some("ProviderApp"),
             answer: (204, "It is kept.", None),
             errors: &[404, 409],
             ..of("put", one, "setProviderApp", "Says which app hikite is; for admins.")
         },
-        Operation {
+        OpenApiOperation {
             parameters: reference("Provider"),
             answer: (204, "It is gone.", None),
             ..of("delete", one, "removeProviderApp", "Forgets the app; for admins.")

@@ -7,9 +7,9 @@ mod upstream;
 
 use serde_json::{Value, json};
 
-use super::operation::Operation;
+use super::operation::OpenApiOperation;
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     [module::operations(), status::operations(), upstream::operations(), preview::operations()]
         .into_iter()
         .flatten()

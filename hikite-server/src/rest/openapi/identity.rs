@@ -3,20 +3,20 @@
 use hikite_gateway::Surface;
 use serde_json::{Value, json};
 
-use super::operation::Operation;
+use super::operation::OpenApiOperation;
 
 mod people;
 
-pub(super) fn operations() -> Vec<Operation> {
-    let me = Operation {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
+    let me = OpenApiOperation {
         path: "/v1/me",
         id: "getMe",
         tag: "Projects",
         summary: "Says who asks.",
         answer: (200, "The caller.", Some("Me")),
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
-    let password = Operation {
+    let password = OpenApiOperation {
         method: "post",
         path: "/v1/me/password",
         id: "changeOwnPassword",
@@ -25,14 +25,14 @@ pub(super) fn operations() -> Vec<Operation> {
         body: Some("OwnPassword"),
         answer: (204, "It is changed.", None),
         errors: &[404],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     [vec![me, password], of_projects(), of_tokens(), people::operations()].into_iter().flatten().collect()
 }
 
-fn of_projects() -> Vec<Operation> {
+fn of_projects() -> Vec<OpenApiOperation> {
     let project = || vec![name("Project")];
-    let of_projects = |method, path, id, summary| Operation {
+    let of_projects = |method, path, id, summary| OpenApiOperation {
         method,
         path,
         id,
@@ -40,29 +40,32 @@ fn of_projects() -> Vec<Operation> {
         summary,
         answer: (200, "The project as it is now.", Some("Project")),
         errors: &[404],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     let one = "/v1/projects/{name}";
     vec![
-        Operation {
+        OpenApiOperation {
             answer: (200, "All projects.", Some("Projects")),
             errors: &[],
             ..of_projects("get", "/v1/projects", "listProjects", "Lists the projects.")
         },
-        Operation {
+        OpenApiOperation {
             body: Some("NewProject"),
             answer: (201, "The project as it is now.", Some("Project")),
             errors: &[409],
             ..of_projects("post", "/v1/projects", "createProject", "Makes a project.")
         },
-        Operation { parameters: project(), ..of_projects("get", one, "getProject", "Shows one project.") },
-        Operation {
+        OpenApiOperation {
+            parameters: project(),
+            ..of_projects("get", one, "getProject", "Shows one project.")
+        },
+        OpenApiOperation {
             parameters: project(),
             body: Some("ProjectForm"),
             errors: &[404, 409],
             ..of_projects("patch", one, "changeProject", "Replaces the members that are named.")
         },
-        Operation {
+        OpenApiOperation {
             parameters: project(),
             answer: (204, "It is gone.", None),
             errors: &[404, 409],
@@ -71,17 +74,17 @@ fn of_projects() -> Vec<Operation> {
     ]
 }
 
-fn of_tokens() -> Vec<Operation> {
+fn of_tokens() -> Vec<OpenApiOperation> {
     vec![
-        Operation {
+        OpenApiOperation {
             path: "/v1/tokens",
             id: "listTokens",
             tag: "Tokens",
             summary: "Lists the tokens, without their secrets.",
             answer: (200, "All tokens.", Some("Tokens")),
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/v1/tokens",
             id: "createToken",
@@ -89,9 +92,9 @@ fn of_tokens() -> Vec<Operation> {
             summary: "Makes a token.",
             body: Some("NewToken"),
             answer: (201, "The token with its secret, which is shown this once.", Some("CreatedToken")),
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             method: "delete",
             path: "/v1/tokens/{id}",
             id: "revokeToken",
@@ -100,7 +103,7 @@ fn of_tokens() -> Vec<Operation> {
             parameters: vec![name("Token")],
             answer: (204, "It is gone.", None),
             errors: &[404],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
     ]
 }

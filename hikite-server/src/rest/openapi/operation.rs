@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::refused::{ALWAYS, WITH_BODY, reference};
+use super::error_response::{ALWAYS, WITH_BODY, reference};
 use crate::rest::audit;
 use crate::rest::tools::{LIMIT, LIMIT_MAX, PAGE_MAX};
 
 /// One method of one path.
-pub(super) struct Operation {
+pub(super) struct OpenApiOperation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) id: &'static str,
@@ -30,7 +30,7 @@ pub(super) struct Operation {
     pub(super) needs_token: bool,
 }
 
-impl Operation {
+impl OpenApiOperation {
     pub(super) const NEW: Self = Self {
         method: "get",
         path: "",
@@ -136,10 +136,10 @@ pub(crate) fn paths() -> Value {
 
 /// Returns all error statuses of all operations.
 pub(crate) fn statuses() -> BTreeSet<u16> {
-    operations().iter().flat_map(Operation::statuses).collect()
+    operations().iter().flat_map(OpenApiOperation::statuses).collect()
 }
 
-fn operations() -> Vec<Operation> {
+fn operations() -> Vec<OpenApiOperation> {
     let identity = super::identity::operations();
     let all = [
         looking(),
@@ -155,57 +155,57 @@ fn operations() -> Vec<Operation> {
     all.into_iter().flatten().collect()
 }
 
-fn looking() -> Vec<Operation> {
+fn looking() -> Vec<OpenApiOperation> {
     vec![
-        Operation {
+        OpenApiOperation {
             path: "/v1/tools",
             id: "listTools",
             summary: "Lists tools, page by page.",
             parameters: list_parameters(),
             answer: (200, "A page of tools.", Some("ToolPage")),
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             path: "/v1/tools/{key}",
             id: "getTool",
             summary: "Shows one tool.",
             parameters: vec![key()],
             answer: (200, "The tool.", Some("Tool")),
             errors: &[404],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/v1/tools/search",
             id: "searchTools",
             summary: "Finds tools by what they do.",
             body: Some("SearchRequest"),
             answer: (200, "The tools that fit, best first.", Some("SearchAnswer")),
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/catalog/search",
             id: "searchCatalog",
             summary: "Finds the best of the tools that are sent along: the Search API of another gateway.",
             body: Some("CatalogRequest"),
             answer: (200, "The tools that fit, best first.", Some("CatalogAnswer")),
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             path: "/v1/categories",
             id: "listCategories",
             tag: "Overview",
             summary: "Lists the categories.",
             answer: (200, "The categories.", Some("Categories")),
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
     ]
 }
 
-fn using() -> Vec<Operation> {
+fn using() -> Vec<OpenApiOperation> {
     vec![
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/v1/tools/call",
             id: "callTool",
@@ -213,9 +213,9 @@ fn using() -> Vec<Operation> {
             body: Some("CallRequest"),
             answer: (200, "What the tool gave.", Some("CallAnswer")),
             errors: &[404, 499, 502, 503],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/v1/batch",
             id: "runBatch",
@@ -223,13 +223,13 @@ fn using() -> Vec<Operation> {
             body: Some("BatchRequest"),
             answer: (200, "How each task ended.", Some("BatchAnswer")),
             errors: &[503],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
     ]
 }
 
-fn changing() -> Vec<Operation> {
-    let switch = |path, id, summary| Operation {
+fn changing() -> Vec<OpenApiOperation> {
+    let switch = |path, id, summary| OpenApiOperation {
         method: "post",
         path,
         id,
@@ -238,10 +238,10 @@ fn changing() -> Vec<Operation> {
         parameters: vec![key()],
         answer: (200, "The tool as it is now.", Some("Tool")),
         errors: &[404, 409],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     vec![
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/v1/tools",
             id: "registerTool",
@@ -250,9 +250,9 @@ fn changing() -> Vec<Operation> {
             body: Some("Registration"),
             answer: (201, "The tool as it is now.", Some("Tool")),
             errors: &[409],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             method: "patch",
             path: "/v1/tools/{key}",
             id: "changeTool",
@@ -262,9 +262,9 @@ fn changing() -> Vec<Operation> {
             body: Some("ToolTexts"),
             answer: (200, "The tool as it is now.", Some("Tool")),
             errors: &[404, 503],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             method: "delete",
             path: "/v1/tools/{key}",
             id: "unregisterTool",
@@ -273,16 +273,16 @@ fn changing() -> Vec<Operation> {
             parameters: vec![key()],
             answer: (204, "It is gone.", None),
             errors: &[404, 409],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
         switch("/v1/tools/{key}/enable", "enableTool", "Switches a tool on."),
         switch("/v1/tools/{key}/disable", "disableTool", "Switches a tool off."),
     ]
 }
 
-fn recorded() -> Vec<Operation> {
+fn recorded() -> Vec<OpenApiOperation> {
     vec![
-        Operation {
+        OpenApiOperation {
             path: "/v1/audit",
             id: "listAudit",
             tag: "Audit",
@@ -290,9 +290,9 @@ fn recorded() -> Vec<Operation> {
             parameters: audit_parameters(),
             answer: (200, "A page of records.", Some("AuditPage")),
             errors: &[503],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             path: "/v1/audit/{seq}",
             id: "getAuditRecord",
             tag: "Audit",
@@ -300,9 +300,9 @@ fn recorded() -> Vec<Operation> {
             parameters: vec![json!({ "$ref": "#/components/parameters/Seq" })],
             answer: (200, "The record.", Some("AuditRecord")),
             errors: &[404, 503],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             path: "/v1/audit/export",
             id: "exportAudit",
             tag: "Audit",
@@ -311,18 +311,18 @@ fn recorded() -> Vec<Operation> {
             answer: (200, "The file.", None),
             texts: &["application/x-ndjson", "text/csv"],
             errors: &[503],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             path: "/v1/audit/verify",
             id: "verifyAudit",
             tag: "Audit",
             summary: "Says whether the records are as they were written.",
             answer: (200, "How far they are.", Some("AuditVerdict")),
             errors: &[503],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             path: "/v1/audit/resume-trim",
             method: "post",
             id: "resumeAuditTrim",
@@ -330,7 +330,7 @@ fn recorded() -> Vec<Operation> {
             summary: "Confirms the machine's clock after a jump, so that records that are too old are removed again.",
             answer: (204, "It is confirmed.", None),
             errors: &[503],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
     ]
 }
@@ -340,13 +340,13 @@ fn query(name: &str, description: &str, schema: &Value) -> Value {
 }
 
 /// Builds the filter parameters of audit records.
-fn chosen() -> Vec<Value> {
+fn audit_filters() -> Vec<Value> {
     let about = |word: &str| match word {
         "actor" => "Only records of this user, by name, id or subject.".to_owned(),
         "text" => "Only records that hold this text, whether its letters are capital or not.".to_owned(),
         _ => format!("Only records with this `{word}`."),
     };
-    let words = audit::WORDS.into_iter().map(|word| {
+    let words = audit::FILTERS.into_iter().map(|word| {
         let schema = match word {
             "text" => json!({ "type": "string", "maxLength": 200 }),
             _ => json!({ "type": "string" }),
@@ -378,23 +378,23 @@ fn audit_parameters() -> Vec<Value> {
         ),
         query("limit", "Records on a page.", &limit),
     ];
-    chosen().into_iter().chain(others).collect()
+    audit_filters().into_iter().chain(others).collect()
 }
 
 fn export_parameters() -> Vec<Value> {
     let format = json!({ "enum": ["jsonl", "csv"], "default": "jsonl" });
-    chosen().into_iter().chain([query("format", "Lines of JSON, or a table.", &format)]).collect()
+    audit_filters().into_iter().chain([query("format", "Lines of JSON, or a table.", &format)]).collect()
 }
 
-fn health() -> Vec<Operation> {
-    let health = |path, id| Operation {
+fn health() -> Vec<OpenApiOperation> {
+    let health = |path, id| OpenApiOperation {
         path,
         id,
         tag: "Health",
         summary: "Says that the gateway is up.",
         answer: (200, "It is up.", Some("Health")),
         needs_token: false,
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     vec![health("/", "root"), health("/health", "health")]
 }

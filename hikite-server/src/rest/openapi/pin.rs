@@ -4,11 +4,11 @@ use hikite_core::pin::Pinning;
 use hikite_gateway::PinState;
 use serde_json::{Value, json};
 
-use super::operation::Operation;
+use super::operation::OpenApiOperation;
 use crate::rest::pins::HASH_CHARS;
 
-pub(super) fn operations() -> Vec<Operation> {
-    let of = |method, path, id, summary| Operation {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
+    let of = |method, path, id, summary| OpenApiOperation {
         method,
         path,
         id,
@@ -16,11 +16,11 @@ pub(super) fn operations() -> Vec<Operation> {
         summary,
         parameters: vec![json!({ "$ref": "#/components/parameters/Pin" })],
         answer: (200, "The pin as it is now.", Some("PinDetail")),
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     let filter = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
     vec![
-        Operation {
+        OpenApiOperation {
             parameters: vec![
                 filter("state", "Those in this state alone.", states()),
                 filter("module", "Those of this module alone.", json!({ "type": "string" })),
@@ -34,7 +34,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "getPin",
             "Shows what was approved, what is offered now, and what differs.",
         ),
-        Operation {
+        OpenApiOperation {
             body: Some("PinApproval"),
             errors: &[404, 409],
             ..of(
@@ -44,7 +44,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "Approves the definition that was looked at.",
             )
         },
-        Operation {
+        OpenApiOperation {
             errors: &[404, 409],
             ..of("post", "/v1/pins/{key}/block", "blockPin", "Holds a tool back until it is approved.")
         },

@@ -9,7 +9,7 @@ use hikite_core::error::TABLE;
 use serde_json::{Value, json};
 
 use crate::rest::call::{BOTH, DELAY_MS_MAX, NAME_CHARS, RETRY_MAX, SELECT_CHARS, TIMEOUT_MS_MAX};
-use crate::rest::tools::{FOUND, LIMIT_MAX, QUERY_CHARS};
+use crate::rest::tools::{LIMIT_MAX, QUERY_CHARS, SEARCH_LIMIT};
 
 pub(crate) fn schemas() -> Value {
     json!({
@@ -224,7 +224,7 @@ fn search_request() -> Value {
                     "module": { "type": "string" },
                 },
             },
-            "limit": { "type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": FOUND },
+            "limit": { "type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": SEARCH_LIMIT },
         },
         "examples": [{ "query": "read a file", "filters": { "tags": ["files"] }, "limit": 5 }],
     })
@@ -275,7 +275,7 @@ fn health() -> Value {
 }
 
 fn error() -> Value {
-    let codes: Vec<&str> = TABLE.iter().map(|face| face.code).collect();
+    let codes: Vec<&str> = TABLE.iter().map(|definition| definition.code).collect();
     json!({
         "type": "object",
         "required": ["success", "error", "code", "requestId", "timestamp"],

@@ -1,32 +1,32 @@
 //! Pages of the audit log: every filter has an index, and other searches succeed as well.
 
-use hikite_core::audit::Record;
+use hikite_core::audit::AuditRecord;
 use sqlx::{Executor, Row};
 
-use super::super::Place;
+use super::super::TestStore;
 use super::{append, record, seqs};
-use crate::connect::Engine;
-use crate::{AuditBatch, AuditFilter, AuditWalk, Store};
+use crate::connect::DatabaseEngine;
+use crate::{AuditBatch, AuditCursor, AuditFilter, Store};
 
 /// Returns the query plan of the database.
 async fn plan(store: &Store, question: &str) -> String {
     let explain = match store.engine() {
-        Engine::Sqlite => "EXPLAIN QUERY PLAN",
-        Engine::Postgres => "EXPLAIN",
+        DatabaseEngine::Sqlite => "EXPLAIN QUERY PLAN",
+        DatabaseEngine::Postgres => "EXPLAIN",
     };
-    let at = if store.engine() == Engine::Sqlite { 3 } else { 0 };
+    let at = if store.engine() == DatabaseEngine::Sqlite { 3 } else { 0 };
     let rows = sqlx::query(&format!("{explain} {question}")).fetch_all(store.reader()).await.expect("a plan");
     rows.iter().map(|row| row.try_get::<String, _>(at).expect("text")).collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test]
 async fn every_word_and_the_time_are_found_through_an_index() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         for from in 0..10 {
             append(&store, from * 500..(from + 1) * 500).await;
         }
-        if store.engine() == Engine::Postgres {
+        if store.engine() == DatabaseEngine::Postgres {
             store.writer().execute("ANALYZE audit").await.expect("analyzed");
         }
         for column in ["kind", "decision", "outcome", "subject", "project", "module", "tool"] {
@@ -50,7 +50,7 @@ async fn every_word_and_the_time_are_found_through_an_index() {
 
 #[tokio::test]
 async fn somebody_is_found_by_subject_id_and_name() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let query = sqlx::query(
             "INSERT INTO users (id, name, subject, role, password, permissions, disabled, project, created_at, version) \
@@ -58,19 +58,19 @@ async fn somebody_is_found_by_subject_id_and_name() {
         );
         query.execute(store.writer()).await.expect("a user");
         append(&store, 1..=9).await;
-        let named = Record { subject: "Alice".into(), ..record(10) };
+        let named = AuditRecord { subject: "Alice".into(), ..record(10) };
         store.append_audit(&mut AuditBatch::new(vec![named])).await.expect("appended");
         for (actor, expected) in
             [("alice", vec![8, 6, 4, 2]), ("usr_1", vec![8, 6, 4, 2]), ("Alice", vec![10, 8, 6, 4, 2])]
         {
             let filter = AuditFilter { actor: Some(actor.to_owned()), ..AuditFilter::default() };
-            assert_eq!(seqs(&store, &filter, AuditWalk::Back(None), 50).await, expected, "{actor}");
+            assert_eq!(seqs(&store, &filter, AuditCursor::Back(None), 50).await, expected, "{actor}");
             let mut forward = expected.clone();
             forward.reverse();
-            assert_eq!(seqs(&store, &filter, AuditWalk::On(0), 50).await, forward, "{actor}");
-            let page = store.audit_page(&filter, AuditWalk::Back(None), 2).await.expect("read");
+            assert_eq!(seqs(&store, &filter, AuditCursor::On(0), 50).await, forward, "{actor}");
+            let page = store.audit_page(&filter, AuditCursor::Back(None), 2).await.expect("read");
             let next = page.next.expect("there is more");
-            let more = store.audit_page(&filter, AuditWalk::Back(Some(next)), 50).await.expect("read");
+            let more = store.audit_page(&filter, AuditCursor::Back(Some(next)), 50).await.expect("read");
             let all: Vec<u64> = page.rows.iter().chain(&more.rows).map(|row| row.seq).collect();
             assert_eq!(all, expected, "{actor}");
         }
@@ -79,16 +79,17 @@ async fn somebody_is_found_by_subject_id_and_name() {
             subject: Some("alice".to_owned()),
             ..AuditFilter::default()
         };
-        assert_eq!(seqs(&store, &both, AuditWalk::Back(None), 2).await, [8, 6]);
+        assert_eq!(seqs(&store, &both, AuditCursor::Back(None), 2).await, [8, 6]);
     }
 }
 
 #[tokio::test]
 async fn a_text_is_found_in_what_a_record_says_and_not_in_how_it_is_written() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         append(&store, 1..=30).await;
-        let odd = |what: &str| Record { what: what.into(), client: "Claude-Code/2.1".into(), ..record(31) };
+        let odd =
+            |what: &str| AuditRecord { what: what.into(), client: "Claude-Code/2.1".into(), ..record(31) };
         let batch = vec![odd("100% \"done\""), odd("a_b\\c"), odd("日本語")];
         store.append_audit(&mut AuditBatch::new(batch)).await.expect("appended");
         for (needle, expected) in [
@@ -103,21 +104,21 @@ async fn a_text_is_found_in_what_a_record_says_and_not_in_how_it_is_written() {
             ("x\0y", vec![]),
         ] {
             let filter = AuditFilter { text: Some(needle.to_owned()), ..AuditFilter::default() };
-            assert_eq!(seqs(&store, &filter, AuditWalk::Back(None), 50).await, expected, "{needle}");
+            assert_eq!(seqs(&store, &filter, AuditCursor::Back(None), 50).await, expected, "{needle}");
         }
         let all = AuditFilter {
             text: Some("TIMEOUT".to_owned()),
             subject: Some("bob".to_owned()),
             ..AuditFilter::default()
         };
-        assert_eq!(seqs(&store, &all, AuditWalk::Back(None), 2).await, [27, 21]);
-        assert_eq!(seqs(&store, &all, AuditWalk::On(3), 2).await, [9, 15]);
+        assert_eq!(seqs(&store, &all, AuditCursor::Back(None), 2).await, [27, 21]);
+        assert_eq!(seqs(&store, &all, AuditCursor::On(3), 2).await, [9, 15]);
     }
 }
 
 #[tokio::test]
 async fn pages_go_on_where_the_one_before_ended_whatever_is_asked() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         // More records than one scan covers.
         for from in 0..24 {
@@ -139,7 +140,7 @@ async fn pages_go_on_where_the_one_before_ended_whatever_is_asked() {
             (AuditFilter { since: Some(1000 + 3), until: Some(1000 + 23_900), ..all.clone() }, 23_897),
             (AuditFilter { since: Some(90_000), ..all.clone() }, 0),
         ] {
-            for first in [AuditWalk::Back(None), AuditWalk::On(0)] {
+            for first in [AuditCursor::Back(None), AuditCursor::On(0)] {
                 let (mut walk, mut found) = (first, Vec::new());
                 loop {
                     let page = store.audit_page(&filter, walk, 700).await.expect("read");
@@ -151,7 +152,7 @@ async fn pages_go_on_where_the_one_before_ended_whatever_is_asked() {
                     }
                 }
                 assert_eq!(found.len(), count, "{filter:?} {first:?}");
-                let is_back = matches!(first, AuditWalk::Back(_));
+                let is_back = matches!(first, AuditCursor::Back(_));
                 assert!(found.is_sorted_by(|a, b| if is_back { a > b } else { a < b }), "{filter:?}");
             }
         }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use hikite_core::audit::Record;
+use hikite_core::audit::AuditRecord;
 use sqlx::Executor;
 
-use super::super::Place;
+use super::super::TestStore;
 use super::{UNGUARDED, append, empty, named, record, seqs};
-use crate::connect::Engine;
-use crate::{AuditBatch, AuditFilter, AuditWalk, Boot, MachineClock, Retention, Store, TrimTrace, Trimmed};
+use crate::connect::DatabaseEngine;
+use crate::{
+    AuditBatch, AuditCursor, AuditFilter, Boot, MachineClock, Retention, Store, TrimEvidence, TrimOutcome,
+};
 
 const DAY: u64 = 24 * 3600 * 1000;
 const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -37,7 +39,7 @@ fn later(clock: &MachineClock, ms: u64) -> MachineClock {
     MachineClock { wall_ms: clock.wall_ms + ms, boot }
 }
 
-async fn trim(store: &Store, keep: Duration, clock: &MachineClock) -> Trimmed {
+async fn trim(store: &Store, keep: Duration, clock: &MachineClock) -> TrimOutcome {
     store.trim_audit(Retention { keep, max_records: None }, clock).await.expect("trimmed")
 }
 
@@ -48,7 +50,7 @@ async fn age(store: &Store, ms: u64) {
 }
 
 async fn kinds(store: &Store) -> Vec<String> {
-    let rows = store.audit(&AuditFilter::default(), AuditWalk::On(0), 10_000).await.expect("read");
+    let rows = store.audit(&AuditFilter::default(), AuditCursor::On(0), 10_000).await.expect("read");
     let kind =
         |row: &crate::AuditRow| row.record.split("\"kind\":\"").nth(1).map(|rest| rest[..4].to_owned());
     rows.iter().filter_map(kind).collect()
@@ -56,17 +58,17 @@ async fn kinds(store: &Store) -> Vec<String> {
 
 #[tokio::test]
 async fn records_go_when_the_store_has_kept_them_long_enough_and_one_says_so() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let clock = now(&store).await;
         assert_eq!(
             trim(&store, KEEP, &clock).await,
-            Trimmed::default(),
+            TrimOutcome::default(),
             "an empty chain has nothing to trim"
         );
         // Written by nodes with wrong clocks, whose times must not matter.
         let at = |n: u64| if n.is_multiple_of(2) { 1 } else { clock.wall_ms + 400 * DAY };
-        let wrong = (1..=10).map(|n| Record { at: at(n), ..record(n) }).collect();
+        let wrong = (1..=10).map(|n| AuditRecord { at: at(n), ..record(n) }).collect();
         store.append_audit(&mut AuditBatch::new(wrong)).await.expect("appended");
         assert_eq!(trim(&store, KEEP, &clock).await.records, 0);
         age(&store, 91 * DAY).await;
@@ -76,8 +78,8 @@ async fn records_go_when_the_store_has_kept_them_long_enough_and_one_says_so() {
         let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
         assert_eq!((verified.broken.clone(), verified.first.seq, verified.records()), (None, 10, 3));
         let covers = verified.first.clone();
-        assert_eq!(verified.trim, Some(TrimTrace::Record { seq: 13, covers: covers.clone() }));
-        let row = &store.audit(&AuditFilter::default(), AuditWalk::Back(None), 1).await.expect("read")[0];
+        assert_eq!(verified.trim, Some(TrimEvidence::Record { seq: 13, covers: covers.clone() }));
+        let row = &store.audit(&AuditFilter::default(), AuditCursor::Back(None), 1).await.expect("read")[0];
         let said = format!(r#""trimmed":10,"trimmedTo":10,"trimmedHash":"{}"}}"#, covers.hash);
         assert!(row.record.contains(r#""kind":"trim""#) && row.record.ends_with(&said), "{}", row.record);
         assert!(store.verify_audit(Some(&covers), |_, _| {}).await.expect("verified").broken.is_none());
@@ -88,7 +90,7 @@ async fn records_go_when_the_store_has_kept_them_long_enough_and_one_says_so() {
 
 #[tokio::test]
 async fn a_trim_leaves_nothing_to_trim() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let clock = known(&store).await;
         append(&store, 1..=3).await;
@@ -107,7 +109,7 @@ async fn a_trim_leaves_nothing_to_trim() {
 
 #[tokio::test]
 async fn no_more_than_so_many_stay_and_many_go_step_by_step_under_one_record() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         let clock = known(&store).await;
         append(&store, 1..=2500).await;
@@ -131,12 +133,12 @@ async fn no_more_than_so_many_stay_and_many_go_step_by_step_under_one_record() {
 /// Regression test: trimming must not use a node's own time.
 #[tokio::test]
 async fn a_node_a_year_ahead_erases_nothing_that_others_wrote() {
-    let place = Place::postgres();
+    let place = TestStore::postgres();
     let (store, ahead) = (place.open().await, place.open().await);
     append(&store, 1..=50).await;
     let clock = moved(&now(&store).await, i64::try_from(365 * DAY).expect("small"));
     for _ in 0..3 {
-        assert_eq!(trim(&ahead, KEEP, &clock).await, Trimmed::default());
+        assert_eq!(trim(&ahead, KEEP, &clock).await, TrimOutcome::default());
     }
     let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
     assert_eq!((verified.broken.clone(), verified.records(), verified.trim), (None, 50, None));
@@ -144,7 +146,7 @@ async fn a_node_a_year_ahead_erases_nothing_that_others_wrote() {
 
 #[tokio::test]
 async fn a_clock_that_jumped_trims_nothing_until_somebody_confirms_it() {
-    let place = Place::sqlite();
+    let place = TestStore::sqlite();
     let store = place.open().await;
     let clock = known(&store).await;
     append(&store, 1..=5).await;
@@ -156,9 +158,13 @@ async fn a_clock_that_jumped_trims_nothing_until_somebody_confirms_it() {
         assert_eq!((trimmed.records, jump.expected, jump.found), (0, clock.wall_ms, jumped.wall_ms));
         assert_eq!(store.clock_jump(&jumped).await.expect("looked"), Some(jump));
     }
-    assert_eq!(trim(&store, KEEP, &clock).await, Trimmed::default(), "it is right again");
+    assert_eq!(trim(&store, KEEP, &clock).await, TrimOutcome::default(), "it is right again");
     let slept = later(&clock, 30 * DAY);
-    assert_eq!(trim(&store, KEEP, &slept).await, Trimmed::default(), "the machine knows where the time went");
+    assert_eq!(
+        trim(&store, KEEP, &slept).await,
+        TrimOutcome::default(),
+        "the machine knows where the time went"
+    );
     let jumped = moved(&slept, year);
     let most = Retention { keep: KEEP, max_records: Some(4) };
     let trimmed = store.trim_audit(most, &jumped).await.expect("trimmed");
@@ -172,10 +178,10 @@ async fn a_clock_that_jumped_trims_nothing_until_somebody_confirms_it() {
 /// The first start of this version on an older file, with a wrong clock.
 #[tokio::test]
 async fn a_clock_nobody_knows_yet_is_held_against_the_newest_record() {
-    let place = Place::sqlite();
+    let place = TestStore::sqlite();
     let store = place.open().await;
     let clock = now(&store).await;
-    let fresh = Record { at: clock.wall_ms, ..record(1) };
+    let fresh = AuditRecord { at: clock.wall_ms, ..record(1) };
     store.append_audit(&mut AuditBatch::new(vec![fresh])).await.expect("appended");
     let jumped = moved(&clock, i64::try_from(365 * DAY).expect("small"));
     assert!(trim(&store, KEEP, &jumped).await.paused.is_some());
@@ -188,7 +194,7 @@ async fn what_goes_without_a_trim_record_is_refused_or_named() {
     let to_third = format!("UPDATE audit_end SET seq = 3, hash = {hash} WHERE name = 'first'");
     let to_last = "UPDATE audit_end SET seq = 6, hash = (SELECT hash FROM audit_end WHERE name = 'last') \
                    WHERE name = 'first'";
-    for place in Place::both() {
+    for place in TestStore::both() {
         let store = place.open().await;
         for (change, expected) in [
             (vec![&*to_third, "DELETE FROM audit WHERE seq <= 3"], 3),
@@ -217,10 +223,11 @@ async fn what_goes_without_a_trim_record_is_refused_or_named() {
 
 #[tokio::test]
 async fn a_store_of_the_version_before_verifies_as_it_did_and_goes_on() {
-    for place in Place::both() {
+    for place in TestStore::both() {
         let before = Store::open_at(&place.url, 6, None).await.expect("a store");
         let clock = now(&before).await;
-        let old = (1..=20).map(|n| Record { at: clock.wall_ms - (120 - n) * DAY, ..record(n) }).collect();
+        let old =
+            (1..=20).map(|n| AuditRecord { at: clock.wall_ms - (120 - n) * DAY, ..record(n) }).collect();
         before.append_audit(&mut AuditBatch::new(old)).await.expect("appended");
         // An earlier version trims without a record.
         for text in [
@@ -232,20 +239,20 @@ async fn a_store_of_the_version_before_verifies_as_it_did_and_goes_on() {
         let store = place.open().await;
         let verified = store.verify_audit(None, |_, _| {}).await.expect("verified");
         assert_eq!((verified.broken.clone(), verified.first.seq, verified.records()), (None, 4, 16));
-        assert_eq!(verified.trim, Some(TrimTrace::Before));
+        assert_eq!(verified.trim, Some(TrimEvidence::Before));
         // A node of the previous version keeps writing, and cannot remove what no record covers.
         append(&before, 21..=22).await;
         before.writer().execute("DELETE FROM audit WHERE seq <= 10").await.expect_err("kept");
         assert_eq!(named(&store).await, 0);
         let keep = Duration::from_millis(105 * DAY + DAY / 2);
-        if store.engine() == Engine::Sqlite {
+        if store.engine() == DatabaseEngine::Sqlite {
             // The newest record is a hundred days old, so the clock is not trusted yet.
             assert!(trim(&store, keep, &clock).await.paused.is_some());
             store.confirm_clock(&clock).await.expect("confirmed");
         }
         assert_eq!(trim(&store, keep, &clock).await.records, 10, "by what they say themselves");
         assert_eq!(
-            seqs(&store, &AuditFilter::default(), AuditWalk::On(0), 9).await,
+            seqs(&store, &AuditFilter::default(), AuditCursor::On(0), 9).await,
             [15, 16, 17, 18, 19, 20, 21, 22, 23]
         );
         assert_eq!(named(&store).await, 0);
@@ -255,11 +262,11 @@ async fn a_store_of_the_version_before_verifies_as_it_did_and_goes_on() {
 
 #[tokio::test]
 async fn a_file_gives_back_the_space_of_what_was_trimmed() {
-    let place = Place::sqlite();
+    let place = TestStore::sqlite();
     let store = place.open().await;
     append(&store, 1..=5000).await;
     let size = async || {
-        store.fold_in_journal().await.expect("folded in");
+        store.checkpoint_journal().await.expect("folded in");
         std::fs::metadata(place.url.path().expect("a file")).expect("a file").len()
     };
     let before = size().await;

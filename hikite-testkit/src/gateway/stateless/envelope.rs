@@ -8,7 +8,7 @@ const PREFIX: &str = "io.modelcontextprotocol/";
 
 /// Client description, valid by default; a test breaks the parts it wants.
 #[derive(Debug, Clone)]
-pub struct Envelope {
+pub struct StatelessEnvelope {
     revision: String,
     capabilities: Value,
     client_info: Value,
@@ -19,7 +19,7 @@ pub struct Envelope {
     pub(super) validated: bool,
 }
 
-impl Default for Envelope {
+impl Default for StatelessEnvelope {
     fn default() -> Self {
         Self {
             revision: REVISION.to_owned(),
@@ -32,7 +32,7 @@ impl Default for Envelope {
     }
 }
 
-impl Envelope {
+impl StatelessEnvelope {
     /// Creates an envelope that declares every client capability.
     pub fn capable() -> Self {
         Self::default().capabilities(json!({ "sampling": {}, "elicitation": {}, "roots": {} }))
@@ -101,7 +101,7 @@ impl Envelope {
     }
 
     /// Returns the params with `_meta`.
-    pub(super) fn dress(&self, mut params: Value) -> Value {
+    pub(super) fn with_meta(&self, mut params: Value) -> Value {
         let mut meta = json!({
             full_name("protocolVersion"): self.revision,
             full_name("clientCapabilities"): self.capabilities,
@@ -171,11 +171,11 @@ mod tests {
 
     #[test]
     fn every_part_can_be_left_out_or_be_wrong() {
-        let envelope = Envelope::default()
+        let envelope = StatelessEnvelope::default()
             .meta("clientInfo", Value::Null)
             .header("Mcp-Name", "other")
             .without_header("Mcp-Method");
-        let params = envelope.dress(json!({ "name": "t", "_meta": { "traceparent": "x" } }));
+        let params = envelope.with_meta(json!({ "name": "t", "_meta": { "traceparent": "x" } }));
         assert_eq!(
             params["_meta"],
             json!({

@@ -9,21 +9,21 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
-use hikite_egress::{Client, Content, read};
+use hikite_egress::{EgressClient, RequestBody, read};
 use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 
 use crate::cli::serve::listen_flag;
 use crate::cli::{note, print};
-use crate::config::{Auth, Config};
+use crate::config::{AuthSection, Config};
 use crate::{progress, token};
 
-const PATIENCE: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const ANSWER_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Args)]
-pub(crate) struct Connect {
+pub(crate) struct AccountConnectArgs {
     /// With whom: `notion`, `github`, … or a server of `mcpServers`
     provider: String,
     /// What the account is called in calls; one of this name is connected again
@@ -40,14 +40,14 @@ pub(crate) struct Connect {
     json: bool,
 }
 
-impl Connect {
+impl AccountConnectArgs {
     /// Returns the provider or server to connect to.
     pub(crate) fn to(&self) -> &str {
         &self.provider
     }
 
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
-        let server = Server::of(config, self.listen)?;
+        let server = RunningServer::of(config, self.listen)?;
         let mut form =
             Object::default().with("provider", self.provider.as_str()).with("terminal", Raw::of(&true));
         if let Some(name) = &self.name {
@@ -65,7 +65,7 @@ impl Connect {
         if let Some(code) = link.text("code") {
             note(&format!("the page asks for this code, unless you are logged in there: {code}"));
         }
-        let done = progress::tell_if_long("waiting for the browser", server.wait(&id)).await?;
+        let done = progress::with_spinner("waiting for the browser", server.wait(&id)).await?;
         if done.text("state").as_deref() != Some("connected") {
             bail!("not connected: {}", done.text("error").unwrap_or_else(|| "the time is over".into()));
         }
@@ -89,24 +89,24 @@ impl Connect {
 }
 
 /// Client of the running hikite's REST API.
-struct Server {
-    client: Client,
+struct RunningServer {
+    client: EgressClient,
     address: SocketAddr,
     token: Option<Secret>,
 }
 
-impl Server {
+impl RunningServer {
     fn of(config: &Config, listen: Option<SocketAddr>) -> Result<Self> {
         let mut address = listen.unwrap_or(config.server.listen);
         if address.ip().is_unspecified() {
             address.set_ip(Ipv4Addr::LOCALHOST.into());
         }
         let token = match &config.auth {
-            Auth::Token(Some(token)) => Some(token.clone()),
-            Auth::Token(None) => Some(token::local_token(&config.data)?),
-            Auth::None => None,
+            AuthSection::Token(Some(token)) => Some(token.clone()),
+            AuthSection::Token(None) => Some(token::local_token(&config.data)?),
+            AuthSection::None => None,
         };
-        Ok(Self { client: Client::new(), address, token })
+        Ok(Self { client: EgressClient::new(), address, token })
     }
 
     async fn wait(&self, id: &str) -> Result<Object> {
@@ -114,7 +114,7 @@ impl Server {
             let at = self.ask("GET", &format!("/v1/accounts/connect/{id}"), None).await?;
             match at.text("state").as_deref() {
                 Some("connected" | "failed") => return Ok(at),
-                _ => tokio::time::sleep(LOOK).await,
+                _ => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
     }
@@ -125,8 +125,8 @@ impl Server {
             request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
         }
         let body = form.map(|form| form.raw().bytes().clone()).unwrap_or_default();
-        let request = request.header(CONTENT_TYPE, "application/json").body(Content::new(body))?;
-        let answer = tokio::time::timeout(PATIENCE, self.client.send(request)).await;
+        let request = request.header(CONTENT_TYPE, "application/json").body(RequestBody::new(body))?;
+        let answer = tokio::time::timeout(TIMEOUT, self.client.send(request)).await;
         let answer = answer.context("no answer in time")?.with_context(|| {
             format!("no hikite answers at {}\nhint: start one with `hikite serve`, or name its address with `--listen`", self.address)
         })?;

@@ -10,38 +10,38 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use hikite_core::audit::table;
-use hikite_store::{AuditFilter, AuditWalk, Store};
+use hikite_store::{AuditCursor, AuditFilter, Store};
 
-use super::Filters;
+use super::AuditFilterArgs;
 use crate::cli::note;
 
 /// Records read per page.
-const AT_ONCE: usize = 1000;
+const PAGE_SIZE: usize = 1000;
 
 #[derive(Debug, Args)]
-pub(crate) struct Export {
+pub(crate) struct AuditExportArgs {
     #[command(flatten)]
-    filters: Filters,
+    filters: AuditFilterArgs,
     /// Lines of JSON, which can be verified, or a table
-    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = AuditExportFormat::Jsonl)]
+    format: AuditExportFormat,
     /// The file to make; it must not exist yet [default: stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum AuditExportFormat {
     Jsonl,
     Csv,
 }
 
-impl Export {
+impl AuditExportArgs {
     pub(super) async fn run(self, store: &Store) -> Result<ExitCode> {
         let filter = self.filters.filter();
         let Some(path) = &self.out else {
             let written = write(store, &filter, self.format, &mut BufWriter::new(io::stdout())).await;
-            return gone_is_well(written);
+            return ignore_closed_pipe(written);
         };
         let mut file = BufWriter::new(create(path)?);
         let count = write(store, &filter, self.format, &mut file).await?;
@@ -61,7 +61,7 @@ fn create(path: &Path) -> Result<std::fs::File> {
 }
 
 /// Treats a closed stdout as success.
-fn gone_is_well(written: Result<u64>) -> Result<ExitCode> {
+fn ignore_closed_pipe(written: Result<u64>) -> Result<ExitCode> {
     let is_gone = |error: &anyhow::Error| {
         error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     };
@@ -74,19 +74,19 @@ fn gone_is_well(written: Result<u64>) -> Result<ExitCode> {
 async fn write(
     store: &Store,
     filter: &AuditFilter,
-    format: Format,
+    format: AuditExportFormat,
     out: &mut (dyn Write + Send),
 ) -> Result<u64> {
-    if format == Format::Csv {
+    if format == AuditExportFormat::Csv {
         writeln!(out, "{}", table::head())?;
     }
     let (mut after, mut count) = (0, 0);
     loop {
-        let page = store.audit_page(filter, AuditWalk::On(after), AT_ONCE).await?;
+        let page = store.audit_page(filter, AuditCursor::On(after), PAGE_SIZE).await?;
         for row in &page.rows {
             match format {
-                Format::Jsonl => writeln!(out, "{}", row.line())?,
-                Format::Csv => writeln!(out, "{}", table::line(&row.record, &row.hash))?,
+                AuditExportFormat::Jsonl => writeln!(out, "{}", row.line())?,
+                AuditExportFormat::Csv => writeln!(out, "{}", table::line(&row.record, &row.hash))?,
             }
             count += 1;
         }

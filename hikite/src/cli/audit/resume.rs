@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use hikite_core::caller::Caller;
 use hikite_core::json::Raw;
-use hikite_core::source::Origin;
+use hikite_core::source::CallOrigin;
 use hikite_core::time::rfc3339;
 use hikite_gateway::{machine_clock, record_admin};
 use hikite_store::Store;
@@ -28,7 +28,7 @@ impl ResumeTrim {
         if jump.is_some() {
             let work = async { Ok(store.confirm_clock(&clock).await?) };
             let client = Raw::of(&json!({ "name": "hikite audit" }));
-            let origin = Origin { client: Some(client), ..Origin::default() };
+            let origin = CallOrigin { client: Some(client), ..CallOrigin::default() };
             record_admin(store, (&Caller::owner(), &origin), "audit.resume-trim", "", work).await?;
         }
         let now = rfc3339(clock.wall_ms);

@@ -9,19 +9,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use hikite_core::audit::{Broken, Chain};
+use hikite_core::audit::{AuditChain, ChainBreak};
 use hikite_core::json::Raw;
-use hikite_store::{Store, TrimTrace, Verified};
+use hikite_store::{AuditVerification, Store, TrimEvidence};
 use serde_json::{Value, json};
 
 use crate::cli::print;
 use crate::progress;
 
 #[derive(Debug, Args)]
-pub(crate) struct Verify {
+pub(crate) struct AuditVerifyArgs {
     /// A record and its hash as they were written down before: it must still be there, or have been taken away in order
     #[arg(long, value_name = "SEQ:HASH")]
-    anchor: Option<Anchor>,
+    anchor: Option<AuditAnchor>,
     /// Verify this export (lines of JSON, all records) instead of the store
     #[arg(long, value_name = "FILE", conflicts_with = "anchor")]
     file: Option<PathBuf>,
@@ -31,36 +31,36 @@ pub(crate) struct Verify {
 }
 
 #[derive(Clone, Debug)]
-struct Anchor(Chain);
+struct AuditAnchor(AuditChain);
 
-impl FromStr for Anchor {
+impl FromStr for AuditAnchor {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
         let (seq, hash) = parts.filter(|(_, hash)| hash.len() == 64).ok_or("write it like `120:9f86…`")?;
-        Ok(Self(Chain::new(seq, hash.to_ascii_lowercase())))
+        Ok(Self(AuditChain::new(seq, hash.to_ascii_lowercase())))
     }
 }
 
-impl Verify {
+impl AuditVerifyArgs {
     pub(super) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
     pub(super) async fn run(self, store: &Store) -> Result<ExitCode> {
         let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
-        let tell = |so_far, all| {
+        let print_result = |so_far, all| {
             done.store(so_far, Ordering::Relaxed);
             total.store(all, Ordering::Relaxed);
         };
-        let work = store.verify_audit(self.anchor.as_ref().map(|anchor| &anchor.0), tell);
+        let work = store.verify_audit(self.anchor.as_ref().map(|anchor| &anchor.0), print_result);
         let how_far = || (done.load(Ordering::Relaxed), total.load(Ordering::Relaxed));
-        let verified = progress::count_if_long("verifying the audit", how_far, work).await?;
+        let verified = progress::with_progress("verifying the audit", how_far, work).await?;
         let damage = Store::known_damage(store.url());
-        let told = self.tell(&verified, &damage);
+        let exit_code = self.print_result(&verified, &damage);
         if damage.is_empty() {
-            return Ok(told);
+            return Ok(exit_code);
         }
         if !self.json {
             let hint = Store::damage_hint(store.url());
@@ -71,11 +71,11 @@ impl Verify {
 
     pub(super) fn run_on_file(&self, file: &Path) -> Result<ExitCode> {
         let lines = File::open(file).with_context(|| format!("cannot read `{}`", file.display()))?;
-        Ok(self.tell(&follow(BufReader::new(lines))?, &[]))
+        Ok(self.print_result(&follow(BufReader::new(lines))?, &[]))
     }
 
-    fn tell(&self, verified: &Verified, damage: &[String]) -> ExitCode {
-        let Verified { first, last, trim, broken } = verified;
+    fn print_result(&self, verified: &AuditVerification, damage: &[String]) -> ExitCode {
+        let AuditVerification { first, last, trim, broken } = verified;
         if self.json {
             let broken =
                 broken.as_ref().map(|broken| json!({ "seq": broken.seq, "problem": broken.problem }));
@@ -112,59 +112,64 @@ impl Verify {
 }
 
 /// Describes what happened to the records before the first one.
-fn trimmed_text(verified: &Verified) -> String {
+fn trimmed_text(verified: &AuditVerification) -> String {
     let to = verified.first.seq;
     match &verified.trim {
-        Some(TrimTrace::Record { seq, .. }) => {
+        Some(TrimEvidence::Record { seq, .. }) => {
             format!("the records up to {to} were trimmed: record {seq} says so")
         }
-        Some(TrimTrace::Before) => {
+        Some(TrimEvidence::Before) => {
             format!("the records up to {to} were trimmed by a version that left no record of it")
         }
         None => format!("the records up to {to} are not here"),
     }
 }
 
-fn trimmed_json(verified: &Verified, trim: &TrimTrace) -> Value {
+fn trimmed_json(verified: &AuditVerification, trim: &TrimEvidence) -> Value {
     match trim {
-        TrimTrace::Record { seq, .. } => json!({ "to": verified.first.seq, "record": seq }),
-        TrimTrace::Before => json!({ "to": verified.first.seq }),
+        TrimEvidence::Record { seq, .. } => json!({ "to": verified.first.seq, "record": seq }),
+        TrimEvidence::Before => json!({ "to": verified.first.seq }),
     }
 }
 
 /// Verifies an export. If it starts after record 1, the hash of its first record is trusted.
-fn follow(lines: impl BufRead) -> Result<Verified> {
-    let mut ends: Option<(Chain, Chain)> = None;
+fn follow(lines: impl BufRead) -> Result<AuditVerification> {
+    let mut ends: Option<(AuditChain, AuditChain)> = None;
     for line in lines.lines() {
         let line = line.context("the export cannot be read")?;
         let next = ends.as_ref().map_or(1, |(_, last)| last.seq + 1);
         let Some((seq, record, hash)) = split(&line) else {
-            let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
-            return Ok(Verified {
+            let (first, last) = ends.unwrap_or_else(|| (AuditChain::new(0, ""), AuditChain::new(0, "")));
+            return Ok(AuditVerification {
                 first,
                 last,
                 trim: None,
-                broken: Some(Broken::new(next, "its line cannot be read")),
+                broken: Some(ChainBreak::new(next, "its line cannot be read")),
             });
         };
         let Some((_, last)) = &mut ends else {
-            let mut chain = Chain::new(0, "");
+            let mut chain = AuditChain::new(0, "");
             if seq == 1
                 && let Err(broken) = chain.follow(seq, &record, hash)
             {
-                let first = Chain::new(0, "");
-                return Ok(Verified { last: first.clone(), first, trim: None, broken: Some(broken) });
+                let first = AuditChain::new(0, "");
+                return Ok(AuditVerification {
+                    last: first.clone(),
+                    first,
+                    trim: None,
+                    broken: Some(broken),
+                });
             }
-            ends = Some((Chain::new(seq - 1, ""), Chain::new(seq, hash)));
+            ends = Some((AuditChain::new(seq - 1, ""), AuditChain::new(seq, hash)));
             continue;
         };
         if let Err(broken) = last.follow(seq, &record, hash) {
-            let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
-            return Ok(Verified { first, last, trim: None, broken: Some(broken) });
+            let (first, last) = ends.unwrap_or_else(|| (AuditChain::new(0, ""), AuditChain::new(0, "")));
+            return Ok(AuditVerification { first, last, trim: None, broken: Some(broken) });
         }
     }
-    let (first, last) = ends.unwrap_or_else(|| (Chain::new(0, ""), Chain::new(0, "")));
-    Ok(Verified { first, last, trim: None, broken: None })
+    let (first, last) = ends.unwrap_or_else(|| (AuditChain::new(0, ""), AuditChain::new(0, "")));
+    Ok(AuditVerification { first, last, trim: None, broken: None })
 }
 
 /// Splits a line into number, record as hashed, and hash.
@@ -178,14 +183,14 @@ fn split(line: &str) -> Option<(u64, String, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use hikite_core::audit::Record;
+    use hikite_core::audit::AuditRecord;
 
     use super::*;
 
     fn export(count: u64) -> Vec<String> {
-        let mut chain = Chain::new(0, "");
+        let mut chain = AuditChain::new(0, "");
         let lines = (0..count).map(|n| {
-            let record = chain.append(&Record { at: n, kind: "call", ..Record::default() });
+            let record = chain.append(&AuditRecord { at: n, kind: "call", ..AuditRecord::default() });
             format!("{},\"hash\":\"{}\"}}", &record[..record.len() - 1], chain.hash)
         });
         lines.collect()

@@ -4,19 +4,19 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use hikite_core::plan::{Plan, Status};
-use hikite_gateway::{Ending, Observer};
+use hikite_core::plan::{Plan, TaskStatus};
+use hikite_gateway::{Observer, TaskCompletion};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
 #[derive(Debug, Default)]
-pub(super) struct Live {
+pub(super) struct LiveBatchProgress {
     bars: MultiProgress,
-    state: Mutex<State>,
+    state: Mutex<LiveBatchState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct LiveBatchState {
     /// Line of each task while it runs.
     lines: Vec<String>,
     running: HashMap<usize, ProgressBar>,
@@ -26,9 +26,9 @@ struct State {
 /// Redraw interval of a spinner.
 const TICK: Duration = Duration::from_millis(100);
 /// Maximum number of dependencies shown.
-const NAMED: usize = 4;
+const DEPENDENCIES_MAX: usize = 4;
 
-impl Observer for Live {
+impl Observer for LiveBatchProgress {
     fn begins(&self, plan: &Plan) {
         let all = self.bars.add(ProgressBar::new(plan.tasks.len() as u64));
         if let Ok(style) = ProgressStyle::with_template("  {bar:24} {pos}/{len} ({elapsed})") {
@@ -54,7 +54,7 @@ impl Observer for Live {
         state.running.insert(at, bar);
     }
 
-    fn ends(&self, ending: &Ending<'_>) {
+    fn ends(&self, ending: &TaskCompletion<'_>) {
         let mut state = self.state.lock();
         if let Some(bar) = state.running.remove(&ending.at) {
             bar.finish_and_clear();
@@ -70,11 +70,11 @@ impl Observer for Live {
     }
 }
 
-fn mark(status: Status) -> char {
+fn mark(status: TaskStatus) -> char {
     match status {
-        Status::Ok => '✓',
-        Status::Error | Status::Timeout => '✗',
-        Status::Skipped | Status::Cancelled => '-',
+        TaskStatus::Ok => '✓',
+        TaskStatus::Error | TaskStatus::Timeout => '✗',
+        TaskStatus::Skipped | TaskStatus::Cancelled => '-',
     }
 }
 
@@ -84,10 +84,10 @@ fn lines(plan: &Plan) -> Vec<String> {
     for (number, wave) in plan.waves().iter().enumerate() {
         for at in wave {
             let task = &plan.tasks[*at];
-            let others = task.after.iter().take(NAMED).map(|other| &*plan.tasks[*other].id);
+            let others = task.after.iter().take(DEPENDENCIES_MAX).map(|other| &*plan.tasks[*other].id);
             let mut named = others.collect::<Vec<&str>>().join(", ");
-            if task.after.len() > NAMED {
-                named = format!("{named} and {} more", task.after.len() - NAMED);
+            if task.after.len() > DEPENDENCIES_MAX {
+                named = format!("{named} and {} more", task.after.len() - DEPENDENCIES_MAX);
             }
             let waited = if named.is_empty() { String::new() } else { format!(" ← {named}") };
             lines[*at] = format!("wave {}  {}{waited}", number + 1, task.id);

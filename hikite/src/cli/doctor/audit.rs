@@ -3,21 +3,21 @@
 use hikite_gateway::{Durability, UNWRITTEN};
 use hikite_store::Store;
 
-use super::{Finding, Level};
+use super::{DoctorFinding, FindingLevel};
 use crate::config::Config;
 
-pub(super) fn findings(config: &Config) -> Vec<Finding> {
+pub(super) fn findings(config: &Config) -> Vec<DoctorFinding> {
     let url = config.store_url();
     let mut findings = vec![durability(config)];
     let damage = Store::known_damage(&url);
     if !damage.is_empty() {
-        findings.push(Finding::bad("store", damage.join("\n  "), Some(Store::damage_hint(&url))));
+        findings.push(DoctorFinding::bad("store", damage.join("\n  "), Some(Store::damage_hint(&url))));
     }
     let unwritten = unwritten(config);
     if !unwritten.is_empty() {
-        findings.push(Finding {
+        findings.push(DoctorFinding {
             what: "audit".into(),
-            level: Level::Warning,
+            level: FindingLevel::Warning,
             text: format!(
                 "records that the store did not take when hikite stopped: {}",
                 unwritten.join(", ")
@@ -30,11 +30,11 @@ pub(super) fn findings(config: &Config) -> Vec<Finding> {
     findings
 }
 
-fn durability(config: &Config) -> Finding {
+fn durability(config: &Config) -> DoctorFinding {
     let Some(rules) = config.audit.rules() else {
-        return Finding {
+        return DoctorFinding {
             what: "audit".into(),
-            level: Level::Warning,
+            level: FindingLevel::Warning,
             text: "`audit.enabled` is false: nothing is recorded".into(),
             hint: None,
         };
@@ -47,7 +47,7 @@ fn durability(config: &Config) -> Finding {
             "durability `group`: a crash may take the records of the last {UNWRITTEN} answers; `strict` takes none"
         ),
     };
-    Finding::good("audit", text)
+    DoctorFinding::good("audit", text)
 }
 
 /// Returns the files with records that the store did not accept at shutdown.

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use hikite_core::fault::Fault;
 use hikite_core::risk::Risk;
-use hikite_modules::{Review, review};
+use hikite_core::violation::Violation;
+use hikite_modules::{ModuleReview, review};
 use serde_json::{Map, Value, json};
 
 use super::super::{note, print};
@@ -29,7 +29,7 @@ impl CheckFiles {
         let (mut objects, mut bad) = (Vec::new(), false);
         for file in &self.files {
             let shown = file.display().to_string();
-            let text = text_of(file).map_err(|wrong| vec![Fault::new("", wrong)]);
+            let text = text_of(file).map_err(|wrong| vec![Violation::new("", wrong)]);
             let outcome = text.and_then(|text| review(&text, &settings));
             bad |= outcome.is_err();
             if self.json {
@@ -38,7 +38,7 @@ impl CheckFiles {
             }
             match &outcome {
                 Err(faults) => print(&services::shown(&shown, faults)),
-                Ok(Review { service, warnings }) => {
+                Ok(ModuleReview { service, warnings }) => {
                     for warning in warnings {
                         note(&format!("warning: {}", line(&shown, warning)));
                     }
@@ -54,14 +54,14 @@ impl CheckFiles {
 }
 
 /// Returns faults or warnings as JSON, each with its path.
-pub(super) fn objects(faults: &[Fault]) -> Value {
+pub(super) fn objects(faults: &[Violation]) -> Value {
     faults.iter().map(|fault| json!({ "at": place(fault), "message": fault.message })).collect()
 }
 
-fn object(file: &str, outcome: &Result<Review, Vec<Fault>>) -> Value {
+fn object(file: &str, outcome: &Result<ModuleReview, Vec<Violation>>) -> Value {
     match outcome {
         Err(faults) => json!({ "file": file, "ok": false, "faults": objects(faults) }),
-        Ok(Review { service, warnings }) => {
+        Ok(ModuleReview { service, warnings }) => {
             let risks = Risk::ALL.iter().zip(service.risks());
             let risks: Map<String, Value> =
                 risks.map(|(risk, count)| (risk.name().to_owned(), json!(count))).collect();

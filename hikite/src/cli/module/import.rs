@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use hikite_modules::openapi::{Choice, Description, Operation};
+use hikite_modules::openapi::{ApiDescription, ApiOperation, OperationFilter};
 use serde_json::{Value, json};
 
-use super::super::people::table;
+use super::super::store_session::table;
 use super::super::{note, print};
 use super::{many, write_new};
 
@@ -46,9 +46,9 @@ impl ImportOpenapi {
     pub(super) fn run(self) -> Result<()> {
         let shown = self.file.display().to_string();
         let text = std::fs::read_to_string(&self.file).with_context(|| format!("cannot read `{shown}`"))?;
-        let description = Description::read(&text).map_err(|wrong| anyhow!("{shown}: {wrong}"))?;
+        let description = ApiDescription::read(&text).map_err(|wrong| anyhow!("{shown}: {wrong}"))?;
         let all = description.operations();
-        let choice = Choice { operations: self.operations, tag: self.tag, path: self.path };
+        let choice = OperationFilter { operations: self.operations, tag: self.tag, path: self.path };
         let chosen = choice.of(&all).map_err(|wrong| anyhow!("{wrong}"))?;
         if self.json {
             print(&chosen.iter().map(|operation| object(operation)).collect::<Value>().to_string());
@@ -88,8 +88,8 @@ impl ImportOpenapi {
 }
 
 /// Prints the operations and tags to choose from.
-fn list(all: &[Operation<'_>], file: &str) {
-    let row = |operation: &Operation<'_>| {
+fn list(all: &[ApiOperation<'_>], file: &str) {
+    let row = |operation: &ApiOperation<'_>| {
         let id = operation.id.unwrap_or(&operation.name).to_owned();
         vec![id, operation.tags.join(","), format!("{} {}", operation.method, operation.path)]
     };
@@ -108,7 +108,7 @@ fn list(all: &[Operation<'_>], file: &str) {
     ));
 }
 
-fn object(operation: &Operation<'_>) -> Value {
+fn object(operation: &ApiOperation<'_>) -> Value {
     json!({
         "id": operation.id, "name": operation.name, "method": operation.method, "path": operation.path,
         "tags": operation.tags, "summary": operation.summary,

@@ -12,7 +12,7 @@ use super::write_new;
 const START: &str = include_str!("new.yaml");
 
 #[derive(Debug, Args)]
-pub(crate) struct New {
+pub(crate) struct ModuleNewArgs {
     /// What the module is called
     #[arg(value_parser = super::name)]
     name: String,
@@ -21,7 +21,7 @@ pub(crate) struct New {
     dir: PathBuf,
 }
 
-impl New {
+impl ModuleNewArgs {
     pub(super) fn run(&self) -> Result<()> {
         let (name, dir) = (&self.name, &self.dir);
         std::fs::create_dir_all(dir)?;

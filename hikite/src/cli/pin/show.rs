@@ -24,8 +24,8 @@ pub(super) fn text(pin: &Object) -> String {
                 }
             }
             (before, after) => {
-                let gone = before.map(|value| Passage::Gone(written(&value)));
-                let new = after.map(|value| Passage::New(written(&value)));
+                let gone = before.map(|value| Passage::Removed(written(&value)));
+                let new = after.map(|value| Passage::Added(written(&value)));
                 for passage in gone.into_iter().chain(new) {
                     marked(&mut text, &passage);
                 }
@@ -59,9 +59,9 @@ fn written(value: &Value) -> String {
 
 fn marked(text: &mut String, passage: &Passage) {
     let (mark, part) = match passage {
-        Passage::Same(part) => (' ', part),
-        Passage::Gone(part) => ('-', part),
-        Passage::New(part) => ('+', part),
+        Passage::Unchanged(part) => (' ', part),
+        Passage::Removed(part) => ('-', part),
+        Passage::Added(part) => ('+', part),
     };
     for line in part.lines() {
         let _ = writeln!(text, "  {mark} {}", line.trim_end());

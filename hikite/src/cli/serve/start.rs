@@ -11,23 +11,23 @@ use tokio::time::Instant;
 
 use crate::cli::program;
 use crate::config::Config;
-use crate::running::{Overrides, Running, settings};
+use crate::instance::{ConfigOverrides, Instance, settings};
 
 /// Pause between attempts to reach the database.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Interval between log lines while waiting.
-const SAY_AGAIN: Duration = Duration::from_secs(60);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Starts everything behind the port; `None` if a signal arrived while waiting for the database.
 pub(super) async fn start(
     config: &Config,
-    overrides: &Overrides,
+    overrides: &ConfigOverrides,
     listener: &TcpListener,
-) -> Result<Option<Running>> {
+) -> Result<Option<Instance>> {
     let listen = |kind| signal(kind).context("signals cannot be heard");
     let (mut term, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     loop {
-        let start = Running::start(config.clone(), settings(config)?, overrides.clone(), program()?);
+        let start = Instance::start(config.clone(), settings(config)?, overrides.clone(), program()?);
         let started = tokio::select! {
             started = start => started,
             _ = term.recv() => return Ok(None),
@@ -60,9 +60,9 @@ async fn is_store_away(config: &Config, error: &anyhow::Error) -> bool {
         return false;
     }
     match error.downcast_ref::<StoreError>() {
-        Some(error) => error.is_away(),
+        Some(error) => error.is_transient(),
         // The database may have failed during start-up, where errors do not say so.
-        None => Store::reach(&url).await.is_err_and(|error| error.is_away()),
+        None => Store::check_reachable(&url).await.is_err_and(|error| error.is_transient()),
     }
 }
 
@@ -73,9 +73,9 @@ async fn wait_for_store(config: &Config, term: &mut Signal, interrupt: &mut Sign
         let (begun, mut said) = (Instant::now(), Instant::now());
         loop {
             tokio::time::sleep(PAUSE).await;
-            match Store::reach(&url).await {
-                Err(error) if error.is_away() => {
-                    if said.elapsed() >= SAY_AGAIN {
+            match Store::check_reachable(&url).await {
+                Err(error) if error.is_transient() => {
+                    if said.elapsed() >= LOG_INTERVAL {
                         said = Instant::now();
                         tracing::warn!(
                             "still waiting for the store after {} s: {error}",

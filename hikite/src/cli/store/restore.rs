@@ -10,20 +10,20 @@ use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::secret::Secret;
 use hikite_core::time::rfc3339;
-use hikite_gateway::{Safe, now_ms, record_admin};
+use hikite_gateway::{SecretStore, now_ms, record_admin};
 use hikite_store::{NEWEST, Store, StoreUrl};
 use serde_json::json;
 
-use super::keys::{self, Keys, Needed};
-use super::work::WorkCopy;
-use crate::cli::people::at_terminal;
-use crate::cli::{WrongSetup, note, print};
+use super::keys::{self, AvailableKeys, NeededKeys};
+use super::working_copy::WorkingCopy;
+use crate::cli::store_session::at_terminal;
+use crate::cli::{InvalidSetup, note, print};
 use crate::config::Config;
-use crate::master::Places;
+use crate::master_key::MasterKeyLocations;
 use crate::progress;
 
 #[derive(Debug, Args)]
-pub(crate) struct Restore {
+pub(crate) struct StoreRestoreArgs {
     /// A file that `hikite store backup` made
     file: PathBuf,
     /// A file with an earlier master key, if nothing else holds the one that the backup needs
@@ -37,42 +37,43 @@ pub(crate) struct Restore {
     json: bool,
 }
 
-impl Restore {
+impl StoreRestoreArgs {
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
         let url = config.store_url();
         if url.is_memory() {
-            return Err(
-                WrongSetup("a store in memory cannot be restored: it ends with its process".into()).into()
-            );
+            return Err(InvalidSetup(
+                "a store in memory cannot be restored: it ends with its process".into(),
+            )
+            .into());
         }
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
         }
         let place = url.path().map_or_else(|| config.data.join("hikite.db"), Path::to_owned);
-        let copy = WorkCopy::beside(&self.file, &place)?;
+        let copy = WorkingCopy::beside(&self.file, &place)?;
         check_unused(&url).await?;
         let keys = self.keys(config, &url, &place).await?;
         let key = keys.ring.current().id().to_owned();
-        let needed = progress::tell_if_long("looking through the backup", self.prepare(&copy, keys)).await?;
+        let needed = progress::with_spinner("looking through the backup", self.prepare(&copy, keys)).await?;
         // Checked again: a hikite may have been started meanwhile.
         check_unused(&url).await?;
-        let aside = aside_of(&place);
-        let install = Store::install(copy.path(), &url, &aside);
-        let had = progress::tell_if_long("putting the backup in place", install).await?;
+        let previous = previous_path(&place);
+        let install = Store::install(copy.path(), &url, &previous);
+        let had = progress::with_spinner("putting the backup in place", install).await?;
         self.record(config, &url).await?;
-        self.tell(&url, (&needed, &key), had.then_some(aside.as_path()));
+        self.tell(&url, (&needed, &key), had.then_some(previous.as_path()));
         Ok(ExitCode::SUCCESS)
     }
 
     /// Collects all available keys: the current one, the retired ones in the store, and those from flags.
-    async fn keys(&self, config: &Config, url: &StoreUrl, place: &Path) -> Result<Keys> {
-        let mut keys = Keys::new(Places::of(config).ring().await?);
+    async fn keys(&self, config: &Config, url: &StoreUrl, place: &Path) -> Result<AvailableKeys> {
+        let mut keys = AvailableKeys::new(MasterKeyLocations::of(config).ring().await?);
         if url.path().is_none_or(Path::exists) {
             match Store::open(url).await {
                 Ok(store) => {
-                    let kept = keys.add_kept_by(&store).await;
+                    let added = keys.add_retired_from(&store).await;
                     store.close().await;
-                    if let Err(error) = kept {
+                    if let Err(error) = added {
                         note(&format!("the keys that the present store keeps do not open: {error:#}"));
                     }
                 }
@@ -85,21 +86,21 @@ impl Restore {
         if let Some(file) = &self.key_file {
             let text =
                 std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
-            let given = Secret::hidden(text);
-            keys.add(&given).with_context(|| format!("`{}` holds no key", file.display()))?;
+            let named_key = Secret::hidden(text);
+            keys.add(&named_key).with_context(|| format!("`{}` holds no key", file.display()))?;
         }
         if let Some(file) = &self.keys_from {
-            let newer = WorkCopy::beside(file, &with_end(place, ".keys"))?;
+            let newer = WorkingCopy::beside(file, &with_suffix(place, ".keys"))?;
             let store = newer.open().await?;
-            let kept = keys.add_kept_by(&store).await;
+            let added = keys.add_retired_from(&store).await;
             store.close().await;
-            kept?;
+            added?;
         }
         Ok(keys)
     }
 
     /// Checks the copy and re-encrypts its secrets under the current key. Returns the keys it needed.
-    async fn prepare(&self, copy: &WorkCopy, keys: Keys) -> Result<Needed> {
+    async fn prepare(&self, copy: &WorkingCopy, keys: AvailableKeys) -> Result<NeededKeys> {
         let store = copy.open().await?;
         let outcome = prepare(&store, keys, &self.file).await;
         let settled = store.settle().await;
@@ -121,20 +122,20 @@ impl Restore {
         Ok(recorded?)
     }
 
-    fn tell(&self, url: &StoreUrl, (needed, key): (&Needed, &str), aside: Option<&Path>) {
+    fn tell(&self, url: &StoreUrl, (needed, key): (&NeededKeys, &str), previous: Option<&Path>) {
         if self.json {
             let report = json!({
                 "store": url.to_string(), "file": self.file, "version": NEWEST,
-                "neededKeys": needed, "key": key, "before": aside,
+                "neededKeys": needed, "key": key, "before": previous,
             });
             print(&report.to_string());
         } else {
             print(&format!("{url}: restored from {}", self.file.display()));
             if !needed.is_empty() {
-                print(&format!("{}; now they are under {key}", keys::told(needed)));
+                print(&format!("{}; now they are under {key}", keys::describe(needed)));
             }
-            if let Some(aside) = aside {
-                print(&format!("what was there before is in {}", aside.display()));
+            if let Some(previous) = previous {
+                print(&format!("what was there before is in {}", previous.display()));
             }
         }
         note(
@@ -144,17 +145,17 @@ impl Restore {
 }
 
 /// Checks a backup for `hikite store check FILE`, and reports the keys it needs and whether they are available.
-pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) -> Result<ExitCode> {
+pub(super) async fn check_backup(config: &Config, file: &Path, is_json: bool) -> Result<ExitCode> {
     let url = config.store_url();
-    let restore = Restore { file: file.to_owned(), key_file: None, keys_from: None, json: is_json };
-    let copy = WorkCopy::beside(file, file)?;
+    let restore = StoreRestoreArgs { file: file.to_owned(), key_file: None, keys_from: None, json: is_json };
+    let copy = WorkingCopy::beside(file, file)?;
     let here = restore.keys(config, &url, file).await?;
     let store = copy.open().await?;
     let work = async {
         let findings = store.check().await?;
         Ok::<_, anyhow::Error>((findings, keys::needed(&store).await?))
     };
-    let outcome = progress::tell_if_long("looking through the backup", work).await;
+    let outcome = progress::with_spinner("looking through the backup", work).await;
     store.close().await;
     let (mut findings, needed) = outcome?;
     findings
@@ -164,9 +165,9 @@ pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) ->
         let report = json!({ "file": file, "version": NEWEST, "findings": findings, "keys": needed });
         print(&report.to_string());
     } else if is_well {
-        print(&format!("{} is well; {}, which can be had here", file.display(), keys::told(&needed)));
+        print(&format!("{} is well; {}, which can be had here", file.display(), keys::describe(&needed)));
     } else {
-        print(&format!("{}\n{}", findings.join("\n"), keys::told(&needed)));
+        print(&format!("{}\n{}", findings.join("\n"), keys::describe(&needed)));
     }
     Ok(ExitCode::from(u8::from(!is_well)))
 }
@@ -174,12 +175,12 @@ pub(super) async fn look_through(config: &Config, file: &Path, is_json: bool) ->
 async fn check_unused(url: &StoreUrl) -> Result<()> {
     match Store::check_unused(url).await {
         // A damaged store is not in use, and is set aside unchanged.
-        Err(error) if url.path().is_some() && error.fault == hikite_store::Fault::Damaged => Ok(()),
+        Err(error) if url.path().is_some() && error.fault == hikite_store::StoreFault::Damaged => Ok(()),
         outcome => Ok(outcome?),
     }
 }
 
-async fn prepare(store: &Store, keys: Keys, file: &Path) -> Result<Needed> {
+async fn prepare(store: &Store, keys: AvailableKeys, file: &Path) -> Result<NeededKeys> {
     let shown = file.display();
     if store.found_version() == 0 {
         bail!("`{shown}` is no backup of a store\nhint: name a file that `hikite store backup` made");
@@ -197,10 +198,10 @@ async fn prepare(store: &Store, keys: Keys, file: &Path) -> Result<Needed> {
             missing.join(", ")
         );
     }
-    let safe = Safe::new(store.clone(), keys.ring);
-    let rotated = safe.rotate().await?;
-    safe.keep_older_keys_since(&keys.since).await?;
-    let wrong = [rotated.left, safe.check().await?].concat();
+    let secret_store = SecretStore::new(store.clone(), keys.ring);
+    let rotated = secret_store.rotate().await?;
+    secret_store.retire_older_keys_at(&keys.since).await?;
+    let wrong = [rotated.left, secret_store.check().await?].concat();
     if let Some(first) = wrong.first() {
         bail!("{} secrets of `{shown}` do not open, first {}: {}", wrong.len(), first.record, first.reason);
     }
@@ -208,12 +209,12 @@ async fn prepare(store: &Store, keys: Keys, file: &Path) -> Result<Needed> {
 }
 
 /// Returns the path for the previous store: `hikite.db.before-restore-2026-11-17T09-30-00Z`.
-fn aside_of(place: &Path) -> PathBuf {
+fn previous_path(place: &Path) -> PathBuf {
     let now = rfc3339(now_ms()).replace(':', "-");
-    with_end(place, &format!(".before-restore-{now}"))
+    with_suffix(place, &format!(".before-restore-{now}"))
 }
 
-fn with_end(path: &Path, end: &str) -> PathBuf {
+fn with_suffix(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()

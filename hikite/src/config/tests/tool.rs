@@ -48,12 +48,12 @@ fn secrets_of_a_tool_are_not_shown() {
 
 #[test]
 fn what_a_variable_holds_is_no_template() {
-    let outside = super::Outside {
+    let environment = super::ConfigEnvironment {
         env: &|name| (name == "BRACES").then(|| "{id} }{".to_owned()),
         read: &|_| Err(std::io::ErrorKind::NotFound.into()),
     };
     let text = with_http(r#"{ "url": "https://x/", "headers": { "A": "${BRACES}{id}" } }"#);
-    let config = super::Config::parse(&text, std::path::Path::new("x"), outside).expect("a config");
+    let config = super::Config::parse(&text, std::path::Path::new("x"), environment).expect("a config");
     let http = config.tools[0].form.get("http").expect("http").value();
     assert_eq!(http["headers"]["A"], "{{id}} }}{{{id}");
 }

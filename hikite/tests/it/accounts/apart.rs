@@ -2,7 +2,7 @@
 //! grant.
 
 use hikite_testkit::gateway::TestGateway;
-use hikite_testkit::provider::Provider;
+use hikite_testkit::provider::MockProvider;
 use serde_json::{Value, json};
 
 use super::{body, connect, family, post, search, with};
@@ -19,7 +19,7 @@ async fn over_rest(gateway: &TestGateway, account: &str) -> Value {
 
 #[tokio::test]
 async fn a_vendor_that_limits_one_account_serves_the_other() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     connect(&gateway, &provider, "work").await;
     connect(&gateway, &provider, "home").await;
@@ -42,13 +42,13 @@ async fn a_vendor_that_limits_one_account_serves_the_other() {
 
 #[tokio::test]
 async fn a_token_endpoint_that_fails_for_one_account_stops_that_account() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({ "limits": { "breaker_failures": 2 } })).await;
     provider.life(0);
     connect(&gateway, &provider, "work").await;
     provider.life(3600);
     connect(&gateway, &provider, "home").await;
-    provider.break_tokens_of(0);
+    provider.fail_tokens_of(0);
     for _ in 0..2 {
         let failed = over_rest(&gateway, "work").await;
         assert_eq!(failed["code"], "UPSTREAM_UNAVAILABLE", "{failed}");
@@ -67,7 +67,7 @@ async fn a_token_endpoint_that_fails_for_one_account_stops_that_account() {
 
 #[tokio::test]
 async fn a_short_failure_of_the_token_endpoint_is_not_noticed() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     provider.life(0);
     connect(&gateway, &provider, "work").await;
@@ -81,12 +81,12 @@ async fn a_short_failure_of_the_token_endpoint_is_not_noticed() {
 
 #[tokio::test]
 async fn a_refresh_token_that_was_refused_is_not_shown_again_until_somebody_connects() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     provider.life(0);
     connect(&gateway, &provider, "work").await;
     provider.life(3600);
-    provider.forget_grants();
+    provider.revoke_grants();
     for _ in 0..3 {
         let lost = over_rest(&gateway, "work").await;
         assert_eq!(lost["code"], "ACCOUNT_REQUIRED", "{lost}");

@@ -1,16 +1,18 @@
 //! From a call without an account to a call with one, and every rejected step on the way.
 
-use hikite_testkit::gateway::Hello;
-use hikite_testkit::provider::Provider;
+use hikite_testkit::gateway::ClientOptions;
+use hikite_testkit::provider::MockProvider;
 use serde_json::json;
 
-use super::{Link, body, connect, cookie_of, family, go_on, link, path_of, post, search, to, visit, with};
+use super::{
+    ConnectLink, body, connect, cookie_of, family, go_on, link, path_of, post, search, to, visit, with,
+};
 use crate::error_of;
 use crate::oauth::set_up;
 
 #[tokio::test]
 async fn a_call_without_an_account_gives_an_address_and_works_once_it_was_used() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     let client = gateway.client("modules").await;
     let error = error_of(&client.call("call", search(None)).await);
@@ -35,7 +37,7 @@ async fn a_call_without_an_account_gives_an_address_and_works_once_it_was_used()
 
 #[tokio::test]
 async fn several_accounts_are_told_apart_by_the_call_the_project_and_the_default() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let more = json!({ "projects": { "work": { "accounts": { "notion": "second" } } } });
     let gateway = with(&provider, more).await;
     connect(&gateway, &provider, "first").await;
@@ -82,9 +84,9 @@ async fn several_accounts_are_told_apart_by_the_call_the_project_and_the_default
 
 #[tokio::test]
 async fn whatever_is_wrong_with_the_way_back_connects_nothing() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
-    let Link { path, code: proof, .. } = link(&gateway, "default").await;
+    let ConnectLink { path, code: proof, .. } = link(&gateway, "default").await;
     assert_eq!(
         go_on(&gateway, &path.replace("notion", "github"), &proof).await.status,
         404,
@@ -117,10 +119,10 @@ async fn whatever_is_wrong_with_the_way_back_connects_nothing() {
 
 #[tokio::test]
 async fn a_user_who_says_no_is_told_so_and_so_is_whoever_waits() {
-    let provider = Provider::start().await;
-    provider.denies();
+    let provider = MockProvider::start().await;
+    provider.deny_consent();
     let gateway = with(&provider, json!({})).await;
-    let Link { id, path, code } = link(&gateway, "default").await;
+    let ConnectLink { id, path, code } = link(&gateway, "default").await;
     let away = go_on(&gateway, &path, &code).await;
     let state = to(&away).split("state=").nth(1).expect("a state").split('&').next().expect("one").to_owned();
     let back = format!("/connect/callback?error=access_denied&state={state}");
@@ -134,9 +136,10 @@ async fn a_user_who_says_no_is_told_so_and_so_is_whoever_waits() {
 
 #[tokio::test]
 async fn a_client_that_can_show_addresses_is_asked() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
-    let hello = Hello { capabilities: json!({ "elicitation": { "url": {} } }), ..Hello::default() };
+    let hello =
+        ClientOptions { capabilities: json!({ "elicitation": { "url": {} } }), ..ClientOptions::default() };
     let client = gateway.client_with("modules", hello).await;
     let call = client.begin_call("call", search(None));
     let question = client.asked().await;
@@ -154,14 +157,14 @@ async fn a_client_that_can_show_addresses_is_asked() {
 
 #[tokio::test]
 async fn what_the_service_refuses_is_renewed_and_what_its_provider_refuses_is_told() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     connect(&gateway, &provider, "default").await;
     let client = gateway.client("modules").await;
-    provider.forget_access();
+    provider.revoke_access();
     assert_eq!(family(&client.call("call", search(None)).await), 0, "401, a new token, and again");
     assert_eq!(provider.requests(), 2);
-    provider.forget_grants();
+    provider.revoke_grants();
     let error = error_of(&client.call("call", search(None)).await);
     assert_eq!(error["code"], "ACCOUNT_REQUIRED");
     assert!(error["hint"].as_str().is_some_and(|hint| hint.contains("/connect/notion?link=")), "{error}");

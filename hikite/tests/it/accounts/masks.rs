@@ -1,6 +1,6 @@
 //! A tool that an account's mask denies looks absent on every surface and by every way of calling it.
 
-use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
+use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, MockProvider};
 use serde_json::{Value, json};
 
 use super::{body, connect, family, post, search, with};
@@ -30,7 +30,7 @@ fn alike(masked: &Value, absent: &Value) {
 
 #[tokio::test]
 async fn a_tool_that_no_account_allows_is_nowhere() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({ "server": { "surface": ["modules", "search"] } })).await;
     let id = connect(&gateway, &provider, "default").await;
     let mask = json!({ "permissions": { "deny": [format!("notion:{CREATE}")] } });
@@ -71,7 +71,7 @@ async fn a_tool_that_no_account_allows_is_nowhere() {
 
 #[tokio::test]
 async fn the_account_of_the_call_decides_where_another_allows_more() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     let narrow = connect(&gateway, &provider, "narrow").await;
     connect(&gateway, &provider, "wide").await;
@@ -102,7 +102,7 @@ async fn the_account_of_the_call_decides_where_another_allows_more() {
 
 #[tokio::test]
 async fn an_account_is_its_owners_alone_until_it_is_shared() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     let id = connect(&gateway, &provider, "mine").await;
     let made = gateway.run(&["token", "create", "--subject", "bob", "--json"]).await;
@@ -136,7 +136,7 @@ async fn an_account_is_its_owners_alone_until_it_is_shared() {
 
 #[tokio::test]
 async fn an_account_of_the_file_has_a_mask_like_any_other() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let filed = |permissions: Value| {
         json!({ "notion": { "token": "access-of-the-file", "api": provider.url(""), "permissions": permissions,
             "oauth": { "client_id": CLIENT_ID, "client_secret": CLIENT_SECRET,
@@ -166,7 +166,7 @@ async fn an_account_of_the_file_has_a_mask_like_any_other() {
     assert_eq!(wide["code"], "VALIDATION_ERROR", "it is there, and its arguments are looked at");
     gateway.write_config(&json!({ "modules": { "builtin": ["notion"] }, "providers": filed(json!({})),
         "server": { "surface": "modules" } }));
-    gateway.says("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is in force").await;
     let there = error_of(&client.call("call", create(Some("default"))).await);
     assert_eq!(there["code"], "VALIDATION_ERROR", "the mask is gone with the config");
 }

@@ -2,15 +2,15 @@
 
 use std::process::Stdio;
 
-use hikite_testkit::gateway::{Request, TestGateway};
-use hikite_testkit::provider::Provider;
+use hikite_testkit::gateway::{HttpRequest, TestGateway};
+use hikite_testkit::provider::MockProvider;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use super::{Link, body, go_on, link, path_of, to, visit, with};
+use super::{ConnectLink, body, go_on, link, path_of, to, visit, with};
 use crate::PROGRAMS;
 use crate::identity::{as_bearer, token};
-use crate::oauth::{Browser, PASSWORD, logged_in, set_up};
+use crate::oauth::{PASSWORD, TestBrowser, logged_in, set_up};
 
 /// Creates a link for the bearer of this token and returns its path.
 async fn link_for(gateway: &TestGateway, secret: &str) -> String {
@@ -28,7 +28,7 @@ async fn accounts_of(gateway: &TestGateway, secret: &str) -> usize {
 
 #[tokio::test]
 async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     let mut owner = set_up(&gateway).await;
     let form = json!({ "name": "alice", "password": PASSWORD }).to_string();
@@ -58,7 +58,7 @@ async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
     assert_eq!(provider.requests(), 0);
 
     // She logs in and continues from there.
-    let mut alice = Browser::default();
+    let mut alice = TestBrowser::default();
     let sent = alice.get(&gateway, &path).await;
     let login = alice.get(&gateway, sent.header("location")).await;
     let done =
@@ -87,9 +87,9 @@ async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
 
 #[tokio::test]
 async fn the_code_of_the_terminal_stands_for_a_login() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({ "limits": { "failed_logins": 0 } })).await;
-    let Link { path, code, .. } = link(&gateway, "default").await;
+    let ConnectLink { path, code, .. } = link(&gateway, "default").await;
     let page = visit(&gateway, "GET", &path, None).await;
     let text = String::from_utf8_lossy(&page.body).into_owned();
     assert!(
@@ -104,7 +104,7 @@ async fn the_code_of_the_terminal_stands_for_a_login() {
     assert!(to(&go_on(&gateway, &path, &plain).await).starts_with(&provider.url("/authorize")));
 
     // A few wrong codes use a link up.
-    let Link { path, code, .. } = link(&gateway, "default").await;
+    let ConnectLink { path, code, .. } = link(&gateway, "default").await;
     for _ in 0..4 {
         assert_eq!(go_on(&gateway, &path, "AAAA-AAAA").await.status, 403);
     }
@@ -127,7 +127,7 @@ async fn the_code_of_the_terminal_stands_for_a_login() {
     let form = json!({ "name": "alice", "password": PASSWORD }).to_string();
     gateway.send(gateway.request("POST", "/v1/users").json(form)).await;
     let mut alice = logged_in(&gateway, "alice", PASSWORD).await;
-    let Link { path, code, .. } = link(&gateway, "default").await;
+    let ConnectLink { path, code, .. } = link(&gateway, "default").await;
     let page = alice.get(&gateway, &path).await;
     assert_eq!(page.status, 404);
     assert_eq!(alice.post(&gateway, &path, &page, &[("proof", &code)]).await.status, 404);
@@ -135,7 +135,7 @@ async fn the_code_of_the_terminal_stands_for_a_login() {
 
 #[tokio::test]
 async fn the_terminal_prints_the_link_and_its_code() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     let mut command = tokio::process::Command::from(PROGRAMS.hikite(gateway.folder().path()));
     let address = gateway.address().to_string();
@@ -164,7 +164,7 @@ async fn the_terminal_prints_the_link_and_its_code() {
 
 #[tokio::test]
 async fn where_nobody_can_log_in_a_token_of_the_person_is_asked_for() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway =
         with(&provider, json!({ "auth": { "mode": "token" }, "limits": { "failed_logins": 0 } })).await;
     let hers = token(&gateway, json!({ "name": "hers", "subject": "alice" })).await;
@@ -181,20 +181,20 @@ async fn where_nobody_can_log_in_a_token_of_the_person_is_asked_for() {
         assert_eq!(visit(&gateway, "POST", &path, None).await.status, 403, "nothing at all");
         assert!(to(&go_on(&gateway, &path, owner).await).starts_with(&away));
     }
-    let Link { path, code, .. } = link(&gateway, "default").await;
+    let ConnectLink { path, code, .. } = link(&gateway, "default").await;
     assert!(to(&go_on(&gateway, &path, &code).await).starts_with(&away), "the terminal's code does as well");
 }
 
 #[tokio::test]
 async fn where_everybody_is_the_owner_a_link_for_somebody_else_needs_their_token() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({ "auth": { "mode": "none" } })).await;
     let form = json!({ "provider": "notion" }).to_string();
-    let reply = gateway.send(Request::new("POST", "/v1/accounts/connect").json(form)).await;
+    let reply = gateway.send(HttpRequest::new("POST", "/v1/accounts/connect").json(form)).await;
     let path = path_of(reply.value()["url"].as_str().expect("an address"));
     assert!(to(&visit(&gateway, "POST", &path, None).await).starts_with(&provider.url("/authorize")));
     let made = json!({ "name": "hers", "subject": "alice" }).to_string();
-    let hers = gateway.send(Request::new("POST", "/v1/tokens").json(made)).await.value();
+    let hers = gateway.send(HttpRequest::new("POST", "/v1/tokens").json(made)).await.value();
     let hers = hers["secret"].as_str().expect("a secret");
     let path = link_for(&gateway, hers).await;
     assert_eq!(visit(&gateway, "POST", &path, None).await.status, 403);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use hikite_testkit::gateway::TestGateway;
 use hikite_testkit::postgres;
-use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
+use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, MockProvider};
 use hikite_vault::MasterKey;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ tools:
     request: { GET: /whose }
 ";
 
-fn config(provider: &Provider, store: &str, modules: &std::path::Path) -> Value {
+fn config(provider: &MockProvider, store: &str, modules: &std::path::Path) -> Value {
     json!({
         "store": { "url": store },
         "modules": { "builtin": false, "dir": modules },
@@ -52,7 +52,7 @@ async fn ask(gateway: &TestGateway) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_calls_of_two_programs_on_one_store_ask_the_provider_once() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("whose.yaml"), MODULE).expect("a file");
     let config = config(&provider, &postgres::database(), folder.path());

@@ -8,26 +8,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use hikite::Endpoint;
-use hikite_core::credential::{Credential, Exchanger, NoProbes};
+use hikite::HttpTokenEndpoint;
+use hikite_core::credential::{Credential, CredentialProvider, NoVerifier};
 use hikite_core::error::Error;
 use hikite_core::secret::Secret;
 use hikite_core::source::{BoxFuture, CallContext};
-use hikite_egress::Client;
-use hikite_gateway::{AccountSettings, Accounts, App, Browser, Returned, Safe, TokenAuth};
+use hikite_egress::EgressClient;
+use hikite_gateway::{
+    AccountSettings, AccountStore, BrowserSecret, ConnectionCallback, OAuthApp, SecretStore, TokenAuth,
+};
 use hikite_store::{Store, StoreUrl};
 use hikite_testkit::postgres;
-use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
-use hikite_vault::{MasterKey, Ring};
+use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, MockProvider};
+use hikite_vault::{KeyRing, MasterKey};
 
 use crate::PROGRAMS;
 
 const NAME: &str = "fake";
 
 #[derive(Debug)]
-struct NoAccounts;
+struct NoCredentials;
 
-impl Exchanger for NoAccounts {
+impl CredentialProvider for NoCredentials {
     fn knows(&self, _: &str) -> bool {
         false
     }
@@ -51,12 +53,13 @@ impl Exchanger for NoAccounts {
 }
 
 /// Opens the state of one process: a store, a secret store and the accounts on top.
-async fn process(url: &str, key: &str, provider: &Provider) -> Arc<Accounts> {
+async fn process(url: &str, key: &str, provider: &MockProvider) -> Arc<AccountStore> {
     let store = Store::open(&StoreUrl::parse(url).expect("an address")).await.expect("a store");
-    let safe = Safe::new(store, Ring::parse(key).expect("a key"));
-    let endpoint = Arc::new(Endpoint::new(Client::new()));
-    let accounts = Accounts::new(Arc::new(safe), endpoint, Arc::new(NoAccounts), Arc::new(NoProbes));
-    let definition = hikite_gateway::Provider {
+    let secret_store = SecretStore::new(store, KeyRing::parse(key).expect("a key"));
+    let endpoint = Arc::new(HttpTokenEndpoint::new(EgressClient::new()));
+    let accounts =
+        AccountStore::new(Arc::new(secret_store), endpoint, Arc::new(NoCredentials), Arc::new(NoVerifier));
+    let definition = hikite_gateway::AccountProvider {
         name: NAME.into(),
         title: "Fake".into(),
         authorize_url: provider.url("/authorize"),
@@ -70,7 +73,10 @@ async fn process(url: &str, key: &str, provider: &Provider) -> Arc<Accounts> {
         details: Vec::new(),
         sites: Vec::new(),
         api: None,
-        app: Some(App { client_id: CLIENT_ID.into(), client_secret: Some(Secret::hidden(CLIENT_SECRET)) }),
+        app: Some(OAuthApp {
+            client_id: CLIENT_ID.into(),
+            client_secret: Some(Secret::hidden(CLIENT_SECRET)),
+        }),
     };
     let public_url = "http://127.0.0.1:1".into();
     accounts.follow(AccountSettings {
@@ -82,19 +88,19 @@ async fn process(url: &str, key: &str, provider: &Provider) -> Arc<Accounts> {
     accounts
 }
 
-async fn connect(accounts: &Accounts, provider: &Provider) {
+async fn connect(accounts: &AccountStore, provider: &MockProvider) {
     let link = accounts.begin("owner", NAME, None).await.expect("a link");
     let secret = link.url.expose().split_once("link=").expect("a link").1;
-    let browser = Browser::random().expect("random");
-    let away = accounts.leave(NAME, secret, &browser).await.expect("away");
+    let browser = BrowserSecret::random().expect("random");
+    let away = accounts.redirect_to_provider(NAME, secret, &browser).await.expect("away");
     let (code, state) = provider.consent(away.expose());
-    let returned = Returned { state, code: Some(Secret::hidden(code)), error: None };
-    accounts.arrive(returned, Some(&browser), None).await.expect("connected");
+    let returned = ConnectionCallback { state, code: Some(Secret::hidden(code)), error: None };
+    accounts.handle_callback(returned, Some(&browser), None).await.expect("connected");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_callers_of_two_processes_ask_the_provider_once() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let (url, key) = (postgres::database(), MasterKey::random().expect("random").text());
     let here = process(&url, key.expose(), &provider).await;
     provider.life(0);
@@ -103,7 +109,7 @@ async fn a_thousand_callers_of_two_processes_ask_the_provider_once() {
     provider.life(3600);
     provider.delay(Duration::from_millis(100));
     let before = provider.requests();
-    let call = |accounts: Arc<Accounts>| async move {
+    let call = |accounts: Arc<AccountStore>| async move {
         let credential = accounts
             .credential(NAME, &CallContext::unattended())
             .await
@@ -121,7 +127,7 @@ async fn a_thousand_callers_of_two_processes_ask_the_provider_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_hundred_kills_in_the_middle_of_a_refresh_lose_nothing() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     provider.forgiving();
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("sqlite:{}", folder.path().join("hikite.db").display());
@@ -159,7 +165,7 @@ async fn two_hundred_kills_in_the_middle_of_a_refresh_lose_nothing() {
     );
     assert_eq!(provider.refused(), 0, "no refresh token was lost");
     let after = process(&url, key.expose(), &provider).await;
-    provider.forget_access();
+    provider.revoke_access();
     let held =
         after.credential(NAME, &CallContext::unattended()).await.expect("a token").expect("an account");
     after.renewed(NAME, &held, &CallContext::unattended()).await.expect("renewed").expect("a new one");

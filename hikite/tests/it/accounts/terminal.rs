@@ -1,14 +1,14 @@
 //! `hikite provider` and `hikite call --account`: the OAuth client to use, and the account of a call.
 
 use hikite_testkit::gateway::TestGateway;
-use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, Provider};
+use hikite_testkit::provider::{CLIENT_ID, CLIENT_SECRET, MockProvider};
 use serde_json::{Value, json};
 
 use super::{body, connect, post, with};
 use crate::vault::run;
 
 /// Starts a hikite that knows the provider's endpoints but has no OAuth client.
-async fn no_app(provider: &Provider) -> TestGateway {
+async fn no_app(provider: &MockProvider) -> TestGateway {
     let oauth = json!({ "authorize_url": provider.url("/authorize"), "token_url": provider.url("/token"), "pkce": true });
     with(provider, json!({ "providers": { "notion": { "api": provider.url(""), "oauth": oauth } } })).await
 }
@@ -22,7 +22,7 @@ async fn of_notion(gateway: &TestGateway) -> Value {
 
 #[tokio::test]
 async fn an_app_is_told_from_a_terminal_and_its_secret_never_comes_out() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = no_app(&provider).await;
     assert_eq!(of_notion(&gateway).await["connectable"], false);
     let form = json!({ "provider": "notion" });
@@ -63,7 +63,7 @@ async fn an_app_is_told_from_a_terminal_and_its_secret_never_comes_out() {
 
 #[tokio::test]
 async fn a_call_from_a_terminal_says_with_which_account() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     connect(&gateway, &provider, "work").await;
     connect(&gateway, &provider, "home").await;
@@ -81,14 +81,14 @@ async fn a_call_from_a_terminal_says_with_which_account() {
 
 #[tokio::test]
 async fn the_doctor_opens_the_vault_and_names_accounts_that_wait() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     connect(&gateway, &provider, "work").await;
     let well = gateway.run(&["doctor"]).await;
     assert!(well.code == Some(0) && well.stdout.contains("ok      vault: the key is in"), "{}", well.stdout);
     assert!(!well.stdout.contains("must be connected again"), "{}", well.stdout);
-    provider.forget_grants();
-    provider.forget_access();
+    provider.revoke_grants();
+    provider.revoke_access();
     let call = json!({ "name": "notion:search", "parameters": { "query": "x" } });
     assert_eq!(body(&post(&gateway, "/v1/tools/call", &call).await)["code"], "ACCOUNT_REQUIRED");
     let lost = gateway.run(&["doctor"]).await;

@@ -1,24 +1,24 @@
 //! An account is reported as connected only after its vendor accepted the credential: over REST, in a terminal, in a
 //! browser and in the UI, in English and Japanese.
 
-use hikite_testkit::api::{Answer, Api};
+use hikite_testkit::api::{MockApi, MockResponse};
 use hikite_testkit::gateway::TestGateway;
-use hikite_testkit::provider::Provider;
+use hikite_testkit::provider::MockProvider;
 use serde_json::{Value, json};
 
-use super::{Link, body, cookie_of, go_on, link, post, to, visit, with};
+use super::{ConnectLink, body, cookie_of, go_on, link, post, to, visit, with};
 use crate::configured;
 use crate::oauth::house_with;
 use crate::vault::run;
 
 const PROBE: &str = "/v1/users/me";
 
-fn wrong_key() -> Answer {
+fn wrong_key() -> MockResponse {
     let body = json!({ "code": "unauthorized", "message": "API token is <b>invalid</b>." });
-    Answer::json(&body).with_status(401)
+    MockResponse::json(&body).with_status(401)
 }
 
-fn config(api: &Api) -> Value {
+fn config(api: &MockApi) -> Value {
     json!({ "modules": { "builtin": ["notion"] }, "providers": { "notion": { "api": api.url(""), "oauth": {} } } })
 }
 
@@ -32,7 +32,7 @@ fn new(name: &str) -> Value {
 
 #[tokio::test]
 async fn a_wrong_key_is_refused_in_the_vendors_words_and_not_kept() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.answer(PROBE, wrong_key());
     let gateway = configured(config(&api)).await;
     let refused = post(&gateway, "/v1/accounts", &new("work")).await;
@@ -43,7 +43,7 @@ async fn a_wrong_key_is_refused_in_the_vendors_words_and_not_kept() {
     let (code, text) = run(&gateway, &["account", "add", "notion", "--token-stdin"], "ntn_key\n").await;
     assert!(code == 1 && text.contains("API token is") && !text.contains("ntn_key"), "{text}");
     assert_eq!(accounts(&gateway).await, json!([]));
-    api.answer(PROBE, Answer::json(&json!({ "object": "user" })));
+    api.answer(PROBE, MockResponse::json(&json!({ "object": "user" })));
     let added = body(&post(&gateway, "/v1/accounts", &new("work")).await);
     assert_eq!((&added["state"], &added["problem"]), (&json!("connected"), &Value::Null), "{added}");
     assert!(added["verifiedAt"].is_string(), "{added}");
@@ -52,9 +52,10 @@ async fn a_wrong_key_is_refused_in_the_vendors_words_and_not_kept() {
 
 #[tokio::test]
 async fn a_vendor_that_cannot_be_reached_leaves_an_account_that_is_checked_later() {
-    let api = Api::start().await;
-    let down =
-        Answer::json(&json!({ "message": "maintenance" })).with_status(503).header("retry-after", "120");
+    let api = MockApi::start().await;
+    let down = MockResponse::json(&json!({ "message": "maintenance" }))
+        .with_status(503)
+        .header("retry-after", "120");
     api.answer(PROBE, down);
     let gateway = configured(config(&api)).await;
     let added = body(&post(&gateway, "/v1/accounts", &new("work")).await);
@@ -65,7 +66,7 @@ async fn a_vendor_that_cannot_be_reached_leaves_an_account_that_is_checked_later
     assert_eq!(again["state"], "unverified", "{again}");
     let listed = gateway.run(&["account", "list"]).await;
     assert!(listed.stdout.contains("unverified") && listed.stderr.contains("maintenance"), "{listed:?}");
-    api.answer(PROBE, Answer::json(&json!({})));
+    api.answer(PROBE, MockResponse::json(&json!({})));
     let checked = gateway.run(&["account", "verify", "work", "--json"]).await;
     assert_eq!(checked.code, Some(0), "{checked:?}");
     let checked: Value = serde_json::from_str(&checked.stdout).expect("JSON");
@@ -78,10 +79,10 @@ async fn a_vendor_that_cannot_be_reached_leaves_an_account_that_is_checked_later
 
 #[tokio::test]
 async fn a_browser_that_comes_back_with_a_grant_the_vendor_refuses_connects_nothing() {
-    let provider = Provider::start().await;
+    let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
-    provider.api_answers(403);
-    let Link { id, path, code } = link(&gateway, "work").await;
+    provider.set_api_status(403);
+    let ConnectLink { id, path, code } = link(&gateway, "work").await;
     let away = go_on(&gateway, &path, &code).await;
     let (code, state) = provider.consent(&to(&away));
     let back = format!("/connect/callback?code={code}&state={state}");
@@ -92,8 +93,8 @@ async fn a_browser_that_comes_back_with_a_grant_the_vendor_refuses_connects_noth
     assert_eq!(at["state"], "failed", "{at}");
     assert!(at["error"].to_string().contains("this app may not come in"), "{at}");
     assert_eq!(accounts(&gateway).await, json!([]));
-    provider.api_answers(503);
-    let Link { id, path, code } = link(&gateway, "work").await;
+    provider.set_api_status(503);
+    let ConnectLink { id, path, code } = link(&gateway, "work").await;
     let away = go_on(&gateway, &path, &code).await;
     let (code, state) = provider.consent(&to(&away));
     let back = format!("/connect/callback?code={code}&state={state}");
@@ -106,7 +107,7 @@ async fn a_browser_that_comes_back_with_a_grant_the_vendor_refuses_connects_noth
 
 #[tokio::test]
 async fn an_account_of_the_file_is_not_called_connected_before_it_is_proven() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     api.answer(PROBE, wrong_key());
     let providers = json!({ "notion": { "api": api.url(""), "token": "ntn_key" } });
     let gateway = configured(json!({ "modules": { "builtin": ["notion"] }, "providers": providers })).await;
@@ -119,7 +120,7 @@ async fn an_account_of_the_file_is_not_called_connected_before_it_is_proven() {
     assert_eq!(refused["state"], "reconnect", "{refused}");
     assert!(refused["problem"].to_string().contains("invalid"), "{refused}");
     // A successful call verifies it as well.
-    api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
+    api.answer("/v1/search", MockResponse::json(&json!({ "results": [] })));
     let call = json!({ "name": "notion:search", "parameters": { "query": "x" } });
     assert_eq!(body(&post(&gateway, "/v1/tools/call", &call).await)["success"], true);
     assert_eq!(accounts(&gateway).await[0]["state"], "connected");
@@ -127,7 +128,7 @@ async fn an_account_of_the_file_is_not_called_connected_before_it_is_proven() {
 
 #[tokio::test]
 async fn a_module_file_names_its_probe_or_leaves_the_account_unverified() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let folder = tempfile::tempdir().expect("a folder");
     let module = |name: &str, verify: &str| {
         let text = format!(
@@ -152,7 +153,7 @@ async fn a_module_file_names_its_probe_or_leaves_the_account_unverified() {
 
 #[tokio::test]
 async fn the_pages_show_the_state_and_the_vendors_words_in_both_languages() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let mut config = config(&api);
     config["providers"]["notion"]["oauth"] = json!({ "client_id": "app", "client_secret": "shh" });
     let (gateway, mut browser) = house_with(config).await;
@@ -173,8 +174,9 @@ async fn the_pages_show_the_state_and_the_vendors_words_in_both_languages() {
         "{}",
         refused.text
     );
-    let down =
-        Answer::json(&json!({ "message": "maintenance" })).with_status(503).header("retry-after", "120");
+    let down = MockResponse::json(&json!({ "message": "maintenance" }))
+        .with_status(503)
+        .header("retry-after", "120");
     api.answer(PROBE, down);
     let kept = browser.post(&gateway, "/ui/accounts", &empty, &with_token).await;
     assert_eq!(kept.status, 303, "{}", kept.text);

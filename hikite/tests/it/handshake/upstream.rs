@@ -20,7 +20,7 @@ const SLOW: Duration = Duration::from_millis(200);
 
 /// Behavior of the GET stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum GetStream {
     /// Late headers.
     Slow,
     /// No headers.
@@ -33,7 +33,7 @@ pub(super) enum Stream {
 
 /// Response to `tools/call`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum CallResponse {
     Own,
     /// A body with the id of another request.
     Foreign,
@@ -47,34 +47,34 @@ pub(super) enum Answer {
     Together,
 }
 
-pub(super) struct Upstream {
+pub(super) struct ScriptedUpstream {
     address: SocketAddr,
     kind: &'static str,
-    shared: Arc<Shared>,
+    shared: Arc<UpstreamState>,
     serving: JoinHandle<()>,
 }
 
-struct Shared {
-    stream: Stream,
-    answer: Mutex<Answer>,
+struct UpstreamState {
+    stream: GetStream,
+    answer: Mutex<CallResponse>,
     /// Events of each session, by its number.
     seen: Mutex<Vec<Vec<String>>>,
     legacy: Mutex<HashMap<usize, mpsc::UnboundedSender<String>>>,
 }
 
-impl Drop for Upstream {
+impl Drop for ScriptedUpstream {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
-impl Upstream {
-    pub(super) async fn start(stream: Stream) -> Self {
+impl ScriptedUpstream {
+    pub(super) async fn start(stream: GetStream) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(UpstreamState {
             stream,
-            answer: Mutex::new(Answer::Own),
+            answer: Mutex::new(CallResponse::Own),
             seen: Mutex::default(),
             legacy: Mutex::default(),
         });
@@ -86,7 +86,7 @@ impl Upstream {
                 connections.spawn(Arc::clone(&serve).serve(socket));
             }
         });
-        let kind = if stream == Stream::Legacy { "sse" } else { "http" };
+        let kind = if stream == GetStream::Legacy { "sse" } else { "http" };
         Self { address, kind, shared, serving }
     }
 
@@ -94,7 +94,7 @@ impl Upstream {
         json!({ "description": "d", "type": self.kind, "url": format!("http://{}/mcp", self.address) })
     }
 
-    pub(super) fn answers(&self, answer: Answer) {
+    pub(super) fn answers(&self, answer: CallResponse) {
         *self.shared.answer.lock() = answer;
     }
 
@@ -105,13 +105,13 @@ impl Upstream {
     }
 }
 
-struct Arrived {
+struct ParsedRequest {
     is_get: bool,
     session: Option<usize>,
     body: Value,
 }
 
-impl Shared {
+impl UpstreamState {
     async fn serve(self: Arc<Self>, socket: TcpStream) {
         let (reading, writing) = socket.into_split();
         let Some(arrived) = read(BufReader::new(reading)).await else { return };
@@ -135,7 +135,7 @@ impl Shared {
     async fn serve_stream(&self, session: Option<usize>, mut out: OwnedWriteHalf) {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
         match (self.stream, session) {
-            (Stream::Legacy, None) => {
+            (GetStream::Legacy, None) => {
                 let (sender, mut events) = mpsc::unbounded_channel();
                 let session = self.open();
                 self.legacy.lock().insert(session, sender);
@@ -145,13 +145,13 @@ impl Shared {
                     let _ = out.write_all(format!("event: message\ndata: {data}\n\n").as_bytes()).await;
                 }
             }
-            (Stream::Slow, Some(session)) => {
+            (GetStream::Slow, Some(session)) => {
                 tokio::time::sleep(SLOW).await;
                 self.note(session, "stream");
                 let _ = out.write_all(head.as_bytes()).await;
                 std::future::pending::<()>().await;
             }
-            (Stream::Withheld, Some(session)) => {
+            (GetStream::Withheld, Some(session)) => {
                 self.note(session, "stream");
                 std::future::pending::<()>().await;
             }
@@ -166,11 +166,11 @@ impl Shared {
         }
     }
 
-    async fn serve_message(&self, arrived: &Arrived, mut out: OwnedWriteHalf) {
-        let Arrived { body, session, .. } = arrived;
+    async fn serve_message(&self, arrived: &ParsedRequest, mut out: OwnedWriteHalf) {
+        let ParsedRequest { body, session, .. } = arrived;
         let method = body["method"].as_str().unwrap_or_default();
         let session = match (method, session) {
-            ("server/discover", _) if self.stream != Stream::Legacy => {
+            ("server/discover", _) if self.stream != GetStream::Legacy => {
                 let refused = json!({ "jsonrpc": "2.0", "id": body["id"],
                     "error": { "code": -32601, "message": "Method not found" } });
                 return reply(&mut out, 200, None, Some(refused.to_string())).await;
@@ -186,7 +186,7 @@ impl Shared {
         let answer = result(method, &body["id"]);
         match answer {
             None => reply(&mut out, 202, Some(session), None).await,
-            Some(answer) if self.stream == Stream::Legacy => {
+            Some(answer) if self.stream == GetStream::Legacy => {
                 reply(&mut out, 202, None, None).await;
                 if let Some(events) = self.legacy.lock().get(&session) {
                     let _ = events.send(answer.to_string());
@@ -207,20 +207,22 @@ impl Shared {
             answers.iter().fold(head.to_owned(), |all, answer| format!("{all}data: {answer}\n\n"))
         };
         let stream = match how {
-            Answer::Own => return reply(&mut out, 200, Some(session), Some(answer.to_string())).await,
-            Answer::Foreign => return reply(&mut out, 200, Some(session), Some(foreign.to_string())).await,
-            Answer::ForeignRefusal => {
+            CallResponse::Own => return reply(&mut out, 200, Some(session), Some(answer.to_string())).await,
+            CallResponse::Foreign => {
+                return reply(&mut out, 200, Some(session), Some(foreign.to_string())).await;
+            }
+            CallResponse::ForeignRefusal => {
                 let error = json!({ "jsonrpc": "2.0", "id": foreign["id"],
                     "error": { "code": -32602, "message": "for somebody else" } });
                 return reply(&mut out, 400, Some(session), Some(error.to_string())).await;
             }
-            Answer::Together => {
+            CallResponse::Together => {
                 let log = json!({ "jsonrpc": "2.0", "method": "notifications/message",
                     "params": { "level": "info", "data": "d" } });
                 return reply(&mut out, 200, Some(session), Some(json!([log, answer]).to_string())).await;
             }
-            Answer::ForeignFirst => events(&[&foreign, answer]),
-            Answer::ForeignOnly => events(&[&foreign]),
+            CallResponse::ForeignFirst => events(&[&foreign, answer]),
+            CallResponse::ForeignOnly => events(&[&foreign]),
         };
         let _ = out.write_all(stream.as_bytes()).await;
     }
@@ -250,7 +252,7 @@ async fn reply(out: &mut OwnedWriteHalf, status: u16, session: Option<usize>, bo
     let _ = out.write_all((head + &body).as_bytes()).await;
 }
 
-async fn read(mut input: BufReader<impl tokio::io::AsyncRead + Unpin>) -> Option<Arrived> {
+async fn read(mut input: BufReader<impl tokio::io::AsyncRead + Unpin>) -> Option<ParsedRequest> {
     let mut first = String::new();
     input.read_line(&mut first).await.ok()?;
     let mut session = first.split_once("session=").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
@@ -268,5 +270,5 @@ async fn read(mut input: BufReader<impl tokio::io::AsyncRead + Unpin>) -> Option
     let mut body = vec![0; length];
     input.read_exact(&mut body).await.ok()?;
     let is_get = first.starts_with("GET");
-    Some(Arrived { is_get, session, body: serde_json::from_slice(&body).unwrap_or_default() })
+    Some(ParsedRequest { is_get, session, body: serde_json::from_slice(&body).unwrap_or_default() })
 }

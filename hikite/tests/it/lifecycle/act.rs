@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::World;
-use super::model::{Account, Bearer, Person};
+use super::LifecycleWorld;
+use super::model::{ModelAccount, ModelBearer, ModelUser};
 use crate::identity::as_bearer;
 use crate::oauth::{granted, logged_in};
 
@@ -13,7 +13,7 @@ const NAMES: [&str; 4] = ["aki", "ben", "chie", "dan"];
 const BEARERS: usize = 12;
 const ACCOUNTS: usize = 5;
 
-impl World {
+impl LifecycleWorld {
     /// Takes a step and returns its description.
     pub(super) async fn act(&mut self) -> String {
         loop {
@@ -72,7 +72,7 @@ impl World {
         let password = format!("the password of {name} {}", self.model.people.len());
         self.ask("POST", "/v1/users", &json!({ "name": name, "password": password })).await;
         let told = format!("create {name}");
-        self.model.people.push(Person {
+        self.model.people.push(ModelUser {
             name,
             password,
             gone: false,
@@ -138,7 +138,7 @@ impl World {
         let made = self.ask("POST", "/v1/tokens", &form).await;
         let text = |name: &str| made[name].as_str().expect("text").to_owned();
         let (secret, id) = (text("secret"), text("id"));
-        let bearer = Bearer { secret, token: Some(id), person: at, in_work, ended: false };
+        let bearer = ModelBearer { secret, token: Some(id), person: at, in_work, ended: false };
         self.model.bearers.push(bearer);
         Some(told)
     }
@@ -170,7 +170,7 @@ impl World {
         assert_eq!(reply.status, 201, "{}\n{}", reply.text(), self.story);
         let id = reply.value()["id"].as_str().expect("an id").to_owned();
         let told = format!("{} connects {name}", self.model.people[at].name);
-        self.model.accounts.push(Account { id, name, person: at, masked: false });
+        self.model.accounts.push(ModelAccount { id, name, person: at, masked: false });
         Some(told)
     }
 
@@ -209,7 +209,13 @@ impl World {
         let mut browser = logged_in(&self.gateway, &person.name, &person.password).await;
         let secret = granted(&self.gateway, &mut browser).await;
         let told = format!("{} logs in and consents", person.name);
-        self.model.bearers.push(Bearer { secret, token: None, person: at, in_work: false, ended: false });
+        self.model.bearers.push(ModelBearer {
+            secret,
+            token: None,
+            person: at,
+            in_work: false,
+            ended: false,
+        });
         Some(told)
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// A user that was created once. A name may be reused; a user is not.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
-pub(super) struct Person {
+pub(super) struct ModelUser {
     pub(super) name: String,
     pub(super) password: String,
     /// Deleted.
@@ -19,7 +19,7 @@ pub(super) struct Person {
 
 /// A bearer token, valid or not.
 #[derive(Debug, Clone)]
-pub(super) struct Bearer {
+pub(super) struct ModelBearer {
     pub(super) secret: String,
     /// Id of a personal token; `None` for a grant.
     pub(super) token: Option<String>,
@@ -31,7 +31,7 @@ pub(super) struct Bearer {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Account {
+pub(super) struct ModelAccount {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) person: usize,
@@ -40,33 +40,34 @@ pub(super) struct Account {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Model {
-    pub(super) people: Vec<Person>,
-    pub(super) bearers: Vec<Bearer>,
-    pub(super) accounts: Vec<Account>,
+pub(super) struct LifecycleModel {
+    pub(super) people: Vec<ModelUser>,
+    pub(super) bearers: Vec<ModelBearer>,
+    pub(super) accounts: Vec<ModelAccount>,
 }
 
 /// One possible call.
 #[derive(Debug)]
-pub(super) struct Probe {
+pub(super) struct CallProbe {
     bearer: usize,
     pub(super) secret: String,
     pub(super) tool: &'static str,
     pub(super) account: Option<String>,
 }
 
-impl Probe {
+impl CallProbe {
     pub(super) fn arguments(&self) -> Value {
         if self.account.is_some() { json!({ "query": "x" }) } else { json!({ "text": "hi" }) }
     }
 }
 
-impl Model {
+impl LifecycleModel {
     /// Returns all combinations of bearers, tools and accounts that ever existed.
-    pub(super) fn probes(&self) -> Vec<Probe> {
+    pub(super) fn probes(&self) -> Vec<CallProbe> {
         let mut all = Vec::new();
         for (at, bearer) in self.bearers.iter().enumerate() {
-            let probe = |tool, account| Probe { bearer: at, secret: bearer.secret.clone(), tool, account };
+            let probe =
+                |tool, account| CallProbe { bearer: at, secret: bearer.secret.clone(), tool, account };
             all.push(probe("web:echo", None));
             all.push(probe("web:mirror", None));
             all.extend(
@@ -76,7 +77,7 @@ impl Model {
         all
     }
 
-    pub(super) fn succeeds(&self, probe: &Probe) -> bool {
+    pub(super) fn succeeds(&self, probe: &CallProbe) -> bool {
         let bearer = &self.bearers[probe.bearer];
         let person = &self.people[bearer.person];
         let comes_in =
@@ -103,7 +104,7 @@ impl Model {
     }
 
     /// Returns a bearer with full access for a user.
-    pub(super) fn key_of(&self, person: usize) -> Option<&Bearer> {
+    pub(super) fn key_of(&self, person: usize) -> Option<&ModelBearer> {
         self.bearers.iter().find(|bearer| bearer.person == person && !bearer.ended && !bearer.in_work)
     }
 

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use hikite_testkit::fault::{Fault, FaultProxy, Lane};
+use hikite_testkit::fault::{DirectionFault, FaultProxy, ProxyFault};
 use hikite_testkit::gateway::LIMIT;
-use hikite_testkit::postgres::Server;
+use hikite_testkit::postgres::PostgresServer;
 use serde_json::json;
 
 use super::*;
@@ -14,8 +14,8 @@ use super::*;
 const IN_THE_END: Duration = Duration::from_secs(60);
 
 /// Starts two nodes, of which the second reaches the database through a proxy.
-async fn divided() -> (Server, FaultProxy, Cluster) {
-    let database = Server::start_on_tcp();
+async fn divided() -> (PostgresServer, FaultProxy, Cluster) {
+    let database = PostgresServer::start_on_tcp();
     let address = database.address().expect("a port");
     let proxy = FaultProxy::start(address).await.expect("a proxy");
     let store = database.database();
@@ -30,25 +30,25 @@ async fn divided() -> (Server, FaultProxy, Cluster) {
 }
 
 /// Returns a fault that holds back all data and closes nothing.
-fn black_hole() -> Fault {
-    let lane = Lane { stall: true, ..Lane::default() };
-    Fault { to_server: lane, to_client: lane, ..Fault::default() }
+fn black_hole() -> ProxyFault {
+    let lane = DirectionFault { stall: true, ..DirectionFault::default() };
+    ProxyFault { to_server: lane, to_client: lane, ..ProxyFault::default() }
 }
 
 async fn token(cluster: &Cluster, name: &str) -> (String, String) {
     let form = json!({ "name": name }).to_string();
-    let made = cluster.send(0, Request::new("POST", "/v1/tokens").json(form)).await;
+    let made = cluster.send(0, HttpRequest::new("POST", "/v1/tokens").json(form)).await;
     assert_eq!(made.status, 201, "{}", made.text());
     let text = |member: &str| made.value()[member].as_str().expect("text").to_owned();
     (text("id"), text("secret"))
 }
 
-fn tools(secret: &str) -> Request {
-    Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"))
+fn tools(secret: &str) -> HttpRequest {
+    HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"))
 }
 
 /// Polls until the response has this status.
-async fn becomes(cluster: &Cluster, node: usize, request: &Request, status: u16) -> Reply {
+async fn becomes(cluster: &Cluster, node: usize, request: &HttpRequest, status: u16) -> HttpReply {
     let begin = Instant::now();
     loop {
         match request.clone().attempt(cluster.address(node), LIMIT).await {
@@ -61,20 +61,21 @@ async fn becomes(cluster: &Cluster, node: usize, request: &Request, status: u16)
 
 /// Returns the value of a metric without labels.
 async fn metric(cluster: &Cluster, node: usize, name: &str) -> String {
-    let reply = cluster.send(node, Request::new("GET", "/metrics")).await;
+    let reply = cluster.send(node, HttpRequest::new("GET", "/metrics")).await;
     let value = reply.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("no {name}: {}", reply.text())).to_owned()
 }
 
-async fn cut_off(fault: Fault, is_sudden: bool) {
+async fn cut_off(fault: ProxyFault, is_sudden: bool) {
     let (_database, proxy, cluster) = divided().await;
     let ((id, revoked), (_, good)) = (token(&cluster, "revoked").await, token(&cluster, "good").await);
     for secret in [&revoked, &good] {
         becomes(&cluster, 1, &tools(secret), 200).await;
     }
-    let hello = Client::over_http(cluster.address(1), "/mcp", Some(&revoked), Hello::default()).await;
+    let hello =
+        SessionClient::over_http(cluster.address(1), "/mcp", Some(&revoked), ClientOptions::default()).await;
     let session = hello.session();
-    let listen = Request::new("GET", "/mcp").header("authorization", &format!("Bearer {revoked}"));
+    let listen = HttpRequest::new("GET", "/mcp").header("authorization", &format!("Bearer {revoked}"));
     let listen = listen.header("mcp-session-id", &session).header("accept", "text/event-stream");
     let mut stream = listen.clone().open(cluster.address(1)).await.events();
     assert_eq!(metric(&cluster, 1, "hikite_nodes").await, "2");
@@ -85,7 +86,7 @@ async fn cut_off(fault: Fault, is_sudden: bool) {
     if is_sudden {
         proxy.cut();
     }
-    let gone = cluster.send(0, Request::new("DELETE", &format!("/v1/tokens/{id}"))).await;
+    let gone = cluster.send(0, HttpRequest::new("DELETE", &format!("/v1/tokens/{id}"))).await;
     assert_eq!(gone.status, 204);
     refuses(&cluster, &revoked, &session).await;
     // Unknown which ones were revoked.
@@ -95,17 +96,17 @@ async fn cut_off(fault: Fault, is_sudden: bool) {
     assert!(ended.is_ok(), "a stream of somebody who may have been revoked ends");
     is_told(&cluster).await;
     assert_eq!(
-        Request::new("GET", "/readyz").send(cluster.address(0)).await.status,
+        HttpRequest::new("GET", "/readyz").send(cluster.address(0)).await.status,
         200,
         "the other goes on"
     );
 
-    proxy.set(Fault::default()).await;
-    becomes(&cluster, 1, &Request::new("GET", "/readyz"), 200).await;
+    proxy.set(ProxyFault::default()).await;
+    becomes(&cluster, 1, &HttpRequest::new("GET", "/readyz"), 200).await;
     becomes(&cluster, 1, &tools(&good), 200).await;
     assert_eq!(tools(&revoked).send(cluster.address(1)).await.status, 401, "revoked while it was away");
     assert_eq!(metric(&cluster, 1, "hikite_store_up").await, "1");
-    cluster.nodes[1].says("the store answers again").await;
+    cluster.nodes[1].wait_for_stderr("the store answers again").await;
 }
 
 /// Asserts that the cut-off node refuses a token and its session, with a reason and `Retry-After`. The owner is known
@@ -119,8 +120,8 @@ async fn refuses(cluster: &Cluster, secret: &str, session: &str) {
     let call = in_session(session, "echo", &json!({ "text": "x" }));
     let call = call.header("authorization", &format!("Bearer {secret}"));
     assert_eq!(call.send(cluster.address(1)).await.status, 503);
-    assert_eq!(cluster.send(1, Request::new("GET", "/v1/tools")).await.status, 200);
-    let within = Request::new("GET", "/v1/tools").header("hikite-project", "x");
+    assert_eq!(cluster.send(1, HttpRequest::new("GET", "/v1/tools")).await.status, 200);
+    let within = HttpRequest::new("GET", "/v1/tools").header("hikite-project", "x");
     assert_eq!(cluster.send(1, within).await.status, 503);
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     assert_eq!(post(&list).header("mcp-session-id", session).send(cluster.address(1)).await.status, 503);
@@ -128,7 +129,7 @@ async fn refuses(cluster: &Cluster, secret: &str, session: &str) {
 
 /// Asserts that readiness and metrics report the outage.
 async fn is_told(cluster: &Cluster) {
-    let ready = becomes(cluster, 1, &Request::new("GET", "/readyz"), 503).await.value();
+    let ready = becomes(cluster, 1, &HttpRequest::new("GET", "/readyz"), 503).await.value();
     let told = (&ready["status"], &ready["reasons"][0]["code"]);
     assert_eq!(told, (&json!("store_stale"), &json!("store_stale")));
     assert_eq!(metric(cluster, 1, "hikite_store_up").await, "0");
@@ -148,7 +149,7 @@ async fn a_node_whose_store_falls_silent_refuses_what_may_have_been_revoked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_store_refuses_it_refuses_what_may_have_been_revoked() {
-    cut_off(Fault::refuse(), true).await;
+    cut_off(ProxyFault::refuse(), true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,17 +159,17 @@ async fn connections_that_hang_for_ever_are_given_up() {
     becomes(&cluster, 1, &tools(&good), 200).await;
     let call = |text: &str| {
         let body = json!({ "name": "a:echo", "parameters": { "text": text } }).to_string();
-        let request = Request::new("POST", "/v1/tools/call").json(body);
+        let request = HttpRequest::new("POST", "/v1/tools/call").json(body);
         request.header("authorization", &format!("Bearer {good}"))
     };
     assert_eq!(call("before").send(cluster.address(1)).await.status, 200);
     proxy.freeze();
     becomes(&cluster, 1, &call("after"), 200).await;
-    becomes(&cluster, 1, &Request::new("GET", "/readyz"), 200).await;
+    becomes(&cluster, 1, &HttpRequest::new("GET", "/readyz"), 200).await;
     // Writes pending on the old connections are made on the new ones.
     let begin = Instant::now();
     loop {
-        let page = cluster.send(0, Request::new("GET", "/v1/audit?kind=call&outcome=ok")).await.value();
+        let page = cluster.send(0, HttpRequest::new("GET", "/v1/audit?kind=call&outcome=ok")).await.value();
         if page["records"].as_array().expect("records").len() >= 2 {
             break;
         }
@@ -177,7 +178,7 @@ async fn connections_that_hang_for_ever_are_given_up() {
     }
     let (id, secret) = token(&cluster, "short").await;
     becomes(&cluster, 1, &tools(&secret), 200).await;
-    assert_eq!(cluster.send(0, Request::new("DELETE", &format!("/v1/tokens/{id}"))).await.status, 204);
+    assert_eq!(cluster.send(0, HttpRequest::new("DELETE", &format!("/v1/tokens/{id}"))).await.status, 204);
     becomes(&cluster, 1, &tools(&secret), 401).await;
 }
 
@@ -198,8 +199,8 @@ async fn clocks_of_nodes_that_differ_too_much_are_named() {
     let session = cluster.client(0).await.session();
     assert!(cluster.server_of(1, &session).await > 0, "handed on");
     // A delay above the allowed clock difference cannot be told from a wrong clock.
-    let late = Lane { delay: Duration::from_secs(11), ..Lane::default() };
-    proxy.set(Fault { to_server: late, ..Fault::default() }).await;
+    let late = DirectionFault { delay: Duration::from_secs(11), ..DirectionFault::default() };
+    proxy.set(ProxyFault { to_server: late, ..ProxyFault::default() }).await;
     let reply = in_session(&session, "who", &json!({})).attempt(cluster.address(1), IN_THE_END).await;
     let reply = reply.expect("an answer");
     assert_eq!(reply.status, 503, "{}", reply.text());
@@ -209,7 +210,7 @@ async fn clocks_of_nodes_that_differ_too_much_are_named() {
         "{said}"
     );
     assert!(said["hint"].as_str().is_some_and(|hint| hint.contains("NTP")), "{said}");
-    cluster.nodes[0].says("that of the other node, and 10 s are allowed").await;
-    proxy.set(Fault::default()).await;
+    cluster.nodes[0].wait_for_stderr("that of the other node, and 10 s are allowed").await;
+    proxy.set(ProxyFault::default()).await;
     assert!(cluster.server_of(1, &session).await > 0, "and goes on");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use hikite_testkit::postgres::Server;
+use hikite_testkit::postgres::PostgresServer;
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -13,14 +13,14 @@ use crate::http_fixture;
 
 /// Results of the requests of a load.
 #[derive(Default)]
-struct Count {
+struct LoadCount {
     sent: AtomicUsize,
     /// Time and reason of each failure.
     failed: Mutex<Vec<(Instant, String)>>,
 }
 
-impl Count {
-    fn note(&self, outcome: Result<Reply, Failed>) -> bool {
+impl LoadCount {
+    fn note(&self, outcome: Result<HttpReply, RequestFailure>) -> bool {
         self.sent.fetch_add(1, Ordering::Relaxed);
         let wrong = match outcome {
             Ok(reply) if reply.status == 200 => return true,
@@ -32,7 +32,7 @@ impl Count {
     }
 }
 
-fn standing_alone() -> Request {
+fn standing_alone() -> HttpRequest {
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
@@ -52,10 +52,10 @@ async fn a_node_that_is_killed_costs_next_to_nothing_and_its_sessions_go_on() {
     for number in [0, 0, 0, 1, 2] {
         sessions.push(cluster.client(number).await.session());
     }
-    let (count, over) = (Arc::new(Count::default()), Arc::new(AtomicBool::new(false)));
-    let balancer = Arc::new(Balancer::of(&cluster));
+    let (count, over) = (Arc::new(LoadCount::default()), Arc::new(AtomicBool::new(false)));
+    let balancer = Arc::new(LoadBalancer::of(&cluster));
     let requests = sessions.iter().map(|session| in_session(session, "echo", &json!({ "text": "x" })));
-    let requests: Vec<Request> = requests.chain([standing_alone(), standing_alone()]).collect();
+    let requests: Vec<HttpRequest> = requests.chain([standing_alone(), standing_alone()]).collect();
     let load = requests.into_iter().enumerate().map(|(number, request)| {
         let (count, over, balancer) = (Arc::clone(&count), Arc::clone(&over), Arc::clone(&balancer));
         async move {
@@ -113,7 +113,7 @@ async fn an_owner_that_was_asleep_does_not_serve_what_another_has_taken_over() {
     for node in [0, 1, 0] {
         assert_eq!(Some(cluster.server_of(node, &session).await), after, "at {node}");
     }
-    cluster.nodes[0].says("the other nodes took this one for gone").await;
+    cluster.nodes[0].wait_for_stderr("the other nodes took this one for gone").await;
     let fresh = cluster.client(0).await.session();
     let server = cluster.server_of(0, &fresh).await;
     assert_eq!(cluster.server_of(1, &fresh).await, server, "it goes on under another name");
@@ -121,17 +121,17 @@ async fn an_owner_that_was_asleep_does_not_serve_what_another_has_taken_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_of_the_database_stops_no_call() {
-    let database = Server::start();
+    let database = PostgresServer::start();
     let (_fixture, server) = http_fixture().await;
     let cluster = Cluster::on(2, database.database(), json!({ "mcpServers": { "a": server } })).await;
     let session = cluster.client(0).await.session();
-    let made = Request::new("POST", "/v1/tokens").json(json!({ "name": "before" }).to_string());
+    let made = HttpRequest::new("POST", "/v1/tokens").json(json!({ "name": "before" }).to_string());
     let made = cluster.send(0, made).await.value();
     let (id, secret) = (made["id"].as_str().expect("an id"), made["secret"].as_str().expect("a secret"));
     for node in 0..2 {
         super::revoke::answers(&cluster, node, secret, 200, Duration::from_secs(10)).await;
     }
-    let (count, over) = (Count::default(), AtomicBool::new(false));
+    let (count, over) = (LoadCount::default(), AtomicBool::new(false));
     let load = async {
         let mut turn = 0;
         while !over.load(Ordering::Relaxed) {
@@ -145,7 +145,7 @@ async fn a_restart_of_the_database_stops_no_call() {
     };
     let story = async {
         database.stop();
-        let refused = Request::new("POST", "/v1/tokens").json(json!({ "name": "meanwhile" }).to_string());
+        let refused = HttpRequest::new("POST", "/v1/tokens").json(json!({ "name": "meanwhile" }).to_string());
         let refused = cluster.send(1, refused).await;
         assert_eq!(refused.status, 503, "{}", refused.text());
         assert!(refused.headers.contains_key("retry-after"));
@@ -153,7 +153,7 @@ async fn a_restart_of_the_database_stops_no_call() {
         database.start_again();
         let back = Instant::now();
         loop {
-            let request = Request::new("POST", "/v1/tokens").json(json!({ "name": "after" }).to_string());
+            let request = HttpRequest::new("POST", "/v1/tokens").json(json!({ "name": "after" }).to_string());
             if cluster.send(1, request).await.status == 201 {
                 break;
             }
@@ -165,7 +165,7 @@ async fn a_restart_of_the_database_stops_no_call() {
     let ((), ()) = tokio::join!(load, story);
     let (sent, failed) = (count.sent.load(Ordering::Relaxed), count.failed.lock().clone());
     assert!(failed.is_empty() && sent > 20, "{} of {sent}: {failed:?}", failed.len());
-    let gone = Request::new("DELETE", &format!("/v1/tokens/{id}"));
+    let gone = HttpRequest::new("DELETE", &format!("/v1/tokens/{id}"));
     assert_eq!(cluster.send(0, gone).await.status, 204);
     super::revoke::answers(&cluster, 1, secret, 401, Duration::from_secs(1)).await;
 }

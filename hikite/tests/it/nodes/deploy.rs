@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use hikite_testkit::gateway::Request;
+use hikite_testkit::gateway::HttpRequest;
 use serde_json::Value;
 
 use crate::PROGRAMS;
@@ -114,12 +114,12 @@ async fn what_the_manifests_lead_to_is_there() {
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
         let asked = &container[probe]["httpGet"];
         let path = asked["path"].as_str().unwrap_or_else(|| panic!("{probe}"));
-        assert_eq!(Request::new("GET", path).send(gateway.address()).await.status, 200, "{probe} {path}");
+        assert_eq!(HttpRequest::new("GET", path).send(gateway.address()).await.status, 200, "{probe} {path}");
         assert_eq!(asked["port"], container["ports"][0]["name"], "{probe}");
     }
     let caddy = text("deploy/Caddyfile");
     let path = caddy.split("health_uri ").nth(1).and_then(|rest| rest.split_whitespace().next());
-    assert_eq!(Request::new("GET", path.expect("a path")).send(gateway.address()).await.status, 200);
+    assert_eq!(HttpRequest::new("GET", path.expect("a path")).send(gateway.address()).await.status, 200);
     let compose = &documents("compose.yaml")[0];
     let upstreams = caddy.split("reverse_proxy ").nth(1).and_then(|rest| rest.split(" {").next());
     for upstream in upstreams.expect("nodes").split_whitespace() {

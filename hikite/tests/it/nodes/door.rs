@@ -10,7 +10,7 @@ async fn a_token_does_not_open_what_is_for_nodes() {
     let session = cluster.client(0).await.session();
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
     for path in ["/node/mcp", "/node/mcp/work", "/node/messages?sessionId=x"] {
-        let bare = Request::new("POST", path).json(list.clone()).header("mcp-session-id", &session);
+        let bare = HttpRequest::new("POST", path).json(list.clone()).header("mcp-session-id", &session);
         let bearer = format!("Bearer {TOKEN}");
         for request in [
             bare.clone(),
@@ -22,7 +22,7 @@ async fn a_token_does_not_open_what_is_for_nodes() {
             assert_eq!(reply.status, 403, "{path}: {}", reply.text());
         }
     }
-    cluster.nodes[0].says("a request in the name of another node was refused").await;
+    cluster.nodes[0].wait_for_stderr("a request in the name of another node was refused").await;
 }
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn a_node_that_is_alone_has_no_such_address() {
     let gateway = crate::gateway(json!({})).await;
     for path in ["/node/mcp", "/node/mcp/work", "/node/messages"] {
         assert_eq!(gateway.send(gateway.request("POST", path)).await.status, 404, "{path}");
-        assert_eq!(gateway.send(Request::new("POST", path)).await.status, 401, "{path}");
+        assert_eq!(gateway.send(HttpRequest::new("POST", path)).await.status, 401, "{path}");
     }
-    assert_eq!(Request::new("GET", "/readyz").send(gateway.address()).await.status, 200);
+    assert_eq!(HttpRequest::new("GET", "/readyz").send(gateway.address()).await.status, 200);
 }

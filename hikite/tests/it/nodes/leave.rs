@@ -44,7 +44,7 @@ async fn all_nodes_are_restarted_one_by_one_without_a_failed_request() {
     for number in [0, 1, 0, 1] {
         sessions.push(cluster.client(number).await.session());
     }
-    let balancer = Balancer::of(&cluster);
+    let balancer = LoadBalancer::of(&cluster);
     let (sent, over) = (AtomicUsize::new(0), AtomicBool::new(false));
     let load = sessions.iter().enumerate().map(|(number, session)| {
         let (balancer, sent, over) = (&balancer, &sent, &over);

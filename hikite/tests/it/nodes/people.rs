@@ -7,7 +7,7 @@ use super::revoke::answers;
 use super::*;
 
 async fn made(cluster: &Cluster, node: usize, path: &str, form: Value) -> Value {
-    let reply = cluster.send(node, Request::new("POST", path).json(form.to_string())).await;
+    let reply = cluster.send(node, HttpRequest::new("POST", path).json(form.to_string())).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
     reply.value()
 }
@@ -25,7 +25,8 @@ async fn what_becomes_of_a_user_at_one_node_becomes_of_them_at_all() {
             .await;
     let secret = token_of(&cluster, "alice").await;
     let sees = async |node: usize, secret: &str| {
-        let request = Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+        let request =
+            HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
         request.send(cluster.address(node)).await.text().contains("\"a:echo\"")
     };
     for node in [0, 1] {
@@ -35,12 +36,12 @@ async fn what_becomes_of_a_user_at_one_node_becomes_of_them_at_all() {
     let path = "/v1/users/alice";
     for (disabled, status) in [(true, 401), (false, 200)] {
         let form = json!({ "disabled": disabled }).to_string();
-        let reply = cluster.send(1, Request::new("PATCH", path).json(form)).await;
+        let reply = cluster.send(1, HttpRequest::new("PATCH", path).json(form)).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
         answers(&cluster, 1, &secret, status, Duration::ZERO).await;
         answers(&cluster, 0, &secret, status, LIMIT).await;
     }
-    assert_eq!(cluster.send(0, Request::new("DELETE", path)).await.status, 204);
+    assert_eq!(cluster.send(0, HttpRequest::new("DELETE", path)).await.status, 204);
     answers(&cluster, 0, &secret, 401, Duration::ZERO).await;
     answers(&cluster, 1, &secret, 401, LIMIT).await;
     let second = made(&cluster, 1, "/v1/users", json!({ "name": "alice" })).await;
@@ -59,12 +60,13 @@ async fn a_session_at_one_node_ends_when_its_user_is_removed_at_another() {
     made(&cluster, 0, "/v1/users", json!({ "name": "alice" })).await;
     let secret = token_of(&cluster, "alice").await;
     answers(&cluster, 1, &secret, 200, LIMIT).await;
-    let client = Client::over_http(cluster.address(1), "/mcp", Some(&secret), Hello::default()).await;
+    let client =
+        SessionClient::over_http(cluster.address(1), "/mcp", Some(&secret), ClientOptions::default()).await;
     assert!(client.names("tools/list").await.contains(&"echo".to_owned()));
-    assert_eq!(cluster.send(0, Request::new("DELETE", "/v1/users/alice")).await.status, 204);
+    assert_eq!(cluster.send(0, HttpRequest::new("DELETE", "/v1/users/alice")).await.status, 204);
     let begin = std::time::Instant::now();
     loop {
-        let sessions = cluster.send(1, Request::new("GET", "/v1/sessions")).await;
+        let sessions = cluster.send(1, HttpRequest::new("GET", "/v1/sessions")).await;
         if !sessions.text().contains("usr_") {
             break;
         }

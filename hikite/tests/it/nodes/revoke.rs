@@ -14,7 +14,8 @@ const SOON: Duration = Duration::from_secs(10);
 pub(super) async fn answers(cluster: &Cluster, node: usize, secret: &str, status: u16, limit: Duration) {
     let begin = Instant::now();
     loop {
-        let request = Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+        let request =
+            HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
         let found = request.send(cluster.address(node)).await.status;
         if found == status {
             return;
@@ -25,7 +26,7 @@ pub(super) async fn answers(cluster: &Cluster, node: usize, secret: &str, status
 }
 
 async fn made(cluster: &Cluster, path: &str, form: serde_json::Value) -> serde_json::Value {
-    let reply = cluster.send(0, Request::new("POST", path).json(form.to_string())).await;
+    let reply = cluster.send(0, HttpRequest::new("POST", path).json(form.to_string())).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
     reply.value()
 }
@@ -38,7 +39,7 @@ async fn a_token_that_is_taken_back_is_nobody_s_anywhere_within_a_second() {
     for node in 0..3 {
         answers(&cluster, node, secret, 200, LIMIT).await;
     }
-    let gone = cluster.send(0, Request::new("DELETE", &format!("/v1/tokens/{id}"))).await;
+    let gone = cluster.send(0, HttpRequest::new("DELETE", &format!("/v1/tokens/{id}"))).await;
     assert_eq!(gone.status, 204);
     for node in [1, 2, 0] {
         answers(&cluster, node, secret, 401, SOON).await;
@@ -52,7 +53,8 @@ async fn what_a_project_allows_changes_everywhere_within_a_second() {
     let token = made(&cluster, "/v1/tokens", json!({ "name": "worker", "project": "work" })).await;
     let secret = token["secret"].as_str().expect("a secret");
     let sees = async |node: usize| {
-        let request = Request::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+        let request =
+            HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
         request.send(cluster.address(node)).await.text().contains("\"a:echo\"")
     };
     let begin = Instant::now();
@@ -60,7 +62,8 @@ async fn what_a_project_allows_changes_everywhere_within_a_second() {
         assert!(begin.elapsed() < LIMIT);
     }
     let rule = json!({ "permissions": { "deny": ["a:echo"] } });
-    let changed = cluster.send(0, Request::new("PATCH", "/v1/projects/work").json(rule.to_string())).await;
+    let changed =
+        cluster.send(0, HttpRequest::new("PATCH", "/v1/projects/work").json(rule.to_string())).await;
     assert_eq!(changed.status, 200, "{}", changed.text());
     let begin = Instant::now();
     while sees(1).await {
@@ -73,14 +76,14 @@ async fn a_project_that_is_gone_lets_nobody_work_in_it_anywhere_after_a_second()
     let cluster = Cluster::start(2, json!({})).await;
     made(&cluster, "/v1/projects", json!({ "name": "work" })).await;
     let enters = async |node: usize| {
-        let request = Request::new("GET", "/v1/tools").header("hikite-project", "work");
+        let request = HttpRequest::new("GET", "/v1/tools").header("hikite-project", "work");
         cluster.send(node, request).await.status == 200
     };
     let begin = Instant::now();
     while !enters(1).await {
         assert!(begin.elapsed() < LIMIT);
     }
-    assert_eq!(cluster.send(0, Request::new("DELETE", "/v1/projects/work")).await.status, 204);
+    assert_eq!(cluster.send(0, HttpRequest::new("DELETE", "/v1/projects/work")).await.status, 204);
     let begin = Instant::now();
     while enters(1).await {
         assert!(begin.elapsed() < SOON, "still there after {:?}", begin.elapsed());
@@ -95,11 +98,12 @@ async fn a_change_at_one_node_builds_what_it_changed_at_another_and_nothing_else
         made(&cluster, "/v1/projects", json!({ "name": format!("p{number}"), "permissions": rule })).await;
     }
     let tools = async |project: &str| {
-        let reply = cluster.send(1, Request::new("GET", "/v1/tools").header("hikite-project", project)).await;
+        let reply =
+            cluster.send(1, HttpRequest::new("GET", "/v1/tools").header("hikite-project", project)).await;
         (reply.status == 200).then(|| reply.text().to_owned())
     };
     let built = async || -> u64 {
-        let reply = cluster.send(1, Request::new("GET", "/metrics")).await;
+        let reply = cluster.send(1, HttpRequest::new("GET", "/metrics")).await;
         let line = reply.text().lines().find_map(|line| line.strip_prefix("hikite_views_built_total "));
         line.expect("a number").parse().expect("a number")
     };
@@ -114,7 +118,7 @@ async fn a_change_at_one_node_builds_what_it_changed_at_another_and_nothing_else
     look().await;
     let before = built().await;
     let rule = json!({ "permissions": { "deny": ["a:echo"] } });
-    let changed = cluster.send(0, Request::new("PATCH", "/v1/projects/p3").json(rule.to_string())).await;
+    let changed = cluster.send(0, HttpRequest::new("PATCH", "/v1/projects/p3").json(rule.to_string())).await;
     assert_eq!(changed.status, 200, "{}", changed.text());
     let begin = Instant::now();
     while tools("p3").await.is_some_and(|tools| tools.contains("\"a:echo\"")) {

@@ -1,24 +1,24 @@
 //! Client sessions, which belong to one node and are served by all.
 
-use hikite_testkit::gateway::{LIMIT, Request, Stream, eventually};
+use hikite_testkit::gateway::{HttpRequest, LIMIT, SseEvents, eventually};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::http_fixture;
 
-async fn next(stream: &mut Stream) -> Value {
+async fn next(stream: &mut SseEvents) -> Value {
     let (_, data) = tokio::time::timeout(LIMIT, stream.next()).await.expect("in time").expect("an event");
     serde_json::from_str(&data).expect("JSON")
 }
 
-fn slow(session: &str, ms: u64) -> Request {
+fn slow(session: &str, ms: u64) -> HttpRequest {
     let body = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
         "name": "sleep", "arguments": { "ms": ms }, "_meta": { "progressToken": "p" } } });
     post(&body).header("mcp-session-id", session)
 }
 
-fn stream_of(session: &str) -> Request {
-    let request = Request::new("GET", "/mcp").header("authorization", &format!("Bearer {TOKEN}"));
+fn stream_of(session: &str) -> HttpRequest {
+    let request = HttpRequest::new("GET", "/mcp").header("authorization", &format!("Bearer {TOKEN}"));
     request.header("accept", "text/event-stream").header("mcp-session-id", session)
 }
 
@@ -45,11 +45,11 @@ async fn a_session_of_one_node_is_served_by_all_with_all_that_belongs_to_it() {
 
     // Unsolicited messages arrive wherever the stream is open.
     let mut own = stream_of(&session).open(cluster.address(2)).await.events();
-    let off = cluster.send(1, Request::new("POST", "/v1/tools/a:echo/disable")).await;
+    let off = cluster.send(1, HttpRequest::new("POST", "/v1/tools/a:echo/disable")).await;
     assert_eq!(off.status, 200, "{}", off.text());
     assert_eq!(next(&mut own).await["method"], "notifications/tools/list_changed");
 
-    let end = Request::new("DELETE", "/mcp").header("mcp-session-id", &session);
+    let end = HttpRequest::new("DELETE", "/mcp").header("mcp-session-id", &session);
     assert_eq!(cluster.send(2, end.clone()).await.status, 204);
     for node in 0..3 {
         assert_eq!(cluster.send(node, end.clone()).await.status, 404);
@@ -78,8 +78,8 @@ async fn a_broken_stream_is_taken_up_at_another_node() {
 #[tokio::test]
 async fn a_question_is_answered_through_another_node() {
     let cluster = Cluster::start(2, json!({})).await;
-    let hello = Hello::silent();
-    let client = Client::over_http(cluster.address(0), "/mcp", Some(TOKEN), hello).await;
+    let hello = ClientOptions::silent();
+    let client = SessionClient::over_http(cluster.address(0), "/mcp", Some(TOKEN), hello).await;
     let session = client.session();
     let asks = in_session(&session, "ask", &json!({ "kind": "elicitation", "marker": "m" }));
     let mut stream = asks.open(cluster.address(1)).await.events();
@@ -109,16 +109,16 @@ async fn a_client_that_hangs_up_at_one_node_has_hung_up_at_the_other() {
 #[tokio::test]
 async fn the_stream_of_old_clients_is_spoken_to_through_any_node() {
     let cluster = Cluster::start(2, json!({})).await;
-    let open = Request::new("GET", "/sse").header("authorization", &format!("Bearer {TOKEN}"));
+    let open = HttpRequest::new("GET", "/sse").header("authorization", &format!("Bearer {TOKEN}"));
     let open = open.header("accept", "text/event-stream");
     let mut stream = open.open(cluster.address(0)).await.events();
     let (_, endpoint) = tokio::time::timeout(LIMIT, stream.next()).await.expect("in time").expect("an event");
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": { "name": "old", "version": "1" } } });
-    let request = Request::new("POST", &endpoint).json(hello.to_string());
+    let request = HttpRequest::new("POST", &endpoint).json(hello.to_string());
     assert_eq!(cluster.send(1, request.clone()).await.status, 202);
     assert_eq!(next(&mut stream).await["result"]["protocolVersion"], "2024-11-05");
-    let forged = Request::new("POST", "/messages?sessionId=x.y").json(hello.to_string());
+    let forged = HttpRequest::new("POST", "/messages?sessionId=x.y").json(hello.to_string());
     assert_eq!(cluster.send(1, forged).await.status, 404);
 }
 
@@ -126,12 +126,12 @@ async fn the_stream_of_old_clients_is_spoken_to_through_any_node() {
 async fn an_id_is_worth_nothing_to_another_caller_at_any_node() {
     let cluster = Cluster::start(2, json!({})).await;
     let session = cluster.client(0).await.session();
-    let made = Request::new("POST", "/v1/tokens").json(json!({ "name": "other" }).to_string());
+    let made = HttpRequest::new("POST", "/v1/tokens").json(json!({ "name": "other" }).to_string());
     let made = cluster.send(0, made).await;
     let secret = made.value()["secret"].as_str().expect("a secret").to_owned();
     for node in 0..2 {
         let bearer = format!("Bearer {secret}");
-        let known = || Request::new("GET", "/v1/me").header("authorization", &bearer);
+        let known = || HttpRequest::new("GET", "/v1/me").header("authorization", &bearer);
         while known().send(cluster.address(node)).await.status != 200 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -1,6 +1,6 @@
 //! Stateless requests go to any node; their continuation tokens lead to the node that has the suspended call.
 
-use hikite_testkit::gateway::{Envelope, Stateless};
+use hikite_testkit::gateway::{StatelessClient, StatelessEnvelope};
 use serde_json::{Value, json};
 
 use super::*;
@@ -9,9 +9,9 @@ use crate::http_fixture;
 /// A tool that asks its client one question.
 const ASKS: &str = "ask";
 
-fn at(cluster: &Cluster, number: usize) -> Stateless {
-    let envelope = Envelope::default().capabilities(json!({ "elicitation": {} }));
-    Stateless::over_http(cluster.address(number), "/mcp", Some(TOKEN), envelope)
+fn at(cluster: &Cluster, number: usize) -> StatelessClient {
+    let envelope = StatelessEnvelope::default().capabilities(json!({ "elicitation": {} }));
+    StatelessClient::over_http(cluster.address(number), "/mcp", Some(TOKEN), envelope)
 }
 
 fn what() -> Value {
@@ -54,7 +54,7 @@ async fn a_long_answer_is_read_on_at_any_node_while_its_own_is_there() {
     let more = json!({ "mcpServers": { "a": server }, "limits": { "compact_bytes": "1KiB" } });
     let cluster = Cluster::start(2, more).await;
     let body = json!({ "name": "a:echo", "parameters": { "text": "word ".repeat(2000) }, "options": { "format": "compact" } });
-    let request = Request::new("POST", "/v1/tools/call").json(body.to_string());
+    let request = HttpRequest::new("POST", "/v1/tools/call").json(body.to_string());
     let reply = cluster.send(0, request).await;
     let Some(at_text) = reply.text().find("result://") else { panic!("{}", reply.text()) };
     let uri = &reply.text()[at_text..at_text + "result://".len() + 32];

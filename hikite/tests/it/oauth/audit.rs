@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hikite_testkit::gateway::LIMIT;
 
-use super::issuer::{Issuer, come_back};
+use super::issuer::{ExternalIssuer, come_back};
 use super::*;
 
 /// A password typed into the wrong field.
@@ -38,7 +38,7 @@ fn is(record: &Value, subject: &str, outcome: &str, what: &str) {
 async fn logins_and_log_outs_are_recorded_and_nothing_that_was_typed() {
     let (gateway, mut owner) = house().await;
     is(&records(&gateway, "owner.create", 1).await[0], "owner", "ok", "kana");
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, "/oauth/login").await;
     for (name, password) in [("kana", "a wrong password"), (TYPED, "x"), ("kana", PASSWORD)] {
         let fields = [("name", name), ("password", password)];
@@ -66,7 +66,7 @@ async fn a_passkey_that_is_made_used_or_wrong_is_recorded() {
     let made = records(&gateway, "passkey.register", 2).await;
     is(&made[0], "owner", "ok", "");
     is(&made[1], "owner", "AUTHENTICATION_ERROR", "");
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     for is_right in [false, true] {
         let page = browser.get(&gateway, "/oauth/login").await;
         let token = passkey::token(&page);
@@ -86,9 +86,9 @@ async fn a_passkey_that_is_made_used_or_wrong_is_recorded() {
 
 #[tokio::test]
 async fn a_login_with_another_issuer_is_recorded_with_its_name() {
-    let issuer = Issuer::start().await;
+    let issuer = ExternalIssuer::start().await;
     let (gateway, _) = house_with(issuer.login(&json!({}))).await;
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut browser, None), json!({ "nonce": "another" })).await;
     come_back(&gateway, &issuer, (&mut browser, None), json!({})).await.leads_to("/connect/x");
     let logins = records(&gateway, "login.federated", 2).await;
@@ -129,7 +129,7 @@ async fn what_a_client_is_given_and_loses_is_recorded() {
 
     let third = tokens(&gateway, &mut browser, &client, "read").await;
     let given_back = form(&[("client_id", &client), ("token", access(&third))]);
-    gateway.send(Request::new("POST", "/oauth/revoke").form(given_back)).await;
+    gateway.send(HttpRequest::new("POST", "/oauth/revoke").form(given_back)).await;
     is(&records(&gateway, "grant.revoke", 1).await[0], "owner", "ok", &client);
     let all = gateway.run(&["audit", "export"]).await.stdout;
     for secret in [&text, access(&first), access(&second), access(&third), &oldest, &token] {
@@ -152,7 +152,7 @@ async fn a_new_key_signs_and_a_lost_one_is_believed_no_more() {
         assert!(begin.elapsed() < LIMIT * 3, "the running process never learnt of it");
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
-    let keys = gateway.send(Request::new("GET", "/oauth/jwks")).await.value();
+    let keys = gateway.send(HttpRequest::new("GET", "/oauth/jwks")).await.value();
     assert_eq!((keys["keys"].as_array().map(Vec::len), &keys["keys"][0]["kid"]), (Some(1), &kid));
     let fresh = tokens(&gateway, &mut browser, &client, "read").await;
     assert_eq!(me(&gateway, access(&fresh)).await.status, 200);

@@ -2,13 +2,13 @@
 //! and after every refresh.
 
 use hikite_testkit::fixture::Fixture;
-use hikite_testkit::gateway::{Envelope, Stateless};
+use hikite_testkit::gateway::{StatelessClient, StatelessEnvelope};
 
 use super::*;
 use crate::identity::{as_bearer, client, project};
 
 /// Starts the fixture behind two projects of alice's: `work` has no `mirror`.
-async fn two_projects() -> (Fixture, TestGateway, Browser) {
+async fn two_projects() -> (Fixture, TestGateway, TestBrowser) {
     let (fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } });
     let (gateway, browser) = house_with(config).await;
@@ -19,7 +19,7 @@ async fn two_projects() -> (Fixture, TestGateway, Browser) {
     (fixture, gateway, browser)
 }
 
-async fn alice(gateway: &TestGateway) -> Browser {
+async fn alice(gateway: &TestGateway) -> TestBrowser {
     gateway.run(&["user", "add", "alice"]).await;
     let password = gateway.run(&["user", "password", "alice"]).await.stdout.trim().to_owned();
     logged_in(gateway, "alice", &password).await
@@ -29,7 +29,7 @@ fn at(gateway: &TestGateway, path: &str) -> String {
     format!("{}{path}", issuer(gateway))
 }
 
-async fn tokens_for(gateway: &TestGateway, browser: &mut Browser, client: &str, path: &str) -> Value {
+async fn tokens_for(gateway: &TestGateway, browser: &mut TestBrowser, client: &str, path: &str) -> Value {
     let resource = at(gateway, path);
     let code = code(gateway, browser, client, &[("resource", &resource), ("scope", "read call admin")]).await;
     let reply = ask_token(gateway, &exchange(client, &code)).await;
@@ -37,7 +37,7 @@ async fn tokens_for(gateway: &TestGateway, browser: &mut Browser, client: &str, 
     reply.value()
 }
 
-async fn refreshed(gateway: &TestGateway, client: &str, tokens: &Value, resource: &str) -> Reply {
+async fn refreshed(gateway: &TestGateway, client: &str, tokens: &Value, resource: &str) -> HttpReply {
     let token = tokens["refresh_token"].as_str().expect("a token");
     let mut fields = vec![("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token)];
     if !resource.is_empty() {
@@ -53,7 +53,7 @@ fn claims(token: &str) -> Value {
 
 /// Asserts that a token gives access to `work` and nothing else.
 async fn is_bound(gateway: &TestGateway, token: &str) {
-    let status = async |request: Request| gateway.send(request).await.status;
+    let status = async |request: HttpRequest| gateway.send(request).await.status;
     for path in ["/mcp", "/mcp/work"] {
         let mcp = client(gateway, path, token).await;
         let names = mcp.names("tools/list").await;
@@ -61,7 +61,8 @@ async fn is_bound(gateway: &TestGateway, token: &str) {
             names.contains(&"echo".to_owned()) && !names.contains(&"mirror".to_owned()),
             "{path}: {names:?}"
         );
-        let stateless = Stateless::over_http(gateway.address(), path, Some(token), Envelope::default());
+        let stateless =
+            StatelessClient::over_http(gateway.address(), path, Some(token), StatelessEnvelope::default());
         assert_eq!(stateless.text("echo", json!({ "text": "hi" })).await, "hi", "{path}");
         assert!(stateless.call("mirror", json!({})).await.answer.is_err(), "{path}");
     }
@@ -77,8 +78,8 @@ async fn is_bound(gateway: &TestGateway, token: &str) {
         }
         let header = as_bearer(token, "GET", "/v1/tools").header("hikite-project", other);
         assert_eq!(status(header).await, 404, "{other} in a header");
-        let envelope = Envelope::default().meta("projectId", other).unvalidated();
-        let stateless = Stateless::over_http(gateway.address(), "/mcp", Some(token), envelope);
+        let envelope = StatelessEnvelope::default().meta("projectId", other).unvalidated();
+        let stateless = StatelessClient::over_http(gateway.address(), "/mcp", Some(token), envelope);
         let body = json!({ "name": "echo", "arguments": { "text": "hi" } });
         assert_eq!(
             stateless.begin("tools/call", body).outcome().await.status,
@@ -95,7 +96,7 @@ async fn is_bound(gateway: &TestGateway, token: &str) {
     let sse = as_bearer(token, "GET", "/sse").header("hikite-project", "home");
     assert_eq!(status(sse).await, 404, "the old transport");
     assert_eq!(
-        status(Request::new("GET", "/ui").header("authorization", &format!("Bearer {token}"))).await,
+        status(HttpRequest::new("GET", "/ui").header("authorization", &format!("Bearer {token}"))).await,
         303,
         "a page wants a login"
     );
@@ -105,7 +106,8 @@ async fn is_bound(gateway: &TestGateway, token: &str) {
 async fn a_token_for_a_project_opens_that_project_alone() {
     let (fixture, gateway, mut owner) = two_projects().await;
     let client = registered(&gateway).await;
-    let described = gateway.send(Request::new("GET", "/.well-known/oauth-protected-resource/mcp/work")).await;
+    let described =
+        gateway.send(HttpRequest::new("GET", "/.well-known/oauth-protected-resource/mcp/work")).await;
     assert_eq!(described.value()["resource"], at(&gateway, "/mcp/work"));
     let mut alice = alice(&gateway).await;
     for browser in [&mut owner, &mut alice] {

@@ -2,8 +2,8 @@
 
 use super::*;
 
-async fn try_register(gateway: &TestGateway, metadata: &Value) -> Reply {
-    gateway.send(Request::new("POST", "/oauth/register").json(metadata.to_string())).await
+async fn try_register(gateway: &TestGateway, metadata: &Value) -> HttpReply {
+    gateway.send(HttpRequest::new("POST", "/oauth/register").json(metadata.to_string())).await
 }
 
 #[tokio::test]
@@ -99,7 +99,8 @@ async fn a_well_known_client_needs_no_way_out_and_others_none_inside() {
 async fn where_addresses_are_no_ids_and_nobody_registers_only_admins_make_clients() {
     let config = json!({ "auth": { "cimd": "off", "registration": "off" } });
     let (gateway, mut browser) = house_with(config).await;
-    let server = gateway.send(Request::new("GET", "/.well-known/oauth-authorization-server")).await.value();
+    let server =
+        gateway.send(HttpRequest::new("GET", "/.well-known/oauth-authorization-server")).await.value();
     assert_eq!(server["client_id_metadata_document_supported"], false);
     assert!(server.get("registration_endpoint").is_none());
     refused(&try_register(&gateway, &json!({ "redirect_uris": [REDIRECT] })).await, 403, "access_denied");
@@ -126,7 +127,7 @@ async fn a_client_with_a_secret_shows_it_in_either_way() {
         exchange(id, &text).into_iter().filter(|(name, _)| *name != "client_id").collect();
     let basic = |pair: String| format!("Basic {}", base64::prelude::BASE64_STANDARD.encode(pair));
     let ask = |authorization: String| {
-        Request::new("POST", "/oauth/token").form(form(&fields)).header("authorization", &authorization)
+        HttpRequest::new("POST", "/oauth/token").form(form(&fields)).header("authorization", &authorization)
     };
     let wrong = gateway.send(ask(basic(format!("{id}:wrong")))).await;
     refused(&wrong, 401, "invalid_client");

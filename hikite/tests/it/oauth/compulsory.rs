@@ -1,11 +1,11 @@
 //! Users who are bound to one project, and the default mask of users without their own.
 
-use super::issuer::{Issuer, come_back};
+use super::issuer::{ExternalIssuer, come_back};
 use super::*;
 use crate::identity::{as_bearer, client, project, token};
 
 /// Starts the fixture with a project `work` that has no `mirror` and no members.
-async fn with_project(mut config: Value) -> (hikite_testkit::fixture::Fixture, TestGateway, Browser) {
+async fn with_project(mut config: Value) -> (hikite_testkit::fixture::Fixture, TestGateway, TestBrowser) {
     let (fixture, web) = crate::http_fixture().await;
     config["mcpServers"] = json!({ "web": web });
     config["server"] = json!({ "surface": "direct" });
@@ -15,7 +15,7 @@ async fn with_project(mut config: Value) -> (hikite_testkit::fixture::Fixture, T
     (fixture, gateway, browser)
 }
 
-async fn change(gateway: &TestGateway, user: &str, changes: &Value) -> Reply {
+async fn change(gateway: &TestGateway, user: &str, changes: &Value) -> HttpReply {
     gateway.send(gateway.request("PATCH", &format!("/v1/users/{user}")).json(changes.to_string())).await
 }
 
@@ -149,7 +149,7 @@ async fn an_admin_binds_a_person_on_the_pages() {
 
 #[tokio::test]
 async fn the_default_mask_is_for_people_without_one_of_their_own() {
-    let issuer = Issuer::start().await;
+    let issuer = ExternalIssuer::start().await;
     let mut config = issuer.login(&json!({}));
     config["auth"]["default_permissions"] = json!({ "deny": ["web:mirror"] });
     config["auth"]["issuers"] = json!([{ "issuer": issuer.name(), "audience": super::issuer::US }]);
@@ -167,7 +167,7 @@ async fn the_default_mask_is_for_people_without_one_of_their_own() {
     gateway.run(&["user", "add", "alice"]).await;
     let alice = token(&gateway, json!({ "name": "hers", "subject": "alice" })).await;
     let guest = token(&gateway, json!({ "name": "guest", "subject": "somebody" })).await;
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut browser, None), json!({ "sub": "7" })).await.leads_to("/connect/x");
     let federated = tokens(&gateway, &mut browser, &app, "read call").await;
     let stranger = issuer.token(&json!({ "sub": "42" }));

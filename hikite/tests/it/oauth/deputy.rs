@@ -1,12 +1,12 @@
 //! Confused deputy attacks: a user's consent for one client and redirect URI gives nothing to another client, redirect
 //! URI or user, and a flow started in one browser cannot be finished in another.
 
-use hikite_testkit::api::Api;
+use hikite_testkit::api::MockApi;
 
 use super::*;
 
 /// Returns `true` if the browser is redirected without a consent page.
-async fn passes(gateway: &TestGateway, browser: &mut Browser, path: &str) -> bool {
+async fn passes(gateway: &TestGateway, browser: &mut TestBrowser, path: &str) -> bool {
     let page = browser.get(gateway, path).await;
     assert!(matches!(page.status, 200 | 303), "{} {}", page.status, page.text);
     let silent = browser.get(gateway, &format!("{path}&prompt=none")).await;
@@ -63,7 +63,7 @@ async fn a_code_of_one_user_gives_nothing_of_another_and_is_of_its_client_alone(
 
 #[tokio::test]
 async fn a_token_of_ours_never_goes_to_whoever_is_called_with_it() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let tool = json!({ "description": "Says who asks.", "http": { "url": api.url("/who") } });
     let server =
         json!({ "type": "http", "url": api.url("/mcp"), "description": "never answers as it should" });

@@ -4,9 +4,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use hikite_testkit::api::Answer;
+use hikite_testkit::api::MockResponse;
 
-use super::issuer::Issuer;
+use super::issuer::ExternalIssuer;
 use super::*;
 use crate::PROGRAMS;
 
@@ -43,12 +43,12 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 "#;
 
-struct Site {
+struct PythonSite {
     child: Child,
     port: String,
 }
 
-impl Drop for Site {
+impl Drop for PythonSite {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -59,7 +59,7 @@ fn file(name: &str) -> String {
     format!("{}/tests/it/tls/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-impl Site {
+impl PythonSite {
     fn start() -> Self {
         let mut command = Command::new("python3");
         command.args(["-c", SERVE, &file("one.pem"), &file("one.key")]).stdout(Stdio::piped());
@@ -72,8 +72,10 @@ impl Site {
     /// Returns the request counts by path, this request included.
     async fn asked(&self) -> Value {
         let pem = std::fs::read(file("one.pem")).expect("a file");
-        let client = hikite_egress::Client::pinned(hikite_egress::Pin::read(&pem).expect("a certificate"));
-        let request = http::Request::get(self.id("/asked")).body(hikite_egress::Content::default());
+        let client = hikite_egress::EgressClient::pinned(
+            hikite_egress::PinnedCertificate::read(&pem).expect("a certificate"),
+        );
+        let request = http::Request::get(self.id("/asked")).body(hikite_egress::RequestBody::default());
         let answer = client.send(request.expect("a request")).await.expect("an answer");
         let body = hikite_egress::read(answer.into_body(), 65_536).await.expect("a body");
         serde_json::from_slice(&body).expect("JSON")
@@ -85,10 +87,10 @@ impl Site {
 }
 
 /// Starts a gateway that trusts the test CA and may reach the addresses in `allow`.
-async fn house_that(allow: &[&str]) -> (TestGateway, Browser) {
+async fn house_that(allow: &[&str]) -> (TestGateway, TestBrowser) {
     let config = json!({ "egress": { "allow": allow }, "limits": { "failed_logins": 0 } });
     let gateway = TestGateway::start_with(&PROGRAMS, config, &[("SSL_CERT_FILE", &file("ca.pem"))]).await;
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, &setup_path(&gateway).await).await;
     let done = browser.post(&gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
     done.leads_to("/ui/start");
@@ -97,7 +99,7 @@ async fn house_that(allow: &[&str]) -> (TestGateway, Browser) {
 
 #[tokio::test]
 async fn a_client_is_what_its_description_says() {
-    let site = Site::start();
+    let site = PythonSite::start();
     let (gateway, mut browser) = house_that(&["localhost"]).await;
     let id = site.id("/client.json");
     let page = browser.get(&gateway, &authorize(&gateway, &id, &[])).await;
@@ -191,15 +193,16 @@ const INNER: [&str; 60] = [
 
 #[tokio::test]
 async fn no_form_of_an_inner_address_is_asked_for_a_description() {
-    let site = Site::start();
+    let site = PythonSite::start();
     let config = json!({ "egress": { "allow": [] }, "server": { "trusted_proxies": ["127.0.0.1"] } });
     let gateway = TestGateway::start_with(&PROGRAMS, config, &[("SSL_CERT_FILE", &file("ca.pem"))]).await;
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     for (number, host) in INNER.iter().enumerate() {
         // Lookups are rate-limited per peer and minute.
         let from = format!("192.0.2.{number}");
         let id = format!("https://{host}:{}/client.json", site.port);
-        let request = Request::new("GET", &authorize(&gateway, &id, &[])).header("x-forwarded-for", &from);
+        let request =
+            HttpRequest::new("GET", &authorize(&gateway, &id, &[])).header("x-forwarded-for", &from);
         let reply = browser.send(&gateway, request).await;
         assert_eq!(reply.status, 400, "{host}: {}", reply.text());
         assert!(reply.headers.get("location").is_none(), "{host}");
@@ -209,9 +212,9 @@ async fn no_form_of_an_inner_address_is_asked_for_a_description() {
 
 #[tokio::test]
 async fn keys_of_an_issuer_that_lie_inside_are_not_fetched() {
-    let (site, issuer) = (Site::start(), Issuer::start().await);
+    let (site, issuer) = (PythonSite::start(), ExternalIssuer::start().await);
     let document = json!({ "issuer": issuer.name(), "jwks_uri": site.id("/keys") });
-    issuer.api.answer("/.well-known/openid-configuration", Answer::json(&document));
+    issuer.api.answer("/.well-known/openid-configuration", MockResponse::json(&document));
     let rule = json!({ "issuer": issuer.name(), "audience": "https://hikite.example/mcp" });
     let config = json!({ "auth": { "issuers": [rule] }, "egress": { "allow": [] } });
     let gateway = TestGateway::start_with(&PROGRAMS, config, &[("SSL_CERT_FILE", &file("ca.pem"))]).await;

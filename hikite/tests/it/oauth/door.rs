@@ -25,14 +25,14 @@ async fn where_nobody_logs_in_there_is_nothing() {
         let is_open = config["auth"]["mode"] == "none";
         let gateway = configured(config).await;
         for (method, path) in PUBLIC {
-            let bare = gateway.send(Request::new(method, path)).await;
+            let bare = gateway.send(HttpRequest::new(method, path)).await;
             assert_eq!(bare.status, if is_open { 404 } else { 401 }, "{method} {path}");
             let known = gateway.send(gateway.request(method, path)).await;
             assert_eq!((known.status, &known.value()["code"]), (404, &json!("NOT_FOUND")), "{method} {path}");
         }
         assert!(!gateway.stderr().contains("/setup?token="));
         if !is_open {
-            let refused = gateway.send(Request::new("GET", "/mcp")).await;
+            let refused = gateway.send(HttpRequest::new("GET", "/mcp")).await;
             assert_eq!(refused.headers["www-authenticate"], "Bearer realm=\"hikite\"");
         }
     }
@@ -42,15 +42,15 @@ async fn where_nobody_logs_in_there_is_nothing() {
 async fn a_foreign_host_or_page_is_refused_here_too() {
     let (gateway, _) = house().await;
     for (method, path) in PUBLIC {
-        let own = gateway.send(Request::new(method, path)).await;
+        let own = gateway.send(HttpRequest::new(method, path)).await;
         assert!(own.status != 401 && own.status != 404, "{method} {path} is open: {}", own.status);
         for (header, value) in
             [("host", "evil.example"), ("origin", "http://evil.example"), ("origin", "null")]
         {
-            let foreign = gateway.send(Request::new(method, path).header(header, value)).await;
+            let foreign = gateway.send(HttpRequest::new(method, path).header(header, value)).await;
             assert_eq!(foreign.status, 403, "{method} {path} {header}: {value}");
         }
-        let wrong = gateway.send(Request::new("DELETE", path)).await;
+        let wrong = gateway.send(HttpRequest::new("DELETE", path)).await;
         assert_eq!(wrong.status, 405, "{path}");
     }
 }
@@ -63,7 +63,7 @@ async fn whoever_comes_without_a_token_is_told_where_to_get_one() {
         [("/mcp", "/mcp"), ("/mcp/work", "/mcp/work"), ("/v1/me", "/mcp"), ("/nowhere", "/mcp")]
     {
         for method in ["GET", "POST", "PUT"] {
-            let reply = gateway.send(Request::new(method, path)).await;
+            let reply = gateway.send(HttpRequest::new(method, path)).await;
             let expected = format!(
                 "Bearer realm=\"hikite\", resource_metadata=\"{base}/.well-known/oauth-protected-resource{description}\""
             );
@@ -72,10 +72,10 @@ async fn whoever_comes_without_a_token_is_told_where_to_get_one() {
         }
     }
     let host = format!("localhost:{}", gateway.address().port());
-    let reply = gateway.send(Request::new("POST", "/mcp").header("host", &host)).await;
+    let reply = gateway.send(HttpRequest::new("POST", "/mcp").header("host", &host)).await;
     let challenge = reply.headers["www-authenticate"].to_str().expect("text");
     assert!(challenge.contains(&format!("http://{host}/.well-known/")), "{challenge}");
-    let metrics = gateway.send(Request::new("GET", "/metrics")).await;
+    let metrics = gateway.send(HttpRequest::new("GET", "/metrics")).await;
     assert_eq!(metrics.status, 401);
     assert!(metrics.headers.contains_key("www-authenticate"));
 }

@@ -8,7 +8,7 @@ async fn from_the_set_up_link_to_a_call() {
     let gateway =
         configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
     let path = setup_path(&gateway).await;
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, &path).await;
     let short = browser.post(&gateway, "/setup", &page, &[("name", "kana"), ("password", "short")]).await;
     assert_eq!(short.status, 400, "the link is not used up by a mistake");
@@ -18,18 +18,19 @@ async fn from_the_set_up_link_to_a_call() {
         browser.get(&gateway, "/ui/start").await.text.contains("/mcp</code>"),
         "where clients connect to"
     );
-    assert_eq!(Browser::default().get(&gateway, &path).await.status, 403, "it is used up now");
+    assert_eq!(TestBrowser::default().get(&gateway, &path).await.status, 403, "it is used up now");
 
     // A client without prior knowledge discovers everything.
-    let refused = gateway.send(Request::new("POST", "/mcp")).await;
+    let refused = gateway.send(HttpRequest::new("POST", "/mcp")).await;
     let challenge = refused.headers["www-authenticate"].to_str().expect("text").to_owned();
     let (_, metadata) = challenge.split_once("resource_metadata=\"").expect("an address");
     let metadata =
         metadata.trim_end_matches('"').strip_prefix(&issuer(&gateway)).expect("of ours").to_owned();
-    let resource = gateway.send(Request::new("GET", &metadata)).await.value();
+    let resource = gateway.send(HttpRequest::new("GET", &metadata)).await.value();
     assert_eq!(resource["resource"], format!("{}/mcp", issuer(&gateway)));
     assert_eq!(resource["authorization_servers"], json!([issuer(&gateway)]));
-    let server = gateway.send(Request::new("GET", "/.well-known/oauth-authorization-server")).await.value();
+    let server =
+        gateway.send(HttpRequest::new("GET", "/.well-known/oauth-authorization-server")).await.value();
     assert_eq!(server["issuer"], issuer(&gateway));
 
     let client = registered(&gateway).await;
@@ -53,7 +54,7 @@ async fn from_the_set_up_link_to_a_call() {
 async fn whoever_is_not_logged_in_is_sent_to_log_in_and_comes_back() {
     let (gateway, _) = house().await;
     let client = registered(&gateway).await;
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
     let next = page.leads_to("/oauth/login?next=")["next"].clone();
     assert!(next.starts_with("/oauth/authorize?"), "{next}");
@@ -106,7 +107,7 @@ async fn what_was_allowed_is_not_asked_again_and_more_is() {
 async fn what_clients_read_first_says_what_there_is() {
     let (gateway, _) = house().await;
     let get = async |path: &str, host: &str| {
-        let reply = gateway.send(Request::new("GET", path).header("host", host)).await;
+        let reply = gateway.send(HttpRequest::new("GET", path).header("host", host)).await;
         assert_eq!(reply.status, 200, "{path}");
         reply.value()
     };

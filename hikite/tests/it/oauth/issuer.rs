@@ -1,17 +1,17 @@
 //! Tokens of an external issuer, and login with one, whose documents and responses the test controls.
 
-use hikite_testkit::api::{Answer, Api};
-use hikite_testkit::gateway::{Request, TestGateway};
+use hikite_testkit::api::{MockApi, MockResponse};
+use hikite_testkit::gateway::{HttpRequest, TestGateway};
 use hikite_vault::SigningKey;
 use serde_json::{Value, json};
 
-use super::{Browser, house_with};
+use super::{TestBrowser, house_with};
 use crate::configured;
 
 pub(super) const US: &str = "https://hikite.example/mcp";
 
-pub(crate) struct Issuer {
-    pub(crate) api: Api,
+pub(crate) struct ExternalIssuer {
+    pub(crate) api: MockApi,
     key: SigningKey,
 }
 
@@ -20,9 +20,9 @@ fn now() -> u64 {
     now.as_secs()
 }
 
-impl Issuer {
+impl ExternalIssuer {
     pub(crate) async fn start() -> Self {
-        let issuer = Self { api: Api::start().await, key: SigningKey::random().expect("random") };
+        let issuer = Self { api: MockApi::start().await, key: SigningKey::random().expect("random") };
         let url = |path: &str| issuer.api.url(path);
         let document = json!({
             "issuer": issuer.name(),
@@ -30,8 +30,8 @@ impl Issuer {
             "authorization_endpoint": url("/authorize"),
             "token_endpoint": url("/token"),
         });
-        issuer.api.answer("/.well-known/openid-configuration", Answer::json(&document));
-        issuer.api.answer("/keys", Answer::json(&json!({ "keys": [issuer.key.jwk()] })));
+        issuer.api.answer("/.well-known/openid-configuration", MockResponse::json(&document));
+        issuer.api.answer("/keys", MockResponse::json(&json!({ "keys": [issuer.key.jwk()] })));
         issuer
     }
 
@@ -58,14 +58,14 @@ impl Issuer {
 }
 
 async fn me(gateway: &TestGateway, token: &str) -> (u16, Value) {
-    let request = Request::new("GET", "/v1/me").header("authorization", &format!("Bearer {token}"));
+    let request = HttpRequest::new("GET", "/v1/me").header("authorization", &format!("Bearer {token}"));
     let reply = gateway.send(request).await;
     (reply.status, reply.value())
 }
 
 #[tokio::test]
 async fn whoever_has_a_token_of_a_named_issuer_for_us_is_let_in() {
-    let issuer = Issuer::start().await;
+    let issuer = ExternalIssuer::start().await;
     let rule = json!({ "issuer": issuer.name(), "audience": US, "scopes": ["read"] });
     let config = json!({ "auth": { "issuers": [rule] }, "limits": { "failed_logins": 0 } });
     let gateway = configured(config).await;
@@ -85,7 +85,7 @@ async fn whoever_has_a_token_of_a_named_issuer_for_us_is_let_in() {
         assert_eq!(me(&gateway, &issuer.token(&wrong)).await.0, 401, "{wrong}");
     }
     let admin = gateway.send(
-        Request::new("GET", "/v1/tokens")
+        HttpRequest::new("GET", "/v1/tokens")
             .header("authorization", &format!("Bearer {}", issuer.token(&json!({ "scope": "admin" })))),
     );
     assert_eq!(admin.await.status, 403, "nobody is made an admin by a claim");
@@ -100,25 +100,25 @@ async fn whoever_has_a_token_of_a_named_issuer_for_us_is_let_in() {
 
 #[tokio::test]
 async fn a_token_of_an_issuer_that_is_not_named_or_names_another_opens_nothing() {
-    let issuer = Issuer::start().await;
+    let issuer = ExternalIssuer::start().await;
     let gateway = configured(json!({})).await;
     assert_eq!(me(&gateway, &issuer.token(&json!({}))).await.0, 401);
     assert_eq!(issuer.api.count(), 0, "nobody is asked whom nobody named");
     let document = json!({ "issuer": "https://evil.example", "jwks_uri": issuer.api.url("/keys") });
-    issuer.api.answer("/.well-known/openid-configuration", Answer::json(&document));
+    issuer.api.answer("/.well-known/openid-configuration", MockResponse::json(&document));
     let rule = json!({ "issuer": issuer.name(), "audience": US });
     let gateway = configured(json!({ "auth": { "issuers": [rule] } })).await;
     assert_eq!(me(&gateway, &issuer.token(&json!({}))).await.0, 401);
-    gateway.says("describes another issuer").await;
+    gateway.wait_for_stderr("describes another issuer").await;
 }
 
 /// Performs a login at the issuer; the identity claims and the returning browser can be changed.
 pub(crate) async fn come_back(
     gateway: &TestGateway,
-    issuer: &Issuer,
-    (there, back): (&mut Browser, Option<&mut Browser>),
+    issuer: &ExternalIssuer,
+    (there, back): (&mut TestBrowser, Option<&mut TestBrowser>),
     claims: Value,
-) -> super::Page {
+) -> super::TestPage {
     let sent = there.get(gateway, "/oauth/federated/other?next=/connect/x").await;
     let asked = sent.leads_to(&issuer.api.url("/authorize"));
     assert_eq!((&*asked["response_type"], &*asked["code_challenge_method"]), ("code", "S256"));
@@ -129,18 +129,18 @@ pub(crate) async fn come_back(
         identity[name] = value.clone();
     }
     let answer = json!({ "access_token": "x", "token_type": "Bearer", "id_token": issuer.token(&identity) });
-    issuer.api.answer("/token", Answer::json(&answer));
+    issuer.api.answer("/token", MockResponse::json(&answer));
     let path = format!("/oauth/federated/other/callback?code=c1&state={}", asked["state"]);
     back.unwrap_or(there).get(gateway, &path).await
 }
 
 #[tokio::test]
 async fn somebody_logs_in_with_another_issuer_and_is_somebody_of_their_own() {
-    let issuer = Issuer::start().await;
+    let issuer = ExternalIssuer::start().await;
     let (gateway, _) = house_with(issuer.login(&json!({}))).await;
-    let page = Browser::default().get(&gateway, "/oauth/login").await;
+    let page = TestBrowser::default().get(&gateway, "/oauth/login").await;
     assert!(page.text.contains("/oauth/federated/other?next="), "{}", page.text);
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let claims = json!({ "email": "kana", "email_verified": true, "preferred_username": "kana" });
     let done = come_back(&gateway, &issuer, (&mut browser, None), claims.clone()).await;
     done.leads_to("/connect/x");
@@ -155,7 +155,7 @@ async fn somebody_logs_in_with_another_issuer_and_is_somebody_of_their_own() {
         "the owner is called kana, and stays who they are: {}",
         page.text
     );
-    let mut again = Browser::default();
+    let mut again = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut again, None), claims).await.leads_to("/connect/x");
     let users_now = gateway.send(gateway.request("GET", "/v1/users")).await.value();
     assert_eq!(users_now, users, "the same person comes again");
@@ -163,7 +163,7 @@ async fn somebody_logs_in_with_another_issuer_and_is_somebody_of_their_own() {
 
 #[tokio::test]
 async fn an_identity_that_is_not_for_this_login_is_refused() {
-    let issuer = Issuer::start().await;
+    let issuer = ExternalIssuer::start().await;
     let mut config = issuer.login(&json!({ "allow": ["*@example.com"] }));
     config["limits"] = json!({ "failed_logins": 0 });
     let (gateway, _) = house_with(config).await;
@@ -184,14 +184,15 @@ async fn an_identity_that_is_not_for_this_login_is_refused() {
         (with("email_verified", json!(false)), 403),
         (with("email", json!("a@evil.example")), 403),
     ] {
-        let page = come_back(&gateway, &issuer, (&mut Browser::default(), None), claims.clone()).await;
+        let page = come_back(&gateway, &issuer, (&mut TestBrowser::default(), None), claims.clone()).await;
         assert_eq!(page.status, status, "{claims} {}", page.text);
     }
-    let mut other = Browser::default();
+    let mut other = TestBrowser::default();
     other.get(&gateway, "/oauth/login").await;
-    let page = come_back(&gateway, &issuer, (&mut Browser::default(), Some(&mut other)), good.clone()).await;
+    let page =
+        come_back(&gateway, &issuer, (&mut TestBrowser::default(), Some(&mut other)), good.clone()).await;
     assert_eq!(page.status, 401, "the state of another browser: {}", page.text);
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut browser, None), good).await.leads_to("/connect/x");
     for path in [
         "/oauth/federated/other/callback?code=c1&state=made-up",

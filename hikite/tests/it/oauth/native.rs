@@ -13,7 +13,7 @@ async fn client_at(gateway: &TestGateway, place: &str, method: &str) -> String {
 }
 
 /// Gives the requested consent and returns the consent page.
-async fn allow(gateway: &TestGateway, browser: &mut Browser, path: &str) -> Page {
+async fn allow(gateway: &TestGateway, browser: &mut TestBrowser, path: &str) -> TestPage {
     let asked = browser.get(gateway, path).await;
     assert_eq!(asked.status, 200, "{} {}", asked.header("location"), asked.text);
     let done = browser.post(gateway, "/oauth/consent", &asked, &[("decision", "allow")]).await;

@@ -30,7 +30,7 @@ async fn a_browser_is_told_to_run_nothing_of_others_and_to_keep_nothing() {
     // Pages with passkeys may run one script of ours.
     let with_ours = |policy: &str| format!("{policy}; script-src 'self'; connect-src 'self'");
     let next = format!("/oauth/login?next={}", quoted(&authorize(&gateway, &client, &[])));
-    let mut visitor = Browser::default();
+    let mut visitor = TestBrowser::default();
     for (page, policy) in [
         (consent, and_back.as_str()),
         (visitor.get(&gateway, "/oauth/login").await, &with_ours(own)),
@@ -52,7 +52,7 @@ async fn a_browser_is_told_to_run_nothing_of_others_and_to_keep_nothing() {
         let text = page.text.replace("<script src=\"/oauth/passkey.js\" defer></script>", "");
         assert!(!text.contains("<script") && !text.contains(" style="), "{text}");
     }
-    let css = gateway.send(Request::new("GET", "/oauth/page.css")).await;
+    let css = gateway.send(HttpRequest::new("GET", "/oauth/page.css")).await;
     assert_eq!((css.status, css.headers["content-type"].as_bytes()), (200, &b"text/css; charset=utf-8"[..]));
 }
 
@@ -60,7 +60,7 @@ async fn a_browser_is_told_to_run_nothing_of_others_and_to_keep_nothing() {
 async fn pages_speak_the_language_of_the_browser() {
     let (gateway, _) = house().await;
     for (wanted, text) in [("ja,en;q=0.5", "<h1>ログイン</h1>"), ("en", "<h1>Log in</h1>")] {
-        let request = Request::new("GET", "/oauth/login").header("accept-language", wanted);
+        let request = HttpRequest::new("GET", "/oauth/login").header("accept-language", wanted);
         let page = gateway.send(request).await;
         assert!(page.text().contains(text), "{}", page.text());
         assert!(page.text().contains(&format!("<html lang=\"{}\">", &wanted[..2])));
@@ -71,18 +71,19 @@ async fn pages_speak_the_language_of_the_browser() {
 async fn behind_https_cookies_are_for_this_host_alone() {
     let config = json!({ "server": { "public_url": "https://hikite.example" } });
     let gateway = configured(config).await;
-    let request = Request::new("GET", "/oauth/login").header("host", "hikite.example");
+    let request = HttpRequest::new("GET", "/oauth/login").header("host", "hikite.example");
     let cookie = gateway.send(request).await.headers["set-cookie"].to_str().expect("text").to_owned();
     assert!(
         cookie.starts_with("__Host-hikite-visit=")
             && cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"),
         "{cookie}"
     );
-    let request = Request::new("GET", "/.well-known/oauth-authorization-server").header("host", "localhost");
+    let request =
+        HttpRequest::new("GET", "/.well-known/oauth-authorization-server").header("host", "localhost");
     assert_eq!(
         gateway.send(request).await.value()["issuer"],
         "https://hikite.example",
         "one name, however it is asked"
     );
-    gateway.says("https://hikite.example/setup?token=").await;
+    gateway.wait_for_stderr("https://hikite.example/setup?token=").await;
 }

@@ -5,12 +5,12 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use hikite_testkit::gateway::{Reply, Request, TestGateway};
+use hikite_testkit::gateway::{HttpReply, HttpRequest, TestGateway};
 use serde_json::{Value, json};
 
-use super::{Browser, PASSWORD, Page, house, logged_in};
+use super::{PASSWORD, TestBrowser, TestPage, house, logged_in};
 
-pub(super) struct Authenticator {
+pub(super) struct PasskeyAuthenticator {
     pair: EcdsaKeyPair,
     origin: String,
     counter: u32,
@@ -21,7 +21,7 @@ fn text(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-impl Authenticator {
+impl PasskeyAuthenticator {
     fn new(gateway: &TestGateway) -> Self {
         let algorithm = &ECDSA_P256_SHA256_ASN1_SIGNING;
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new()).expect("a key");
@@ -71,27 +71,32 @@ impl Authenticator {
 }
 
 /// Returns the token that a page's script uses.
-pub(super) fn token(page: &Page) -> String {
+pub(super) fn token(page: &TestPage) -> String {
     let (_, rest) = page.text.split_once("data-token=\"").unwrap_or_else(|| panic!("{}", page.text));
     rest.split_once('"').expect("an end").0.to_owned()
 }
 
 /// Sends a request like the script, on the page's origin.
-pub(super) async fn post(browser: &mut Browser, gateway: &TestGateway, path: &str, body: Value) -> Reply {
+pub(super) async fn post(
+    browser: &mut TestBrowser,
+    gateway: &TestGateway,
+    path: &str,
+    body: Value,
+) -> HttpReply {
     let origin = format!("http://localhost:{}", gateway.address().port());
-    let request = Request::new("POST", path)
+    let request = HttpRequest::new("POST", path)
         .json(body.to_string())
         .header("host", origin.trim_start_matches("http://"))
         .header("origin", &origin);
     browser.send(gateway, request).await
 }
 
-pub(super) async fn registered(gateway: &TestGateway, browser: &mut Browser) -> Authenticator {
+pub(super) async fn registered(gateway: &TestGateway, browser: &mut TestBrowser) -> PasskeyAuthenticator {
     let page = browser.get(gateway, "/oauth/passkey").await;
     let token = token(&page);
     let options = post(browser, gateway, "/oauth/passkey/register/options", json!({ "token": token })).await;
     assert_eq!(options.status, 200, "{}", options.text());
-    let mut authenticator = Authenticator::new(gateway);
+    let mut authenticator = PasskeyAuthenticator::new(gateway);
     let answer = authenticator.create(&options.value());
     let body = json!({ "token": token, "answer": answer, "name": "my <laptop>" });
     let made = post(browser, gateway, "/oauth/passkey/register", body.clone()).await;
@@ -110,7 +115,7 @@ async fn a_key_that_was_registered_logs_its_user_in() {
     let policy = listed.header("content-security-policy").to_owned();
     assert!(policy.contains("script-src 'self'") && !policy.contains("unsafe"), "{policy}");
 
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, "/oauth/login?next=/connect/x").await;
     let token = token(&page);
     let asked = post(&mut browser, &gateway, "/oauth/passkey/login/options", json!({ "token": token })).await;
@@ -120,7 +125,7 @@ async fn a_key_that_was_registered_logs_its_user_in() {
     let welcome = post(&mut browser, &gateway, "/oauth/passkey/login", body.clone()).await;
     assert_eq!((welcome.status, &welcome.value()["next"]), (200, &json!("/connect/x")), "{}", welcome.text());
     assert!(browser.get(&gateway, "/oauth/login").await.text.contains("kana"));
-    let mut other = Browser::default();
+    let mut other = TestBrowser::default();
     other.get(&gateway, "/oauth/login").await;
     let replayed = post(&mut other, &gateway, "/oauth/passkey/login", body).await;
     assert_eq!(replayed.status, 403, "the page was made for another browser");
@@ -135,7 +140,7 @@ async fn a_key_that_was_registered_logs_its_user_in() {
     )
     .await;
     assert_eq!(gone.status, 200, "{}", gone.text());
-    let mut late = Browser::default();
+    let mut late = TestBrowser::default();
     let page = late.get(&gateway, "/oauth/login").await;
     let token = self::token(&page);
     let asked = post(&mut late, &gateway, "/oauth/passkey/login/options", json!({ "token": token })).await;
@@ -149,7 +154,7 @@ async fn a_key_that_was_registered_logs_its_user_in() {
 async fn nothing_of_it_works_from_elsewhere_or_for_somebody_else() {
     let (gateway, mut owner) = house().await;
     let mut authenticator = registered(&gateway, &mut owner).await;
-    let mut stranger = Browser::default();
+    let mut stranger = TestBrowser::default();
     let page = stranger.get(&gateway, "/oauth/login").await;
     let token = token(&page);
     for path in ["/oauth/passkey/register/options", "/oauth/passkey/register", "/oauth/passkey/remove"] {
@@ -167,12 +172,12 @@ async fn nothing_of_it_works_from_elsewhere_or_for_somebody_else() {
             "{path} without the page's token"
         );
     }
-    let foreign = Request::new("POST", "/oauth/passkey/login/options")
+    let foreign = HttpRequest::new("POST", "/oauth/passkey/login/options")
         .json(json!({ "token": token }).to_string())
         .header("origin", "https://evil.example");
     assert_eq!(stranger.send(&gateway, foreign).await.status, 403);
     let plain =
-        Request::new("POST", "/oauth/passkey/login/options").form(json!({ "token": token }).to_string());
+        HttpRequest::new("POST", "/oauth/passkey/login/options").form(json!({ "token": token }).to_string());
     assert_eq!(stranger.send(&gateway, plain).await.status, 403, "a form is no script of ours");
 
     let asked =
@@ -197,7 +202,7 @@ async fn a_user_who_is_gone_is_not_let_in_by_a_key() {
     let mut authenticator = registered(&gateway, &mut browser).await;
     let gone = gateway.send(gateway.request("DELETE", "/v1/users/alice")).await;
     assert!(gone.status < 300, "{}", gone.text());
-    let mut late = Browser::default();
+    let mut late = TestBrowser::default();
     let page = late.get(&gateway, "/oauth/login").await;
     let token = token(&page);
     let asked = post(&mut late, &gateway, "/oauth/passkey/login/options", json!({ "token": token })).await;
@@ -207,8 +212,8 @@ async fn a_user_who_is_gone_is_not_let_in_by_a_key() {
 }
 
 /// Returns `true` if a passkey logs in at a new browser.
-async fn logs_in(gateway: &TestGateway, authenticator: &mut Authenticator) -> bool {
-    let mut browser = Browser::default();
+async fn logs_in(gateway: &TestGateway, authenticator: &mut PasskeyAuthenticator) -> bool {
+    let mut browser = TestBrowser::default();
     let token = token(&browser.get(gateway, "/oauth/login").await);
     let asked = post(&mut browser, gateway, "/oauth/passkey/login/options", json!({ "token": token })).await;
     let answer = authenticator.get(&asked.value());

@@ -51,12 +51,12 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     let variables = [("HIKITE_VAULT_KEY", key.expose())];
     let here = TestGateway::start_with(&PROGRAMS, config.clone(), &variables).await;
     let there = TestGateway::start_with(&PROGRAMS, config, &variables).await;
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let other_link = setup_path(&there).await;
     let page = browser.get(&here, &setup_path(&here).await).await;
     let done = browser.post(&here, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
     done.leads_to("/ui/start");
-    assert_eq!(Browser::default().get(&there, &other_link).await.status, 403, "there is an owner");
+    assert_eq!(TestBrowser::default().get(&there, &other_link).await.status, 403, "there is an owner");
     let client = registered(&there).await;
 
     // Requested here, approved there, exchanged here.
@@ -89,13 +89,13 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     pairs.dedup();
     assert_eq!(pairs.len(), 1, "one rotation, in whichever process");
     let fields = form(&[("client_id", &client), ("token", &pairs[0])]);
-    assert_eq!(there.send(Request::new("POST", "/oauth/revoke").form(fields)).await.status, 200);
+    assert_eq!(there.send(HttpRequest::new("POST", "/oauth/revoke").form(fields)).await.status, 200);
     let begin = Instant::now();
     for gateway in [&there, &here] {
         answers(gateway, &pairs[0], 401).await;
     }
     assert!(begin.elapsed() < SOON, "taken back everywhere after {:?}", begin.elapsed());
-    let mut other = Browser::default();
+    let mut other = TestBrowser::default();
     let page = other.get(&there, "/oauth/login").await;
     let login = [("name", "kana"), ("password", PASSWORD)];
     other.post(&there, "/oauth/login", &page, &login).await.leads_to("/ui");

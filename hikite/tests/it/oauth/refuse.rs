@@ -50,7 +50,7 @@ async fn everything_else_is_told_the_client_with_our_name() {
     let silent = authorize(&gateway, &client, &[("prompt", "none")]);
     let answer = browser.get(&gateway, &silent).await.leads_to(REDIRECT);
     assert_eq!(answer["error"], "consent_required");
-    let answer = Browser::default().get(&gateway, &silent).await.leads_to(REDIRECT);
+    let answer = TestBrowser::default().get(&gateway, &silent).await.leads_to(REDIRECT);
     assert_eq!(answer["error"], "login_required");
 }
 
@@ -66,7 +66,7 @@ async fn who_says_no_is_sent_to_the_client_and_to_nobody_else() {
             .split_once('?')
             .map(|(a, b)| (a.to_owned(), b.to_owned()))
             .expect("a query");
-        let forged = Page { fields: forge(&page, "request", &query), ..Page::of_nothing() };
+        let forged = TestPage { fields: forge(&page, "request", &query), ..TestPage::of_nothing() };
         for decision in ["deny", "allow"] {
             let answer = browser.post(&gateway, "/oauth/consent", &forged, &[("decision", decision)]).await;
             assert_eq!((answer.status, answer.header("location")), (400, ""), "{name} {decision}");
@@ -82,9 +82,9 @@ async fn a_login_leads_only_to_places_of_ours() {
     {
         let path = format!("/oauth/login?next={}", quoted(next));
         assert_eq!(browser.get(&gateway, &path).await.header("location"), "", "{next}");
-        let mut visitor = Browser::default();
+        let mut visitor = TestBrowser::default();
         let page = visitor.get(&gateway, &path).await;
-        let forged = Page { fields: forge(&page, "next", next), ..Page::of_nothing() };
+        let forged = TestPage { fields: forge(&page, "next", next), ..TestPage::of_nothing() };
         let done = visitor
             .post(&gateway, "/oauth/login", &forged, &[("name", "kana"), ("password", PASSWORD)])
             .await;
@@ -105,20 +105,20 @@ async fn a_form_counts_only_from_our_page_in_the_browser_it_was_made_for() {
 
     let replayed = alice.post(&gateway, "/oauth/consent", &page, &decision).await;
     assert_eq!(replayed.status, 403, "made for another user");
-    let bare = Browser::default().post(&gateway, "/oauth/consent", &page, &decision).await;
+    let bare = TestBrowser::default().post(&gateway, "/oauth/consent", &page, &decision).await;
     assert_eq!(bare.status, 403, "nobody is logged in");
     for token in ["", "x", "Zm9ybQ.AAAAAAAAAAAAAAAAAAAAAA"] {
-        let forged = Page { fields: forge(&page, "token", token), ..Page::of_nothing() };
+        let forged = TestPage { fields: forge(&page, "token", token), ..TestPage::of_nothing() };
         assert_eq!(browser.post(&gateway, "/oauth/consent", &forged, &decision).await.status, 403, "{token}");
     }
     let fields: Vec<(&str, &str)> =
         page.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let whole: Vec<(&str, &str)> = fields.into_iter().chain(decision).collect();
     for origin in ["http://localhost:5173", "http://evil.example", "null"] {
-        let request = Request::new("POST", "/oauth/consent").form(form(&whole)).header("origin", origin);
+        let request = HttpRequest::new("POST", "/oauth/consent").form(form(&whole)).header("origin", origin);
         assert_eq!(browser.send(&gateway, request).await.status, 403, "{origin}");
     }
-    let as_json = Request::new("POST", "/oauth/consent").json("{}");
+    let as_json = HttpRequest::new("POST", "/oauth/consent").json("{}");
     assert_eq!(browser.send(&gateway, as_json).await.status, 400);
     let page = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
     assert_eq!(page.status, 200, "nothing of it was an answer");
@@ -128,7 +128,7 @@ async fn a_form_counts_only_from_our_page_in_the_browser_it_was_made_for() {
 #[tokio::test]
 async fn wrong_passwords_are_braked_by_name_and_by_place() {
     let (gateway, _) = house_with(json!({ "limits": { "failed_logins": 3 } })).await;
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, "/oauth/login").await;
     let mut statuses = Vec::new();
     for _ in 0..5 {
@@ -145,14 +145,14 @@ async fn wrong_passwords_are_braked_by_name_and_by_place() {
     assert_eq!(me(&gateway, gateway.token()).await.status, 200, "the local token does not");
 }
 
-impl Page {
+impl TestPage {
     fn of_nothing() -> Self {
         Self { status: 0, text: String::new(), headers: http::HeaderMap::new(), fields: Vec::new() }
     }
 }
 
 /// Returns the fields of a page with one of them changed.
-fn forge(page: &Page, name: &str, value: &str) -> Vec<(String, String)> {
+fn forge(page: &TestPage, name: &str, value: &str) -> Vec<(String, String)> {
     let other = |(own, kept): &(String, String)| {
         (own.clone(), if own == name { value.to_owned() } else { kept.clone() })
     };

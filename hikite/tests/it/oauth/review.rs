@@ -2,7 +2,7 @@
 
 use super::*;
 
-async fn ask(gateway: &TestGateway, method: &str, path: &str) -> Reply {
+async fn ask(gateway: &TestGateway, method: &str, path: &str) -> HttpReply {
     gateway.send(gateway.request(method, path)).await
 }
 

@@ -4,7 +4,7 @@ use hikite_testkit::gateway::eventually;
 
 use super::*;
 
-async fn refresh(gateway: &TestGateway, client: &str, token: &str) -> Reply {
+async fn refresh(gateway: &TestGateway, client: &str, token: &str) -> HttpReply {
     let fields = [("grant_type", "refresh_token"), ("client_id", client), ("refresh_token", token)];
     ask_token(gateway, &fields).await
 }
@@ -76,7 +76,7 @@ async fn a_token_that_is_given_back_opens_nothing_in_any_process() {
     let given = tokens(&gateway, &mut browser, &client, "read call").await;
     let revoke = async |token: &str| {
         let fields = form(&[("client_id", &client), ("token", token)]);
-        gateway.send(Request::new("POST", "/oauth/revoke").form(fields)).await.status
+        gateway.send(HttpRequest::new("POST", "/oauth/revoke").form(fields)).await.status
     };
     assert_eq!((revoke("nothing").await, me(&gateway, access(&given)).await.status), (200, 200));
     assert_eq!((revoke(&refresh_of(&given)).await, me(&gateway, access(&given)).await.status), (200, 401));
@@ -132,7 +132,7 @@ async fn tokens_of_others_and_tokens_that_were_changed_open_nothing() {
         assert!(challenge.contains("error=\"invalid_token\""), "{challenge}");
     }
     for path in [format!("/v1/me?access_token={good}"), format!("/mcp?access_token={good}&token={good}")] {
-        assert_eq!(gateway.send(Request::new("GET", &path)).await.status, 401, "{path}");
+        assert_eq!(gateway.send(HttpRequest::new("GET", &path)).await.status, 401, "{path}");
     }
     assert_eq!(me(&gateway, &good).await.status, 200);
 }
@@ -145,7 +145,7 @@ async fn a_token_that_allows_too_little_is_told_what_to_ask_for() {
     let client = registered(&gateway).await;
     let reader = tokens(&gateway, &mut browser, &client, "read").await;
     let ask = |path: &str, method: &str| crate::identity::as_bearer(access(&reader), method, path);
-    let challenge = |reply: &Reply| reply.headers["www-authenticate"].to_str().expect("text").to_owned();
+    let challenge = |reply: &HttpReply| reply.headers["www-authenticate"].to_str().expect("text").to_owned();
 
     let users = gateway.send(ask("/v1/users", "GET")).await;
     assert_eq!(users.status, 403);

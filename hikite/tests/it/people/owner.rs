@@ -3,7 +3,7 @@
 use super::*;
 
 /// Creates administrators of every kind: a user's token, an independent token, and a browser.
-async fn admins(gateway: &TestGateway) -> (Vec<String>, Browser) {
+async fn admins(gateway: &TestGateway) -> (Vec<String>, TestBrowser) {
     user(gateway, json!({ "name": "eve", "role": "admin", "password": ALICE })).await;
     let of_user =
         token(gateway, json!({ "name": "t", "user": "eve", "scopes": ["read", "call", "admin"] })).await;

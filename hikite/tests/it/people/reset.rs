@@ -69,8 +69,8 @@ async fn whoever_changes_their_own_password_stays_where_they_sit() {
 }
 
 /// Attempts a login with this password; returns the browser, logged in or not.
-async fn tried(gateway: &TestGateway, password: &str) -> Browser {
-    let mut browser = Browser::default();
+async fn tried(gateway: &TestGateway, password: &str) -> TestBrowser {
+    let mut browser = TestBrowser::default();
     let page = browser.get(gateway, "/oauth/login").await;
     let fields = [("name", "alice"), ("password", password)];
     let done = browser.post(gateway, "/oauth/login", &page, &fields).await;

@@ -1,18 +1,18 @@
 //! Users of an external issuer: removed ones stay removed until an administrator restores them.
 
 use super::*;
-use crate::oauth::issuer::{Issuer, come_back};
+use crate::oauth::issuer::{ExternalIssuer, come_back};
 
 #[tokio::test]
 async fn whoever_was_removed_comes_again_only_when_that_is_lifted() {
-    let issuer = Issuer::start().await;
+    let issuer = ExternalIssuer::start().await;
     let mut config = issuer.login(&json!({}));
     config["limits"] = json!({ "failed_logins": 0 });
     config["auth"]["issuers"] =
         json!([{ "issuer": issuer.name(), "audience": "https://hikite.example/mcp", "scopes": ["read"] }]);
     let (gateway, mut owner) = house_with(config).await;
     let claims = json!({ "preferred_username": "ren" });
-    let mut browser = Browser::default();
+    let mut browser = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut browser, None), claims.clone()).await.leads_to("/connect/x");
     let first = get(&gateway, "/v1/users/ren").await.value();
     let theirs = issuer.token(&json!({ "sub": "7" }));
@@ -25,7 +25,7 @@ async fn whoever_was_removed_comes_again_only_when_that_is_lifted() {
 
     assert_eq!(delete(&gateway, gateway.token(), "/v1/users/ren").await.status, 204);
     assert_eq!(me(&gateway, &theirs).await.status, 401);
-    let refused = come_back(&gateway, &issuer, (&mut Browser::default(), None), claims.clone()).await;
+    let refused = come_back(&gateway, &issuer, (&mut TestBrowser::default(), None), claims.clone()).await;
     assert_eq!(refused.status(), 403);
     assert!(refused.text.contains("removed"), "{}", refused.text);
     assert_eq!(get(&gateway, "/v1/users/ren").await.status, 404);
@@ -46,13 +46,13 @@ async fn whoever_was_removed_comes_again_only_when_that_is_lifted() {
 
 #[tokio::test]
 async fn a_token_of_another_issuer_does_no_more_than_its_user_and_is_never_the_owner() {
-    let issuer = Issuer::start().await;
+    let issuer = ExternalIssuer::start().await;
     let mut config = issuer.login(&json!({}));
     config["auth"]["issuers"] = json!([{ "issuer": issuer.name(), "audience": "https://hikite.example/mcp",
         "scopes": ["read", "call", "admin"] }]);
     let (gateway, _owner) = house_with(config).await;
     let claims = json!({ "preferred_username": "ren" });
-    come_back(&gateway, &issuer, (&mut Browser::default(), None), claims).await.leads_to("/connect/x");
+    come_back(&gateway, &issuer, (&mut TestBrowser::default(), None), claims).await.leads_to("/connect/x");
     let theirs = issuer.token(&json!({ "sub": "7" }));
     let list = gateway.send(as_bearer(&theirs, "GET", "/v1/users")).await;
     assert_eq!(list.status, 403, "a member administers nothing: {}", list.text());

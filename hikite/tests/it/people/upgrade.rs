@@ -24,7 +24,7 @@ async fn a_store_of_the_first_version_goes_on_with_ids() {
     let variables: Vec<(&str, &str)> =
         variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let gateway = TestGateway::start_by_file_with(&PROGRAMS, config, &variables).await;
-    gateway.says("the store was copied to").await;
+    gateway.wait_for_stderr("the store was copied to").await;
     let copy = std::fs::read(folder.path().join("hikite.db.v5")).expect("a copy beside it");
     assert!(copy.starts_with(b"SQLite format 3"));
 

@@ -1,6 +1,6 @@
 //! Anonymous client registration: limits on the number of unused clients, on the rate, and on the size.
 
-use hikite_testkit::gateway::{Reply, Request, TestGateway};
+use hikite_testkit::gateway::{HttpReply, HttpRequest, TestGateway};
 use serde_json::{Value, json};
 
 use crate::configured;
@@ -13,10 +13,10 @@ async fn house(limits: Value) -> TestGateway {
     gateway
 }
 
-async fn register(gateway: &TestGateway, redirect: &str) -> Reply {
+async fn register(gateway: &TestGateway, redirect: &str) -> HttpReply {
     let metadata =
         json!({ "client_name": "a test", "redirect_uris": [redirect], "token_endpoint_auth_method": "none" });
-    gateway.send(Request::new("POST", "/oauth/register").json(metadata.to_string())).await
+    gateway.send(HttpRequest::new("POST", "/oauth/register").json(metadata.to_string())).await
 }
 
 #[tokio::test]
@@ -52,10 +52,11 @@ async fn a_registration_is_small() {
     let metadata = |uris: Vec<String>| json!({ "redirect_uris": uris, "token_endpoint_auth_method": "none" });
     for uris in [vec![long.clone(); 5], vec![long.clone(); 20]] {
         let body = metadata(uris).to_string();
-        let reply = gateway.send(Request::new("POST", "/oauth/register").json(body)).await;
+        let reply = gateway.send(HttpRequest::new("POST", "/oauth/register").json(body)).await;
         assert_eq!(reply.status, 400, "{}", reply.text());
     }
-    let reply =
-        gateway.send(Request::new("POST", "/oauth/register").json(metadata(vec![long]).to_string())).await;
+    let reply = gateway
+        .send(HttpRequest::new("POST", "/oauth/register").json(metadata(vec![long]).to_string()))
+        .await;
     assert_eq!(reply.status, 201, "{}", reply.text());
 }

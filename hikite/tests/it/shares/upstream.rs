@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hikite_testkit::fixture::{Era, Options, Transport};
+use hikite_testkit::fixture::{Era, FixtureOptions, FixtureTransport};
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
@@ -37,12 +37,15 @@ async fn a_server_with_endless_lists_is_refused_with_a_reason() {
     let mut cases = Vec::new();
     for (number, list) in lists.into_iter().enumerate() {
         let era = if number % 2 == 0 { Era::Legacy } else { Era::Modern };
-        cases.push((list, era, Transport::Http));
+        cases.push((list, era, FixtureTransport::Http));
     }
-    cases.extend([("tools/list", Era::Modern, Transport::Http), ("tools/list", Era::Legacy, Transport::Sse)]);
+    cases.extend([
+        ("tools/list", Era::Modern, FixtureTransport::Http),
+        ("tools/list", Era::Legacy, FixtureTransport::Sse),
+    ]);
     let (mut fixtures, mut servers) = (Vec::new(), json!({}));
     for (number, (list, era, transport)) in cases.iter().enumerate() {
-        let options = Options { era: *era, endless: Some((list, MIB)), ..Options::default() };
+        let options = FixtureOptions { era: *era, endless: Some((list, MIB)), ..FixtureOptions::default() };
         let (fixture, server) = fixture(*transport, options).await;
         fixtures.push(fixture);
         servers[format!("m{number}")] = server;
@@ -69,8 +72,8 @@ async fn a_list_has_so_many_pages_and_no_more() {
 
 #[tokio::test]
 async fn pictures_count_in_a_batch() {
-    let options = Options { picture_bytes: Some(MIB / 4), ..Options::default() };
-    let (_fixture, server) = fixture(Transport::Http, options).await;
+    let options = FixtureOptions { picture_bytes: Some(MIB / 4), ..FixtureOptions::default() };
+    let (_fixture, server) = fixture(FixtureTransport::Http, options).await;
     let limits = json!({ "answer_bytes": "2MiB" });
     let gateway = configured(json!({ "mcpServers": { "web": server }, "limits": limits })).await;
     let pictures = |count: usize, more: Value| {

@@ -1,6 +1,6 @@
 //! Backups from before a key rotation: they name the key they need, and can be restored.
 
-use hikite_testkit::api::{Answer, Api};
+use hikite_testkit::api::{MockApi, MockResponse};
 use hikite_testkit::gateway::TestGateway;
 use hikite_testkit::postgres::database;
 use serde_json::{Value, json};
@@ -21,8 +21,8 @@ fn only_key(report: &Value, member: &str) -> String {
 
 /// Connects an account, makes a backup, rotates the key twice, and restores the backup.
 async fn comes_back(more: &Value) {
-    let api = Api::start().await;
-    api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
+    let api = MockApi::start().await;
+    api.answer("/v1/search", MockResponse::json(&json!({ "results": [] })));
     let mut running = gateway(&api, more.clone()).await;
     add(&running).await;
     assert_eq!(works(&running).await["success"], true);
@@ -74,8 +74,8 @@ async fn the_oldest_backup_comes_back_into_postgresql() {
 
 #[tokio::test]
 async fn a_backup_whose_key_is_gone_says_which_and_takes_it_from_a_file_or_a_newer_backup() {
-    let api = Api::start().await;
-    api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
+    let api = MockApi::start().await;
+    api.answer("/v1/search", MockResponse::json(&json!({ "results": [] })));
     let mut running = gateway(&api, json!({})).await;
     add(&running).await;
     let folder = running.folder().path().to_owned();
@@ -102,7 +102,7 @@ async fn a_backup_whose_key_is_gone_says_which_and_takes_it_from_a_file_or_a_new
 
 #[tokio::test]
 async fn what_is_no_backup_changes_nothing() {
-    let api = Api::start().await;
+    let api = MockApi::start().await;
     let mut running = gateway(&api, json!({})).await;
     add(&running).await;
     assert!(running.stop().await.success());
@@ -127,8 +127,8 @@ async fn what_is_no_backup_changes_nothing() {
 
 #[tokio::test]
 async fn a_key_that_a_program_gives_is_kept_for_backups_as_well() {
-    let api = Api::start().await;
-    api.answer("/v1/search", Answer::json(&json!({ "results": [] })));
+    let api = MockApi::start().await;
+    api.answer("/v1/search", MockResponse::json(&json!({ "results": [] })));
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let (key, before, old) = (path("key"), path("before"), path("old.db"));

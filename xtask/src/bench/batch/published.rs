@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::super::peer::{Install, Way};
 
-pub(super) struct Published {
+pub(super) struct PublishedClient {
     pub(super) name: &'static str,
     pub(super) install: Install,
     /// File name and content of the script.
@@ -17,13 +17,13 @@ pub(super) struct Published {
 
 /// Times of each turn in milliseconds.
 #[derive(Deserialize)]
-pub(super) struct Times {
+pub(super) struct BatchTimes {
     pub(super) direct: Vec<f64>,
     pub(super) batch: Vec<f64>,
 }
 
-pub(super) const ALL: &[Published] = &[
-    Published {
+pub(super) const ALL: &[PublishedClient] = &[
+    PublishedClient {
         name: "TypeScript SDK",
         install: Install {
             name: "typescript-sdk",
@@ -33,7 +33,7 @@ pub(super) const ALL: &[Published] = &[
         },
         script: ("client.mjs", include_str!("typescript.mjs")),
     },
-    Published {
+    PublishedClient {
         name: "Python SDK",
         install: Install {
             name: "python-sdk",
@@ -45,9 +45,9 @@ pub(super) const ALL: &[Published] = &[
     },
 ];
 
-impl Published {
+impl PublishedClient {
     /// Runs the script; `None` if the SDK is not installed.
-    pub(super) fn run(&self, folder: &Path, words: &[String]) -> Result<Option<Times>> {
+    pub(super) fn run(&self, folder: &Path, words: &[String]) -> Result<Option<BatchTimes>> {
         let Some(installed) = self.install.program()? else { return Ok(None) };
         let (file, text) = self.script;
         let script = folder.join(file);

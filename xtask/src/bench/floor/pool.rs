@@ -14,14 +14,14 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio_util::task::TaskTracker;
 
-pub(super) struct Pool {
+pub(super) struct FloorPool {
     address: SocketAddr,
     host: HeaderValue,
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
     connections: TaskTracker,
 }
 
-impl Pool {
+impl FloorPool {
     pub(super) fn new(address: SocketAddr) -> Result<Self> {
         let host = HeaderValue::try_from(address.to_string())?;
         Ok(Self { address, host, idle: Mutex::default(), connections: TaskTracker::new() })

@@ -5,33 +5,33 @@ use serde_json::{Map, Value, json};
 /// Number of sizes of each case, every one twice the previous.
 pub(super) const SIZES: usize = 4;
 
-pub(super) struct Case {
+pub(super) struct HostileCase {
     pub(super) name: &'static str,
     pub(super) smallest: usize,
     /// Builds the requests of one measurement from a size and a round.
-    pub(super) make: fn(usize, usize) -> Vec<Sent>,
+    pub(super) make: fn(usize, usize) -> Vec<HostileRequest>,
 }
 
-pub(super) struct Sent {
-    pub(super) kind: Kind,
+pub(super) struct HostileRequest {
+    pub(super) kind: RequestKind,
     pub(super) path: String,
     pub(super) body: String,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum RequestKind {
     Json,
     Form,
     Query,
 }
 
-pub(super) const CASES: &[Case] = &[
-    Case {
+pub(super) const CASES: &[HostileCase] = &[
+    HostileCase {
         name: "arguments: texts for integers",
         smallest: 3000,
         make: |n, _| call("registered:open", &ints(n)),
     },
-    Case {
+    HostileCase {
         name: "arguments: members that stand twice",
         smallest: 5000,
         make: |n, _| {
@@ -39,53 +39,57 @@ pub(super) const CASES: &[Case] = &[
             call("registered:open", &format!(r#"{{"a":0,{members},"a":1}}"#))
         },
     },
-    Case {
+    HostileCase {
         name: "arguments: unknown names",
         smallest: 5000,
         make: |n, _| call("registered:closed", &named(n, "unknown").to_string()),
     },
-    Case {
+    HostileCase {
         name: "arguments: a long name above many faults",
         smallest: 5000,
         make: |n, _| call("registered:map", &json!({ ("n".repeat(8 * n)): vec!["x"; n] }).to_string()),
     },
-    Case {
+    HostileCase {
         name: "arguments: a text against a pattern",
         smallest: 100_000,
         make: |n, _| call("registered:pattern", &json!({ "t": "ab".repeat(n / 2) }).to_string()),
     },
-    Case {
+    HostileCase {
         name: "arguments: values against alternatives",
         smallest: 10_000,
         make: |n, _| call("registered:either", &json!({ "l": vec![7; n] }).to_string()),
     },
-    Case {
+    HostileCase {
         name: "JSON depth",
         smallest: 10_000,
         make: |n, _| call("registered:open", &format!(r#"{{"d":{}{}}}"#, "[".repeat(n), "]".repeat(n))),
     },
-    Case {
+    HostileCase {
         name: "schemas: properties",
         smallest: 500,
         make: |n, round| schema(n, round, "p", &properties(n)),
     },
-    Case {
+    HostileCase {
         name: "schemas: long names",
         smallest: 4000,
         make: |n, round| schema(n, round, "l", &long_names(n)),
     },
-    Case { name: "schemas: patterns", smallest: 25, make: |n, round| schema(n, round, "r", &patterns(n)) },
-    Case {
+    HostileCase {
+        name: "schemas: patterns",
+        smallest: 25,
+        make: |n, round| schema(n, round, "r", &patterns(n)),
+    },
+    HostileCase {
         name: "schemas: references",
         smallest: 200,
         make: |n, round| schema(n, round, "c", &references(n)),
     },
-    Case {
+    HostileCase {
         name: "plans: tasks in a chain",
         smallest: 125,
         make: |n, _| batch(&(0..n).map(task).collect::<Vec<_>>()),
     },
-    Case {
+    HostileCase {
         name: "plans: references of one task",
         smallest: 10_000,
         make: |n, _| {
@@ -96,7 +100,7 @@ pub(super) const CASES: &[Case] = &[
             ])
         },
     },
-    Case {
+    HostileCase {
         name: "plans: unknown fields",
         smallest: 10_000,
         make: |n, _| {
@@ -105,7 +109,7 @@ pub(super) const CASES: &[Case] = &[
             batch(&[task])
         },
     },
-    Case {
+    HostileCase {
         name: "plans: tools that are not there",
         smallest: 125,
         make: |n, _| {
@@ -115,50 +119,54 @@ pub(super) const CASES: &[Case] = &[
             batch(&tasks)
         },
     },
-    Case {
+    HostileCase {
         name: "forms: fields at the token endpoint",
         smallest: 1000,
         make: |n, _| {
             let body = (0..n).map(|at| format!("f{at}=1")).collect::<Vec<_>>().join("&");
-            vec![Sent { kind: Kind::Form, path: "/oauth/token".into(), body }]
+            vec![HostileRequest { kind: RequestKind::Form, path: "/oauth/token".into(), body }]
         },
     },
-    Case {
+    HostileCase {
         name: "forms: unknown members",
         smallest: 5000,
         make: |n, _| vec![post("/v1/tools", &named(n, "descriptionn"))],
     },
-    Case {
+    HostileCase {
         name: "forms: unknown query parameters",
         smallest: 500,
         make: |n, _| {
             let query = (0..n).map(|at| format!("pagee{at}=1")).collect::<Vec<_>>().join("&");
-            vec![Sent { kind: Kind::Query, path: format!("/v1/tools?{query}"), body: String::new() }]
+            vec![HostileRequest {
+                kind: RequestKind::Query,
+                path: format!("/v1/tools?{query}"),
+                body: String::new(),
+            }]
         },
     },
-    Case {
+    HostileCase {
         name: "globs: one long",
         smallest: 100,
         make: |n, _| permissions(&json!([{ "pattern": "*a".repeat(n) }])),
     },
-    Case {
+    HostileCase {
         name: "globs: many",
         smallest: 100,
         make: |n, _| permissions(&(0..n).map(|at| json!({ "pattern": format!("*a{at}*b*") })).collect()),
     },
-    Case {
+    HostileCase {
         name: "regexes: one long",
         smallest: 100,
         make: |n, _| permissions(&json!([{ "pattern": format!("/^{}$/", "(a|b)?".repeat(n)) }])),
     },
-    Case {
+    HostileCase {
         name: "regexes: many",
         smallest: 100,
         make: |n, _| {
             permissions(&(0..n).map(|at| json!({ "pattern": format!("/^(get|list)_{at}.*$/") })).collect())
         },
     },
-    Case {
+    HostileCase {
         name: "search: words",
         smallest: 250,
         make: |n, _| {
@@ -166,37 +174,37 @@ pub(super) const CASES: &[Case] = &[
             vec![post("/v1/tools/search", &json!({ "query": query }))]
         },
     },
-    Case {
+    HostileCase {
         name: "names: a tool that is not there",
         smallest: 10_000,
         make: |n, _| call(&"x".repeat(n), "{}"),
     },
-    Case {
+    HostileCase {
         name: "jq: a program that computes",
         smallest: 50_000,
         make: |n, _| select("x", &format!(". | [range({n})] | map(. * 7 % 1000) | sort | length")),
     },
-    Case {
+    HostileCase {
         name: "HTML: elements that do not end",
         smallest: 4000,
         make: |n, _| select(&"<div><p>a ".repeat(n), ". | html_to_md"),
     },
-    Case {
+    HostileCase {
         name: "HTML: signs that begin something",
         smallest: 20_000,
         make: |n, _| select(&"<&".repeat(n), ". | html_to_md"),
     },
-    Case {
+    HostileCase {
         name: "Markdown: brackets that do not end",
         smallest: 10_000,
         make: |n, _| select(&"[a](".repeat(n), ". | md_to_notion"),
     },
-    Case {
+    HostileCase {
         name: "Markdown: emphasis that does not end",
         smallest: 10_000,
         make: |n, _| select(&"*a _b ".repeat(n), ". | md_to_adf"),
     },
-    Case {
+    HostileCase {
         name: "Markdown: lists in lists",
         smallest: 1000,
         make: |n, _| {
@@ -204,12 +212,12 @@ pub(super) const CASES: &[Case] = &[
             select(&lines, ". | md_to_storage")
         },
     },
-    Case {
+    HostileCase {
         name: "Markdown: quotes in quotes",
         smallest: 2000,
         make: |n, _| select(&format!("{} a", ">".repeat(n)), ". | md_to_notion"),
     },
-    Case {
+    HostileCase {
         name: "Confluence storage: elements that do not end",
         smallest: 4000,
         make: |n, _| select(&"<ac:structured-macro><p>a ".repeat(n), ". | storage_to_md"),
@@ -242,22 +250,22 @@ fn form(name: &str, schema: &Value) -> Value {
         "http": { "url": "https://hikite.invalid/" } })
 }
 
-fn post(path: &str, body: &Value) -> Sent {
-    Sent { kind: Kind::Json, path: path.into(), body: body.to_string() }
+fn post(path: &str, body: &Value) -> HostileRequest {
+    HostileRequest { kind: RequestKind::Json, path: path.into(), body: body.to_string() }
 }
 
-fn call(name: &str, parameters: &str) -> Vec<Sent> {
+fn call(name: &str, parameters: &str) -> Vec<HostileRequest> {
     let body = format!(r#"{{"name":{},"parameters":{parameters}}}"#, json!(name));
-    vec![Sent { kind: Kind::Json, path: "/v1/tools/call".into(), body }]
+    vec![HostileRequest { kind: RequestKind::Json, path: "/v1/tools/call".into(), body }]
 }
 
-fn select(text: &str, program: &str) -> Vec<Sent> {
+fn select(text: &str, program: &str) -> Vec<HostileRequest> {
     let body =
         json!({ "name": "bench:echo", "parameters": { "text": text }, "options": { "select": program } });
     vec![post("/v1/tools/call", &body)]
 }
 
-fn batch(commands: &[Value]) -> Vec<Sent> {
+fn batch(commands: &[Value]) -> Vec<HostileRequest> {
     vec![post("/v1/batch", &json!({ "commands": commands, "dry_run": true }))]
 }
 
@@ -266,7 +274,7 @@ fn task(at: usize) -> Value {
     json!({ "id": format!("t{at}"), "toolKey": "bench:echo", "params": { "text": "x" }, "after": after })
 }
 
-fn permissions(allow: &Value) -> Vec<Sent> {
+fn permissions(allow: &Value) -> Vec<HostileRequest> {
     vec![post("/v1/permissions/preview", &json!({ "permissions": { "allow": allow } }))]
 }
 
@@ -279,7 +287,7 @@ fn named(count: usize, name: &str) -> Value {
 }
 
 /// Registers a tool and calls it once, so that its schema is compiled twice.
-fn schema(size: usize, round: usize, name: &str, schema: &Value) -> Vec<Sent> {
+fn schema(size: usize, round: usize, name: &str, schema: &Value) -> Vec<HostileRequest> {
     let name = format!("{name}-{size}-{round}");
     let mut sent = vec![post("/v1/tools", &form(&name, schema))];
     sent.extend(call(&format!("registered:{name}"), r#"{"l":["1"]}"#));

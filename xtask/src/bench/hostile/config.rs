@@ -7,39 +7,39 @@ use std::time::Instant;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 
-use super::Row;
+use super::HostileRow;
 use super::case::SIZES;
 use crate::rig::table::median;
 
-pub(super) struct Case {
+pub(super) struct HostileConfig {
     name: &'static str,
     smallest: usize,
     make: fn(usize) -> String,
 }
 
-pub(super) const CASES: &[Case] = &[
-    Case { name: "config: servers", smallest: 500, make: servers },
-    Case { name: "config: unknown keys", smallest: 2000, make: unknown_keys },
-    Case { name: "config: depth", smallest: 10_000, make: depth },
-    Case {
+pub(super) const CASES: &[HostileConfig] = &[
+    HostileConfig { name: "config: servers", smallest: 500, make: servers },
+    HostileConfig { name: "config: unknown keys", smallest: 2000, make: unknown_keys },
+    HostileConfig { name: "config: depth", smallest: 10_000, make: depth },
+    HostileConfig {
         name: "config: globs of one server",
         smallest: 250,
         make: |n| patterns(n, |n| format!("*a{n}*b*")),
     },
-    Case {
+    HostileConfig {
         name: "config: regexes of one server",
         smallest: 250,
         make: |n| patterns(n, |n| format!("/^(get|list)_{n}.*$/")),
     },
-    Case { name: "config: one long glob", smallest: 250, make: |n| patterns(1, |_| "*a".repeat(n)) },
-    Case {
+    HostileConfig { name: "config: one long glob", smallest: 250, make: |n| patterns(1, |_| "*a".repeat(n)) },
+    HostileConfig {
         name: "config: one long regex",
         smallest: 250,
         make: |n| patterns(1, |_| format!("/^{}$/", "(a|b)?".repeat(n))),
     },
 ];
 
-pub(super) fn row(hikite: &Path, case: &Case, rounds: usize) -> Result<Row> {
+pub(super) fn row(hikite: &Path, case: &HostileConfig, rounds: usize) -> Result<HostileRow> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("hikite.json");
     let sizes: Vec<usize> = (0..SIZES).map(|doubled| case.smallest << doubled).collect();
@@ -63,7 +63,7 @@ pub(super) fn row(hikite: &Path, case: &Case, rounds: usize) -> Result<Row> {
         }
         times_ms.push(median(times));
     }
-    Ok(Row { name: case.name.into(), sizes, times_ms, status, health_ms: None })
+    Ok(HostileRow { name: case.name.into(), sizes, times_ms, status, health_ms: None })
 }
 
 fn servers(count: usize) -> String {

@@ -9,47 +9,47 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::rig::rest::Rest;
+use crate::rig::rest::RestClient;
 
 /// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(2);
 
-pub(super) struct Health {
-    waits: Arc<Mutex<Waits>>,
+pub(super) struct HealthProbe {
+    waits: Arc<Mutex<HealthDelays>>,
     /// Polling task, aborted on drop.
     _asking: JoinSet<()>,
 }
 
 #[derive(Default)]
-struct Waits {
+struct HealthDelays {
     longest: Duration,
     /// Start of the unanswered request.
-    asked: Option<Instant>,
+    pending_since: Option<Instant>,
 }
 
-impl Waits {
+impl HealthDelays {
     fn answered(&mut self, wait: Duration) {
         self.longest = self.longest.max(wait);
-        self.asked = None;
+        self.pending_since = None;
     }
 }
 
-impl Health {
+impl HealthProbe {
     /// Starts polling; dropping the probe stops it.
     pub(super) async fn watch(address: SocketAddr) -> Result<Self> {
-        let mut rest = Rest::open(address).await?;
-        let waits = Arc::new(Mutex::new(Waits::default()));
+        let mut rest = RestClient::open(address).await?;
+        let waits = Arc::new(Mutex::new(HealthDelays::default()));
         let noted = Arc::clone(&waits);
         let mut asking = JoinSet::new();
         asking.spawn(async move {
             loop {
-                let asked = Instant::now();
-                noted.lock().asked = Some(asked);
+                let pending_since = Instant::now();
+                noted.lock().pending_since = Some(pending_since);
                 if rest.get("/health").await.is_err() {
                     // The start time stays set and counts as an open request.
                     return;
                 }
-                noted.lock().answered(asked.elapsed());
+                noted.lock().answered(pending_since.elapsed());
                 tokio::time::sleep(PAUSE).await;
             }
         });
@@ -63,7 +63,7 @@ impl Health {
     /// Returns the longest response time since the start.
     pub(super) fn longest_ms(&self) -> f64 {
         let waits = self.waits.lock();
-        let open = waits.asked.map(|asked| asked.elapsed()).unwrap_or_default();
+        let open = waits.pending_since.map(|pending_since| pending_since.elapsed()).unwrap_or_default();
         waits.longest.max(open).as_secs_f64() * 1000.0
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::super::side::{Kind, Launch, Place, Plan};
+use super::super::side::{GatewayLaunch, LaunchContext, LaunchPlan, UpstreamKind};
 use super::{Install, Way};
 
 pub(super) const INSTALL: Install = Install {
@@ -38,20 +38,20 @@ const SETTINGS: &[(&str, &str)] = &[
     ("TOOL_RATE_LIMIT", "100000000"),
 ];
 
-pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
-    let Some(program) = INSTALL.program()? else { return Ok(Plan::Absent("not installed")) };
+pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
+    let Some(program) = INSTALL.program()? else { return Ok(LaunchPlan::Absent("not installed")) };
     if place.searches {
-        return Ok(Plan::Absent("has no search"));
+        return Ok(LaunchPlan::Absent("has no search"));
     }
-    let Some(url) = place.origin.url().filter(|_| place.origin.kind != Kind::None) else {
-        return Ok(Plan::Absent("needs an upstream over HTTP"));
+    let Some(url) = place.origin.url().filter(|_| place.origin.kind != UpstreamKind::None) else {
+        return Ok(LaunchPlan::Absent("needs an upstream over HTTP"));
     };
     let mut command = Command::new(program);
     command.args(["--host", "127.0.0.1", "--port", &place.listen.port().to_string()]);
     command.current_dir(place.folder).envs(SETTINGS.iter().copied());
     let gateway = json!({ "name": "bench", "url": url, "transport": "STREAMABLEHTTP" });
-    let launch = Launch::new(command, place.front("/mcp"), place);
-    Ok(Plan::start(Launch {
+    let launch = GatewayLaunch::new(command, place.front("/mcp"), place);
+    Ok(LaunchPlan::start(GatewayLaunch {
         token: Some(token(place)?),
         register: Some(("/gateways", gateway.to_string())),
         ..launch
@@ -59,7 +59,7 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
 }
 
 /// Returns the token, created once per folder because that takes seconds.
-fn token(place: &Place<'_>) -> Result<String> {
+fn token(place: &LaunchContext<'_>) -> Result<String> {
     let file = place.folder.join("token");
     if let Ok(token) = std::fs::read_to_string(&file) {
         return Ok(token);

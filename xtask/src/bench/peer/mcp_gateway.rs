@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 use tokio::process::Command;
 
-use super::super::side::{Kind, Launch, Place, Plan, Wording};
+use super::super::side::{CallFormat, GatewayLaunch, LaunchContext, LaunchPlan, UpstreamKind};
 use super::{Install, Way};
 
 pub(super) const INSTALL: Install = Install {
@@ -14,16 +14,16 @@ pub(super) const INSTALL: Install = Install {
     program: "bin/mcp-gateway",
 };
 
-const CALL: Wording = Wording::Wrapped(
+const CALL: CallFormat = CallFormat::Wrapped(
     r#"{"name":"gateway_invoke","arguments":{"server":"bench","tool":"echo","arguments":"#,
     "}}",
 );
 const SEARCH: (&str, &str) = (r#"{"name":"gateway_search_tools","arguments":{"query":"#, "}}");
 
-pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
-    let Some(program) = INSTALL.program()? else { return Ok(Plan::Absent("not installed")) };
+pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
+    let Some(program) = INSTALL.program()? else { return Ok(LaunchPlan::Absent("not installed")) };
     let backend = match (place.origin.kind, place.origin.url()) {
-        (Kind::None, _) => return Ok(Plan::Absent("needs an upstream")),
+        (UpstreamKind::None, _) => return Ok(LaunchPlan::Absent("needs an upstream")),
         (_, Some(url)) => json!({ "http_url": url, "streamable_http": true }),
         (_, None) => json!({ "command": place.origin.program()?.join(" ") }),
     };
@@ -38,6 +38,11 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     });
     let mut command = Command::new(program);
     command.arg("--config").arg(place.write("gateway.yaml", &config.to_string())?);
-    let launch = Launch::new(command, place.front("/mcp"), place);
-    Ok(Plan::start(Launch { wording: CALL, tools: 1, search: place.searches.then_some(SEARCH), ..launch }))
+    let launch = GatewayLaunch::new(command, place.front("/mcp"), place);
+    Ok(LaunchPlan::start(GatewayLaunch {
+        call_format: CALL,
+        tools: 1,
+        search: place.searches.then_some(SEARCH),
+        ..launch
+    }))
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::super::side::{Kind, Launch, Place, Plan};
+use super::super::side::{GatewayLaunch, LaunchContext, LaunchPlan, UpstreamKind};
 use super::{Install, Way};
 
 pub(super) const INSTALL: Install = Install {
@@ -16,10 +16,10 @@ pub(super) const INSTALL: Install = Install {
 
 const SEARCH: (&str, &str) = (r#"{"name":"proxy/search_tools","arguments":{"query":"#, "}}");
 
-pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
-    let Some(program) = INSTALL.program()? else { return Ok(Plan::Absent("not installed")) };
+pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
+    let Some(program) = INSTALL.program()? else { return Ok(LaunchPlan::Absent("not installed")) };
     let backend = match (place.origin.kind, place.origin.url()) {
-        (Kind::None, _) => return Ok(Plan::Absent("needs an upstream")),
+        (UpstreamKind::None, _) => return Ok(LaunchPlan::Absent("needs an upstream")),
         (_, Some(url)) => format!("transport = \"http\"\nurl = \"{url}\""),
         (_, None) => {
             let program = place.origin.program()?;
@@ -36,6 +36,6 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     );
     let mut command = Command::new(program);
     command.arg("--config").arg(place.write("proxy.toml", &config)?);
-    let launch = Launch::new(command, place.front("/"), place);
-    Ok(Plan::start(Launch { search: place.searches.then_some(SEARCH), ..launch }))
+    let launch = GatewayLaunch::new(command, place.front("/"), place);
+    Ok(LaunchPlan::start(GatewayLaunch { search: place.searches.then_some(SEARCH), ..launch }))
 }

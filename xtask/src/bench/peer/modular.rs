@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::super::side::{Front, Kind, Launch, Place, Plan, Wording};
+use super::super::side::{CallFormat, GatewayFront, GatewayLaunch, LaunchContext, LaunchPlan, UpstreamKind};
 use super::{Install, Way};
 
 pub(super) const INSTALL: Install = Install {
@@ -14,18 +14,18 @@ pub(super) const INSTALL: Install = Install {
     program: "node_modules/@kimuson/modular-mcp/dist/index.js",
 };
 
-const CALL: Wording = Wording::Wrapped(
+const CALL: CallFormat = CallFormat::Wrapped(
     r#"{"name":"call-modular-tool","arguments":{"group":"bench","name":"echo","args":"#,
     "}}",
 );
 
-pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
-    let Some(program) = INSTALL.program()? else { return Ok(Plan::Absent("not installed")) };
+pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
+    let Some(program) = INSTALL.program()? else { return Ok(LaunchPlan::Absent("not installed")) };
     if place.searches {
-        return Ok(Plan::Absent("has no search"));
+        return Ok(LaunchPlan::Absent("has no search"));
     }
     let mut server = match (place.origin.kind, place.origin.url()) {
-        (Kind::None, _) => return Ok(Plan::Absent("needs an upstream")),
+        (UpstreamKind::None, _) => return Ok(LaunchPlan::Absent("needs an upstream")),
         (_, Some(url)) => json!({ "type": "http", "url": url }),
         (_, None) => {
             let program = place.origin.program()?;
@@ -37,6 +37,6 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
     let config = place.write("modular.json", &json!({ "mcpServers": { "bench": server } }).to_string())?;
     let mut command = Command::new("node");
     command.arg(program).arg(config);
-    let launch = Launch::new(command, Front::Pipe, place);
-    Ok(Plan::start(Launch { wording: CALL, tools: 1, ..launch }))
+    let launch = GatewayLaunch::new(command, GatewayFront::Pipe, place);
+    Ok(LaunchPlan::start(GatewayLaunch { call_format: CALL, tools: 1, ..launch }))
 }

@@ -5,19 +5,19 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use tokio::process::Command;
 
-use super::super::side::{Launch, Place, Plan};
+use super::super::side::{GatewayLaunch, LaunchContext, LaunchPlan};
 use super::{Install, Way};
 
 pub(super) const INSTALL: Install =
     Install { name: "nginx", version: "of the system", way: Way::System, program: "/usr/sbin/nginx" };
 
-pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
-    let Some(program) = INSTALL.program()? else { return Ok(Plan::Absent("not installed")) };
+pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
+    let Some(program) = INSTALL.program()? else { return Ok(LaunchPlan::Absent("not installed")) };
     if place.searches {
-        return Ok(Plan::Absent("has no search"));
+        return Ok(LaunchPlan::Absent("has no search"));
     }
     let Some(upstream) = place.origin.address() else {
-        return Ok(Plan::Absent("needs an upstream over HTTP"));
+        return Ok(LaunchPlan::Absent("needs an upstream over HTTP"));
     };
     let folder = place.folder.display();
     let mut paths = String::new();
@@ -38,5 +38,5 @@ server {{ listen {}; location / {{ proxy_pass http://bench; proxy_http_version 1
     );
     let mut command = Command::new(program);
     command.arg("-c").arg(place.write("nginx.conf", &config)?).arg("-p").arg(place.folder);
-    Ok(Plan::start(Launch::new(command, place.front("/mcp"), place)))
+    Ok(LaunchPlan::start(GatewayLaunch::new(command, place.front("/mcp"), place)))
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tokio::process::Command;
 
-use super::super::side::{Front, Kind, Launch, Place, Plan};
+use super::super::side::{GatewayFront, GatewayLaunch, LaunchContext, LaunchPlan, UpstreamKind};
 use super::{Install, Way};
 
 pub(super) const INSTALL: Install = Install {
@@ -13,18 +13,18 @@ pub(super) const INSTALL: Install = Install {
     program: "bin/mcp-proxy",
 };
 
-pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
-    let Some(program) = INSTALL.program()? else { return Ok(Plan::Absent("not installed")) };
+pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
+    let Some(program) = INSTALL.program()? else { return Ok(LaunchPlan::Absent("not installed")) };
     if place.searches {
-        return Ok(Plan::Absent("has no search"));
+        return Ok(LaunchPlan::Absent("has no search"));
     }
     let mut command = Command::new(program);
     command.args(["--log-level", "ERROR"]);
     let front = match (place.origin.kind, place.origin.url()) {
-        (Kind::None, _) => return Ok(Plan::Absent("needs an upstream")),
+        (UpstreamKind::None, _) => return Ok(LaunchPlan::Absent("needs an upstream")),
         (_, Some(url)) => {
             command.args(["--transport", "streamablehttp", &url]);
-            Front::Pipe
+            GatewayFront::Pipe
         }
         (_, None) => {
             command.args(["--host", "127.0.0.1", "--port", &place.listen.port().to_string(), "--"]);
@@ -32,5 +32,5 @@ pub(super) fn plan(place: &Place<'_>) -> Result<Plan> {
             place.front("/mcp")
         }
     };
-    Ok(Plan::start(Launch::new(command, front, place)))
+    Ok(LaunchPlan::start(GatewayLaunch::new(command, front, place)))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::markdown::{Inline, Kind, Marks, plain};
+use super::super::super::markdown::{Inline, InlineKind, Marks, plain};
 
 pub(super) fn nodes(line: &[Inline]) -> Vec<Value> {
     let mut nodes = Vec::new();
@@ -24,11 +24,11 @@ fn mention(pieces: &[Inline]) -> Option<Value> {
 
 fn node(piece: &Inline) -> Option<Value> {
     match &piece.kind {
-        Kind::Text(text) if text.is_empty() => None,
-        Kind::Text(text) => Some(text_node(text, piece)),
-        Kind::Break => Some(json!({ "type": "hardBreak" })),
-        Kind::Math(text) => Some(text_node(&format!("${text}$"), piece)),
-        Kind::Image { alt, url } => Some(inline_image(alt, url, piece)),
+        InlineKind::Text(text) if text.is_empty() => None,
+        InlineKind::Text(text) => Some(text_node(text, piece)),
+        InlineKind::Break => Some(json!({ "type": "hardBreak" })),
+        InlineKind::Math(text) => Some(text_node(&format!("${text}$"), piece)),
+        InlineKind::Image { alt, url } => Some(inline_image(alt, url, piece)),
     }
 }
 
@@ -77,7 +77,7 @@ fn file(url: &str) -> Option<(&str, &str)> {
 
 /// Converts an image to a media block, if possible.
 pub(super) fn media(piece: &Inline) -> Option<Value> {
-    let Kind::Image { alt, url } = &piece.kind else { return None };
+    let InlineKind::Image { alt, url } = &piece.kind else { return None };
     let mut attributes = match file(url) {
         Some((id, collection)) => json!({ "type": "file", "id": id, "collection": collection }),
         None if url.starts_with("https://") || url.starts_with("http://") => {

@@ -4,15 +4,15 @@ use std::rc::Rc;
 
 use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd};
 
-use super::super::super::markup::{self, Token};
-use super::super::{Inline, Kind, Marks, Style};
+use super::super::super::markup::{self, MarkupToken};
+use super::super::{Inline, InlineKind, InlineStyle, Marks};
 
 #[derive(Default)]
-pub(super) struct Inlines {
+pub(super) struct InlineReader {
     pieces: Vec<Inline>,
     /// Open marks, links and tags, innermost last.
-    open: Vec<Open>,
-    style: Style,
+    open: Vec<OpenInline>,
+    style: InlineStyle,
     /// URLs of open images. Text inside them is the alternative text.
     images: Vec<String>,
     alt: String,
@@ -20,13 +20,13 @@ pub(super) struct Inlines {
     is_equation: bool,
 }
 
-enum Open {
+enum OpenInline {
     Mark(Marks),
     Link(Option<Rc<str>>),
-    Tag(String, Style),
+    Tag(String, InlineStyle),
 }
 
-impl Inlines {
+impl InlineReader {
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
@@ -43,7 +43,7 @@ impl Inlines {
             Tag::Strong => self.mark(Marks::STRONG),
             Tag::Strikethrough => self.mark(Marks::STRIKE),
             Tag::Link { link_type, dest_url, .. } => {
-                self.open.push(Open::Link(self.style.link.clone()));
+                self.open.push(OpenInline::Link(self.style.link.clone()));
                 let scheme = if link_type == LinkType::Email { "mailto:" } else { "" };
                 self.style = self.style.to(&format!("{scheme}{dest_url}"));
             }
@@ -64,7 +64,7 @@ impl Inlines {
                 let url = self.images.pop();
                 if let Some(url) = url.filter(|_| self.images.is_empty()) {
                     let alt = std::mem::take(&mut self.alt);
-                    self.push(Kind::Image { alt, url });
+                    self.push(InlineKind::Image { alt, url });
                 }
             }
             _ => {}
@@ -86,7 +86,7 @@ impl Inlines {
             }
             Event::InlineHtml(text) | Event::Html(text) => self.tag(&text),
             Event::SoftBreak => self.soft = true,
-            Event::HardBreak => self.push(Kind::Break),
+            Event::HardBreak => self.push(InlineKind::Break),
             _ => {}
         }
     }
@@ -97,7 +97,7 @@ impl Inlines {
             return;
         }
         self.spaced(text);
-        if let Some(Inline { kind: Kind::Text(last), style }) = self.pieces.last_mut()
+        if let Some(Inline { kind: InlineKind::Text(last), style }) = self.pieces.last_mut()
             && *style == self.style
         {
             last.push_str(text);
@@ -108,18 +108,18 @@ impl Inlines {
 
     fn math(&mut self, text: CowStr<'_>) {
         if self.images.is_empty() {
-            self.push(Kind::Math(text.into_string()));
+            self.push(InlineKind::Math(text.into_string()));
         } else {
             self.alt.push_str(&text);
         }
     }
 
-    fn push(&mut self, kind: Kind) {
+    fn push(&mut self, kind: InlineKind) {
         if !self.images.is_empty() {
             self.alt.push(' ');
             return;
         }
-        if kind != Kind::Break {
+        if kind != InlineKind::Break {
             self.spaced("");
         }
         self.soft = false;
@@ -132,19 +132,19 @@ impl Inlines {
             return;
         }
         let before = match self.pieces.last().map(|last| &last.kind) {
-            Some(Kind::Text(text)) => text.chars().next_back(),
+            Some(InlineKind::Text(text)) => text.chars().next_back(),
             _ => None,
         };
         let after = text.chars().next();
         if !(before.is_some_and(is_unspaced) && after.is_some_and(is_unspaced)) {
-            self.pieces.push(Inline::text(" ", &Style::default()));
+            self.pieces.push(Inline::text(" ", &InlineStyle::default()));
         }
     }
 
     fn mark(&mut self, mark: Marks) {
         // The mark may already be open, and then stays open.
         let fresh = if self.style.marks.has(mark) { Marks::default() } else { mark };
-        self.open.push(Open::Mark(fresh));
+        self.open.push(OpenInline::Mark(fresh));
         self.style = self.style.marked(mark);
     }
 
@@ -152,15 +152,15 @@ impl Inlines {
     fn close(&mut self) {
         while let Some(open) = self.open.pop() {
             match open {
-                Open::Mark(mark) => {
+                OpenInline::Mark(mark) => {
                     self.style.marks = self.style.marks.without(mark);
                     return;
                 }
-                Open::Link(link) => {
+                OpenInline::Link(link) => {
                     self.style.link = link;
                     return;
                 }
-                Open::Tag(_, style) => self.style = style,
+                OpenInline::Tag(_, style) => self.style = style,
             }
         }
     }
@@ -172,12 +172,12 @@ impl Inlines {
         }
         let mut tokens = markup::tokens(text);
         match (tokens.next(), tokens.next()) {
-            (Some(Token::Open(tag)), None) if tag.name == "br" => self.push(Kind::Break),
-            (Some(Token::Open(tag)), None) if tag.name == "img" => {
+            (Some(MarkupToken::Open(tag)), None) if tag.name == "br" => self.push(InlineKind::Break),
+            (Some(MarkupToken::Open(tag)), None) if tag.name == "img" => {
                 let (alt, url) = (tag.attribute("alt").to_owned(), tag.attribute("src").to_owned());
-                self.push(Kind::Image { alt, url });
+                self.push(InlineKind::Image { alt, url });
             }
-            (Some(Token::Open(tag)), None) if markup::is_known(&tag.name) => {
+            (Some(MarkupToken::Open(tag)), None) if markup::is_known(&tag.name) => {
                 let style = match markup::mark(&tag.name) {
                     Some(mark) => self.style.marked(mark),
                     None if tag.name == "a" => self.style.to(tag.attribute("href")),
@@ -185,13 +185,13 @@ impl Inlines {
                 };
                 if !tag.is_closed {
                     let before = std::mem::replace(&mut self.style, style);
-                    self.open.push(Open::Tag(tag.name, before));
+                    self.open.push(OpenInline::Tag(tag.name, before));
                 }
             }
-            (Some(Token::Close(name)), None) if markup::is_known(&name) => {
-                if let Some(Open::Tag(last, _)) = self.open.last()
+            (Some(MarkupToken::Close(name)), None) if markup::is_known(&name) => {
+                if let Some(OpenInline::Tag(last, _)) = self.open.last()
                     && *last == name
-                    && let Some(Open::Tag(_, style)) = self.open.pop()
+                    && let Some(OpenInline::Tag(_, style)) = self.open.pop()
                 {
                     self.style = style;
                 }

@@ -1,14 +1,14 @@
 //! Writes a line as Markdown. Markers are tried first; if parsing does not return the same line, HTML tags are used
 //! (`**「注意」**です` is not bold without a blank), and finally everything that could be markup is escaped.
 
-use super::super::escape::{self, Pairs, Spot};
+use super::super::escape::{self, PairedMarkers, TextContext};
 use super::super::read::read;
-use super::super::{Block, Inline, Kind, Marks, Style, tidy};
-use super::address;
+use super::super::{DocumentBlock, Inline, InlineKind, InlineStyle, Marks, normalize};
+use super::destination;
 
 /// Context of a line, and its restrictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LineContext {
     Paragraph,
     /// Single line.
     Heading,
@@ -17,97 +17,104 @@ pub(super) enum Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum LineNotation {
     Markers,
     Tags,
     Escaped,
 }
 
 /// Returns Markdown that parses as this line.
-pub(super) fn line(inlines: &[Inline], place: Place) -> String {
-    let line = tidy(inlines.to_vec());
-    for manner in [Manner::Markers, Manner::Tags] {
-        let text = Writer { place, manner, pairs: Pairs::of(&line) }.line(&line);
+pub(super) fn line(inlines: &[Inline], place: LineContext) -> String {
+    let line = normalize(inlines.to_vec());
+    for notation in [LineNotation::Markers, LineNotation::Tags] {
+        let text = LineWriter { place, notation, pairs: PairedMarkers::of(&line) }.line(&line);
         if reads_as(&text, &line, place) {
             return text;
         }
     }
-    Writer { place, manner: Manner::Escaped, pairs: Pairs::default() }.line(&line)
+    LineWriter { place, notation: LineNotation::Escaped, pairs: PairedMarkers::default() }.line(&line)
 }
 
-fn reads_as(text: &str, line: &[Inline], place: Place) -> bool {
+fn reads_as(text: &str, line: &[Inline], place: LineContext) -> bool {
     let blocks = match place {
-        Place::Paragraph => read(text),
-        Place::Heading => read(&format!("# {text}")),
-        Place::Cell => read(&format!("|{text}|\n|-|")),
+        LineContext::Paragraph => read(text),
+        LineContext::Heading => read(&format!("# {text}")),
+        LineContext::Cell => read(&format!("|{text}|\n|-|")),
     };
     match (place, blocks.as_slice()) {
         (_, []) => line.is_empty(),
-        (Place::Paragraph, [Block::Paragraph(found)])
-        | (Place::Heading, [Block::Heading { text: found, .. }]) => found == line,
-        (Place::Paragraph, [Block::Equation(found)]) => {
-            matches!(line, [Inline { kind: Kind::Math(text), .. }] if text == found)
+        (LineContext::Paragraph, [DocumentBlock::Paragraph(found)])
+        | (LineContext::Heading, [DocumentBlock::Heading { text: found, .. }]) => found == line,
+        (LineContext::Paragraph, [DocumentBlock::Equation(found)]) => {
+            matches!(line, [Inline { kind: InlineKind::Math(text), .. }] if text == found)
         }
-        (Place::Cell, [Block::Table { head, rows }]) => rows.is_empty() && head.len() == 1 && head[0] == line,
+        (LineContext::Cell, [DocumentBlock::Table { head, rows }]) => {
+            rows.is_empty() && head.len() == 1 && head[0] == line
+        }
         _ => false,
     }
 }
 
-struct Writer {
-    place: Place,
-    manner: Manner,
-    pairs: Pairs,
+struct LineWriter {
+    place: LineContext,
+    notation: LineNotation,
+    pairs: PairedMarkers,
 }
 
 /// Link or mark that encloses pieces.
 #[derive(Clone, Copy)]
-enum Layer {
+enum StyleLayer {
     Link,
     Mark(Marks),
 }
 
 /// Layers, outermost first, for pieces enclosed by several.
-const LAYERS: [Layer; 7] = [
-    Layer::Link,
-    Layer::Mark(Marks::STRONG),
-    Layer::Mark(Marks::EMPHASIS),
-    Layer::Mark(Marks::STRIKE),
-    Layer::Mark(Marks::UNDERLINE),
-    Layer::Mark(Marks::SUBSCRIPT),
-    Layer::Mark(Marks::SUPERSCRIPT),
+const LAYERS: [StyleLayer; 7] = [
+    StyleLayer::Link,
+    StyleLayer::Mark(Marks::STRONG),
+    StyleLayer::Mark(Marks::EMPHASIS),
+    StyleLayer::Mark(Marks::STRIKE),
+    StyleLayer::Mark(Marks::UNDERLINE),
+    StyleLayer::Mark(Marks::SUBSCRIPT),
+    StyleLayer::Mark(Marks::SUPERSCRIPT),
 ];
 
 /// Context of the pieces being written.
 #[derive(Clone, Copy)]
-struct Around<'a> {
-    open: &'a Style,
+struct PieceContext<'a> {
+    open: &'a InlineStyle,
     before: Option<char>,
     after: Option<char>,
 }
 
-impl Writer {
+impl LineWriter {
     fn line(&self, line: &[Inline]) -> String {
         let mut out = String::new();
-        self.pieces(line, Around { open: &Style::default(), before: None, after: None }, &mut out);
+        self.pieces(
+            line,
+            PieceContext { open: &InlineStyle::default(), before: None, after: None },
+            &mut out,
+        );
         out
     }
 
-    fn pieces(&self, pieces: &[Inline], around: Around<'_>, out: &mut String) {
+    fn pieces(&self, pieces: &[Inline], surroundings: PieceContext<'_>, out: &mut String) {
         let mut at = 0;
         while at < pieces.len() {
-            let (layer, end) = widest(&pieces[at..], around.open);
+            let (layer, end) = widest(&pieces[at..], surroundings.open);
             let end = at + end;
-            let after = pieces.get(end).map_or(around.after, |next| first_char(next, around.open));
-            let before = out.chars().next_back().or(around.before);
+            let after =
+                pieces.get(end).map_or(surroundings.after, |next| first_char(next, surroundings.open));
+            let before = out.chars().next_back().or(surroundings.before);
             match layer {
-                None => self.piece(&pieces[at], Around { before, after, ..around }, out),
+                None => self.piece(&pieces[at], PieceContext { before, after, ..surroundings }, out),
                 Some(layer) => {
-                    let open = opened(around.open, layer, &pieces[at]);
+                    let open = opened(surroundings.open, layer, &pieces[at]);
                     let mut inner = String::new();
                     let edge = Some('*');
                     self.pieces(
                         &pieces[at..end],
-                        Around { open: &open, before: edge, after: edge },
+                        PieceContext { open: &open, before: edge, after: edge },
                         &mut inner,
                     );
                     self.enclose(layer, &pieces[at..end], &inner, (before, after), out);
@@ -119,32 +126,34 @@ impl Writer {
 
     fn enclose(
         &self,
-        layer: Layer,
+        layer: StyleLayer,
         pieces: &[Inline],
         inner: &str,
         (before, after): (Option<char>, Option<char>),
         out: &mut String,
     ) {
         let mark = match layer {
-            Layer::Link => {
+            StyleLayer::Link => {
                 let url = pieces[0].style.link.as_deref().unwrap_or_default();
-                if let [Inline { kind: Kind::Text(text), style }] = pieces
-                    && self.manner != Manner::Escaped
+                if let [Inline { kind: InlineKind::Text(text), style }] = pieces
+                    && self.notation != LineNotation::Escaped
                     && !style.is_code()
                     && text == url
-                    && address::is_plain(url)
+                    && destination::is_plain(url)
                 {
                     out.extend(["<", url, ">"]);
                     return;
                 }
                 out.extend(["[", inner, "]("]);
-                address::write(url, self.place == Place::Cell, out);
+                destination::write(url, self.place == LineContext::Cell, out);
                 out.push(')');
                 return;
             }
-            Layer::Mark(mark) => mark,
+            StyleLayer::Mark(mark) => mark,
         };
-        match marker(mark).filter(|_| self.manner == Manner::Markers && may_mark(before, inner, after)) {
+        match marker(mark)
+            .filter(|_| self.notation == LineNotation::Markers && may_mark(before, inner, after))
+        {
             Some(marker) => out.extend([marker, inner, marker]),
             None => {
                 let tag = tag(mark);
@@ -153,58 +162,60 @@ impl Writer {
         }
     }
 
-    fn piece(&self, piece: &Inline, around: Around<'_>, out: &mut String) {
+    fn piece(&self, piece: &Inline, surroundings: PieceContext<'_>, out: &mut String) {
         match &piece.kind {
-            Kind::Text(text) if piece.style.is_code() => self.code(text, out),
-            Kind::Text(text) => self.text(text, around, out),
-            Kind::Break if self.place == Place::Paragraph && self.manner != Manner::Escaped => {
+            InlineKind::Text(text) if piece.style.is_code() => self.code(text, out),
+            InlineKind::Text(text) => self.text(text, surroundings, out),
+            InlineKind::Break
+                if self.place == LineContext::Paragraph && self.notation != LineNotation::Escaped =>
+            {
                 out.push_str("\\\n");
             }
-            Kind::Break => out.push_str("<br>"),
-            Kind::Image { alt, url } => {
+            InlineKind::Break => out.push_str("<br>"),
+            InlineKind::Image { alt, url } => {
                 out.push_str("![");
-                let open = around.open.to("image");
-                self.text(alt, Around { open: &open, before: Some('['), after: Some(']') }, out);
+                let open = surroundings.open.to("image");
+                self.text(alt, PieceContext { open: &open, before: Some('['), after: Some(']') }, out);
                 out.push_str("](");
-                address::write(url, self.place == Place::Cell, out);
+                destination::write(url, self.place == LineContext::Cell, out);
                 out.push(')');
             }
-            Kind::Math(text) => match self.manner {
-                Manner::Escaped if text.contains(['$', '`', '|']) => self.code(text, out),
-                Manner::Markers => out.extend(["$", text, "$"]),
+            InlineKind::Math(text) => match self.notation {
+                LineNotation::Escaped if text.contains(['$', '`', '|']) => self.code(text, out),
+                LineNotation::Markers => out.extend(["$", text, "$"]),
                 _ => out.extend(["$$", text, "$$"]),
             },
         }
     }
 
-    fn text(&self, text: &str, around: Around<'_>, out: &mut String) {
-        if self.manner == Manner::Escaped {
-            return escape::fully(text, out);
+    fn text(&self, text: &str, surroundings: PieceContext<'_>, out: &mut String) {
+        if self.notation == LineNotation::Escaped {
+            return escape::escape_all(text, out);
         }
         let begins_line = match out.chars().next_back() {
-            None => around.before.is_none(),
+            None => surroundings.before.is_none(),
             Some(last) => last == '\n',
         };
-        let spot = Spot {
-            before: around.before,
-            after: around.after,
+        let text_context = TextContext {
+            before: surroundings.before,
+            after: surroundings.after,
             begins_line,
-            in_link: around.open.link.is_some(),
-            in_cell: self.place == Place::Cell,
+            in_link: surroundings.open.link.is_some(),
+            in_cell: self.place == LineContext::Cell,
             pairs: self.pairs,
         };
-        escape::lightly(text, spot, out);
+        escape::escape_minimal(text, text_context, out);
         // Trailing hashes of a heading would be removed.
-        if self.place == Place::Heading && around.after.is_none() && text.ends_with('#') {
+        if self.place == LineContext::Heading && surroundings.after.is_none() && text.ends_with('#') {
             out.pop();
             out.push_str("\\#");
         }
     }
 
     fn code(&self, text: &str, out: &mut String) {
-        if self.manner == Manner::Escaped {
+        if self.notation == LineNotation::Escaped {
             out.push_str("<code>");
-            escape::fully(text, out);
+            escape::escape_all(text, out);
             out.push_str("</code>");
             return;
         }
@@ -213,7 +224,7 @@ impl Writer {
         let blanks = text.starts_with(' ') && text.ends_with(' ') && !text.trim_matches(' ').is_empty();
         let pad = if edges || blanks { " " } else { "" };
         out.extend([&fence, pad]);
-        if self.place == Place::Cell {
+        if self.place == LineContext::Cell {
             out.push_str(&text.replace('|', "\\|"));
         } else {
             out.push_str(text);
@@ -229,16 +240,16 @@ pub(super) fn longest_run(text: &str, wanted: char) -> usize {
 }
 
 /// Returns the layer that encloses the most pieces from the first on, and their number.
-fn widest(pieces: &[Inline], open: &Style) -> (Option<Layer>, usize) {
+fn widest(pieces: &[Inline], open: &InlineStyle) -> (Option<StyleLayer>, usize) {
     let mut best = (None, 1);
     for layer in LAYERS {
         let is_in = |piece: &&Inline| match layer {
-            Layer::Link => piece.style.link.is_some() && piece.style.link == pieces[0].style.link,
-            Layer::Mark(mark) => piece.style.marks.has(mark),
+            StyleLayer::Link => piece.style.link.is_some() && piece.style.link == pieces[0].style.link,
+            StyleLayer::Mark(mark) => piece.style.marks.has(mark),
         };
         let is_open = match layer {
-            Layer::Link => open.link.is_some(),
-            Layer::Mark(mark) => open.marks.has(mark),
+            StyleLayer::Link => open.link.is_some(),
+            StyleLayer::Mark(mark) => open.marks.has(mark),
         };
         let length = if is_open { 0 } else { pieces.iter().take_while(is_in).count() };
         if length > best.1 || length > 0 && best.0.is_none() {
@@ -248,18 +259,18 @@ fn widest(pieces: &[Inline], open: &Style) -> (Option<Layer>, usize) {
     best
 }
 
-fn opened(open: &Style, layer: Layer, piece: &Inline) -> Style {
+fn opened(open: &InlineStyle, layer: StyleLayer, piece: &Inline) -> InlineStyle {
     match layer {
-        Layer::Link => Style { marks: open.marks, link: piece.style.link.clone() },
-        Layer::Mark(mark) => open.marked(mark),
+        StyleLayer::Link => InlineStyle { marks: open.marks, link: piece.style.link.clone() },
+        StyleLayer::Mark(mark) => open.marked(mark),
     }
 }
 
 /// Returns the first character of a piece as written, as far as its neighbour depends on it.
-fn first_char(piece: &Inline, open: &Style) -> Option<char> {
+fn first_char(piece: &Inline, open: &InlineStyle) -> Option<char> {
     match &piece.kind {
-        Kind::Break => Some('\n'),
-        Kind::Text(text)
+        InlineKind::Break => Some('\n'),
+        InlineKind::Text(text)
             if widest(std::slice::from_ref(piece), open).0.is_none() && !piece.style.is_code() =>
         {
             text.chars().next()

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::super::super::markdown::{Inline, Kind, Style};
+use super::super::super::markdown::{Inline, InlineKind, InlineStyle};
 use super::super::rich_text;
 
 /// Returns the line for a block of such a kind, else `None`.
 pub(super) fn line(kind: &str, body: &Value, block: &Value) -> Option<Vec<Inline>> {
     let id = block["id"].as_str().unwrap_or_default();
-    let plain = Style::default();
+    let plain = InlineStyle::default();
     Some(match kind {
         "image" => {
             let alt = rich_text::words(&body["caption"]);
-            vec![Inline::new(Kind::Image { alt, url: file(body) }, &plain)]
+            vec![Inline::new(InlineKind::Image { alt, url: file(body) }, &plain)]
         }
         "video" | "audio" | "file" | "pdf" => {
             let name = body["name"].as_str().unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn line(kind: &str, body: &Value, block: &Value) -> Option<Vec<Inline
 fn push_caption(body: &Value, line: &mut Vec<Inline>) {
     let caption = rich_text::line(&body["caption"]);
     if !caption.is_empty() {
-        line.push(Inline::text(" ", &Style::default()));
+        line.push(Inline::text(" ", &InlineStyle::default()));
         line.extend(caption);
     }
 }

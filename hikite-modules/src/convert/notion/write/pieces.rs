@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::markdown::{Inline, Kind, Style, plain};
+use super::super::super::markdown::{Inline, InlineKind, InlineStyle, plain};
 use super::super::rich_text::ANNOTATIONS;
 
 /// Maximum number of pieces in a block.
@@ -13,7 +13,7 @@ const TEXT_MAX: usize = 2000;
 const ADDRESS_MAX: usize = 2000;
 
 pub(super) fn pieces(line: &[Inline]) -> Vec<Value> {
-    let mut pieces = Pieces::default();
+    let mut pieces = RichTextWriter::default();
     for group in line.chunk_by(|a, b| a.style.link == b.style.link) {
         pieces.group(group);
     }
@@ -23,8 +23,8 @@ pub(super) fn pieces(line: &[Inline]) -> Vec<Value> {
 
 /// Returns plain text as rich text.
 pub(super) fn texts(text: &str) -> Vec<Value> {
-    let mut pieces = Pieces::default();
-    pieces.text(text, &Style::default());
+    let mut pieces = RichTextWriter::default();
+    pieces.text(text, &InlineStyle::default());
     pieces.flush();
     pieces.done
 }
@@ -41,14 +41,14 @@ fn is_link(url: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Pieces {
+struct RichTextWriter {
     done: Vec<Value>,
     /// Collected text of the current style.
     text: String,
-    style: Style,
+    style: InlineStyle,
 }
 
-impl Pieces {
+impl RichTextWriter {
     /// Writes pieces with the same link.
     fn group(&mut self, group: &[Inline]) {
         let url = group[0].style.link.as_deref();
@@ -65,17 +65,17 @@ impl Pieces {
         }
         // A URL that Notion would reject is written into the text.
         if let Some(url) = url.filter(|url| !is_link(url)) {
-            self.text(&format!(" ({url})"), &Style::default());
+            self.text(&format!(" ({url})"), &InlineStyle::default());
         }
     }
 
     fn piece(&mut self, piece: &Inline) {
         let link = piece.style.link.clone().filter(|url| is_link(url));
-        let style = Style { marks: piece.style.marks, link };
+        let style = InlineStyle { marks: piece.style.marks, link };
         match &piece.kind {
-            Kind::Text(text) => self.text(text, &style),
-            Kind::Break => self.text("\n", &self.style.clone()),
-            Kind::Image { alt, url } => {
+            InlineKind::Text(text) => self.text(text, &style),
+            InlineKind::Break => self.text("\n", &self.style.clone()),
+            InlineKind::Image { alt, url } => {
                 let shown = if alt.is_empty() { "image" } else { alt };
                 if style.link.is_none() && is_link(url) {
                     self.text(shown, &style.to(url));
@@ -83,8 +83,8 @@ impl Pieces {
                     self.text(&format!("{shown} ({url})"), &style);
                 }
             }
-            Kind::Math(text) if text.chars().count() > EXPRESSION_MAX => self.text(text, &style),
-            Kind::Math(text) => {
+            InlineKind::Math(text) if text.chars().count() > EXPRESSION_MAX => self.text(text, &style),
+            InlineKind::Math(text) => {
                 self.flush();
                 let mut piece = json!({ "type": "equation", "equation": { "expression": text } });
                 annotate(&style, &mut piece);
@@ -93,7 +93,7 @@ impl Pieces {
         }
     }
 
-    fn text(&mut self, text: &str, style: &Style) {
+    fn text(&mut self, text: &str, style: &InlineStyle) {
         if *style != self.style {
             self.flush();
             self.style = style.clone();
@@ -116,7 +116,7 @@ impl Pieces {
 }
 
 /// Adds the marks that are set.
-fn annotate(style: &Style, piece: &mut Value) {
+fn annotate(style: &InlineStyle, piece: &mut Value) {
     let there = ANNOTATIONS.iter().filter(|(_, mark)| style.marks.has(*mark));
     let annotations: Map<String, Value> =
         there.map(|(name, _)| ((*name).to_owned(), Value::Bool(true))).collect();

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::operation::Operation;
+use super::super::operation::OpenApiOperation;
 use super::{listed, parameter, reference, text, whole};
 
-pub(super) fn operations() -> Vec<Operation> {
-    let deed = |path, id, summary| Operation {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
+    let deed = |path, id, summary| OpenApiOperation {
         method: "post",
         path,
         id,
@@ -15,18 +15,18 @@ pub(super) fn operations() -> Vec<Operation> {
         parameters: vec![parameter("Module")],
         answer: (200, "The module as it is now.", Some("Module")),
         errors: &[404, 409, 503],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     vec![
-        Operation {
+        OpenApiOperation {
             path: "/v1/modules",
             id: "listModules",
             tag: "Overview",
             summary: "Lists the modules, each the tools of one source. Admins are told how they are doing.",
             answer: (200, "The modules.", Some("Modules")),
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             path: "/v1/modules/{name}",
             id: "getModule",
             tag: "Overview",
@@ -34,7 +34,7 @@ pub(super) fn operations() -> Vec<Operation> {
             parameters: vec![parameter("Module")],
             answer: (200, "The module.", Some("Module")),
             errors: &[404],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
         deed(
             "/v1/modules/{name}/restart",

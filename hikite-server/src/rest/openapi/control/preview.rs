@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::super::operation::Operation;
+use super::super::operation::OpenApiOperation;
 use super::{listed, parameter, text, whole};
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     preview().into_iter().chain(present()).collect()
 }
 
-fn preview() -> Vec<Operation> {
+fn preview() -> Vec<OpenApiOperation> {
     let query = |name: &str, description: &str| json!({ "name": name, "in": "query", "description": description, "schema": { "type": "string" } });
     vec![
-        Operation {
+        OpenApiOperation {
             path: "/v1/menu",
             id: "getMenu",
             tag: "Projects",
@@ -20,9 +20,9 @@ fn preview() -> Vec<Operation> {
             parameters: vec![query("project", "In which project; by default in none."), surface()],
             answer: (200, "The menu.", Some("Menu")),
             errors: &[404],
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/v1/permissions/preview",
             id: "previewPermissions",
@@ -30,7 +30,7 @@ fn preview() -> Vec<Operation> {
             summary: "Says which tools permissions would show, and which they would hide; for admins.",
             body: Some("PermissionsRequest"),
             answer: (200, "The keys of the tools.", Some("PermissionsAnswer")),
-            ..Operation::NEW
+            ..OpenApiOperation::NEW
         },
     ]
 }
@@ -44,17 +44,17 @@ fn surface() -> Value {
     })
 }
 
-fn present() -> Vec<Operation> {
-    let list = |path, id, summary, schema| Operation {
+fn present() -> Vec<OpenApiOperation> {
+    let list = |path, id, summary, schema| OpenApiOperation {
         path,
         id,
         tag: "Presence",
         summary,
         answer: (200, "All of them.", Some(schema)),
         errors: &[404, 503],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
-    let end = |path, id, summary| Operation {
+    let end = |path, id, summary| OpenApiOperation {
         method: "delete",
         path,
         id,
@@ -63,7 +63,7 @@ fn present() -> Vec<Operation> {
         parameters: vec![parameter("Id")],
         answer: (204, "It is over.", None),
         errors: &[404, 503],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     vec![
         list(

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::super::operation::Operation;
+use super::super::operation::OpenApiOperation;
 use super::{reference, text, whole};
 
-pub(super) fn operations() -> Vec<Operation> {
-    vec![Operation {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
+    vec![OpenApiOperation {
         path: "/v1/status",
         id: "getStatus",
         tag: "Overview",
         summary: "Tells how the gateway is doing, what it saved, and what needs somebody; for admins.",
         answer: (200, "The whole at a glance.", Some("Status")),
         errors: &[503],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     }]
 }
 

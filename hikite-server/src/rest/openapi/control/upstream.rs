@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::super::operation::Operation;
+use super::super::operation::OpenApiOperation;
 use super::module::managed_by;
 use super::{listed, parameter, reference, text};
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     upstreams().into_iter().chain(categories()).collect()
 }
 
-fn upstreams() -> Vec<Operation> {
+fn upstreams() -> Vec<OpenApiOperation> {
     let tag = "Upstreams";
-    let new = || Operation { tag, ..Operation::NEW };
+    let new = || OpenApiOperation { tag, ..OpenApiOperation::NEW };
     vec![
-        Operation {
+        OpenApiOperation {
             path: "/v1/upstreams",
             id: "listUpstreams",
             summary: "Lists the upstream servers of the config file and of the store, secrets masked.",
@@ -22,7 +22,7 @@ fn upstreams() -> Vec<Operation> {
             errors: &[404],
             ..new()
         },
-        Operation {
+        OpenApiOperation {
             path: "/v1/upstreams/{name}",
             id: "getUpstream",
             summary: "Shows one upstream server, secrets masked.",
@@ -31,7 +31,7 @@ fn upstreams() -> Vec<Operation> {
             errors: &[404],
             ..new()
         },
-        Operation {
+        OpenApiOperation {
             method: "put",
             path: "/v1/upstreams/{name}",
             id: "putUpstream",
@@ -43,7 +43,7 @@ fn upstreams() -> Vec<Operation> {
             errors: &[404, 409, 503],
             ..new()
         },
-        Operation {
+        OpenApiOperation {
             method: "delete",
             path: "/v1/upstreams/{name}",
             id: "deleteUpstream",
@@ -53,7 +53,7 @@ fn upstreams() -> Vec<Operation> {
             errors: &[404, 409, 503],
             ..new()
         },
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/v1/upstreams/import",
             id: "importUpstreams",
@@ -66,12 +66,12 @@ fn upstreams() -> Vec<Operation> {
     ]
 }
 
-fn categories() -> Vec<Operation> {
+fn categories() -> Vec<OpenApiOperation> {
     let tag = "Overview";
-    let new = || Operation { tag, parameters: vec![parameter("Category")], ..Operation::NEW };
+    let new = || OpenApiOperation { tag, parameters: vec![parameter("Category")], ..OpenApiOperation::NEW };
     let path = "/v1/categories/{name}";
     vec![
-        Operation {
+        OpenApiOperation {
             path,
             id: "getCategory",
             summary: "Shows one category; admins see the form of one that is kept in the store.",
@@ -79,7 +79,7 @@ fn categories() -> Vec<Operation> {
             errors: &[404],
             ..new()
         },
-        Operation {
+        OpenApiOperation {
             method: "put",
             path,
             id: "putCategory",
@@ -90,7 +90,7 @@ fn categories() -> Vec<Operation> {
             errors: &[404, 409, 503],
             ..new()
         },
-        Operation {
+        OpenApiOperation {
             method: "delete",
             path,
             id: "deleteCategory",

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Operation, moment, name, scopes};
+use super::{OpenApiOperation, moment, name, scopes};
 
-pub(super) fn operations() -> Vec<Operation> {
+pub(super) fn operations() -> Vec<OpenApiOperation> {
     [of_users(), of_removals(), of_clients()].into_iter().flatten().collect()
 }
 
-fn of_users() -> Vec<Operation> {
-    let of_users = |method, path, id, summary| Operation {
+fn of_users() -> Vec<OpenApiOperation> {
+    let of_users = |method, path, id, summary| OpenApiOperation {
         method,
         path,
         id,
@@ -17,7 +17,7 @@ fn of_users() -> Vec<Operation> {
         summary,
         answer: (200, "The user as it is now.", Some("User")),
         errors: &[404],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     let (one, user) = ("/v1/users/{name}", || vec![name("User")]);
     let successor = json!({
@@ -25,25 +25,25 @@ fn of_users() -> Vec<Operation> {
         "description": "The user who gets accounts and memberships; without one the accounts are purged.",
     });
     vec![
-        Operation {
+        OpenApiOperation {
             answer: (200, "All users.", Some("Users")),
             errors: &[],
             ..of_users("get", "/v1/users", "listUsers", "Lists the people who can log in.")
         },
-        Operation {
+        OpenApiOperation {
             body: Some("NewUser"),
             answer: (201, "The user, with a password that was made for it.", Some("CreatedUser")),
             errors: &[409],
             ..of_users("post", "/v1/users", "createUser", "Makes a user.")
         },
-        Operation { parameters: user(), ..of_users("get", one, "getUser", "Shows one user.") },
-        Operation {
+        OpenApiOperation { parameters: user(), ..of_users("get", one, "getUser", "Shows one user.") },
+        OpenApiOperation {
             parameters: user(),
             body: Some("UserForm"),
             errors: &[404, 409],
             ..of_users("patch", one, "changeUser", "Replaces the members that are named.")
         },
-        Operation {
+        OpenApiOperation {
             parameters: vec![name("User"), successor],
             answer: (204, "It is gone.", None),
             errors: &[404, 409],
@@ -54,7 +54,7 @@ fn of_users() -> Vec<Operation> {
                 "Takes a user away, with tokens, logins, grants and accounts.",
             )
         },
-        Operation {
+        OpenApiOperation {
             parameters: user(),
             body: Some("Handover"),
             errors: &[404, 409],
@@ -68,18 +68,18 @@ fn of_users() -> Vec<Operation> {
     ]
 }
 
-fn of_removals() -> Vec<Operation> {
-    let of_removals = |method, path, id, summary| Operation {
+fn of_removals() -> Vec<OpenApiOperation> {
+    let of_removals = |method, path, id, summary| OpenApiOperation {
         method,
         path,
         id,
         tag: "Users",
         summary,
         errors: &[404],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     vec![
-        Operation {
+        OpenApiOperation {
             answer: (200, "All removals.", Some("Removals")),
             errors: &[],
             ..of_removals(
@@ -89,7 +89,7 @@ fn of_removals() -> Vec<Operation> {
                 "Lists people of other issuers who were removed.",
             )
         },
-        Operation {
+        OpenApiOperation {
             parameters: vec![name("Removal")],
             answer: (204, "They may come again.", None),
             ..of_removals(
@@ -102,8 +102,8 @@ fn of_removals() -> Vec<Operation> {
     ]
 }
 
-fn of_clients() -> Vec<Operation> {
-    let of_clients = |method, path, id, summary| Operation {
+fn of_clients() -> Vec<OpenApiOperation> {
+    let of_clients = |method, path, id, summary| OpenApiOperation {
         method,
         path,
         id,
@@ -111,28 +111,28 @@ fn of_clients() -> Vec<Operation> {
         summary,
         answer: (200, "The client as it is now.", Some("Client")),
         errors: &[404],
-        ..Operation::NEW
+        ..OpenApiOperation::NEW
     };
     let (one, client) = ("/v1/clients/{id}", || vec![name("Client")]);
     vec![
-        Operation {
+        OpenApiOperation {
             answer: (200, "All clients.", Some("Clients")),
             errors: &[],
             ..of_clients("get", "/v1/clients", "listClients", "Lists the clients that log in for people.")
         },
-        Operation {
+        OpenApiOperation {
             body: Some("NewClient"),
             answer: (201, "The client, with its secret where it keeps one.", Some("CreatedClient")),
             errors: &[],
             ..of_clients("post", "/v1/clients", "createClient", "Makes a client.")
         },
-        Operation { parameters: client(), ..of_clients("get", one, "getClient", "Shows one client.") },
-        Operation {
+        OpenApiOperation { parameters: client(), ..of_clients("get", one, "getClient", "Shows one client.") },
+        OpenApiOperation {
             parameters: client(),
             answer: (204, "It is gone.", None),
             ..of_clients("delete", one, "deleteClient", "Takes a client away, with what it was allowed.")
         },
-        Operation {
+        OpenApiOperation {
             method: "post",
             path: "/v1/clients/{id}/approve",
             id: "approveClient",

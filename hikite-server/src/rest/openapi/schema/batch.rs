@@ -1,6 +1,6 @@
 //! OpenAPI: schemas of batch requests and reports.
 
-use hikite_core::plan::{OnError, Status};
+use hikite_core::plan::{OnError, TaskStatus};
 use hikite_core::risk::Risk;
 use serde_json::{Map, Value, json};
 
@@ -132,7 +132,7 @@ pub(super) fn answer() -> Value {
 }
 
 pub(super) fn report() -> Value {
-    let statuses = Status::ALL.map(Status::name);
+    let statuses = TaskStatus::ALL.map(TaskStatus::name);
     let counts: Map<String, Value> = statuses
         .into_iter()
         .map(|name| (name.to_owned(), json!({ "type": "integer", "minimum": 0 })))

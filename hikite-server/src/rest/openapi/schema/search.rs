@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rest::search::{CONTEXT_CHARS, QUERIES_MAX, RESULTS, RESULTS_MAX, TOOLS_MAX};
+use crate::rest::search::{CONTEXT_CHARS, QUERIES_MAX, RESULTS_DEFAULT, RESULTS_MAX, TOOLS_MAX};
 use crate::rest::tools::QUERY_CHARS;
 
 pub(super) fn request() -> Value {
@@ -23,7 +23,7 @@ pub(super) fn request() -> Value {
                 "description": "The tools to choose from.",
                 "items": { "$ref": "#/components/schemas/CatalogTool" },
             },
-            "maxResults": { "type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS },
+            "maxResults": { "type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS_DEFAULT },
         },
         "examples": [{
             "query": ["read a file"],

@@ -1,0 +1,106 @@
+//! Invitation to connect a missing account: a URL elicitation where the client supports it, else a URL in the error.
+
+use std::time::Duration;
+
+use hikite_core::caller::Scopes;
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::{CallContext, InputRequest, InputRequestKind};
+
+use super::connection::ConnectionLink;
+use super::{AccountStatus, AccountStore, DEFAULT};
+use crate::clock::now_ms;
+
+/// Remaining lifetime, in milliseconds, that a reused link must have.
+const LINK_LIFETIME_MIN_MS: u64 = 5 * 60_000;
+/// Longest wait of a call for a user who accepted.
+const CONNECT_WAIT_MAX: Duration = Duration::from_secs(120);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+
+impl AccountStore {
+    /// Returns the link where a caller connects an account. A recent link is reused.
+    pub(super) async fn link_for(&self, provider: &str, context: &CallContext) -> Option<ConnectionLink> {
+        let caller = &context.session.caller;
+        if !caller.scopes.contains(Scopes::CALL) {
+            return None;
+        }
+        let key = (caller.subject.clone(), provider.to_owned());
+        let known = self.links.lock().get(&key).cloned();
+        if let Some(link) = known.filter(|link| link.expires_at > now_ms() + LINK_LIFETIME_MIN_MS) {
+            let at = self.progress(&caller.subject, &link.id).await.ok().and_then(|raw| raw.object());
+            if at.and_then(|at| at.text("state")).as_deref() == Some("waiting") {
+                return Some(link);
+            }
+        }
+        let name = self.reconnect_name(&caller.subject, provider);
+        let link = self.begin(&caller.subject, provider, name.as_deref()).await.ok()?;
+        let mut links = self.links.lock();
+        links.retain(|_, link| link.expires_at > now_ms());
+        links.insert(key, link.clone());
+        Some(link)
+    }
+
+    /// Adds to the error the link where the account is connected again.
+    pub(super) async fn with_link(&self, error: Error, provider: &str, context: &CallContext) -> Error {
+        match self.link_for(provider, context).await {
+            Some(link) => error.hint(format!(
+                "give this address to the user, who connects it again there: {}",
+                link.url.expose()
+            )),
+            None => error,
+        }
+    }
+
+    /// Asks the user to connect an account now. Returns `true` if one is connected afterwards.
+    pub(super) async fn invite(&self, provider: &str, context: &CallContext) -> Result<bool, Error> {
+        if !supports_url_elicitation(context) {
+            return Ok(false);
+        }
+        let Some(link) = self.link_for(provider, context).await else { return Ok(false) };
+        let title = self.provider(provider).map_or_else(|| provider.to_owned(), |provider| provider.title);
+        let params = Object::default()
+            .with("mode", "url")
+            .with("message", format!("Connect an account with {title} to go on."))
+            .with("url", link.url.expose())
+            .with("elicitationId", link.id.as_str());
+        let question = InputRequest { kind: InputRequestKind::Elicitation, params: params.raw(), key: None };
+        let answer = context.back.ask(question).await;
+        let action = answer.ok().and_then(|raw| raw.object()).and_then(|answer| answer.text("action"));
+        if action.as_deref() != Some("accept") {
+            return Ok(false);
+        }
+        let waited = tokio::time::timeout(
+            CONNECT_WAIT_MAX,
+            self.until_connected(&context.session.caller.subject, &link.id),
+        );
+        waited.await.unwrap_or(Ok(false))
+    }
+
+    async fn until_connected(&self, subject: &str, id: &str) -> Result<bool, Error> {
+        loop {
+            let state = match self.progress(subject, id).await {
+                Ok(at) => at.object().and_then(|at| at.text("state")).unwrap_or_default(),
+                Err(error) if error.kind == ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(error),
+            };
+            match state.as_str() {
+                "connected" => return self.read_store().await.map(|()| true),
+                "failed" => return Ok(false),
+                _ => tokio::time::sleep(POLL_INTERVAL).await,
+            }
+        }
+    }
+
+    /// Returns the name of the account that must be connected again.
+    fn reconnect_name(&self, subject: &str, provider: &str) -> Option<String> {
+        let known = self.known.load();
+        let lost = known.own(subject, provider).find(|a| a.status == AccountStatus::Reconnect);
+        lost.map(|account| account.name.clone()).or_else(|| Some(DEFAULT.to_owned()))
+    }
+}
+
+/// Returns `true` if the client supports URL elicitation.
+fn supports_url_elicitation(context: &CallContext) -> bool {
+    let elicitation = context.session.client_capabilities.elicitation.as_ref().and_then(Raw::object);
+    elicitation.is_some_and(|ability| ability.get("url").is_some())
+}

@@ -1,0 +1,163 @@
+//! Verifies the credential of an account with its vendor: once when it is connected, and on request. An account counts
+//! as connected only after its vendor accepted the credential.
+
+use std::sync::Arc;
+
+use hikite_core::caller::Caller;
+use hikite_core::credential::{Credential, CredentialVerdict};
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::json::{Object, Raw};
+use hikite_core::source::CallContext;
+use hikite_core::time::rfc3339;
+
+use super::account::{Account, AccountStatus};
+use super::token::AccountTokens;
+use super::{AccountStore, DEFAULT, FROM_FILE};
+use crate::clock::now_ms;
+
+/// Verification state of an account of the config.
+#[derive(Clone, Debug)]
+pub(super) struct ConfiguredStatus {
+    status: AccountStatus,
+    problem: Option<String>,
+    at: u64,
+}
+
+impl ConfiguredStatus {
+    pub(super) fn shown_in(&self, object: Object) -> Object {
+        object
+            .with("state", self.status.word())
+            .with("problem", self.problem.as_deref().map_or_else(Raw::null, Raw::from))
+            .with("verifiedAt", if self.at == 0 { Raw::null() } else { rfc3339(self.at).into() })
+    }
+}
+
+impl AccountStore {
+    /// Verifies an account before it is stored. A refusal is an error with the vendor's message.
+    pub(super) async fn verify_new(
+        &self,
+        account: &mut Account,
+        tokens: &AccountTokens,
+    ) -> Result<(), Error> {
+        let proof = self.proof(account, tokens).await;
+        if let CredentialVerdict::Refused(words) = &proof {
+            let title = self
+                .provider(&account.provider)
+                .map_or_else(|| format!("`{}`", account.provider), |provider| provider.title);
+            return Err(Error::new(
+                ErrorKind::Validation,
+                format!("{title} refuses the credential: {words}"),
+            )
+            .hint(
+                "nothing was kept; make a new one at the service, give it whole, and allow what is asked for",
+            ));
+        }
+        account.status = AccountStatus::Unverified;
+        note(account, &proof);
+        Ok(())
+    }
+
+    /// Verifies a stored account and records the result.
+    pub async fn verify(&self, account: &Arc<Account>) -> Result<Arc<Account>, Error> {
+        let proof = match self.fresh(account, None).await {
+            Ok(tokens) => match self.proof(account, &tokens).await {
+                // The token may have been revoked early, and a newer one may exist.
+                CredentialVerdict::Refused(words) => {
+                    match self.fresh(account, Some(&tokens.credential(account).secret)).await {
+                        Ok(newer) => self.proof(account, &newer).await,
+                        Err(error) if error.kind == ErrorKind::AccountRequired => {
+                            CredentialVerdict::Refused(words)
+                        }
+                        Err(error) => CredentialVerdict::Unclear(error.message.into()),
+                    }
+                }
+                proof => proof,
+            },
+            Err(error) if error.kind == ErrorKind::AccountRequired => {
+                CredentialVerdict::Refused(error.message.into())
+            }
+            Err(error) => CredentialVerdict::Unclear(error.message.into()),
+        };
+        self.update_account(account, |account| note(account, &proof)).await;
+        self.read_store().await?;
+        self.known.load().by_id(&account.id).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, "the account was removed meanwhile")
+                .hint("list the accounts again")
+        })
+    }
+
+    /// Verifies the account of the config with a provider. Its `id` is `file:PROVIDER`.
+    pub async fn verify_configured(&self, id: &str) -> Result<Raw, Error> {
+        let provider = id.strip_prefix(FROM_FILE).and_then(|rest| rest.strip_prefix(':'));
+        let provider = provider.filter(|provider| self.settings.load().from_file.contains_key(*provider));
+        let provider = provider.ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("there is no account `{id}`"))
+                .hint("`hikite account list` names those there are")
+        })?;
+        let proof = match self.configured.credential(provider, &CallContext::unattended()).await {
+            Ok(Some(credential)) => self.verifier.verify(provider, credential).await,
+            Ok(None) => CredentialVerdict::Refused("the config has no token for it".into()),
+            Err(error) => CredentialVerdict::Refused(error.message.into()),
+        };
+        let mut known = self.configured_state(provider);
+        judge(&mut known.status, &mut known.problem, &mut known.at, &proof);
+        self.configured_states.lock().insert(provider.to_owned(), known);
+        let id = format!("{FROM_FILE}:{provider}");
+        let found = self.objects(&Caller::owner(), false).into_iter().find(|object| {
+            object.object().and_then(|object| object.text("id")).as_deref() == Some(id.as_str())
+        });
+        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no account `{DEFAULT}`")))
+    }
+
+    pub(super) fn configured_state(&self, provider: &str) -> ConfiguredStatus {
+        let known = self.configured_states.lock().get(provider).cloned();
+        known.unwrap_or(ConfiguredStatus { status: AccountStatus::Unverified, problem: None, at: 0 })
+    }
+
+    /// Marks an unverified account as connected after a successful call.
+    pub(super) fn mark_accepted(&self, provider: &str, credential: &Credential) {
+        if &*credential.account == FROM_FILE {
+            let mut configured_states = self.configured_states.lock();
+            if configured_states.get(provider).is_none_or(|known| known.status != AccountStatus::Connected) {
+                let known =
+                    ConfiguredStatus { status: AccountStatus::Connected, problem: None, at: now_ms() };
+                configured_states.insert(provider.to_owned(), known);
+            }
+            return;
+        }
+        let known = self.known.load().by_id(&credential.account);
+        let Some(account) = known.filter(|account| account.status == AccountStatus::Unverified) else {
+            return;
+        };
+        let Some(me) = self.me.upgrade() else { return };
+        self.tasks.spawn(async move {
+            me.update_account(&account, |account| {
+                if account.status == AccountStatus::Unverified {
+                    note(account, &CredentialVerdict::Accepted);
+                }
+            })
+            .await;
+        });
+    }
+
+    async fn proof(&self, account: &Account, tokens: &AccountTokens) -> CredentialVerdict {
+        let credential = Arc::new(self.build_credential(account, tokens));
+        self.verifier.verify(&account.provider, credential).await
+    }
+}
+
+fn note(account: &mut Account, proof: &CredentialVerdict) {
+    judge(&mut account.status, &mut account.problem, &mut account.verified_at, proof);
+}
+
+/// Updates the state. A verified credential stays verified while its vendor is unreachable.
+fn judge(status: &mut AccountStatus, problem: &mut Option<String>, at: &mut u64, proof: &CredentialVerdict) {
+    match proof {
+        CredentialVerdict::Accepted => (*status, *problem, *at) = (AccountStatus::Connected, None, now_ms()),
+        CredentialVerdict::Refused(words) => {
+            (*status, *problem) = (AccountStatus::Reconnect, Some(words.clone()))
+        }
+        CredentialVerdict::Unclear(words) => *problem = Some(words.clone()),
+        CredentialVerdict::Unsupported => *problem = None,
+    }
+}

@@ -1,0 +1,337 @@
+//! Execution of one query: provider, candidate tools, and the report of how it went. There is always an answer,
+//! whichever provider fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::Caller;
+use hikite_core::catalog::Module;
+use hikite_core::key::ToolKey;
+use hikite_core::search::provider::{AvailableTool, ProviderFailure, ProviderRequest, RankedTool};
+use hikite_core::search::{SearchHit, SearchIndex, SearchQuery};
+use hikite_core::tool_set::ToolSet;
+use hikite_core::view::View;
+
+use super::catalog_index::{CatalogIndex, encoded};
+use super::query_history::QueryRecord;
+use super::{SearchSettings, Strategy};
+use crate::gateway::Gateway;
+
+/// Maximum time to wait for a free encoder slot.
+const ENCODER_WAIT: Duration = Duration::from_millis(40);
+
+/// A search request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolQuery {
+    pub queries: Vec<String>,
+    pub context: Option<String>,
+    pub limit: usize,
+}
+
+/// Candidate tools within the caller's view.
+pub(crate) enum CandidateSet<'a> {
+    /// Tools that can be called now.
+    Usable,
+    /// Exactly these tools, whatever their state.
+    Only(Vec<&'a ToolKey>),
+}
+
+/// Search hits, and how they were found.
+#[derive(Debug, Default)]
+pub(crate) struct QueryOutcome {
+    pub(crate) provider: &'static str,
+    /// Reason why the requested provider was not used.
+    pub(crate) fallback: Option<String>,
+    /// Candidate tools that the provider has indexed.
+    pub(crate) indexed: usize,
+    /// Number of candidate tools.
+    pub(crate) total: usize,
+    pub(crate) found: Vec<RankedTool>,
+    /// Query data for the usage memory.
+    pub(crate) query_record: Option<QueryRecord>,
+}
+
+/// Provider and index that found the hits.
+#[derive(Clone, Copy)]
+struct QueryMethod<'a> {
+    provider: Strategy,
+    /// Index whose vectors were used, if any.
+    vectors: Option<&'a SearchIndex>,
+    question: Option<&'a SearchQuery>,
+}
+
+/// A search in progress.
+struct QueryRun<'a> {
+    settings: Arc<SearchSettings>,
+    ready: Arc<CatalogIndex>,
+    mask: Arc<ToolSet>,
+    asked: &'a ToolQuery,
+    project: &'a str,
+    fallback: Option<String>,
+}
+
+impl Gateway {
+    pub(crate) async fn ask(
+        &self,
+        caller: &Caller,
+        view: &View,
+        asked: &ToolQuery,
+        among: CandidateSet<'_>,
+    ) -> QueryOutcome {
+        let fresh = matches!(among, CandidateSet::Only(_));
+        let strategy = match self.strategy_of(caller) {
+            Strategy::Off if fresh => Strategy::Bm25,
+            Strategy::Off => {
+                let total = view.enabled_tools().count();
+                return QueryOutcome { provider: Strategy::Off.word(), total, ..QueryOutcome::default() };
+            }
+            strategy => strategy,
+        };
+        if strategy != Strategy::Bm25 {
+            self.search.request_vectors();
+        }
+        let Some(ready) = self.search.ready(self, fresh).await else {
+            let fallback = Some("no-index".to_owned());
+            return QueryOutcome { provider: Strategy::Bm25.word(), fallback, ..QueryOutcome::default() };
+        };
+        let ready = self.search.ready_for(view, ready).await;
+        let mask = self.mask(&ready, view, &among);
+        let settings = self.search.settings();
+        let project = caller.project.as_deref().unwrap_or_default();
+        let mut searching = QueryRun { settings, ready, mask, asked, project, fallback: None };
+        if strategy == Strategy::Cloud {
+            match searching.ask_cloud(view).await {
+                Ok(found) => {
+                    let way = QueryMethod { provider: Strategy::Cloud, vectors: None, question: None };
+                    return outcome(searching, way, found);
+                }
+                Err(word) => searching.fallback = Some(word.to_owned()),
+            }
+        }
+        match strategy {
+            Strategy::Bm25 => self.search_lexical(searching).await,
+            _ => self.search_semantic(searching).await,
+        }
+    }
+
+    fn mask(&self, ready: &CatalogIndex, view: &View, among: &CandidateSet<'_>) -> Arc<ToolSet> {
+        let keys = match among {
+            CandidateSet::Usable => {
+                let snapshot = self.snapshot();
+                let is_unavailable = |module: &&Module| {
+                    let gate = snapshot.gates().get(&module.name);
+                    module.needs_login || gate.is_some_and(|gate| gate.health.is_open())
+                };
+                let mut mask = ready.mask(view);
+                for module in view.modules().iter().filter(is_unavailable) {
+                    ready.without(&module.name, Arc::make_mut(&mut mask));
+                }
+                return mask;
+            }
+            CandidateSet::Only(keys) => keys,
+        };
+        let mut mask = ToolSet::none(ready.local.len());
+        for at in keys.iter().filter_map(|key| ready.place(key)) {
+            mask.set(at, true);
+        }
+        Arc::new(mask)
+    }
+
+    async fn search_lexical(&self, searching: QueryRun<'_>) -> QueryOutcome {
+        let asked = searching.asked;
+        let question = SearchQuery::lexical(&asked.queries, asked.context.as_deref());
+        let ready = Arc::clone(&searching.ready);
+        let hits = self.hits(&searching, &ready.local, &question);
+        let way = QueryMethod { provider: Strategy::Bm25, vectors: None, question: Some(&question) };
+        finish(searching, way, hits).await
+    }
+
+    /// Searches with the configured embedding model, else with the built-in encoder, else lexically.
+    async fn search_semantic(&self, mut searching: QueryRun<'_>) -> QueryOutcome {
+        let asked = searching.asked;
+        let settings = Arc::clone(&searching.settings);
+        let ready = Arc::clone(&searching.ready);
+        if let Some(embedder) = &settings.embedder {
+            let remote = ready.remote.as_ref().filter(|index| is_encoded(index, embedder.model()));
+            let question = SearchQuery::lexical(&asked.queries, asked.context.as_deref());
+            let texts: Vec<String> = question.texts().into_iter().map(str::to_owned).collect();
+            let vectors = match remote {
+                Some(index) => embedder.embed(&texts).await.map(|vectors| (index, vectors)),
+                None if self.search.index_worker.is_model_available() => {
+                    searching.fall_back("embedding-indexing");
+                    return self.search_with_encoder(searching).await;
+                }
+                None => Err(ProviderFailure::Unreachable),
+            };
+            match vectors {
+                Ok((index, vectors)) => {
+                    let question = question.with_vectors(vectors);
+                    let hits = self.hits(&searching, index, &question);
+                    let way = QueryMethod {
+                        provider: Strategy::Hybrid,
+                        vectors: Some(index),
+                        question: Some(&question),
+                    };
+                    return finish(searching, way, hits).await;
+                }
+                Err(trouble) => searching.fall_back(&format!("embedding-{}", trouble.word())),
+            }
+        }
+        self.search_with_encoder(searching).await
+    }
+
+    async fn search_with_encoder(&self, mut searching: QueryRun<'_>) -> QueryOutcome {
+        let Some(encoder) = searching.settings.encoder.clone() else {
+            searching.fall_back("no-encoder");
+            return self.search_lexical(searching).await;
+        };
+        if !is_encoded(&searching.ready.local, encoder.model()) {
+            searching.fall_back("indexing");
+            return self.search_lexical(searching).await;
+        }
+        let turn = Arc::clone(&self.search.encoding).acquire_owned();
+        let Ok(Ok(turn)) = tokio::time::timeout(ENCODER_WAIT, turn).await else {
+            searching.fall_back("busy");
+            return self.search_lexical(searching).await;
+        };
+        let asked = searching.asked.clone();
+        let (ready, mask) = (Arc::clone(&searching.ready), Arc::clone(&searching.mask));
+        let limit = searching.width();
+        let traces = self.search.memory.traces(searching.project, &ready, encoder.model());
+        let read = move || {
+            let question = SearchQuery::hybrid(&asked.queries, asked.context.as_deref(), &*encoder);
+            let hits = ready.local.search(&question, &mask, &traces, limit);
+            drop(turn);
+            (question, hits)
+        };
+        match self.search.tasks.spawn_blocking(read).await {
+            Ok((question, hits)) => {
+                let ready = Arc::clone(&searching.ready);
+                let vectors = Some(&ready.local);
+                let way = QueryMethod { provider: Strategy::Hybrid, vectors, question: Some(&question) };
+                finish(searching, way, hits).await
+            }
+            Err(error) => {
+                tracing::error!("the encoder failed: {error}");
+                searching.fall_back("failed");
+                self.search_lexical(searching).await
+            }
+        }
+    }
+
+    fn hits(&self, searching: &QueryRun<'_>, index: &SearchIndex, question: &SearchQuery) -> Vec<SearchHit> {
+        let traces = self.search.memory.traces(searching.project, &searching.ready, index.model());
+        index.search(question, &searching.mask, &traces, searching.width())
+    }
+}
+
+/// Reranks the top hits, if a reranker is configured.
+async fn finish(mut searching: QueryRun<'_>, way: QueryMethod<'_>, hits: Vec<SearchHit>) -> QueryOutcome {
+    let mut found: Vec<RankedTool> = hits.into_iter().map(|hit| searching.chosen(hit)).collect();
+    if let Some((reranker, top)) = searching.settings.reranker.clone()
+        && found.len() > 1
+    {
+        let best = &found[..found.len().min(top)];
+        let documents: Vec<String> = best.iter().map(|chosen| searching.text(&chosen.key)).collect();
+        match reranker.rerank(&searching.asked.queries.join("\n"), &documents).await {
+            Ok(order) => found = reordered(found, &order),
+            Err(trouble) => searching.fall_back(&format!("rerank-{}", trouble.word())),
+        }
+    }
+    found.truncate(searching.asked.limit);
+    outcome(searching, way, found)
+}
+
+fn outcome(searching: QueryRun<'_>, way: QueryMethod<'_>, found: Vec<RankedTool>) -> QueryOutcome {
+    let total = searching.mask.count();
+    let memory = searching.settings.memory;
+    let query_record = memory.enabled.then(|| {
+        let asked = searching.asked;
+        let model = way.vectors.map(SearchIndex::model).unwrap_or_default();
+        let text = memory.text.then(|| asked.queries.join("\n"));
+        match way.question {
+            Some(question) => QueryRecord::of(question, model, text),
+            None => QueryRecord::of(&SearchQuery::lexical(&asked.queries, None), model, text),
+        }
+    });
+    QueryOutcome {
+        provider: way.provider.word(),
+        fallback: searching.fallback,
+        indexed: way.vectors.map_or(total, |index| encoded(index, &searching.mask)),
+        total,
+        found,
+        query_record: query_record.flatten(),
+    }
+}
+
+impl QueryRun<'_> {
+    /// Records the reason for a fallback; the first one is reported.
+    fn fall_back(&mut self, word: &str) {
+        self.fallback.get_or_insert_with(|| word.to_owned());
+    }
+
+    /// Returns the number of hits to retrieve: a reranker needs more than the caller asked for.
+    fn width(&self) -> usize {
+        let top = self.settings.reranker.as_ref().map_or(0, |(_, top)| *top);
+        self.asked.limit.max(top)
+    }
+
+    fn chosen(&self, hit: SearchHit) -> RankedTool {
+        let explanation = (!hit.explanation.is_empty()).then_some(hit.explanation);
+        RankedTool { key: self.ready.key(hit.at).clone(), relevance: hit.relevance, explanation }
+    }
+
+    fn text(&self, key: &ToolKey) -> String {
+        self.ready.place(key).map(|at| self.ready.local.document(at).text()).unwrap_or_default()
+    }
+
+    /// Asks the external provider. Sends only tools that the caller may find.
+    async fn ask_cloud(&self, view: &View) -> Result<Vec<RankedTool>, &'static str> {
+        let Some(cloud) = &self.settings.cloud else { return Err("no-cloud") };
+        let tools: Vec<AvailableTool> = self.mask.iter().map(|at| self.available(at)).collect();
+        let request = ProviderRequest {
+            queries: &self.asked.queries,
+            context: self.asked.context.as_deref(),
+            tools: &tools,
+            limit: self.asked.limit,
+        };
+        let mut found = cloud.search(request).await.map_err(ProviderFailure::word)?;
+        // The provider's answer is not trusted: tools outside the caller's view are dropped.
+        found.retain(|chosen| {
+            let at = self.ready.place(&chosen.key);
+            at.is_some_and(|at| self.mask.contains(at)) && view.usable(&chosen.key).is_some()
+        });
+        found.truncate(self.asked.limit);
+        Ok(found)
+    }
+
+    fn available(&self, at: usize) -> AvailableTool {
+        let document = self.ready.local.document(at);
+        AvailableTool {
+            key: document.key.clone(),
+            name: Arc::clone(&document.name),
+            module: Arc::clone(&document.module),
+            description: document.description.clone(),
+        }
+    }
+}
+
+/// Returns `true` if this model encoded at least half of the index: with only a few encoded tools, those would always
+/// rank first.
+fn is_encoded(index: &SearchIndex, model: &str) -> bool {
+    index.model() == model && index.encoded() > 0 && index.encoded() * 2 >= index.len()
+}
+
+/// Applies the reranker's order; hits that it does not name follow in their own order.
+fn reordered(found: Vec<RankedTool>, order: &[(usize, f64)]) -> Vec<RankedTool> {
+    let mut rest: Vec<Option<RankedTool>> = found.into_iter().map(Some).collect();
+    let mut all: Vec<RankedTool> = Vec::with_capacity(rest.len());
+    for (at, relevance) in order {
+        let taken = rest.get_mut(*at).and_then(Option::take);
+        all.extend(taken.map(|chosen| RankedTool { relevance: *relevance, ..chosen }));
+    }
+    let least = all.last().map_or(1.0, |chosen| chosen.relevance);
+    let rest = rest.into_iter().flatten();
+    all.extend(rest.map(|chosen| RankedTool { relevance: chosen.relevance.min(least), ..chosen }));
+    all
+}

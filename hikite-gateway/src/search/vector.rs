@@ -1,0 +1,173 @@
+//! Vectors for tools that have none: precomputed ones first, then those in the store by content, then new ones in
+//! small batches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::search::SearchIndex;
+use hikite_core::search::encoder::{Encoder, Vector};
+use hikite_core::search::provider::Embedder;
+
+use super::Search;
+use super::catalog_index::CatalogIndex;
+use crate::clock::now_ms;
+use crate::gateway::Gateway;
+
+/// Maximum number of contents per lookup.
+const LOOKUP_MAX: usize = 200;
+/// Maximum number of texts encoded per step; a catalog change waits for no more than these.
+const ENCODE_BATCH: usize = 32;
+/// Pause after a failure of the model.
+const MODEL_PAUSE: Duration = Duration::from_secs(30);
+
+/// Contents without a vector, each with its positions in the index.
+struct MissingVectors<'a> {
+    index: &'a SearchIndex,
+    contents: Vec<&'a str>,
+    places: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> MissingVectors<'a> {
+    /// Returns the first contents that this model has not encoded.
+    fn of(index: &'a SearchIndex, model: &str) -> Self {
+        let other = index.encoded() > 0 && index.model() != model;
+        let without = if other { (0..index.len()).collect() } else { index.without_vector() };
+        let mut missing = Self { index, contents: Vec::new(), places: HashMap::new() };
+        for at in without {
+            let content = index.document(at).content();
+            if missing.contents.len() == LOOKUP_MAX && !missing.places.contains_key(content) {
+                continue;
+            }
+            let places = missing.places.entry(content).or_default();
+            if places.is_empty() {
+                missing.contents.push(content);
+            }
+            places.push(at);
+        }
+        missing
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let first = self.contents.iter().take(ENCODE_BATCH);
+        first.map(|content| self.index.document(self.places[content][0]).text()).collect()
+    }
+
+    /// Returns the index with the known vectors added.
+    fn filled(&self, model: &str, known: &HashMap<String, Vector>) -> SearchIndex {
+        let vectors = known.iter().flat_map(|(content, vector)| {
+            let places = self.places.get(content.as_str()).into_iter().flatten();
+            places.map(move |at| (*at, vector.clone()))
+        });
+        self.index.with_vectors(model, vectors.collect())
+    }
+}
+
+impl Search {
+    /// Adds some of the missing vectors. Returns `false` if none are missing, or none can be computed now.
+    pub(super) async fn add_vectors(&self, gateway: &Gateway, ready: &Arc<CatalogIndex>) -> bool {
+        let settings = self.settings();
+        if let Some(encoder) = &settings.encoder {
+            let missing = MissingVectors::of(&ready.local, encoder.model());
+            if !missing.contents.is_empty() {
+                let known = self.encode_locally(gateway, encoder, &missing).await;
+                if known.is_empty() {
+                    return false;
+                }
+                self.index_worker.publish(ready.with_local(missing.filled(encoder.model(), &known)));
+                return true;
+            }
+        }
+        if let Some(encoder) = settings.encoder.as_ref().filter(|_| self.index_worker.take_cold()) {
+            // Unpack the encoder's tables now; otherwise the first query would wait for them.
+            let encoder = Arc::clone(encoder);
+            let _ = self.tasks.spawn_blocking(move || encoder.question("first")).await;
+        }
+        let Some(embedder) = settings.embedder.as_ref().filter(|_| self.index_worker.is_model_available())
+        else {
+            return false;
+        };
+        let missing = MissingVectors::of(ready.remote.as_ref().unwrap_or(&ready.local), embedder.model());
+        if missing.contents.is_empty() {
+            return false;
+        }
+        let known = self.embed_remotely(gateway, embedder, &missing).await;
+        if known.is_empty() {
+            return false;
+        }
+        self.index_worker.publish(ready.with_remote(missing.filled(embedder.model(), &known)));
+        true
+    }
+
+    async fn encode_locally(
+        &self,
+        gateway: &Gateway,
+        encoder: &Arc<dyn Encoder>,
+        missing: &MissingVectors<'_>,
+    ) -> HashMap<String, Vector> {
+        let known = lookup_vectors(gateway, Some(encoder), encoder.model(), &missing.contents).await;
+        if !known.is_empty() {
+            return known;
+        }
+        let (reader, texts) = (Arc::clone(encoder), missing.texts());
+        let read = move || texts.iter().map(|text| reader.tool(text)).collect::<Vec<Vector>>();
+        match self.tasks.spawn_blocking(read).await {
+            Ok(vectors) => store_vectors(gateway, encoder.model(), &missing.contents, vectors).await,
+            Err(error) => {
+                tracing::error!("the encoder failed: {error}");
+                HashMap::new()
+            }
+        }
+    }
+
+    async fn embed_remotely(
+        &self,
+        gateway: &Gateway,
+        embedder: &Arc<dyn Embedder>,
+        missing: &MissingVectors<'_>,
+    ) -> HashMap<String, Vector> {
+        let known = lookup_vectors(gateway, None, embedder.model(), &missing.contents).await;
+        if !known.is_empty() {
+            return known;
+        }
+        match embedder.embed(&missing.texts()).await {
+            Ok(vectors) => store_vectors(gateway, embedder.model(), &missing.contents, vectors).await,
+            Err(_) => {
+                self.index_worker.rest(MODEL_PAUSE);
+                HashMap::new()
+            }
+        }
+    }
+}
+
+/// Looks up precomputed and stored vectors.
+pub(super) async fn lookup_vectors(
+    gateway: &Gateway,
+    encoder: Option<&Arc<dyn Encoder>>,
+    model: &str,
+    contents: &[&str],
+) -> HashMap<String, Vector> {
+    let ready = |content: &&str| Some(((*content).to_owned(), encoder?.ready(content)?));
+    let mut known: HashMap<String, Vector> = contents.iter().filter_map(ready).collect();
+    let rest: Vec<&str> = contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
+    match gateway.registry.store.vectors(model, &rest, now_ms()).await {
+        Ok(found) => known.extend(found),
+        Err(error) => tracing::debug!(%error, "vectors cannot be looked up; they are made again"),
+    }
+    known
+}
+
+/// Stores new vectors and returns them by content.
+pub(super) async fn store_vectors(
+    gateway: &Gateway,
+    model: &str,
+    contents: &[&str],
+    vectors: Vec<Vector>,
+) -> HashMap<String, Vector> {
+    let made: Vec<(String, Vector)> =
+        contents.iter().map(|content| (*content).to_owned()).zip(vectors).collect();
+    if let Err(error) = gateway.registry.store.put_vectors(model, &made, now_ms()).await {
+        tracing::debug!(%error, "vectors are not kept; they are made again after the next start");
+    }
+    made.into_iter().collect()
+}

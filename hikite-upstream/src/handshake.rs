@@ -1,0 +1,207 @@
+//! Handshake on a new connection: `initialize` for revisions with sessions, `server/discover` for the stateless one.
+//! Probes for the revision if it is unknown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hikite_core::caller::ClientCapabilities;
+use hikite_core::error::{Error, ErrorKind};
+use hikite_core::json::{Object, Raw};
+use hikite_wire::encode;
+use hikite_wire::handshake::{InitializeRequest, InitializeResult, own_info};
+use hikite_wire::revision::Revision;
+use hikite_wire::stateless::TASKS;
+
+use crate::connection::{Connection, ConnectionPurpose, Handshake};
+use crate::http::UNREACHABLE;
+use crate::outbound::Outbound;
+use crate::revision::{self, DiscoverOutcome, HandshakeMode};
+
+/// Wait for `server/discover` before `initialize` is sent too, for a stdio server of unknown revision.
+const UNKNOWN_DISCOVER_WAIT: Duration = Duration::from_secs(2);
+/// Wait for `server/discover` from a server that answered it before, or a remote one.
+const DISCOVER_WAIT: Duration = Duration::from_secs(10);
+
+/// Error name: a stdio server answered neither handshake within half of its start timeout, and may be stuck on the
+/// first one. Most servers this slow are still being downloaded, which must not be interrupted.
+pub(crate) const HANDSHAKE_SILENT: &str = "Mute";
+/// Error name: a stdio server accepted both handshakes.
+pub(crate) const HANDSHAKE_AMBIGUOUS: &str = "GreetedTwice";
+
+impl Connection {
+    /// Performs the handshake. `time` is its total timeout.
+    pub(crate) async fn handshake(
+        self: &Arc<Self>,
+        handshake_mode: HandshakeMode,
+        time: Duration,
+    ) -> Result<(), Error> {
+        match handshake_mode {
+            HandshakeMode::SessionsOnly => {
+                let initialize_result = self.initialize().await?;
+                self.complete_with_session(initialize_result).await;
+            }
+            HandshakeMode::Sessions => match self.initialize().await {
+                Ok(initialize_result) => self.complete_with_session(initialize_result).await,
+                Err(error) if revision::refuses_sessions(&error) => match self.discover().await {
+                    DiscoverOutcome::Stateless(initialize_result) => {
+                        self.complete_stateless(initialize_result)
+                    }
+                    _ => return Err(error),
+                },
+                Err(error) => return Err(error),
+            },
+            HandshakeMode::Probe => self.probe(Some(time / 2)).await?,
+            HandshakeMode::Stateless => self.probe(None).await?,
+            HandshakeMode::StatelessOnly => match self.discover().await {
+                DiscoverOutcome::Stateless(initialize_result) => self.complete_stateless(initialize_result),
+                DiscoverOutcome::Again(error) | DiscoverOutcome::Nothing(error) => return Err(error),
+                DiscoverOutcome::Sessions => return Err(self.unexpected_response("`server/discover`")),
+            },
+        }
+        Ok(())
+    }
+
+    /// Probes for the revision. `silence` limits how long an unknown stdio server may stay silent.
+    async fn probe(self: &Arc<Self>, silence: Option<Duration>) -> Result<(), Error> {
+        let stdio = matches!(self.outbound(), Some(Outbound::Stdio(_)));
+        let silence = silence.filter(|_| stdio);
+        let discover_wait = if silence.is_some() { UNKNOWN_DISCOVER_WAIT } else { DISCOVER_WAIT };
+        let mut discovering = Box::pin(self.discover());
+        let Ok(verdict) = tokio::time::timeout(discover_wait, &mut discovering).await else {
+            let silence = silence.map(|silence| silence.saturating_sub(discover_wait));
+            return self.race(discovering, stdio, silence).await;
+        };
+        match verdict {
+            DiscoverOutcome::Stateless(initialize_result) => self.complete_stateless(initialize_result),
+            DiscoverOutcome::Again(error) => return Err(error),
+            DiscoverOutcome::Nothing(error) if stdio || error.name == Some(UNREACHABLE) => return Err(error),
+            // A server that requires a login for unknown methods may allow `initialize`.
+            DiscoverOutcome::Nothing(error) if error.kind == ErrorKind::AccountRequired => {
+                let initialize_result = self.initialize().await.map_err(|_| error)?;
+                self.complete_with_session(initialize_result).await;
+            }
+            // A proxy before the server may block methods that it does not know.
+            DiscoverOutcome::Sessions | DiscoverOutcome::Nothing(_) => {
+                let initialize_result = self.initialize().await?;
+                self.complete_with_session(initialize_result).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends `initialize` while `server/discover` is still unanswered: the server may be starting, or may ignore
+    /// unknown methods. The first handshake that succeeds wins.
+    async fn race(
+        self: &Arc<Self>,
+        mut discovering: std::pin::Pin<Box<impl Future<Output = DiscoverOutcome>>>,
+        stdio: bool,
+        silence: Option<Duration>,
+    ) -> Result<(), Error> {
+        let mut initializing = Box::pin(self.initialize());
+        tokio::select! {
+            // Both responses may have arrived.
+            biased;
+            verdict = &mut discovering => match verdict {
+                DiscoverOutcome::Stateless(initialize_result) if stdio => self.await_initialize(initialize_result, initializing).await?,
+                DiscoverOutcome::Stateless(initialize_result) => self.complete_stateless(initialize_result),
+                _ => self.complete_with_session(initializing.await?).await,
+            },
+            initialize_result = &mut initializing => match initialize_result {
+                Ok(initialize_result) => self.complete_with_session(initialize_result).await,
+                Err(error) => match discovering.await {
+                    DiscoverOutcome::Stateless(initialize_result) => self.complete_stateless(initialize_result),
+                    _ => return Err(error),
+                },
+            },
+            () = tokio::time::sleep(silence.unwrap_or_default()), if silence.is_some() => {
+                let reason = format!("`{}` answers no greeting", self.name);
+                return Err(Error::new(ErrorKind::UpstreamUnavailable, reason).named(HANDSHAKE_SILENT));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the outcome of `initialize` after `server/discover` succeeded. If the server accepts both, its
+    /// revision is undefined and the connection fails.
+    async fn await_initialize(
+        self: &Arc<Self>,
+        initialize_result: InitializeResult,
+        initializing: impl Future<Output = Result<InitializeResult, Error>>,
+    ) -> Result<(), Error> {
+        if let Ok(Ok(_)) = tokio::time::timeout(DISCOVER_WAIT, initializing).await {
+            let reason = format!("`{}` took both greetings", self.name);
+            return Err(Error::new(ErrorKind::UpstreamUnavailable, reason).named(HANDSHAKE_AMBIGUOUS));
+        }
+        self.complete_stateless(initialize_result);
+        Ok(())
+    }
+
+    /// Sends `server/discover`, and repeats it once if the server lists our revision in an error.
+    async fn discover(&self) -> DiscoverOutcome {
+        let ask = async || {
+            let request_meta = self.handshake_meta();
+            revision::classify_discovery(
+                self.request_stateless("server/discover", Object::default(), None, request_meta).await,
+            )
+        };
+        match ask().await {
+            DiscoverOutcome::Again(_) => ask().await,
+            verdict => verdict,
+        }
+    }
+
+    async fn initialize(&self) -> Result<InitializeResult, Error> {
+        let initialize_request = InitializeRequest {
+            revision: Revision::LATEST,
+            client_capabilities: self.declared_capabilities(),
+            client: own_info(),
+        };
+        let result = self.request("initialize", Some(initialize_request.params()), None).await?;
+        InitializeResult::read(&result).ok_or_else(|| self.unexpected_response("`initialize`"))
+    }
+
+    fn unexpected_response(&self, greeting: &str) -> Error {
+        let reason = format!("`{}` answered {greeting} with something else", self.name);
+        Error::new(ErrorKind::UpstreamUnavailable, reason)
+    }
+
+    /// Returns the capabilities that the connection declares.
+    pub(crate) fn declared_capabilities(&self) -> ClientCapabilities {
+        match &self.purpose {
+            ConnectionPurpose::Lists => ClientCapabilities::all(),
+            ConnectionPurpose::Shared => self.starter_capabilities.get().cloned().unwrap_or_default(),
+            ConnectionPurpose::Owned(session) => session.client_capabilities.clone(),
+        }
+    }
+
+    /// Completes the handshake of a revision with sessions: delivers `notifications/initialized` and, over HTTP, opens
+    /// the GET stream for server requests before the first request is sent.
+    async fn complete_with_session(self: &Arc<Self>, initialize_result: InitializeResult) {
+        if let Some(Outbound::Http(sender)) = self.outbound() {
+            sender.negotiated(&initialize_result.protocol_version);
+        }
+        let runs_tasks =
+            member(&initialize_result.capabilities, &["tasks", "requests", "tools", "call"]).is_some();
+        self.handshake_done(Handshake { initialize_result, stateless: false, runs_tasks });
+        self.deliver(encode::notification("notifications/initialized", None)).await;
+        if let Some(Outbound::Http(sender)) = self.outbound() {
+            sender.listen().await;
+        }
+    }
+
+    fn complete_stateless(self: &Arc<Self>, initialize_result: InitializeResult) {
+        let runs_tasks = member(&initialize_result.capabilities, &["extensions", TASKS]).is_some();
+        self.handshake_done(Handshake { initialize_result, stateless: true, runs_tasks });
+        self.start_listening();
+    }
+}
+
+/// Returns the value at a path of members.
+fn member(object: &Object, path: &[&str]) -> Option<Raw> {
+    let (first, rest) = path.split_first()?;
+    let mut value = object.get(first)?.clone();
+    for step in rest {
+        value = value.object()?.get(step)?.clone();
+    }
+    Some(value)
+}
