@@ -152,7 +152,7 @@ impl ArgumentChecker {
 
 impl fmt::Debug for ArgumentChecker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Checker").field("schema", &self.source).finish_non_exhaustive()
+        f.debug_struct("ArgumentChecker").field("schema", &self.source).finish_non_exhaustive()
     }
 }
 

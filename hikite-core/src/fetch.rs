@@ -47,6 +47,6 @@ pub struct FetchResponse {
 
 impl fmt::Debug for FetchResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reply").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("FetchResponse").field("status", &self.status).finish_non_exhaustive()
     }
 }

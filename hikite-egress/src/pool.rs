@@ -121,7 +121,7 @@ fn sweep(idle: &Weak<Mutex<IdleByHost>>, host: &str) {
 
 impl fmt::Debug for PooledConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lent").field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("PooledConnection").field("host", &self.host).finish_non_exhaustive()
     }
 }
 

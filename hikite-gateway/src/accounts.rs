@@ -129,7 +129,7 @@ pub(crate) enum SelectedAccount {
 
 impl std::fmt::Debug for AccountStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Accounts").finish_non_exhaustive()
+        f.debug_struct("AccountStore").finish_non_exhaustive()
     }
 }
 

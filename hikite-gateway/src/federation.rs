@@ -67,7 +67,7 @@ pub struct FederationCallback {
 
 impl std::fmt::Debug for FederationCallback {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Comeback").field("error", &self.error).finish_non_exhaustive()
+        f.debug_struct("FederationCallback").field("error", &self.error).finish_non_exhaustive()
     }
 }
 

@@ -35,7 +35,7 @@ use crate::handle::ResultStore;
 use crate::health::ModuleHealth;
 use crate::meter::{Meter, ModuleMeter};
 use crate::node::random_id;
-use crate::off_worker::aside;
+use crate::off_worker::run_blocking;
 use crate::overlay::Overlays;
 use crate::overrides::with_overrides;
 use crate::overview::DisabledModule;
@@ -421,7 +421,7 @@ impl Gateway {
             self.search.schedule_rebuild();
             self.notify_sessions(before, after, changed.get().and_then(Option::as_deref));
         };
-        aside(|| self.current.replace(make, notify));
+        run_blocking(|| self.current.replace(make, notify));
         self.rebuild_overlays();
     }
 
@@ -435,7 +435,7 @@ impl Gateway {
         let notify = |before: &Arc<Snapshot>, after: &Arc<Snapshot>| {
             self.notify_sessions(before, after, Some(&[]));
         };
-        aside(|| self.current.replace(make, notify));
+        run_blocking(|| self.current.replace(make, notify));
         self.rebuild_overlays();
     }
 

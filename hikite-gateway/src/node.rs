@@ -234,7 +234,7 @@ impl Nodes {
     }
 
     /// Reads the node list again after a peer did not answer.
-    pub async fn doubt(&self) -> Result<(), Error> {
+    pub async fn refresh_peers(&self) -> Result<(), Error> {
         self.read_peers().await
     }
 

@@ -20,7 +20,7 @@ static LARGE_PERMITS: LazyLock<Semaphore> = LazyLock::new(|| {
 });
 
 /// Runs blocking work of any cost. On a multi-threaded runtime the other tasks of this worker thread move elsewhere.
-pub fn aside<T>(work: impl FnOnce() -> T) -> T {
+pub fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     let has_others = |runtime: Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
     if Handle::try_current().is_ok_and(has_others) { block_in_place(work) } else { work() }
 }
@@ -38,7 +38,7 @@ pub async fn off_worker<T>(cost: usize, work: impl FnOnce() -> T) -> T {
 async fn wait_for_permit<T>(cost: usize, work: impl FnOnce() -> T) -> T {
     if cost > LARGE {
         let _permit = LARGE_PERMITS.acquire().await;
-        return aside(work);
+        return run_blocking(work);
     }
     // A task could run many of these in a row without ever awaiting anything else.
     for _ in 0..cost / SMALL {

@@ -14,7 +14,7 @@ use hikite_core::share::Allowance;
 
 use crate::clock::now_ms;
 use crate::gateway::{CatalogState, Gateway};
-use crate::off_worker::aside;
+use crate::off_worker::run_blocking;
 use crate::snapshot::Snapshot;
 use crate::viewer::Viewer;
 
@@ -112,7 +112,7 @@ impl Gateway {
             };
             self.sessions.notify_list_changes(Some(sessions), differs);
         };
-        aside(|| self.current.with(look));
+        run_blocking(|| self.current.with(look));
     }
 
     /// Returns the overlay of a session; `None` if it sees the shared catalog, or if the limit is reached.

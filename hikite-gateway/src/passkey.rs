@@ -1,4 +1,4 @@
-//! Passkeys of users, and the WebAuthn challenges for them. A challenge is valid once, for a few minutes, for one
+//! Passkeys of users, and the `WebAuthn` challenges for them. A challenge is valid once, for a few minutes, for one
 //! browser and one purpose. The signature checks are in `hikite-vault`.
 
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Passkeys {
         Self { store }
     }
 
-    /// Returns the WebAuthn creation options for a logged-in user. `browser` is a secret that only this browser
+    /// Returns the `WebAuthn` creation options for a logged-in user. `browser` is a secret that only this browser
     /// knows: the value of its cookie.
     pub async fn register_options(
         &self,
@@ -118,7 +118,7 @@ impl Passkeys {
         Ok(shown(&entry, &kept))
     }
 
-    /// Returns the WebAuthn request options for a login. They list no credentials, so that knowing a user name
+    /// Returns the `WebAuthn` request options for a login. They list no credentials, so that knowing a user name
     /// reveals nothing about the user's passkeys.
     pub async fn login_options(&self, site: &RelyingParty, browser: &str) -> Result<Value, Error> {
         let challenge = self.question(ChallengePurpose::Login, "", browser).await?;

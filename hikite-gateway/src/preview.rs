@@ -11,7 +11,7 @@ use hikite_core::view::View;
 use hikite_core::violation;
 
 use crate::gateway::Gateway;
-use crate::off_worker::aside;
+use crate::off_worker::run_blocking;
 use crate::surface::Surfaces;
 
 /// Counter name for estimated token counts.
@@ -54,10 +54,11 @@ impl Gateway {
 
     /// Returns the keys of the tools that these permissions would show and hide.
     pub async fn preview_permissions(&self, form: &Raw) -> Result<Object, Error> {
-        let permissions = aside(|| Permissions::read(form)).map_err(|faults| violation::error(&faults))?;
+        let permissions =
+            run_blocking(|| Permissions::read(form)).map_err(|faults| violation::error(&faults))?;
         self.wait_for_listings(&Caller::owner()).await;
         let snapshot = self.snapshot();
-        let view = aside(|| View::restricted(&snapshot.catalog, &Arc::new(permissions)));
+        let view = run_blocking(|| View::restricted(&snapshot.catalog, &Arc::new(permissions)));
         let (mut visible, mut hidden) = (Vec::new(), Vec::new());
         for tool in snapshot.catalog.tools() {
             let list = if view.tool_by_key(&tool.key).is_some() { &mut visible } else { &mut hidden };

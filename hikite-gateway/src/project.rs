@@ -198,7 +198,7 @@ impl<'a> ProjectReader<'a> {
 
     fn permissions(&mut self) -> Permissions {
         let Some(value) = self.value("permissions") else { return Permissions::default() };
-        crate::off_worker::aside(|| Permissions::read(value)).unwrap_or_else(|faults| {
+        crate::off_worker::run_blocking(|| Permissions::read(value)).unwrap_or_else(|faults| {
             let inside =
                 |fault: Violation| Violation::new(format!("/permissions{}", fault.pointer), fault.message);
             self.faults.extend(faults.into_iter().map(inside));

@@ -19,7 +19,7 @@ use hikite_store::{ChangeSet, RegisteredToolRow, Store, change_kind};
 
 use crate::clock::now_ms;
 use crate::gateway::Gateway;
-use crate::off_worker::aside;
+use crate::off_worker::run_blocking;
 use crate::overrides::TEXT;
 use crate::pin::PIN;
 use crate::tool_registry::{RegisteredTool, ToolRegistry};
@@ -30,7 +30,7 @@ pub fn read(
     maker: &HttpToolBuilder,
 ) -> Result<(ToolRegistration, Arc<dyn ToolHandler>), Error> {
     // Schemas and patterns are compiled, and a few bytes of a pattern may expand to very many.
-    aside(|| read_here(form, maker))
+    run_blocking(|| read_here(form, maker))
 }
 
 fn read_here(
@@ -60,7 +60,7 @@ pub struct RegistryStore {
 
 impl std::fmt::Debug for RegistryStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Registry").finish_non_exhaustive()
+        f.debug_struct("RegistryStore").finish_non_exhaustive()
     }
 }
 

@@ -54,7 +54,7 @@ pub struct StoredSecret {
 
 impl std::fmt::Debug for SecretStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Safe").field("key", &self.ring.load().current().id()).finish_non_exhaustive()
+        f.debug_struct("SecretStore").field("key", &self.ring.load().current().id()).finish_non_exhaustive()
     }
 }
 

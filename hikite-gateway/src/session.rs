@@ -68,7 +68,7 @@ pub struct SessionRegistration {
 
 impl std::fmt::Debug for SessionRegistration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Joined").field(&self.session.id).finish()
+        f.debug_tuple("SessionRegistration").field(&self.session.id).finish()
     }
 }
 

@@ -46,7 +46,7 @@ struct KeyedInput {
 
 impl<B> std::fmt::Debug for RunningCall<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Running").field("open", &self.open.len()).finish_non_exhaustive()
+        f.debug_struct("RunningCall").field("open", &self.open.len()).finish_non_exhaustive()
     }
 }
 
@@ -206,7 +206,7 @@ const KIND: SlotKind = SlotKind {
 
 impl<B> std::fmt::Debug for SuspendedCalls<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Parking").finish_non_exhaustive()
+        f.debug_struct("SuspendedCalls").finish_non_exhaustive()
     }
 }
 

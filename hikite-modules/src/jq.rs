@@ -51,7 +51,7 @@ pub struct JqProgram(Filter<JqData>);
 
 impl std::fmt::Debug for JqProgram {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Program").finish_non_exhaustive()
+        f.debug_struct("JqProgram").finish_non_exhaustive()
     }
 }
 

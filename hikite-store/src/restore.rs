@@ -39,18 +39,18 @@ impl Store {
         Err(StoreError::new(StoreFault::InUse, url, others))
     }
 
-    /// Replaces the store at `url` by the file `prepared` and keeps the old one at `aside`. Returns `true` if there was
+    /// Replaces the store at `url` by the file `prepared` and keeps the old one at `replaced_path`. Returns `true` if there was
     /// an old one. `prepared` must be closed; it is moved or read.
-    pub async fn install(prepared: &Path, url: &StoreUrl, aside: &Path) -> Result<bool, StoreError> {
+    pub async fn install(prepared: &Path, url: &StoreUrl, replaced_path: &Path) -> Result<bool, StoreError> {
         match &url.0 {
             StoreLocation::File(path) => {
                 let refused =
                     |error: io::Error| StoreError::new(StoreFault::NotWritable, url, error.to_string());
-                swap(prepared, path, aside).map_err(refused)
+                swap(prepared, path, replaced_path).map_err(refused)
             }
             StoreLocation::Memory | StoreLocation::Postgres(_) => {
                 let other = Self::open(url).await?;
-                let outcome = replace(prepared, &other, aside).await;
+                let outcome = replace(prepared, &other, replaced_path).await;
                 other.close().await;
                 outcome.map(|()| true)
             }
@@ -101,19 +101,22 @@ async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
 }
 
 /// Renames both files; the old one is restored if the second rename fails.
-fn swap(prepared: &Path, path: &Path, aside: &Path) -> io::Result<bool> {
-    if fs::symlink_metadata(aside).is_ok() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists", aside.display())));
+fn swap(prepared: &Path, path: &Path, replaced_path: &Path) -> io::Result<bool> {
+    if fs::symlink_metadata(replaced_path).is_ok() {
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("`{}` exists", replaced_path.display()),
+        ));
     }
     let had = path.exists();
     // The journal of a damaged file belongs to it.
     let ends = ["", "-wal", "-shm", "-journal", HEAD, FINDINGS];
     for end in ends.iter().filter(|end| sidecar(path, end).exists()) {
-        fs::rename(sidecar(path, end), sidecar(aside, end))?;
+        fs::rename(sidecar(path, end), sidecar(replaced_path, end))?;
     }
     if let Err(error) = fs::rename(prepared, path) {
-        for end in ends.iter().filter(|end| sidecar(aside, end).exists()) {
-            let _ = fs::rename(sidecar(aside, end), sidecar(path, end));
+        for end in ends.iter().filter(|end| sidecar(replaced_path, end).exists()) {
+            let _ = fs::rename(sidecar(replaced_path, end), sidecar(path, end));
         }
         return Err(error);
     }
@@ -125,8 +128,8 @@ fn swap(prepared: &Path, path: &Path, aside: &Path) -> io::Result<bool> {
 }
 
 /// Replaces the rows of a database, after making a backup of it.
-async fn replace(prepared: &Path, other: &Store, aside: &Path) -> Result<(), StoreError> {
-    other.backup(aside).await?;
+async fn replace(prepared: &Path, other: &Store, replaced_path: &Path) -> Result<(), StoreError> {
+    other.backup(replaced_path).await?;
     let from = Store::open(&StoreUrl::file(prepared)).await?;
     let outcome = from.copy_over(other).await;
     from.close().await;

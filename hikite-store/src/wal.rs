@@ -107,7 +107,7 @@ mod tests {
             [MAGIC, 3_007_000, 512, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
         let mut sum = checksum((0, 0), &log, false);
         let put = |log: &mut Vec<u8>, sum: Checksum| {
-            log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes))
+            log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes));
         };
         put(&mut log, sum);
         for (number, ends) in (1..).zip(ends) {

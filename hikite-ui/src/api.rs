@@ -27,7 +27,7 @@ pub struct ApiClient(BoxCloneSyncService<Request, Response, Infallible>);
 
 impl fmt::Debug for ApiClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Api").finish_non_exhaustive()
+        f.debug_struct("ApiClient").finish_non_exhaustive()
     }
 }
 

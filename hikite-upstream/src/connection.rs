@@ -58,7 +58,7 @@ pub(crate) struct Connection {
     /// Set if the server announced a list change while its lists were being read.
     pub(crate) lists_changed: AtomicBool,
     /// Listing state of this connection.
-    pub(crate) connection_listing: ConnectionListing,
+    pub(crate) listing_state: ConnectionListing,
     pub(crate) subscriptions: Mutex<HashMap<String, HashSet<SessionId>>>,
     /// Sessions that have called through this connection.
     pub(crate) calling_sessions: Mutex<HashSet<SessionId>>,
@@ -156,7 +156,7 @@ impl Connection {
             pending: PendingRequests::default(),
             closed,
             lists_changed: AtomicBool::new(false),
-            connection_listing: ConnectionListing::default(),
+            listing_state: ConnectionListing::default(),
             subscriptions: Mutex::default(),
             calling_sessions: Mutex::default(),
             latest_call: Mutex::default(),
@@ -367,7 +367,7 @@ impl Connection {
 
     /// Returns `true` if the connection has a listing for its session that a new connection would not have.
     pub(crate) fn has_session_listing(&self) -> bool {
-        matches!(self.purpose, ConnectionPurpose::Owned(_)) && self.connection_listing.own().is_some()
+        matches!(self.purpose, ConnectionPurpose::Owned(_)) && self.listing_state.own().is_some()
     }
 
     /// Closes the connection if it has not been used since `before` and has no pending requests or subscriptions. A
@@ -408,7 +408,7 @@ impl Connection {
             ConnectionPurpose::Shared | ConnectionPurpose::Lists => {
                 let session = context.session.id;
                 let is_first = self.calling_sessions.lock().insert(session);
-                if is_first && self.connection_listing.own().is_some() {
+                if is_first && self.listing_state.own().is_some() {
                     (self.notices)(ConnectionNotice::Event(SourceEvent::SessionListChanged {
                         sessions: vec![session],
                     }));

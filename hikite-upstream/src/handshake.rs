@@ -44,7 +44,7 @@ impl Connection {
                 Ok(initialize_result) => self.complete_with_session(initialize_result).await,
                 Err(error) if revision::refuses_sessions(&error) => match self.discover().await {
                     DiscoverOutcome::Stateless(initialize_result) => {
-                        self.complete_stateless(initialize_result)
+                        self.complete_stateless(initialize_result);
                     }
                     _ => return Err(error),
                 },

@@ -67,8 +67,8 @@ impl Connection {
     }
 
     fn schedule_reread(self: &Arc<Self>, bit: u8) {
-        self.connection_listing.pending_kinds.fetch_or(bit, Ordering::AcqRel);
-        if !self.connection_listing.is_rereading.swap(true, Ordering::AcqRel) {
+        self.listing_state.pending_kinds.fetch_or(bit, Ordering::AcqRel);
+        if !self.listing_state.is_rereading.swap(true, Ordering::AcqRel) {
             (self.notices)(ConnectionNotice::ListChanged(Arc::clone(self)));
         }
     }
@@ -92,22 +92,22 @@ impl UpstreamInner {
             Some(slot) => slot.live()?,
             None => self.shared.live().filter(|shared| shared.calling_sessions.lock().contains(&session))?,
         };
-        connection.connection_listing.own()
+        connection.listing_state.own()
     }
 
     /// Announces the session listing of a connection that has become live.
     pub(crate) fn announce_session_listing(&self, connection: &Connection) {
-        if connection.connection_listing.own().is_some() {
+        if connection.listing_state.own().is_some() {
             (self.listener)(SourceEvent::SessionListChanged { sessions: connection.sessions() });
         }
     }
 
     /// Rereads the lists of a connection as long as the server announces changes, at a limited rate.
     pub(crate) async fn reread_announced_lists(self: Arc<Self>, connection: Arc<Connection>) {
-        let connection_listing = &connection.connection_listing;
+        let listing_state = &connection.listing_state;
         let longest = self.environment.limits.list_ttl;
         loop {
-            let wait = connection_listing.pace.lock().wait(Instant::now());
+            let wait = listing_state.pace.lock().wait(Instant::now());
             tokio::select! {
                 () = connection.closed.cancelled() => return,
                 () = tokio::time::sleep(wait) => {}
@@ -116,18 +116,18 @@ impl UpstreamInner {
             if connection.initialize_result().is_none() {
                 continue;
             }
-            let pending_kinds = connection_listing.pending_kinds.swap(0, Ordering::AcqRel);
+            let pending_kinds = listing_state.pending_kinds.swap(0, Ordering::AcqRel);
             if pending_kinds == 0 {
                 // A swap, so that an announcement from here on starts a new task.
-                connection_listing.is_rereading.swap(false, Ordering::AcqRel);
-                let late = connection_listing.pending_kinds.load(Ordering::Acquire) != 0;
-                if late && !connection_listing.is_rereading.swap(true, Ordering::AcqRel) {
+                listing_state.is_rereading.swap(false, Ordering::AcqRel);
+                let late = listing_state.pending_kinds.load(Ordering::Acquire) != 0;
+                if late && !listing_state.is_rereading.swap(true, Ordering::AcqRel) {
                     continue;
                 }
                 return;
             }
             let is_new = self.reread(&connection, pending_kinds).await;
-            connection_listing.pace.lock().read(Instant::now(), is_new, longest);
+            listing_state.pace.lock().read(Instant::now(), is_new, longest);
         }
     }
 
@@ -182,7 +182,7 @@ impl UpstreamInner {
             Some(common) => self.share_with_common(connection, listing, &common),
             None => Some(Arc::new(listing)),
         };
-        let before = connection.connection_listing.own.swap(own.clone());
+        let before = connection.listing_state.own.swap(own.clone());
         let is_same = match (&before, &own) {
             (Some(before), Some(own)) => Arc::ptr_eq(before, own) || before.has_same_items(own),
             (before, own) => before.is_none() && own.is_none(),
@@ -190,11 +190,11 @@ impl UpstreamInner {
         if is_same {
             return false;
         }
-        if own.is_some() && !connection.connection_listing.is_watched.swap(true, Ordering::Relaxed) {
+        if own.is_some() && !connection.listing_state.is_watched.swap(true, Ordering::Relaxed) {
             let (inner, connection) = (Arc::downgrade(self), Arc::clone(connection));
             self.tasks.spawn(async move {
                 connection.closed.cancelled().await;
-                connection.connection_listing.own.store(None);
+                connection.listing_state.own.store(None);
                 if let Some(inner) = inner.upgrade() {
                     (inner.listener)(SourceEvent::SessionListChanged { sessions: connection.sessions() });
                 }
@@ -253,10 +253,8 @@ impl UpstreamInner {
             }
             ConnectionPurpose::Shared | ConnectionPurpose::Lists => false,
         };
-        let lists = slots
-            .iter()
-            .filter(|slot| is_theirs(slot))
-            .filter_map(|slot| slot.live()?.connection_listing.own());
+        let lists =
+            slots.iter().filter(|slot| is_theirs(slot)).filter_map(|slot| slot.live()?.listing_state.own());
         let mut seen: Vec<Arc<Listing>> = Vec::new();
         for list in lists {
             if !seen.iter().any(|known| Arc::ptr_eq(known, &list)) {
@@ -283,8 +281,8 @@ impl UpstreamInner {
     pub(crate) fn drop_redundant_listings(&self, common: &Listing) {
         let slots: Vec<_> = self.owned.lock().values().cloned().chain([Arc::clone(&self.shared)]).collect();
         for connection in slots.iter().filter_map(|slot| slot.open_connection()) {
-            if connection.connection_listing.own().is_some_and(|own| own.has_same_items(common)) {
-                connection.connection_listing.own.store(None);
+            if connection.listing_state.own().is_some_and(|own| own.has_same_items(common)) {
+                connection.listing_state.own.store(None);
             }
         }
     }

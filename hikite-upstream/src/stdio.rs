@@ -164,7 +164,7 @@ async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, longest: Lin
             match line {
                 FramedLine::Text(bytes) => connection.receive(&bytes, None),
                 FramedLine::TooLong => {
-                    too_long(&connection, longest, MessageHead::read(lines.overlong_head()))
+                    too_long(&connection, longest, MessageHead::read(lines.overlong_head()));
                 }
             }
         }

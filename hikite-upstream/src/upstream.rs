@@ -116,7 +116,7 @@ pub(crate) struct UpstreamInner {
 
 impl std::fmt::Debug for UpstreamInner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Upstream").field("definition", &self.definition).finish_non_exhaustive()
+        f.debug_struct("UpstreamInner").field("definition", &self.definition).finish_non_exhaustive()
     }
 }
 

@@ -237,7 +237,10 @@ pub struct UnverifiedToken<'a> {
 
 impl fmt::Debug for UnverifiedToken<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unverified").field("alg", &self.alg).field("kid", &self.kid).finish_non_exhaustive()
+        f.debug_struct("UnverifiedToken")
+            .field("alg", &self.alg)
+            .field("kid", &self.kid)
+            .finish_non_exhaustive()
     }
 }
 

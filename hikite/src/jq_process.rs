@@ -11,7 +11,7 @@ use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::selector::JqRunner;
 use hikite_core::source::BoxFuture;
-use hikite_gateway::off_worker::aside;
+use hikite_gateway::off_worker::run_blocking;
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -52,7 +52,7 @@ impl JqProcesses {
             let _ = child.kill().await;
             return Err(self.timed_out());
         };
-        self.into_result(end.map_err(|error| broken("the process for jq cannot be talked to", &error))?)
+        self.read_result(end.map_err(|error| broken("the process for jq cannot be talked to", &error))?)
     }
 
     fn start(&self) -> std::io::Result<Child> {
@@ -106,12 +106,12 @@ impl JqProcesses {
     }
 
     /// Converts the exit status and output into a result.
-    fn into_result(&self, end: JqProcessOutput) -> Result<Raw, Error> {
+    fn read_result(&self, end: JqProcessOutput) -> Result<Raw, Error> {
         let JqProcessOutput { status, output, stderr_bytes } = end;
         let words = || String::from_utf8_lossy(&output).into_owned();
         match status.code().and_then(|code| u8::try_from(code).ok()) {
             Some(0) => {
-                let parsed = aside(|| Raw::parse(output));
+                let parsed = run_blocking(|| Raw::parse(output));
                 return parsed.map_err(|error| broken("jq wrote no JSON", &error));
             }
             Some(COMPILE_ERROR) => return Err(wrong(&words())),

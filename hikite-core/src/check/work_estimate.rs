@@ -100,7 +100,7 @@ impl<'a> WorkEstimate<'a> {
                         for (name, member) in members {
                             self.below(schema, member, name.len(), at.place);
                         }
-                    })
+                    });
                 }
                 (SubschemaTarget::Items, Value::Array(items), _) => {
                     for item in items {

@@ -136,7 +136,7 @@ impl Omissions {
             0 => {}
             1 => description.push(format!("{} of {} rows", self.elements, self.elements_of)),
             lists => {
-                description.push(format!("{} of {} rows of {lists} lists", self.elements, self.elements_of))
+                description.push(format!("{} of {} rows of {lists} lists", self.elements, self.elements_of));
             }
         }
         match self.texts {

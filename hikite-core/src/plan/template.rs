@@ -300,6 +300,6 @@ impl TemplateWalk<'_, '_> {
 
 impl std::fmt::Debug for ReferenceScope<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope").field("item", &self.item).finish_non_exhaustive()
+        f.debug_struct("ReferenceScope").field("item", &self.item).finish_non_exhaustive()
     }
 }

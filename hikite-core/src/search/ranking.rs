@@ -21,13 +21,13 @@ pub(super) fn search(
     if question.is_empty() || limit == 0 {
         return Vec::new();
     }
-    let mut scorer = Scorer::new(index, mask);
-    let mut scores = scorer.question(question);
+    let mut scoring = Scorer::new(index, mask);
+    let mut scores = scoring.question(question);
     let recall = UsageRecall::of(index, question, memory);
-    recall.add_to(&mut scores, &scorer.places);
+    recall.add_to(&mut scores, &scoring.places);
     let named = index.names.mentioned_in(question, index.documents());
     let search = SearchRun { index, question, recall, named };
-    let best = search.best(&scorer, &scores, limit);
+    let best = search.best(&scoring, &scores, limit);
     search.hits(&best)
 }
 
@@ -64,9 +64,9 @@ impl PartialOrd for Candidate {
 
 impl SearchRun<'_> {
     /// Returns the best `limit` documents that have any evidence, best first.
-    fn best(&self, scorer: &Scorer<'_>, scores: &[f32], limit: usize) -> Vec<usize> {
+    fn best(&self, scoring: &Scorer<'_>, scores: &[f32], limit: usize) -> Vec<usize> {
         let mut best: BinaryHeap<Candidate> = BinaryHeap::with_capacity(limit.min(scores.len()) + 1);
-        for ((at, sign), score) in scorer.places.iter().zip(&scorer.has_evidence).zip(scores) {
+        for ((at, sign), score) in scoring.places.iter().zip(&scoring.has_evidence).zip(scores) {
             let is_named = !self.named.is_empty() && self.named.binary_search(at).is_ok();
             if !*sign && !is_named && self.recall.of_document(*at as usize) <= 0.0 {
                 continue;

@@ -154,7 +154,7 @@ impl AccountStore {
         let (is_default, shared) = (flag("default"), flag("shared"));
         let permissions = match changes
             .get("permissions")
-            .map(|form| crate::off_worker::aside(|| Permissions::read(form)))
+            .map(|form| crate::off_worker::run_blocking(|| Permissions::read(form)))
             .transpose()
         {
             Ok(permissions) => permissions.map(Arc::new),

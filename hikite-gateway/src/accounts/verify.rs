@@ -155,7 +155,7 @@ fn judge(status: &mut AccountStatus, problem: &mut Option<String>, at: &mut u64,
     match proof {
         CredentialVerdict::Accepted => (*status, *problem, *at) = (AccountStatus::Connected, None, now_ms()),
         CredentialVerdict::Refused(words) => {
-            (*status, *problem) = (AccountStatus::Reconnect, Some(words.clone()))
+            (*status, *problem) = (AccountStatus::Reconnect, Some(words.clone()));
         }
         CredentialVerdict::Unclear(words) => *problem = Some(words.clone()),
         CredentialVerdict::Unsupported => *problem = None,

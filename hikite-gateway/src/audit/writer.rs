@@ -246,7 +246,7 @@ impl AuditWriter {
     fn tell(&mut self, error: Option<&String>) {
         match error {
             Some(error) if self.is_healthy => {
-                tracing::warn!("the audit cannot be written, and waits: {error}")
+                tracing::warn!("the audit cannot be written, and waits: {error}");
             }
             None if !self.is_healthy => tracing::info!("the audit is written again"),
             _ => {}

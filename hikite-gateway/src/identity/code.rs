@@ -52,7 +52,7 @@ pub struct CodeExchange<'a> {
 
 impl std::fmt::Debug for CodeExchange<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Code").field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("CodeExchange").field("client", &self.client).finish_non_exhaustive()
     }
 }
 

@@ -96,7 +96,7 @@ pub struct RefreshRequest<'a> {
 
 impl std::fmt::Debug for RefreshRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Refresh")
+        f.debug_struct("RefreshRequest")
             .field("scopes", &self.scopes)
             .field("target", &self.target)
             .finish_non_exhaustive()

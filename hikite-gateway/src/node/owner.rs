@@ -58,7 +58,7 @@ impl Nodes {
                 }
             }
             if self.is_leaving() {
-                self.doubt().await?;
+                self.refresh_peers().await?;
                 let other = self.peers.load().values().next().cloned();
                 return other.map(Owner::Other).ok_or_else(leaving);
             }

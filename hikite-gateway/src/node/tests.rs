@@ -55,12 +55,12 @@ async fn one_alone_takes_over_what_a_leaving_one_held() {
     let fixture = NodeFixture::new();
     let (one, two, three) =
         (fixture.node("one").await, fixture.node("two").await, fixture.node("three").await);
-    one.doubt().await.expect("looked");
+    one.refresh_peers().await.expect("looked");
     one.leave().await;
     assert!(!one.holds("one").await);
     // The other nodes may have cached it; then they ask again.
     for node in [&two, &three] {
-        node.doubt().await.expect("looked");
+        node.refresh_peers().await.expect("looked");
     }
     assert_eq!(owner(&two, "s", "one").await, "us");
     assert_eq!(owner(&three, "s", "one").await, "two");
@@ -69,7 +69,7 @@ async fn one_alone_takes_over_what_a_leaving_one_held() {
         assert_ne!(owner(&one, session, "one").await, "us", "who leaves takes nothing");
     }
     two.leave().await;
-    three.doubt().await.expect("looked");
+    three.refresh_peers().await.expect("looked");
     assert_eq!(owner(&three, "s", "one").await, "us", "from one holder to the next");
 }
 
@@ -83,7 +83,7 @@ async fn who_was_declared_gone_holds_nothing_any_more() {
     // Expires the node's lease in the store, like a long suspension.
     two.store.renew_node("one", Duration::ZERO).await.expect("its time is over");
     assert!(two.store.is_node_gone("one").await.expect("asked"));
-    two.doubt().await.expect("looked");
+    two.refresh_peers().await.expect("looked");
     assert_eq!(owner(&two, "s", "one").await, "us");
     one.expire_lease();
     assert!(!one.holds("one").await, "it asks before it serves");
@@ -112,6 +112,6 @@ async fn what_is_over_is_taken_up_by_nobody() {
     one.end("s").await.expect("ended");
     one.end("s").await.expect("twice is no harm");
     one.leave().await;
-    two.doubt().await.expect("looked");
+    two.refresh_peers().await.expect("looked");
     assert_eq!(owner(&two, "s", "one").await, "nobody");
 }

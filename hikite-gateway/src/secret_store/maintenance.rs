@@ -59,7 +59,7 @@ impl SecretStore {
             match self.unwrap(&row).await {
                 Ok(key) => drop(keys.insert(row.account, key)),
                 Err(error) => {
-                    findings.push(VaultFinding { record: row.account, reason: error.message.into() })
+                    findings.push(VaultFinding { record: row.account, reason: error.message.into() });
                 }
             }
         }

@@ -34,14 +34,16 @@ fn push(block: &DocumentBlock, texts: &mut Vec<String>) {
         DocumentBlock::Paragraph(line) | DocumentBlock::Heading { text: line, .. } => push_line(line, texts),
         DocumentBlock::Code { text, .. } | DocumentBlock::Equation(text) => texts.push(text.clone()),
         DocumentBlock::Quote(blocks) | DocumentBlock::Callout { blocks, .. } => {
-            texts.extend(self::texts(blocks))
+            texts.extend(self::texts(blocks));
         }
         DocumentBlock::Details { summary, blocks } => {
             push_line(summary, texts);
             texts.extend(self::texts(blocks));
         }
         DocumentBlock::List { items, .. } => {
-            items.iter().for_each(|item| texts.extend(self::texts(&item.blocks)))
+            for item in items {
+                texts.extend(self::texts(&item.blocks));
+            }
         }
         DocumentBlock::Table { head, rows } => {
             std::iter::once(head).chain(rows).flatten().for_each(|cell| push_line(cell, texts));
@@ -54,7 +56,7 @@ fn push_line(line: &[Inline], texts: &mut Vec<String>) {
     for inline in line {
         match &inline.kind {
             InlineKind::Text(text) | InlineKind::Math(text) | InlineKind::Image { alt: text, .. } => {
-                texts.push(text.clone())
+                texts.push(text.clone());
             }
             InlineKind::Break => {}
         }

@@ -292,10 +292,14 @@ impl ServiceTool {
         match &self.work {
             ToolExecution::Compute { .. } => {}
             ToolExecution::Choose(choices) => {
-                choices.iter().for_each(|choice| choice.tool_request.variables(&mut found))
+                for choice in choices {
+                    choice.tool_request.variables(&mut found);
+                }
             }
             ToolExecution::Steps { steps, .. } => {
-                steps.iter().for_each(|rule| rule.tool_request.variables(&mut found))
+                for rule in steps {
+                    rule.tool_request.variables(&mut found);
+                }
             }
         }
         found.into_iter().collect()

@@ -56,7 +56,9 @@ impl ValueTemplate {
             Self::Fixed(_) => {}
             Self::Expression(expression) => found.push(expression),
             Self::Object(slots) => {
-                slots.iter().for_each(|(_, value_template)| value_template.expressions(found))
+                for (_, value_template) in slots {
+                    value_template.expressions(found);
+                }
             }
             Self::List(slots) => slots.iter().for_each(|value_template| value_template.expressions(found)),
         }

@@ -64,7 +64,7 @@ async fn find_in_cluster(
     let mut known = None;
     if request_context.is_forwarded {
         // The forwarding node may have newer data.
-        peers.nodes.doubt().await.map_err(error_response)?;
+        peers.nodes.refresh_peers().await.map_err(error_response)?;
     } else {
         known = peers.nodes.known_owner(&name.number, home);
     }
@@ -91,7 +91,7 @@ async fn find_in_cluster(
         }
         // The node may be gone, or have handed over the session; the request has had no effect yet.
         peers.nodes.forget(&name.number);
-        if let Err(error) = peers.nodes.doubt().await {
+        if let Err(error) = peers.nodes.refresh_peers().await {
             return Err(error_response(error));
         }
         tokio::time::sleep(RETRY_INTERVAL).await;

@@ -57,7 +57,7 @@ pub(crate) struct PendingQuestion {
 
 impl std::fmt::Debug for ClientSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("core", &self.core).finish_non_exhaustive()
+        f.debug_struct("ClientSession").field("core", &self.core).finish_non_exhaustive()
     }
 }
 

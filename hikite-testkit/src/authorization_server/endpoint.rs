@@ -82,8 +82,8 @@ pub(super) async fn authorize(
     let resource = text("resource");
     issued.codes.insert(code.clone(), IssuedCode { client, redirect: redirect.clone(), challenge, resource });
     let issuer = shared.faults.lock().answered_issuer.clone().unwrap_or_else(|| shared.issuer());
-    let issuer = if issuer.is_empty() { issuer } else { format!("&iss={}", escaped(&issuer)) };
-    let back = format!("{redirect}?code={code}&state={}{issuer}", text("state"));
+    let issuer_query = if issuer.is_empty() { issuer } else { format!("&iss={}", escaped(&issuer)) };
+    let back = format!("{redirect}?code={code}&state={}{issuer_query}", text("state"));
     (StatusCode::FOUND, [(LOCATION, back)]).into_response()
 }
 

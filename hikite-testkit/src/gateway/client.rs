@@ -47,7 +47,7 @@ struct SessionClientState {
 
 impl fmt::Debug for SessionClientState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inner").field("link", &self.link).finish_non_exhaustive()
+        f.debug_struct("SessionClientState").field("link", &self.link).finish_non_exhaustive()
     }
 }
 

@@ -49,7 +49,7 @@ impl ClientOptions {
 
 impl fmt::Debug for ClientOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hello").field("capabilities", &self.capabilities).finish_non_exhaustive()
+        f.debug_struct("ClientOptions").field("capabilities", &self.capabilities).finish_non_exhaustive()
     }
 }
 

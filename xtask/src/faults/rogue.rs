@@ -178,7 +178,7 @@ async fn misbehave(
 ) -> Result<bool> {
     match behavior {
         RogueBehavior::Healthy | RogueBehavior::Flood | RogueBehavior::ResetRequest(_) => {
-            stream.write_all(whole(answer).as_bytes()).await?
+            stream.write_all(whole(answer).as_bytes()).await?;
         }
         RogueBehavior::Hang => never(stream).await,
         RogueBehavior::HangMidBody => {

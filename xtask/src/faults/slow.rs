@@ -98,7 +98,7 @@ async fn one(address: SocketAddr, kind: SlowPart) -> Result<Option<f64>> {
     let is_cut = async {
         match kind {
             SlowPart::Headers | SlowPart::Body => {
-                until_closed(&mut stream, matches!(kind, SlowPart::Headers)).await
+                until_closed(&mut stream, matches!(kind, SlowPart::Headers)).await;
             }
             SlowPart::Reader => until_refused(&mut stream).await,
         }

@@ -112,7 +112,7 @@ impl<'a> UserReader<'a> {
         if given.is_null() {
             return OptionalChange::None;
         }
-        match crate::off_worker::aside(|| Permissions::read(given)) {
+        match crate::off_worker::run_blocking(|| Permissions::read(given)) {
             Ok(permissions) => OptionalChange::Set(Arc::new(permissions)),
             Err(faults) => {
                 let inside = |fault: Violation| {

@@ -30,7 +30,7 @@ fn collect(element: &Element, cell: &impl Fn(&[Node]) -> Cell, rows: &mut Vec<Ht
             },
             Node::Text(text) if text.trim().is_empty() => {}
             Node::Text(_) => {
-                rows.push(HtmlRow { is_head: false, cells: vec![cell(std::slice::from_ref(node))] })
+                rows.push(HtmlRow { is_head: false, cells: vec![cell(std::slice::from_ref(node))] });
             }
         }
     }

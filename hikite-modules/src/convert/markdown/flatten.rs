@@ -31,13 +31,13 @@ fn push(block: &DocumentBlock, line: &mut Vec<Inline>) {
     }
     match block {
         DocumentBlock::Paragraph(text) | DocumentBlock::Heading { text, .. } => {
-            line.extend(text.iter().cloned())
+            line.extend(text.iter().cloned());
         }
         DocumentBlock::Code { text, .. } => {
             line.push(Inline::text(text.trim_end(), &InlineStyle::default().marked(Marks::CODE)));
         }
         DocumentBlock::Equation(text) => {
-            line.push(Inline::new(InlineKind::Math(text.clone()), &InlineStyle::default()))
+            line.push(Inline::new(InlineKind::Math(text.clone()), &InlineStyle::default()));
         }
         DocumentBlock::Quote(blocks) | DocumentBlock::Callout { blocks, .. } => line.extend(flatten(blocks)),
         DocumentBlock::Details { summary, blocks } => {

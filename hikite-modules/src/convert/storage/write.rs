@@ -44,7 +44,7 @@ impl StorageWriter {
                 self.macro_with_body(name, "", blocks);
             }
             DocumentBlock::Details { summary, blocks } => {
-                self.macro_with_body("expand", &plain(summary), blocks)
+                self.macro_with_body("expand", &plain(summary), blocks);
             }
             DocumentBlock::List { start, items } => self.list(*start, items),
             DocumentBlock::Table { head, rows } => self.table(head, rows),
