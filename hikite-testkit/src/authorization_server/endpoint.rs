@@ -81,8 +81,8 @@ pub(super) async fn authorize(
     let code = shared.new_secret("code");
     let resource = text("resource");
     issued.codes.insert(code.clone(), IssuedCode { client, redirect: redirect.clone(), challenge, resource });
-    let issuer = shared.faults.lock().answered_issuer.clone().unwrap_or_else(|| shared.issuer());
-    let issuer_query = if issuer.is_empty() { issuer } else { format!("&iss={}", escaped(&issuer)) };
+    let named = shared.faults.lock().answered_issuer.clone().unwrap_or_else(|| shared.issuer());
+    let issuer_query = if named.is_empty() { named } else { format!("&iss={}", escaped(&named)) };
     let back = format!("{redirect}?code={code}&state={}{issuer_query}", text("state"));
     (StatusCode::FOUND, [(LOCATION, back)]).into_response()
 }
