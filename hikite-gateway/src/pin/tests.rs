@@ -224,7 +224,7 @@ async fn while_nothing_is_known_of_a_server_what_was_blocked_is_not_called() {
     assert!(find(&gateway, "a").starts_with("Disabled(Held"), "{}", find(&gateway, "a"));
     assert!(find(&gateway, "b").starts_with("Unlisted"), "{}", find(&gateway, "b"));
     apply(&gateway, &silent, Pinning::Strict);
-    assert!(find(&gateway, "b").starts_with("Untold"), "{}", find(&gateway, "b"));
+    assert!(find(&gateway, "b").starts_with("ServerUnlisted"), "{}", find(&gateway, "b"));
 }
 
 #[tokio::test]

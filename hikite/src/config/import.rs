@@ -139,7 +139,7 @@ fn free_name(taken: &Map<String, Value>, wanted: &str) -> String {
 /// Converts one server; `None` if its transport is not supported.
 fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec<String>) -> Option<Value> {
     let schema = file::schema();
-    let known = schema.pointer("/$defs/Upstream/properties").and_then(Value::as_object);
+    let known = schema.pointer("/$defs/UpstreamFile/properties").and_then(Value::as_object);
     let mut server = Map::new();
     let mut tools = Map::new();
     for (key, value) in raw.iter().filter(|(_, value)| !value.is_null()) {
