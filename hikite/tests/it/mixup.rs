@@ -174,3 +174,19 @@ async fn no_conversation_loses_doubles_or_misdirects_an_answer() {
     });
     held.await.expect("no panic").expect("every answer in its place");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_calls_of_a_session_are_answered_though_they_come_at_once() {
+    // A session's first calls find out together that the server has no sessions, and that they share a connection.
+    for _ in 0..8 {
+        let (_fixture, server) = upstream(Era::Modern).await;
+        let gateway = configured(json!({ "mcpServers": { "a": server } })).await;
+        let client = gateway.client_with("direct", ClientOptions::answering("me")).await;
+        let calls = (0..16).map(|number| client.begin_call("echo_marker", json!({ "marker": number.to_string() })));
+        let calls: Vec<_> = calls.collect();
+        for (number, call) in calls.into_iter().enumerate() {
+            let answer = call.answer().await.expect("an answer");
+            assert_eq!(answer["content"][0]["text"], number.to_string(), "{answer}");
+        }
+    }
+}
