@@ -49,8 +49,9 @@ impl Caller {
             Scopes::CALL => ("use tools, resources and prompts", "call"),
             _ => ("do this", "admin"),
         };
-        Err(Error::new(ErrorKind::Authorization, format!("this caller may not {deed}"))
-            .hint(format!("it needs a token with the scope `{name}`")))
+        let error = Error::new(ErrorKind::Authorization, format!("this caller may not {deed}"))
+            .hint(format!("it needs a token with the scope `{name}`"));
+        Err(Error { insufficient_scope: true, ..error })
     }
 
     /// Returns this caller inside a project, with its scopes reduced to the default ones.

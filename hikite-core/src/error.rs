@@ -142,6 +142,8 @@ pub struct Error {
     pub cause: Option<Box<str>>,
     /// `true` if nothing was sent because there is no connection; the connection logic paces the attempts.
     pub unsent: bool,
+    /// `true` if the caller's scopes do not allow the request.
+    pub insufficient_scope: bool,
     /// JSON-RPC error object of an upstream, relayed unchanged by surfaces that relay errors.
     pub relayed: Option<Raw>,
 }
@@ -169,6 +171,7 @@ impl Error {
             timeout_ms: None,
             cause: None,
             unsent: false,
+            insufficient_scope: false,
             relayed: None,
         }
     }

@@ -23,6 +23,7 @@ use hikite_core::violation;
 use crate::accounts::selection;
 use crate::audit::Audit;
 use crate::cache::CacheRequest;
+use crate::call_result::CallResult;
 use crate::call_settings::CallSettings;
 use crate::command::{CallOptions, Command, ToolTarget};
 use crate::execute::{PreparedCall, execute};
@@ -57,7 +58,7 @@ impl Gateway {
         surfaces: Surfaces,
         params: Object,
         context: CallContext,
-    ) -> Result<Raw, Error> {
+    ) -> Result<CallResult, Error> {
         let (outcome, failure) = match surfaces.translate(params) {
             Ok((command, failure)) => (self.dispatch_on(failure.surface(), command, context).await, failure),
             Err(misread) => {
@@ -65,7 +66,7 @@ impl Gateway {
                 (Err(misread.error), misread.failure)
             }
         };
-        outcome.or_else(|error| failure.render(error))
+        outcome.map_or_else(|error| failure.render(error), |result| Ok(result.into()))
     }
 
     pub async fn dispatch(&self, command: Command, context: CallContext) -> Result<Raw, Error> {

@@ -6,6 +6,7 @@ mod admission;
 mod audit;
 mod batch;
 mod cache;
+mod call_result;
 mod call_settings;
 mod clock;
 mod command;
@@ -79,6 +80,7 @@ pub use audit::{
     UnwrittenRecords, record_admin,
 };
 pub use batch::{Batch, BatchReport, Observer, SilentObserver, TaskCompletion};
+pub use call_result::CallResult;
 pub use clock::{machine_clock, now_ms};
 pub use command::{CallOptions, Command, Detail, Dialect, ModuleQuery, ToolTarget};
 pub use config_admin::{ConfigAdmin, PutResult};

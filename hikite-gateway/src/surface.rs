@@ -16,6 +16,7 @@ use hikite_core::name::NameLength;
 use hikite_core::view::View;
 use serde_json::{Value, json};
 
+use crate::call_result::CallResult;
 use crate::command::Command;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -179,19 +180,21 @@ impl FailureForm {
     }
 
     /// Returns the response to a failed `tools/call`: a result, or the error itself.
-    pub(crate) fn render(self, error: Error) -> Result<Raw, Error> {
-        match self {
-            Self::InResult(Surface::Categories) => Ok(error_result(&error)),
-            Self::InResult(Surface::Modules) => Ok(error_result(&modules::with_hint(error))),
-            Self::InResult(Surface::Search) => Ok(error_result(&search::with_hint(error))),
+    pub(crate) fn render(self, error: Error) -> Result<CallResult, Error> {
+        let insufficient_scope = error.insufficient_scope;
+        let raw = match self {
+            Self::InResult(Surface::Categories) => error_result(&error),
+            Self::InResult(Surface::Modules) => error_result(&modules::with_hint(error)),
+            Self::InResult(Surface::Search) => error_result(&search::with_hint(error)),
             // Upstream protocol errors and unknown names stay protocol errors.
             Self::InResult(Surface::Direct)
                 if error.relayed.is_none() && error.kind != ErrorKind::ToolNotFound =>
             {
-                Ok(error_result(&error))
+                error_result(&error)
             }
-            Self::InResult(Surface::Direct) | Self::AsError => Err(error),
-        }
+            Self::InResult(Surface::Direct) | Self::AsError => return Err(error),
+        };
+        Ok(CallResult { raw, insufficient_scope })
     }
 }
 

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::call_result::CallResult;
 use crate::clock::now_ms;
 use crate::continuation::{ContinuationToken, ContinuationTokens, TokenBinding, refused};
 use crate::share::{SharedSlot, SharedSlots, SlotKind, SlotUsage};
@@ -24,7 +25,7 @@ use crate::share::{SharedSlot, SharedSlots, SlotKind, SlotUsage};
 pub struct RunningCall<B> {
     /// The call's backchannel, redirected to each request that resumes the call.
     pub back: B,
-    outcome: BoxFuture<'static, Result<Raw, Error>>,
+    outcome: BoxFuture<'static, Result<CallResult, Error>>,
     questions: mpsc::Receiver<PendingInput>,
     open: Vec<KeyedInput>,
     /// Answers that arrived before their question was asked.
@@ -53,7 +54,7 @@ impl<B> std::fmt::Debug for RunningCall<B> {
 /// Result of running a call until it ends or needs input.
 #[derive(Debug)]
 pub enum CallStep {
-    Done(Result<Raw, Error>),
+    Done(Result<CallResult, Error>),
     /// The call is suspended; holds the body of an `input_required` result.
     SuspendedCall(Object),
 }
@@ -68,7 +69,7 @@ const BATCH_DELAY: Duration = Duration::from_millis(20);
 impl<B> RunningCall<B> {
     pub fn new(
         back: B,
-        outcome: BoxFuture<'static, Result<Raw, Error>>,
+        outcome: BoxFuture<'static, Result<CallResult, Error>>,
         questions: mpsc::Receiver<PendingInput>,
     ) -> Self {
         Self { back, outcome, questions, open: Vec::new(), prepared: HashMap::new(), asked: 0 }
@@ -90,7 +91,7 @@ impl<B> RunningCall<B> {
 
     /// Runs the call until it ends or cannot continue without the client's answers. Returns the outcome, or `None`
     /// while questions are open.
-    async fn advance(&mut self) -> Option<Result<Raw, Error>> {
+    async fn advance(&mut self) -> Option<Result<CallResult, Error>> {
         loop {
             // The server may have cancelled a question.
             self.open.retain(|open| !open.asked.answer.is_closed());
@@ -331,7 +332,7 @@ mod tests {
             let params = Raw::parse(r#"{"requestedSchema":{"properties":{"name":{}}}}"#).expect("valid");
             let question = InputRequest { kind: InputRequestKind::Elicitation, params, key: None };
             sender.send(PendingInput { question, answer }).await.expect("heard");
-            Ok(told.await.expect("answered").expect("a result"))
+            Ok(told.await.expect("answered").expect("a result").into())
         };
         RunningCall::new((), Box::pin(outcome), questions)
     }
@@ -374,7 +375,7 @@ mod tests {
         let CallStep::Done(Ok(told)) = suspended_calls.drive(running, scene.purpose()).await else {
             panic!("it should be done")
         };
-        assert_eq!(told.as_str(), r#"{"action":"accept"}"#);
+        assert_eq!(told.raw.as_str(), r#"{"action":"accept"}"#);
         assert!(suspended_calls.resume("here", id).is_err(), "used up");
         let id = scene.suspend(&suspended_calls).await;
         assert!(suspended_calls.resume("there", id).is_err(), "a call of another process");

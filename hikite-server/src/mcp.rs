@@ -11,6 +11,7 @@ mod operation;
 mod outbox;
 mod pipe;
 mod resume;
+mod rpc_response;
 pub(crate) mod sender;
 mod session;
 mod session_token;

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use hikite_core::error::Error;
 use hikite_egress::{EgressClient, RequestBody, ResponseBody, read};
 use http::{Request, Response};
 
+use crate::error::UpstreamError;
 use crate::http::failure;
 use crate::oauth::{Authorization, SentTokens};
 
@@ -24,7 +24,10 @@ pub(crate) struct AuthorizedClient {
 }
 
 impl AuthorizedClient {
-    pub(crate) async fn send(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, Error> {
+    pub(crate) async fn send(
+        &self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<ResponseBody>, UpstreamError> {
         let Some(authorization) = &self.authorization else {
             let url = request.uri().clone();
             return self.client.send(request).await.map_err(|error| failure(&self.name, &url, &error));
@@ -40,7 +43,7 @@ impl AuthorizedClient {
             // Boxed to keep it out of the future of an authorized call.
             Box::pin(renew_token(authorization, answer, sent_tokens)).await?;
         }
-        Err(authorization.refused_repeatedly())
+        Err(authorization.refused_repeatedly().into())
     }
 }
 
@@ -49,9 +52,8 @@ async fn renew_token(
     authorization: &Authorization,
     refusal: Response<ResponseBody>,
     sent_tokens: SentTokens,
-) -> Result<(), Error> {
+) -> Result<(), UpstreamError> {
     let (status, headers) = (refusal.status(), refusal.headers().clone());
     let _ = read(refusal.into_body(), REFUSAL_BYTES).await;
-    let seen_to = authorization.refused(status, &headers, sent_tokens).await;
-    seen_to.map_err(|error| Error { unsent: true, ..error })
+    authorization.refused(status, &headers, sent_tokens).await.map_err(UpstreamError::unsent)
 }

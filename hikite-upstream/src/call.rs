@@ -13,16 +13,12 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Invocation, SourceMethod};
 use hikite_wire::stateless::MISSING_CAPABILITY;
 
-use crate::connection::{Connection, ConnectionPurpose, NOT_SENT};
+use crate::connection::{Connection, ConnectionPurpose};
 use crate::definition::ConnectionSharing;
-use crate::handshake::HANDSHAKE_SILENT;
-use crate::http::{
-    HEADERS_REFUSED, NO_RESPONSE, REQUEST_DECLINED, SESSION_LOST, TRANSPORT_REFUSED, UNREACHABLE,
-};
+use crate::error::UpstreamError;
 use crate::retire::RetireReason;
-use crate::revision::{self, REVISION_CHANGED};
+use crate::revision;
 use crate::rounds;
-use crate::stdio::EXITED_EARLY;
 use crate::tasks::task_address::TaskAddress;
 use crate::upstream::UpstreamInner;
 
@@ -34,7 +30,7 @@ impl UpstreamInner {
         self: &Arc<Self>,
         mut invocation: Invocation,
         context: CallContext,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         if invocation.method == SourceMethod::SetLevel {
             Box::pin(self.set_level(&invocation.params, &context.session)).await;
             return Ok(Raw::empty_object());
@@ -43,27 +39,27 @@ impl UpstreamInner {
         if is_task_request(invocation.method)
             && let Some(answer) = Box::pin(self.send_to_task_connection(&mut invocation, &context)).await
         {
-            return answer.map_err(without_internal_name);
+            return answer;
         }
         let connection = self.ready(&invocation, &context).await?;
         let error = match self.send(&connection, invocation.clone(), context.clone()).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
-        if connection.is_stateless() || error.name == Some(REVISION_CHANGED) {
+        if connection.is_stateless() || matches!(error, UpstreamError::RevisionChanged(_)) {
             self.invalidate(&connection, &error);
         }
         // Refused before anything ran, so another connection may take it.
-        if ran_nothing(&error) {
+        if error.ran_nothing() {
             // Retired rather than closed: other calls on it may still succeed.
             connection.retire(RetireReason::Invalidated);
-        } else if !self.needs_own_connection(&connection, &context, &error)
+        } else if !self.needs_own_connection(&connection, &context, error.error())
             || !self.may_run_twice(&invocation)
         {
-            return Err(without_internal_name(error));
+            return Err(error);
         }
         let connection = self.ready(&invocation, &context).await?;
-        Box::pin(self.send(&connection, invocation, context)).await.map_err(without_internal_name)
+        Box::pin(self.send(&connection, invocation, context)).await
     }
 
     /// Sends a task request over the connection that created the task, under the server's own task id. Returns `None`
@@ -72,14 +68,16 @@ impl UpstreamInner {
         self: &Arc<Self>,
         invocation: &mut Invocation,
         context: &CallContext,
-    ) -> Option<Result<Raw, Error>> {
+    ) -> Option<Result<Raw, UpstreamError>> {
         let id = invocation.params.text("taskId").unwrap_or_default();
-        let Some(task_address) = TaskAddress::read(&id) else { return Some(Err(Error::unknown_task())) };
+        let Some(task_address) = TaskAddress::read(&id) else {
+            return Some(Err(Error::unknown_task().into()));
+        };
         invocation.params.set("taskId", task_address.server_id.as_str());
-        let lost = (!task_address.on_any_connection).then(|| Err(Error::unknown_task()));
+        let lost = (!task_address.on_any_connection).then(|| Err(Error::unknown_task().into()));
         let Some(connection) = self.task_connections.of(&task_address) else { return lost };
         match self.send(&connection, invocation.clone(), context.clone()).await {
-            Err(error) if ran_nothing(&error) => lost,
+            Err(error) if error.ran_nothing() => lost,
             answer => Some(answer),
         }
     }
@@ -89,14 +87,14 @@ impl UpstreamInner {
         self: &Arc<Self>,
         invocation: &Invocation,
         context: &CallContext,
-    ) -> Result<Arc<Connection>, Error> {
+    ) -> Result<Arc<Connection>, UpstreamError> {
         let mut connection = self.ready_for(invocation.method, context).await?;
         if self.retire_if_capabilities_exceeded(&connection, &context.session) {
             connection = self.ready_for(invocation.method, context).await?;
         }
         // In revisions with sessions, a task is known only to the connection that created it.
         if is_task_request(invocation.method) && !connection.is_stateless() {
-            return Err(Error::unknown_task());
+            return Err(Error::unknown_task().into());
         }
         Ok(connection)
     }
@@ -105,7 +103,7 @@ impl UpstreamInner {
         self: &Arc<Self>,
         method: SourceMethod,
         context: &CallContext,
-    ) -> Result<Arc<Connection>, Error> {
+    ) -> Result<Arc<Connection>, UpstreamError> {
         let mut slot = self.slot_for(method, context);
         if slot.live().is_none() {
             Box::pin(self.report_start(context, self.connection(&slot, Some(context)))).await?;
@@ -150,7 +148,7 @@ impl UpstreamInner {
         connection: &Arc<Connection>,
         invocation: Invocation,
         context: CallContext,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         let _hold = connection.hold();
         // Boxed to keep it out of the future of a call to a server with sessions.
         if connection.is_stateless() {
@@ -210,7 +208,7 @@ impl UpstreamInner {
 
     /// Invalidates the connection if the error shows that the server changed its protocol revision, and returns `true`
     /// if it does. The next connection performs a new handshake.
-    pub(crate) fn invalidate(&self, connection: &Arc<Connection>, error: &Error) -> bool {
+    pub(crate) fn invalidate(&self, connection: &Arc<Connection>, error: &UpstreamError) -> bool {
         if !revision::is_revision_change(error) {
             return false;
         }
@@ -259,16 +257,6 @@ fn is_task_request(method: SourceMethod) -> bool {
     matches!(method, SourceMethod::GetTask | SourceMethod::UpdateTask | SourceMethod::CancelTask)
 }
 
-/// Returns `true` if the request was refused before anything ran.
-fn ran_nothing(error: &Error) -> bool {
-    matches!(error.name, Some(SESSION_LOST | NOT_SENT | REVISION_CHANGED))
-}
-
-/// Marks an error of a later step as not safe to retry: earlier steps have already run.
-pub(crate) fn not_retryable(error: Error) -> Error {
-    if ran_nothing(&error) { Error { name: None, ..error } } else { error }
-}
-
 /// Returns `true` if the error lists client capabilities that the server needs to ask its question.
 fn requires_capability(error: &Error) -> bool {
     let required = || {
@@ -277,17 +265,6 @@ fn requires_capability(error: &Error) -> bool {
     };
     revision::upstream_code(error) == Some(MISSING_CAPABILITY)
         && required().is_some_and(|required| ClientCapabilities::read(&required).any())
-}
-
-/// Removes error names that are internal to this crate.
-pub(crate) fn without_internal_name(error: Error) -> Error {
-    match error.name {
-        Some(
-            REVISION_CHANGED | SESSION_LOST | NOT_SENT | TRANSPORT_REFUSED | REQUEST_DECLINED
-            | HEADERS_REFUSED | NO_RESPONSE | UNREACHABLE | EXITED_EARLY | HANDSHAKE_SILENT,
-        ) => Error { name: None, ..error },
-        _ => error,
-    }
 }
 
 /// Returns `true` if a tool failed for a missing client capability, judged by the error texts of the public SDKs.
@@ -303,7 +280,7 @@ fn lacks_capability(result: &Raw) -> bool {
 
 /// Returns `true` if a tool failed because the server cannot ask without a session, judged by the error texts of the
 /// public SDKs.
-fn lacks_session(answer: &Result<Raw, Error>) -> bool {
+fn lacks_session(answer: &Result<Raw, UpstreamError>) -> bool {
     let speaks_of_it = |text: &str| {
         text.contains("no back-channel for server-initiated requests")
             || text.contains("Server-to-client requests are not available")
@@ -313,7 +290,7 @@ fn lacks_session(answer: &Result<Raw, Error>) -> bool {
             let failed = |object: Object| object.get("isError").is_some_and(|flag| flag.as_str() == "true");
             result.object().is_some_and(failed) && speaks_of_it(&result.as_str())
         }
-        Err(error) => speaks_of_it(&error.message),
+        Err(error) => speaks_of_it(&error.error().message),
     }
 }
 

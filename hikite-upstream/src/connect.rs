@@ -12,10 +12,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::authorized_client::AuthorizedClient;
-use crate::call::{CountGuard, without_internal_name};
+use crate::call::CountGuard;
 use crate::connection::{Connection, ConnectionPurpose};
 use crate::definition::UpstreamTransport;
-use crate::handshake::{HANDSHAKE_AMBIGUOUS, HANDSHAKE_SILENT};
+use crate::error::UpstreamError;
 use crate::process::ProcessLaunch;
 use crate::revision::{self, HandshakeMode};
 use crate::spawner::StartPermit;
@@ -34,12 +34,13 @@ impl UpstreamInner {
         self: &Arc<Self>,
         purpose: ConnectionPurpose,
         caller: Option<CallContext>,
-    ) -> Result<Arc<Connection>, Error> {
+    ) -> Result<Arc<Connection>, UpstreamError> {
         *self.state.lock() = SourceState::Starting;
-        let opened = self.open_as_defined(purpose, caller).await.map_err(without_internal_name);
+        let opened = self.open_as_defined(purpose, caller).await;
+        let opened = opened.map_err(UpstreamError::into_connect_error);
         *self.state.lock() = match &opened {
             Ok(_) => SourceState::Idle,
-            Err(error) => failing_state(error, false),
+            Err(error) => failing_state(error.error(), false),
         };
         let connection = opened?;
         connection.touch();
@@ -89,7 +90,7 @@ impl UpstreamInner {
         self: &Arc<Self>,
         purpose: ConnectionPurpose,
         caller: Option<CallContext>,
-    ) -> Result<Arc<Connection>, Error> {
+    ) -> Result<Arc<Connection>, UpstreamError> {
         let transport = &self.definition.transport;
         let open = async |transport: &UpstreamTransport, handshake_mode: HandshakeMode| {
             // Boxed because it is awaited in several branches.
@@ -115,9 +116,8 @@ impl UpstreamInner {
         }
         match (transport, open(transport, handshake_mode).await) {
             // Some servers exit if the first message is not `initialize`.
-            (UpstreamTransport::Stdio { .. }, Err(error))
-                if error.name == Some(stdio::EXITED_EARLY)
-                    && matches!(handshake_mode, HandshakeMode::Probe | HandshakeMode::Stateless) =>
+            (UpstreamTransport::Stdio { .. }, Err(UpstreamError::ExitedEarly(_)))
+                if matches!(handshake_mode, HandshakeMode::Probe | HandshakeMode::Stateless) =>
             {
                 // If it exits again, that was not the reason, and it is not started twice each time.
                 self.revision.record_revision(false);
@@ -125,19 +125,17 @@ impl UpstreamInner {
             }
             // Some servers ignore everything after an unknown first message. A slow one gets its full start timeout
             // now, and may still turn out to be stateless.
-            (UpstreamTransport::Stdio { .. }, Err(error)) if error.name == Some(HANDSHAKE_SILENT) => {
+            (UpstreamTransport::Stdio { .. }, Err(UpstreamError::HandshakeSilent(_))) => {
                 self.revision.record_revision(false);
                 open(transport, HandshakeMode::Sessions).await
             }
             // A slow server that supports both revisions: the next process gets `server/discover` only.
-            (UpstreamTransport::Stdio { .. }, Err(error)) if error.name == Some(HANDSHAKE_AMBIGUOUS) => {
+            (UpstreamTransport::Stdio { .. }, Err(UpstreamError::HandshakeAmbiguous(_))) => {
                 self.revision.record_revision(true);
                 open(transport, HandshakeMode::StatelessOnly).await
             }
             // A server of 2024-11-05 refuses the POST; its event stream is at the same URL.
-            (UpstreamTransport::Http { url, headers }, Err(error))
-                if error.name == Some(http::TRANSPORT_REFUSED) =>
-            {
+            (UpstreamTransport::Http { url, headers }, Err(error @ UpstreamError::TransportRefused(_))) => {
                 let legacy = UpstreamTransport::Sse { url: url.clone(), headers: headers.clone() };
                 open(&legacy, HandshakeMode::SessionsOnly).await.map_err(|_| error)
             }
@@ -151,7 +149,7 @@ impl UpstreamInner {
         handshake_mode: HandshakeMode,
         purpose: ConnectionPurpose,
         caller: Option<CallContext>,
-    ) -> Result<Arc<Connection>, Error> {
+    ) -> Result<Arc<Connection>, UpstreamError> {
         let inner = Arc::downgrade(self);
         let notices = Arc::new(move |notice| {
             if let Some(inner) = inner.upgrade() {
@@ -183,7 +181,7 @@ impl UpstreamInner {
             }
             Err(error) => {
                 connection.close(error.clone());
-                if matches!(error.name, Some(HANDSHAKE_SILENT | HANDSHAKE_AMBIGUOUS)) {
+                if matches!(error, UpstreamError::HandshakeSilent(_) | UpstreamError::HandshakeAmbiguous(_)) {
                     // Two processes at once might conflict.
                     let _ = tokio::time::timeout(EXIT_TIMEOUT, connection.process_exited.cancelled()).await;
                 }
@@ -204,7 +202,7 @@ impl UpstreamInner {
         connection: &Arc<Connection>,
         transport: &UpstreamTransport,
         handshake_mode: HandshakeMode,
-    ) -> Result<(), Error> {
+    ) -> Result<(), UpstreamError> {
         let start_timeout = self.environment.limits.start_timeout;
         let (start_permit, process_slot) = match transport {
             UpstreamTransport::Stdio { .. } => self
@@ -218,7 +216,7 @@ impl UpstreamInner {
             connection.handshake(handshake_mode, start_timeout).await
         };
         let handshake = with_start_permit(start_permit, handshake);
-        tokio::time::timeout(start_timeout, handshake).await.unwrap_or_else(|_| Err(self.too_slow()))
+        tokio::time::timeout(start_timeout, handshake).await.unwrap_or_else(|_| Err(self.too_slow().into()))
     }
 
     /// Waits for a start permit and a process slot.
@@ -242,7 +240,7 @@ impl UpstreamInner {
         connection: &Arc<Connection>,
         transport: &UpstreamTransport,
         process_slot: Option<OwnedSemaphorePermit>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), UpstreamError> {
         let environment = &self.environment;
         let authorized_client = || AuthorizedClient {
             name: Arc::clone(&self.definition.name),
@@ -265,7 +263,7 @@ impl UpstreamInner {
                 };
                 let longest = environment.limits.stdio_line();
                 let records = (&self.stderr, &self.crashes);
-                stdio::connect(connection, launch, &environment.spawner, records, longest).await
+                Ok(stdio::connect(connection, launch, &environment.spawner, records, longest).await?)
             }
             UpstreamTransport::Http { url, headers } => {
                 http::connect(

@@ -24,6 +24,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::error::UpstreamError;
 use crate::level::SessionLogLevels;
 use crate::list_change::ConnectionListing;
 use crate::listen::ListenState;
@@ -85,7 +86,7 @@ pub(crate) struct Connection {
     outbound: OnceLock<Outbound>,
     handshake_done: OnceLock<Handshake>,
     /// Reason for the end, where it is known.
-    close_reason: Mutex<Option<Error>>,
+    close_reason: Mutex<Option<UpstreamError>>,
     last_used: Mutex<Instant>,
     opened: Instant,
     /// Lifetime of a connection that broke, until it is taken.
@@ -108,9 +109,6 @@ pub(crate) struct PendingRequest {
     pub(crate) origin: CallOrigin,
     answer: oneshot::Receiver<RequestOutcome>,
 }
-
-/// Error name: the request was not sent, and another connection may take it.
-pub(crate) const NOT_SENT: &str = "NotSent";
 
 /// Timeout of a request whose response nobody waits for.
 pub(crate) const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -228,7 +226,7 @@ impl Connection {
         method: &str,
         params: Option<Object>,
         context: Option<CallContext>,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         if self.is_stateless() {
             // Boxed to keep it out of the future of a call to a server with sessions.
             let request_meta = self.request_meta(context.as_ref());
@@ -242,7 +240,10 @@ impl Connection {
     }
 
     /// Registers a pending request.
-    pub(crate) fn pending_request(&self, context: Option<CallContext>) -> Result<PendingRequest, Error> {
+    pub(crate) fn pending_request(
+        &self,
+        context: Option<CallContext>,
+    ) -> Result<PendingRequest, UpstreamError> {
         if self.outbound.get().is_none() {
             return Err(self.close_reason());
         }
@@ -250,15 +251,13 @@ impl Connection {
         if let Some(context) = &context {
             self.record_use(context);
         }
-        let (id, answer) =
-            self.pending.open(context, true).ok_or_else(|| self.close_reason().named(NOT_SENT))?;
+        let (id, answer) = self.pending.open(context, true).ok_or_else(|| self.not_sent())?;
         Ok(PendingRequest { id, origin, answer })
     }
 
     /// Registers a pending request that does not count as activity, so an idle server can still be stopped.
-    pub(crate) fn background_request(&self) -> Result<PendingRequest, Error> {
-        let (id, answer) =
-            self.pending.open(None, false).ok_or_else(|| self.close_reason().named(NOT_SENT))?;
+    pub(crate) fn background_request(&self) -> Result<PendingRequest, UpstreamError> {
+        let (id, answer) = self.pending.open(None, false).ok_or_else(|| self.not_sent())?;
         Ok(PendingRequest { id, origin: CallOrigin::default(), answer })
     }
 
@@ -269,7 +268,7 @@ impl Connection {
         method: &str,
         params: Option<Object>,
         routing: Option<HeaderMap>,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         let PendingRequest { id, origin, answer } = pending_request;
         // A handshake must not be cancelled; a stateless HTTP request is cancelled by closing its exchange.
         let notify_server = !matches!(method, "initialize" | "server/discover") && routing.is_none();
@@ -295,7 +294,7 @@ impl Connection {
         };
         self.pending.forget(id);
         self.became_idle();
-        outcome?.map_err(Error::from_upstream)
+        Ok(outcome?.map_err(Error::from_upstream)?)
     }
 
     /// Sends a request whose response does not matter. The handle ends on the response or a timeout.
@@ -330,8 +329,8 @@ impl Connection {
 
     /// Closes the connection. All pending requests fail with `reason`, and the server gets their cancellations before
     /// the transport closes.
-    pub(crate) fn close(&self, reason: Error) {
-        self.close_reason.lock().get_or_insert(reason);
+    pub(crate) fn close(&self, reason: impl Into<UpstreamError>) {
+        self.close_reason.lock().get_or_insert_with(|| reason.into());
         let unanswered = self.pending.fail_all();
         if self.is_open() {
             for id in unanswered {
@@ -350,11 +349,11 @@ impl Connection {
     }
 
     /// Closes the connection after a transport failure and records how long it lived.
-    pub(crate) fn close_broken(&self, reason: Error) {
+    pub(crate) fn close_broken(&self, reason: impl Into<UpstreamError>) {
         if self.is_open() {
             *self.broken_lifetime.lock() = Some(self.opened.elapsed());
         }
-        self.close_reason.lock().get_or_insert(reason);
+        self.close_reason.lock().get_or_insert_with(|| reason.into());
         // No cancellations are sent: the transport is gone.
         self.closed.cancel();
         self.pending.fail_all();
@@ -378,15 +377,21 @@ impl Connection {
         let idle = unused && !self.is_needed() && self.pending.close_if_empty();
         if idle {
             let reason = format!("`{}` was stopped because nobody used it", self.name);
-            self.close(Error::new(ErrorKind::UpstreamUnavailable, reason).named(NOT_SENT));
+            self.close(UpstreamError::NotSent(Error::new(ErrorKind::UpstreamUnavailable, reason).into()));
         }
         idle
     }
 
-    pub(crate) fn close_reason(&self) -> Error {
+    pub(crate) fn close_reason(&self) -> UpstreamError {
         self.close_reason.lock().clone().unwrap_or_else(|| {
-            Error::new(ErrorKind::UpstreamUnavailable, format!("the connection to `{}` is closed", self.name))
+            let reason = format!("the connection to `{}` is closed", self.name);
+            Error::new(ErrorKind::UpstreamUnavailable, reason).into()
         })
+    }
+
+    /// Returns the error of a request that came after the end.
+    fn not_sent(&self) -> UpstreamError {
+        UpstreamError::NotSent(self.close_reason().into_error())
     }
 
     /// Returns the start of the latest call, or the time of opening.

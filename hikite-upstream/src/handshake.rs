@@ -13,7 +13,7 @@ use hikite_wire::revision::Revision;
 use hikite_wire::stateless::TASKS;
 
 use crate::connection::{Connection, ConnectionPurpose, Handshake};
-use crate::http::UNREACHABLE;
+use crate::error::UpstreamError;
 use crate::outbound::Outbound;
 use crate::revision::{self, DiscoverOutcome, HandshakeMode};
 
@@ -22,19 +22,13 @@ const UNKNOWN_DISCOVER_WAIT: Duration = Duration::from_secs(2);
 /// Wait for `server/discover` from a server that answered it before, or a remote one.
 const DISCOVER_WAIT: Duration = Duration::from_secs(10);
 
-/// Error name: a stdio server answered neither handshake within half of its start timeout, and may be stuck on the
-/// first one. Most servers this slow are still being downloaded, which must not be interrupted.
-pub(crate) const HANDSHAKE_SILENT: &str = "Mute";
-/// Error name: a stdio server accepted both handshakes.
-pub(crate) const HANDSHAKE_AMBIGUOUS: &str = "GreetedTwice";
-
 impl Connection {
     /// Performs the handshake. `time` is its total timeout.
     pub(crate) async fn handshake(
         self: &Arc<Self>,
         handshake_mode: HandshakeMode,
         time: Duration,
-    ) -> Result<(), Error> {
+    ) -> Result<(), UpstreamError> {
         match handshake_mode {
             HandshakeMode::SessionsOnly => {
                 let initialize_result = self.initialize().await?;
@@ -55,14 +49,16 @@ impl Connection {
             HandshakeMode::StatelessOnly => match self.discover().await {
                 DiscoverOutcome::Stateless(initialize_result) => self.complete_stateless(initialize_result),
                 DiscoverOutcome::Again(error) | DiscoverOutcome::Nothing(error) => return Err(error),
-                DiscoverOutcome::Sessions => return Err(self.unexpected_response("`server/discover`")),
+                DiscoverOutcome::Sessions => {
+                    return Err(self.unexpected_response("`server/discover`").into());
+                }
             },
         }
         Ok(())
     }
 
     /// Probes for the revision. `silence` limits how long an unknown stdio server may stay silent.
-    async fn probe(self: &Arc<Self>, silence: Option<Duration>) -> Result<(), Error> {
+    async fn probe(self: &Arc<Self>, silence: Option<Duration>) -> Result<(), UpstreamError> {
         let stdio = matches!(self.outbound(), Some(Outbound::Stdio(_)));
         let silence = silence.filter(|_| stdio);
         let discover_wait = if silence.is_some() { UNKNOWN_DISCOVER_WAIT } else { DISCOVER_WAIT };
@@ -74,9 +70,11 @@ impl Connection {
         match verdict {
             DiscoverOutcome::Stateless(initialize_result) => self.complete_stateless(initialize_result),
             DiscoverOutcome::Again(error) => return Err(error),
-            DiscoverOutcome::Nothing(error) if stdio || error.name == Some(UNREACHABLE) => return Err(error),
+            DiscoverOutcome::Nothing(error) if stdio || matches!(error, UpstreamError::Unreachable(_)) => {
+                return Err(error);
+            }
             // A server that requires a login for unknown methods may allow `initialize`.
-            DiscoverOutcome::Nothing(error) if error.kind == ErrorKind::AccountRequired => {
+            DiscoverOutcome::Nothing(error) if error.needs_login() => {
                 let initialize_result = self.initialize().await.map_err(|_| error)?;
                 self.complete_with_session(initialize_result).await;
             }
@@ -96,7 +94,7 @@ impl Connection {
         mut discovering: std::pin::Pin<Box<impl Future<Output = DiscoverOutcome>>>,
         stdio: bool,
         silence: Option<Duration>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), UpstreamError> {
         let mut initializing = Box::pin(self.initialize());
         tokio::select! {
             // Both responses may have arrived.
@@ -115,7 +113,8 @@ impl Connection {
             },
             () = tokio::time::sleep(silence.unwrap_or_default()), if silence.is_some() => {
                 let reason = format!("`{}` answers no greeting", self.name);
-                return Err(Error::new(ErrorKind::UpstreamUnavailable, reason).named(HANDSHAKE_SILENT));
+                let error = Error::new(ErrorKind::UpstreamUnavailable, reason);
+                return Err(UpstreamError::HandshakeSilent(error.into()));
             }
         }
         Ok(())
@@ -126,11 +125,12 @@ impl Connection {
     async fn await_initialize(
         self: &Arc<Self>,
         initialize_result: InitializeResult,
-        initializing: impl Future<Output = Result<InitializeResult, Error>>,
-    ) -> Result<(), Error> {
+        initializing: impl Future<Output = Result<InitializeResult, UpstreamError>>,
+    ) -> Result<(), UpstreamError> {
         if let Ok(Ok(_)) = tokio::time::timeout(DISCOVER_WAIT, initializing).await {
             let reason = format!("`{}` took both greetings", self.name);
-            return Err(Error::new(ErrorKind::UpstreamUnavailable, reason).named(HANDSHAKE_AMBIGUOUS));
+            let error = Error::new(ErrorKind::UpstreamUnavailable, reason);
+            return Err(UpstreamError::HandshakeAmbiguous(error.into()));
         }
         self.complete_stateless(initialize_result);
         Ok(())
@@ -150,14 +150,14 @@ impl Connection {
         }
     }
 
-    async fn initialize(&self) -> Result<InitializeResult, Error> {
+    async fn initialize(&self) -> Result<InitializeResult, UpstreamError> {
         let initialize_request = InitializeRequest {
             revision: Revision::LATEST,
             client_capabilities: self.declared_capabilities(),
             client: own_info(),
         };
         let result = self.request("initialize", Some(initialize_request.params()), None).await?;
-        InitializeResult::read(&result).ok_or_else(|| self.unexpected_response("`initialize`"))
+        Ok(InitializeResult::read(&result).ok_or_else(|| self.unexpected_response("`initialize`"))?)
     }
 
     fn unexpected_response(&self, greeting: &str) -> Error {

@@ -23,11 +23,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::authorized_client::AuthorizedClient;
 use crate::connection::Connection;
+use crate::error::UpstreamError;
 use crate::handshake_steps::HandshakeSteps;
 use crate::outbound::Outbound;
 use crate::pending::UpstreamResponse;
 use crate::retry_after;
-use crate::revision::{self, REVISION_CHANGED};
+use crate::revision;
 use crate::trace_context;
 
 pub(crate) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -38,18 +39,6 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Timeout of the DELETE request that ends a session.
 const SESSION_END_TIMEOUT: Duration = Duration::from_secs(2);
-/// Error name: the server no longer knows the session.
-pub(crate) const SESSION_LOST: &str = "SessionLost";
-/// Error name: the server does not support this transport.
-pub(crate) const TRANSPORT_REFUSED: &str = "Refused";
-/// Error name: the server rejects this request, for any reason.
-pub(crate) const REQUEST_DECLINED: &str = "Declined";
-/// Error name: the server cannot be reached.
-pub(crate) const UNREACHABLE: &str = "Unreached";
-/// Error name: the headers do not match the request, which has not run.
-pub(crate) const HEADERS_REFUSED: &str = "Misfit";
-/// Error name: the server accepted the request and returned something other than a response.
-pub(crate) const NO_RESPONSE: &str = "NoAnswer";
 
 #[derive(Clone, Debug)]
 pub(crate) struct HttpSender {
@@ -106,7 +95,7 @@ impl HttpSender {
         message: Bytes,
         routing: Option<HeaderMap>,
         origin: &CallOrigin,
-    ) -> Result<UpstreamResponse, Error> {
+    ) -> Result<UpstreamResponse, UpstreamError> {
         let inner = &self.inner;
         let stateless = routing.is_some();
         let answer = inner.post(message, routing, origin).await?;
@@ -189,7 +178,7 @@ impl HttpInner {
         message: Bytes,
         routing: Option<HeaderMap>,
         origin: &CallOrigin,
-    ) -> Result<Response<ResponseBody>, Error> {
+    ) -> Result<Response<ResponseBody>, UpstreamError> {
         let mut request = self.bare(Method::POST, Full::new(message));
         let headers = request.headers_mut();
         if let Some(routing) = routing {
@@ -210,7 +199,7 @@ impl HttpInner {
         request
     }
 
-    fn answer(&self, id: u64, body: &Bytes) -> Result<UpstreamResponse, Error> {
+    fn answer(&self, id: u64, body: &Bytes) -> Result<UpstreamResponse, UpstreamError> {
         if let Some(answer) = self.take(Some(id), body) {
             return Ok(answer);
         }
@@ -218,7 +207,7 @@ impl HttpInner {
             Ok(Message::Response { .. }) => "it answered with the id of another request",
             _ => "its answer is not a JSON-RPC answer",
         };
-        Err(self.broken(what).named(NO_RESPONSE))
+        Err(UpstreamError::NoResponse(self.broken(what).into()))
     }
 
     /// Returns the response to `id` from a message or batch, and handles all other messages.
@@ -246,12 +235,12 @@ impl HttpInner {
         status: StatusCode,
         answer: Response<ResponseBody>,
         stateless: bool,
-    ) -> Result<UpstreamResponse, Error> {
+    ) -> Result<UpstreamResponse, UpstreamError> {
         let had_session = !stateless && self.headers.read().contains_key(SESSION);
         let wait = retry_after::wait(answer.headers());
         let body = read(answer.into_body(), self.answer_bytes).await.unwrap_or_default();
         if status == StatusCode::NOT_FOUND && had_session {
-            return Err(self.broken("it no longer knows our session").named(SESSION_LOST));
+            return Err(UpstreamError::SessionLost(self.broken("it no longer knows our session").into()));
         }
         let relayed = match Message::decode(&body) {
             Ok(Message::Response { id: answered, body: Err(error) }) if may_answer(&answered, id) => {
@@ -263,26 +252,27 @@ impl HttpInner {
         let credentials = || format!("check the credentials in `mcpServers.{}.headers`", self.name);
         if let Some(error) = relayed.map(Error::from_upstream) {
             return Err(match status {
-                _ if no_access => error.hint(credentials()),
-                StatusCode::TOO_MANY_REQUESTS => retry_after::classify(error, status, wait),
-                _ if status.is_client_error() => revision::name_revision_error(error, stateless),
-                _ => retry_after::classify(error, status, wait),
+                _ if no_access => error.hint(credentials()).into(),
+                StatusCode::TOO_MANY_REQUESTS => retry_after::classify(error, status, wait).into(),
+                _ if status.is_client_error() => revision::classify_refusal(error, stateless),
+                _ => retry_after::classify(error, status, wait).into(),
             });
         }
         let error = retry_after::classify(self.broken(&format!("it answered {status}")), status, wait);
         Err(match status {
-            _ if no_access => error.hint(credentials()),
+            _ if no_access => error.hint(credentials()).into(),
             StatusCode::BAD_REQUEST
                 if stateless && revision::mentions_session(&String::from_utf8_lossy(&body)) =>
             {
-                error.named(REVISION_CHANGED)
+                UpstreamError::RevisionChanged(error.into())
             }
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
-                error.named(TRANSPORT_REFUSED).hint(format!("check `mcpServers.{}.url`", self.name))
+                let error = error.hint(format!("check `mcpServers.{}.url`", self.name));
+                UpstreamError::TransportRefused(error.into())
             }
-            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => error,
-            _ if status.is_client_error() => error.named(REQUEST_DECLINED),
-            _ => error,
+            StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => error.into(),
+            _ if status.is_client_error() => UpstreamError::RequestDeclined(error.into()),
+            _ => error.into(),
         })
     }
 
@@ -301,7 +291,7 @@ impl HttpInner {
         Error::new(ErrorKind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
     }
 
-    fn failed(&self, error: &SendError) -> Error {
+    fn failed(&self, error: &SendError) -> UpstreamError {
         failure(&self.name, &self.url, error)
     }
 }
@@ -313,11 +303,12 @@ pub(crate) fn too_large(name: &str, limit: usize) -> Error {
 }
 
 /// Converts a transport error. The URL goes only to the log.
-pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
+pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> UpstreamError {
     let unavailable = |what: &str| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` {what}"));
-    match error {
+    let error = match error {
         SendError::Connect(reason) => {
-            unavailable("cannot be reached").because(format!("{}: {reason}", origin(url))).named(UNREACHABLE)
+            let error = unavailable("cannot be reached").because(format!("{}: {reason}", origin(url)));
+            return UpstreamError::Unreachable(error.into());
         }
         SendError::TooLarge(limit) => too_large(name, *limit),
         SendError::Certificates(_) => {
@@ -328,7 +319,8 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> Error {
         SendError::Transfer(reason) => {
             unavailable("failed: its connection broke off").because(reason.as_str())
         }
-    }
+    };
+    error.into()
 }
 
 /// Returns `true` if a refusal may be about our request. A server that cannot tell sends some other id: the Python SDK

@@ -12,6 +12,7 @@ mod connect;
 mod connection;
 mod crash;
 mod definition;
+mod error;
 mod files;
 mod guard;
 mod handshake;

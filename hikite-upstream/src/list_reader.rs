@@ -13,6 +13,7 @@ use hikite_core::sanitize;
 use crate::annotation::retain_callable;
 use crate::clock::now_ms;
 use crate::connection::Connection;
+use crate::error::UpstreamError;
 use crate::outbound::Outbound;
 use crate::request_meta::StatelessMeta;
 
@@ -36,7 +37,10 @@ impl ListBudget {
 }
 
 /// Reads all lists, and again if the server announces a change meanwhile.
-pub(crate) async fn read_lists(connection: &Connection, budget: ListBudget) -> Result<Listing, Error> {
+pub(crate) async fn read_lists(
+    connection: &Connection,
+    budget: ListBudget,
+) -> Result<Listing, UpstreamError> {
     let mut listing = read_once(connection, budget).await?;
     for _ in 0..REREADS {
         if !connection.lists_changed.swap(false, Ordering::Relaxed) {
@@ -47,7 +51,7 @@ pub(crate) async fn read_lists(connection: &Connection, budget: ListBudget) -> R
     Ok(listing)
 }
 
-async fn read_once(connection: &Connection, budget: ListBudget) -> Result<Listing, Error> {
+async fn read_once(connection: &Connection, budget: ListBudget) -> Result<Listing, UpstreamError> {
     let mut left = budget;
     let initialize_result = connection.initialize_result().ok_or_else(|| connection.close_reason())?;
     let mut listing = Listing {
@@ -84,19 +88,19 @@ async fn read_list(
     connection: &Connection,
     kind: ListKind,
     (budget, left): (&ListBudget, &mut usize),
-) -> Result<MergedList, Error> {
+) -> Result<MergedList, UpstreamError> {
     let mut list = MergedList::default();
     let mut cursor: Option<Raw> = None;
     let mut seen = HashSet::new();
     for pages in 0.. {
         if pages == budget.pages {
-            return Err(too_many_pages(connection, kind, budget));
+            return Err(too_many_pages(connection, kind, budget).into());
         }
         let params = cursor.take().map(|cursor| Object::default().with("cursor", cursor));
         let page = match read_page(connection, kind, params).await {
             Ok(page) => page,
             // Some servers declare a list without implementing its method. Only the tool list is mandatory.
-            Err(error) if error.kind == ErrorKind::MethodNotFound && kind != ListKind::Tools => {
+            Err(error) if error.error().kind == ErrorKind::MethodNotFound && kind != ListKind::Tools => {
                 return Ok(list);
             }
             Err(error) => return Err(error),
@@ -123,7 +127,11 @@ async fn read_list(
 }
 
 /// Reads one page. A stateless server receives all capabilities with every page, because its lists may depend on them.
-async fn read_page(connection: &Connection, kind: ListKind, params: Option<Object>) -> Result<Raw, Error> {
+async fn read_page(
+    connection: &Connection,
+    kind: ListKind,
+    params: Option<Object>,
+) -> Result<Raw, UpstreamError> {
     if !connection.is_stateless() {
         return connection.request(kind.method(), params, None).await;
     }

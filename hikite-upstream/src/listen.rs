@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::connection::{Connection, ConnectionPurpose};
+use crate::error::UpstreamError;
 use crate::revision;
 
 /// Timeout for the acknowledgement of a listen request.
@@ -25,7 +26,7 @@ const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(10);
 const LONG_ENOUGH: Duration = Duration::from_secs(30);
 
 /// A listen request in flight.
-type ListenExchange<'a> = BoxFuture<'a, Result<Raw, Error>>;
+type ListenExchange<'a> = BoxFuture<'a, Result<Raw, UpstreamError>>;
 
 #[derive(Debug)]
 pub(crate) struct ListenState {
@@ -42,7 +43,7 @@ struct AcknowledgedListen {
     change: u64,
     uris: HashSet<String>,
     /// Reason why the latest listen request failed.
-    refusal: Option<Error>,
+    refusal: Option<UpstreamError>,
 }
 
 impl Default for ListenState {
@@ -97,13 +98,13 @@ impl Connection {
     }
 
     /// Subscribes to a resource at the server. The resource must already be among the subscriptions.
-    pub(crate) async fn listen_to(&self, uri: &str) -> Result<Raw, Error> {
+    pub(crate) async fn listen_to(&self, uri: &str) -> Result<Raw, UpstreamError> {
         let unsupported = || {
             let reason = format!("`{}` tells nobody when `{uri}` changes", self.name);
             Error::new(ErrorKind::MethodNotFound, reason)
         };
         if !self.can_subscribe() {
-            return Err(unsupported());
+            return Err(unsupported().into());
         }
         let mut acknowledged_listen = self.listening.acknowledged_listen.subscribe();
         let change = self.listening.change();
@@ -117,7 +118,7 @@ impl Connection {
         if acknowledged_listen.uris.contains(uri) {
             return Ok(Raw::empty_object());
         }
-        Err(acknowledged_listen.refusal.clone().unwrap_or_else(unsupported))
+        Err(acknowledged_listen.refusal.clone().unwrap_or_else(|| unsupported().into()))
     }
 
     fn lists_may_change(&self) -> bool {
@@ -153,7 +154,7 @@ impl Connection {
     fn begin_listening(
         &self,
         wanted: Object,
-    ) -> Result<(ListenExchange<'_>, oneshot::Receiver<Object>), Error> {
+    ) -> Result<(ListenExchange<'_>, oneshot::Receiver<Object>), UpstreamError> {
         const METHOD: &str = "subscriptions/listen";
         let pending_request = self.background_request()?;
         let (sender, acknowledged) = oneshot::channel();
@@ -212,7 +213,7 @@ async fn keep_listening(connection: &Arc<Connection>) {
                     error = error.log_text(),
                     "no news of this server"
                 );
-                refused = error.relayed.is_some() || revision::is_revision_change(&error);
+                refused = error.error().relayed.is_some() || revision::is_revision_change(&error);
                 missed |= open.is_none();
                 backoff.failed(Instant::now(), String::new());
                 connection.listening.acknowledged_listen.send_modify(|acknowledged_listen| {
@@ -247,16 +248,16 @@ async fn keep_listening(connection: &Arc<Connection>) {
 async fn renew<'a>(
     connection: &'a Connection,
     open: &mut Option<ListenExchange<'a>>,
-) -> Result<HashSet<String>, Error> {
+) -> Result<HashSet<String>, UpstreamError> {
     let Some(wanted) = connection.wanted() else {
         *open = None;
         return Ok(HashSet::new());
     };
     let (mut exchange, mut acknowledged) = connection.begin_listening(wanted)?;
     let deadline = Instant::now() + ACKNOWLEDGE_TIMEOUT;
-    let unacknowledged_error = || {
+    let unacknowledged_error = || -> UpstreamError {
         let reason = format!("`{}` does not acknowledge a listen request", connection.name);
-        Error::new(ErrorKind::UpstreamUnavailable, reason)
+        Error::new(ErrorKind::UpstreamUnavailable, reason).into()
     };
     let acknowledgement = loop {
         tokio::select! {

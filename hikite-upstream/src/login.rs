@@ -42,7 +42,7 @@ impl Upstream {
 
     /// Fetches the lists now, as after a login.
     pub async fn refresh_lists(&self) -> Result<(), Error> {
-        self.inner.renew_lists().await
+        Ok(self.inner.renew_lists().await?)
     }
 
     /// Sets the private addresses that OAuth documents may be fetched from, in addition to the public internet.

@@ -31,6 +31,7 @@ use self::fetch::MetadataFetcher;
 use self::pending::PendingLogins;
 use self::renew::CachedTokens;
 use self::tokens::TokenSet;
+use crate::error::UpstreamError;
 
 /// OAuth settings of a remote server.
 #[derive(Clone, Debug)]
@@ -174,7 +175,7 @@ impl Authorization {
         status: StatusCode,
         headers: &HeaderMap,
         sent_tokens: SentTokens,
-    ) -> Result<(), Error> {
+    ) -> Result<(), UpstreamError> {
         let challenge = BearerChallenge::read(headers);
         let _turn = self.renewal_lock.lock().await;
         // Another request may have renewed the token.
@@ -188,7 +189,7 @@ impl Authorization {
             return Ok(());
         }
         if self.access.grant == GrantType::ClientCredentials {
-            return self.request_client_credentials(&challenge, sent_tokens.as_deref()).await;
+            return Ok(self.request_client_credentials(&challenge, sent_tokens.as_deref()).await?);
         }
         match sent_tokens {
             Some(sent_tokens) if wants_more => Err(self.step_up(&challenge, &sent_tokens)),
@@ -198,7 +199,7 @@ impl Authorization {
     }
 
     /// Records the scopes that a call lacked, so that the next login requests them too, and returns the error.
-    fn step_up(&self, challenge: &BearerChallenge, sent_tokens: &Arc<TokenSet>) -> Error {
+    fn step_up(&self, challenge: &BearerChallenge, sent_tokens: &Arc<TokenSet>) -> UpstreamError {
         let mut state = self.state.lock();
         if challenge.scopes.iter().all(|scope| sent_tokens.scopes.contains(scope)) {
             let (count, last) = &mut state.refused_repeatedly;
@@ -208,25 +209,27 @@ impl Authorization {
             if *count > 1 {
                 let message =
                     format!("`{}` refuses for want of rights that the login does not give", self.name);
-                return Error::new(ErrorKind::Authorization, message);
+                return Error::new(ErrorKind::Authorization, message).into();
             }
         } else {
             state.refused_repeatedly = (0, None);
         }
         state.more = union(&sent_tokens.scopes, &challenge.scopes);
         drop(state);
-        let scopes = challenge.scopes.join(" ");
-        let message = format!("`{}` needs a login with more rights ({scopes})", self.name);
-        Error::new(ErrorKind::AccountRequired, message).hint(self.access.login_hint.as_str())
+        let scopes = challenge.scopes.clone();
+        let message = format!("`{}` needs a login with more rights ({})", self.name, scopes.join(" "));
+        let error = Error::new(ErrorKind::AccountRequired, message).hint(self.access.login_hint.as_str());
+        UpstreamError::InsufficientScope { scopes, error: error.into() }
     }
 
     /// Marks the server as needing a login and returns the error.
-    fn login_required(&self) -> Error {
+    fn login_required(&self) -> UpstreamError {
         if !self.needed.swap(true, Ordering::Relaxed) {
             self.changed.notify_one();
         }
-        Error::new(ErrorKind::AccountRequired, format!("`{}` needs a login", self.name))
-            .hint(self.access.login_hint.as_str())
+        let error = Error::new(ErrorKind::AccountRequired, format!("`{}` needs a login", self.name))
+            .hint(self.access.login_hint.as_str());
+        UpstreamError::LoginRequired(error.into())
     }
 
     /// Returns the error for a server that refuses every new token.

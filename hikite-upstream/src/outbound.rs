@@ -1,11 +1,11 @@
 //! Outgoing side of a transport: a queue to one writer (stdio), or one HTTP request per message (HTTP, SSE).
 
 use bytes::Bytes;
-use hikite_core::error::Error;
 use hikite_core::source::CallOrigin;
 use http::HeaderMap;
 use tokio::sync::mpsc;
 
+use crate::error::UpstreamError;
 use crate::http::HttpSender;
 use crate::pending::UpstreamResponse;
 use crate::sse::SseSender;
@@ -26,7 +26,7 @@ impl Outbound {
         message: Bytes,
         routing: Option<HeaderMap>,
         origin: &CallOrigin,
-    ) -> Result<Option<UpstreamResponse>, Error> {
+    ) -> Result<Option<UpstreamResponse>, UpstreamError> {
         match self {
             Self::Stdio(queue) => {
                 // A closed queue means a closed connection, which the caller notices by itself.

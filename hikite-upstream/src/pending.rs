@@ -11,10 +11,12 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::error::UpstreamError;
+
 /// Response of the upstream: its result or its error object.
 pub(crate) type UpstreamResponse = Result<Raw, Raw>;
 /// Response, or the reason why there is none.
-pub(crate) type RequestOutcome = Result<UpstreamResponse, Error>;
+pub(crate) type RequestOutcome = Result<UpstreamResponse, UpstreamError>;
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingRequests {
@@ -105,7 +107,7 @@ impl PendingRequests {
 
     /// Fails a request whose response cannot be used.
     pub(crate) fn fail(&self, id: u64, error: Error) {
-        self.end(id, Err(error));
+        self.end(id, Err(error.into()));
     }
 
     fn end(&self, id: u64, outcome: RequestOutcome) -> bool {

@@ -14,14 +14,13 @@ use crate::backoff::Backoff;
 use crate::connect::failing_state;
 use crate::connection::{Connection, ConnectionPurpose};
 use crate::definition::ConnectionSharing;
+use crate::error::UpstreamError;
 use crate::list_change::reread_pace::RereadPace;
 use crate::list_reader::{ListBudget, now, read_lists};
 use crate::retire::RetireReason;
 use crate::slot::AttemptKind;
 use crate::upstream::UpstreamInner;
 
-/// Error name: the lists of a running server could not be read.
-const UNREADABLE: &str = "SchemaFetchError";
 /// Bounds for the TTL that a server declares.
 const SHORTEST_LIFE: Duration = Duration::from_secs(5);
 const LONGEST_LIFE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -79,11 +78,12 @@ impl UpstreamInner {
             }
             Err(error) => {
                 tracing::warn!(module = name, "{}", error.log_text());
-                let answers = error.name == Some(UNREADABLE);
-                *self.state.lock() = failing_state(&error, answers);
+                let answers = matches!(error, UpstreamError::ListsUnreadable(_));
+                *self.state.lock() = failing_state(error.error(), answers);
                 // Backoff does not help with a missing login.
-                if error.kind != ErrorKind::AccountRequired {
-                    let (now, pause) = (Instant::now(), error.retry_after);
+                if error.error().kind != ErrorKind::AccountRequired {
+                    let (now, error) = (Instant::now(), error.into_error());
+                    let pause = error.retry_after;
                     backoff.failed(now, error.message.into());
                     if let Some(pause) = pause {
                         backoff.wait(now, pause.min(self.environment.limits.list_ttl));
@@ -95,7 +95,7 @@ impl UpstreamInner {
     }
 
     /// Fetches the lists at once, for a call that needs fresh ones.
-    pub(crate) async fn renew_lists(self: &Arc<Self>) -> Result<(), Error> {
+    pub(crate) async fn renew_lists(self: &Arc<Self>) -> Result<(), UpstreamError> {
         let seen = self.listing.load_full();
         let _turn = self.renewing.lock().await;
         let same = match (&seen, &self.listing.load_full()) {
@@ -113,14 +113,14 @@ impl UpstreamInner {
     /// Reads the lists. Uses the shared connection for a server known not to ask questions, else a separate one that
     /// declares all capabilities, because lists may depend on them. A stateless server receives them per request, so
     /// any connection works.
-    async fn fetch(self: &Arc<Self>) -> Result<Listing, Error> {
+    async fn fetch(self: &Arc<Self>) -> Result<Listing, UpstreamError> {
         let together = self.definition.share != ConnectionSharing::Never;
         if together && self.revision.is_stateless() {
             let connection = self.connection(&self.shared, None).await?;
             if connection.is_stateless() {
                 let lists = self.read_lists(&connection).await;
                 if !lists.as_ref().is_err_and(|error| self.invalidate(&connection, error)) {
-                    return lists.map_err(|error| error.named(UNREADABLE));
+                    return lists.map_err(unreadable);
                 }
             }
             return self.fetch_all().await;
@@ -160,7 +160,7 @@ impl UpstreamInner {
 
     /// Reads the first lists of a stdio server. Its process stays for later calls, unless it asked a question
     /// meanwhile: it was told of more capabilities than callers may have.
-    async fn fetch_first(self: &Arc<Self>) -> Result<Listing, Error> {
+    async fn fetch_first(self: &Arc<Self>) -> Result<Listing, UpstreamError> {
         let connection = self.connection_for(AttemptKind::Lists, &self.shared, None).await?;
         let lists = self.read_lists(&connection).await;
         let sends_requests = self.sends_requests.load(Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl UpstreamInner {
             Err(error) => {
                 // The next attempt starts a new process.
                 connection.retire(RetireReason::Invalidated);
-                Err(error.named(UNREADABLE))
+                Err(unreadable(error))
             }
         }
     }
@@ -200,22 +200,22 @@ impl UpstreamInner {
     }
 
     /// Reads the lists over a separate connection that declares all capabilities.
-    async fn fetch_all(self: &Arc<Self>) -> Result<Listing, Error> {
+    async fn fetch_all(self: &Arc<Self>) -> Result<Listing, UpstreamError> {
         let connection = self.open(ConnectionPurpose::Lists, None).await?;
         let lists = self.read_lists(&connection).await;
         connection.close(Error::new(ErrorKind::UpstreamUnavailable, "the lists have been read"));
-        let mut listing = lists.map_err(|error| error.named(UNREADABLE))?;
+        let mut listing = lists.map_err(unreadable)?;
         listing.sends_requests = self.sends_requests.load(Ordering::Relaxed);
         Ok(listing)
     }
 
-    pub(crate) async fn read_lists(&self, connection: &Connection) -> Result<Listing, Error> {
+    pub(crate) async fn read_lists(&self, connection: &Connection) -> Result<Listing, UpstreamError> {
         let limit = self.environment.limits.start_timeout;
         let _hold = connection.hold();
         let budget = ListBudget::of(&self.environment.limits);
         tokio::time::timeout(limit, read_lists(connection, budget))
             .await
-            .unwrap_or_else(|_| Err(self.too_slow()))
+            .unwrap_or_else(|_| Err(self.too_slow().into()))
     }
 
     pub(crate) fn is_old(&self, listing: &Listing) -> bool {
@@ -226,6 +226,11 @@ impl UpstreamInner {
     fn lifetime(&self, listing: Option<&Listing>) -> Duration {
         lifetime(listing.and_then(|listing| listing.ttl_ms), self.environment.limits.list_ttl)
     }
+}
+
+/// Returns the error of a running server whose lists could not be read, for whatever reason.
+fn unreadable(error: UpstreamError) -> UpstreamError {
+    UpstreamError::ListsUnreadable(error.into_error())
 }
 
 fn lifetime(ttl_ms: Option<u64>, otherwise: Duration) -> Duration {

@@ -2,7 +2,6 @@
 //! repeats its method and name in headers.
 
 use hikite_core::caller::ClientCapabilities;
-use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::SKILLS;
 use hikite_core::log_level::LogLevel;
@@ -12,6 +11,7 @@ use hikite_wire::stateless::{self, TASKS};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::connection::{Connection, ConnectionPurpose};
+use crate::error::UpstreamError;
 use crate::http::REVISION;
 use crate::outbound::Outbound;
 use crate::trace_context;
@@ -91,7 +91,7 @@ impl Connection {
         params: Object,
         context: Option<CallContext>,
         request_meta: StatelessMeta,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         let level = context.as_ref().and_then(|context| self.levels.of(context.session.id));
         let for_a_call = context.is_some();
         let pending_request = self.pending_request(context)?;

@@ -9,7 +9,8 @@ use hikite_core::error::{Error, ErrorKind};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::connection::{Connection, NOT_SENT};
+use crate::connection::Connection;
+use crate::error::UpstreamError;
 
 /// Poll interval for conditions without a signal: tasks that expire, and subscriptions that another connection took
 /// over.
@@ -87,7 +88,7 @@ impl Connection {
             return false;
         }
         let reason = format!("`{}` is spoken to over another connection", self.name);
-        self.close(Error::new(ErrorKind::UpstreamUnavailable, reason).named(NOT_SENT));
+        self.close(UpstreamError::NotSent(Error::new(ErrorKind::UpstreamUnavailable, reason).into()));
         true
     }
 

@@ -9,10 +9,7 @@ use hikite_core::listing::Listing;
 use hikite_wire::handshake::InitializeResult;
 use hikite_wire::stateless::{self, HEADER_MISMATCH, UNSUPPORTED_REVISION};
 
-use crate::http::{HEADERS_REFUSED, NO_RESPONSE, REQUEST_DECLINED, TRANSPORT_REFUSED};
-
-/// Error name: the server speaks another revision now, and nothing ran.
-pub(crate) const REVISION_CHANGED: &str = "EraLost";
+use crate::error::UpstreamError;
 
 /// Handshake to try first on a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,14 +90,14 @@ impl RevisionCache {
 pub(crate) enum DiscoverOutcome {
     Stateless(InitializeResult),
     /// The error lists our revision as supported: retry.
-    Again(Error),
+    Again(UpstreamError),
     /// The server does not support the stateless revision.
     Sessions,
     /// Inconclusive: no response, no access, or a server failure.
-    Nothing(Error),
+    Nothing(UpstreamError),
 }
 
-pub(crate) fn classify_discovery(answer: Result<Raw, Error>) -> DiscoverOutcome {
+pub(crate) fn classify_discovery(answer: Result<Raw, UpstreamError>) -> DiscoverOutcome {
     match answer {
         Ok(result) => match stateless::read_discovery(&result) {
             Some((revisions, initialize_result)) if includes_ours(&revisions) => {
@@ -108,20 +105,27 @@ pub(crate) fn classify_discovery(answer: Result<Raw, Error>) -> DiscoverOutcome 
             }
             _ => DiscoverOutcome::Sessions,
         },
-        Err(error) => match error.relayed.as_ref().map(|relayed| relayed.object().unwrap_or_default()) {
-            Some(relayed) if stateless::supported_revisions(&relayed).is_some_and(|r| includes_ours(&r)) => {
-                DiscoverOutcome::Again(error)
+        Err(error) => {
+            match error.error().relayed.as_ref().map(|relayed| relayed.object().unwrap_or_default()) {
+                Some(relayed)
+                    if stateless::supported_revisions(&relayed).is_some_and(|r| includes_ours(&r)) =>
+                {
+                    DiscoverOutcome::Again(error)
+                }
+                Some(_) => DiscoverOutcome::Sessions,
+                None if matches!(
+                    error,
+                    UpstreamError::TransportRefused(_)
+                        | UpstreamError::RequestDeclined(_)
+                        | UpstreamError::NoResponse(_)
+                        | UpstreamError::RevisionChanged(_)
+                ) =>
+                {
+                    DiscoverOutcome::Sessions
+                }
+                None => DiscoverOutcome::Nothing(error),
             }
-            Some(_) => DiscoverOutcome::Sessions,
-            None if matches!(
-                error.name,
-                Some(TRANSPORT_REFUSED | REQUEST_DECLINED | NO_RESPONSE | REVISION_CHANGED)
-            ) =>
-            {
-                DiscoverOutcome::Sessions
-            }
-            None => DiscoverOutcome::Nothing(error),
-        },
+        }
     }
 }
 
@@ -130,17 +134,17 @@ fn includes_ours(revisions: &[String]) -> bool {
 }
 
 /// Returns `true` if this `initialize` error may come from a stateless server.
-pub(crate) fn refuses_sessions(error: &Error) -> bool {
-    error.relayed.is_some() || error.name == Some(TRANSPORT_REFUSED)
+pub(crate) fn refuses_sessions(error: &UpstreamError) -> bool {
+    error.error().relayed.is_some() || matches!(error, UpstreamError::TransportRefused(_))
 }
 
-/// Names an error that shows that the server speaks a different revision from the request's. Valid only for requests
+/// Tells a refusal that shows that the server speaks a different revision from the request's. Valid only for requests
 /// refused at the HTTP level: any other may have run.
-pub(crate) fn name_revision_error(error: Error, sent_stateless: bool) -> Error {
+pub(crate) fn classify_refusal(error: Error, sent_stateless: bool) -> UpstreamError {
     let relayed = error.relayed.as_ref().and_then(Raw::object).unwrap_or_default();
     let code = code_of(&relayed);
     if sent_stateless && code == Some(HEADER_MISMATCH) {
-        return error.named(HEADERS_REFUSED);
+        return UpstreamError::HeadersRefused(error.into());
     }
     let lost = match code {
         Some(UNSUPPORTED_REVISION) => true,
@@ -149,7 +153,7 @@ pub(crate) fn name_revision_error(error: Error, sent_stateless: bool) -> Error {
         Some(-32600 | -32602 | HEADER_MISMATCH) if !sent_stateless => mentions_missing_meta(&error.message),
         _ => false,
     };
-    if lost { error.named(REVISION_CHANGED) } else { error }
+    if lost { UpstreamError::RevisionChanged(error.into()) } else { error.into() }
 }
 
 /// Returns `true` if a refusal mentions sessions, which stateless requests do not have.
@@ -167,8 +171,8 @@ fn mentions_missing_meta(text: &str) -> bool {
 }
 
 /// Returns `true` if this error means that the server no longer speaks the stateless revision.
-pub(crate) fn is_revision_change(error: &Error) -> bool {
-    matches!(error.name, Some(REVISION_CHANGED | TRANSPORT_REFUSED))
+pub(crate) fn is_revision_change(error: &UpstreamError) -> bool {
+    matches!(error, UpstreamError::RevisionChanged(_) | UpstreamError::TransportRefused(_))
 }
 
 /// Returns the code of a JSON-RPC error object.
@@ -192,7 +196,7 @@ mod tests {
         Error::from_upstream(Raw::parse(text).expect("valid"))
     }
 
-    fn verdict(answer: Result<Raw, Error>) -> &'static str {
+    fn verdict(answer: Result<Raw, UpstreamError>) -> &'static str {
         match classify_discovery(answer) {
             DiscoverOutcome::Stateless(_) => "stateless",
             DiscoverOutcome::Again(_) => "again",
@@ -218,36 +222,41 @@ mod tests {
     #[test]
     fn only_an_error_that_names_our_revision_speaks_for_it() {
         let named = refusal(-32022, "no", r#"{"supported":["2026-07-28"],"requested":"x"}"#);
-        assert_eq!(verdict(Err(named)), "again");
+        assert_eq!(verdict(Err(named.into())), "again");
         let older = refusal(-32022, "no", r#"{"supported":["2025-11-25"]}"#);
-        assert_eq!(verdict(Err(older)), "sessions");
+        assert_eq!(verdict(Err(older.into())), "sessions");
         for code in [-32601, -32600, -32602, -32020, -32021, -32000, 1] {
-            assert_eq!(verdict(Err(refusal(code, "no", "null"))), "sessions", "{code}");
+            assert_eq!(verdict(Err(refusal(code, "no", "null").into())), "sessions", "{code}");
         }
     }
 
     #[test]
     fn trouble_is_no_verdict_and_a_refusal_is() {
-        let failure = || Error::new(ErrorKind::UpstreamUnavailable, "it answered 503");
-        assert_eq!(verdict(Err(failure())), "nothing");
-        assert_eq!(verdict(Err(failure().named(TRANSPORT_REFUSED))), "sessions");
-        assert_eq!(verdict(Err(failure().named(NO_RESPONSE))), "sessions");
+        let failure = || Box::new(Error::new(ErrorKind::UpstreamUnavailable, "it answered 503"));
+        assert_eq!(verdict(Err(UpstreamError::Other(failure()))), "nothing");
+        assert_eq!(verdict(Err(UpstreamError::TransportRefused(failure()))), "sessions");
+        assert_eq!(verdict(Err(UpstreamError::NoResponse(failure()))), "sessions");
     }
 
     #[test]
     fn a_complaint_about_sessions_loses_the_era_and_a_plain_error_does_not() {
-        let name = |error: Error, sent_stateless| name_revision_error(error, sent_stateless).name;
-        assert_eq!(name(refusal(-32022, "no", "null"), false), Some(REVISION_CHANGED));
-        assert_eq!(name(refusal(-32600, "Missing session ID", "null"), true), Some(REVISION_CHANGED));
-        assert_eq!(name(refusal(-32600, "Missing session ID", "null"), false), None);
-        assert_eq!(name(refusal(-32601, "Method not found", "null"), true), None);
-        assert_eq!(name(refusal(-32602, "no such session", "null"), true), None);
-        assert_eq!(
-            name(refusal(-32020, "Missing header: Mcp-Method", "null"), false),
-            Some(REVISION_CHANGED)
-        );
-        assert_eq!(name(refusal(-32602, "`name` is missing", "null"), false), None);
-        assert_eq!(name(refusal(-32020, "Missing header: Mcp-Param-X", "null"), true), Some(HEADERS_REFUSED));
+        let told = |code: i32, message: &str, sent_stateless| match classify_refusal(
+            refusal(code, message, "null"),
+            sent_stateless,
+        ) {
+            UpstreamError::RevisionChanged(_) => "revision changed",
+            UpstreamError::HeadersRefused(_) => "headers refused",
+            UpstreamError::Other(_) => "other",
+            unexpected => panic!("{unexpected:?}"),
+        };
+        assert_eq!(told(-32022, "no", false), "revision changed");
+        assert_eq!(told(-32600, "Missing session ID", true), "revision changed");
+        assert_eq!(told(-32600, "Missing session ID", false), "other");
+        assert_eq!(told(-32601, "Method not found", true), "other");
+        assert_eq!(told(-32602, "no such session", true), "other");
+        assert_eq!(told(-32020, "Missing header: Mcp-Method", false), "revision changed");
+        assert_eq!(told(-32602, "`name` is missing", false), "other");
+        assert_eq!(told(-32020, "Missing header: Mcp-Param-X", true), "headers refused");
     }
 
     #[test]

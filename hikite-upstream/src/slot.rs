@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::backoff::Backoff;
 use crate::connection::{Connection, ConnectionPurpose};
 use crate::crash::SHORT_LIFE;
+use crate::error::UpstreamError;
 use crate::retire::RetireReason;
 use crate::spawner::CapacityReservation;
 
@@ -70,9 +71,9 @@ impl UpstreamSlot {
         name: &str,
         attempt: AttemptKind,
         open: impl FnOnce() -> F,
-    ) -> Result<Arc<Connection>, Error>
+    ) -> Result<Arc<Connection>, UpstreamError>
     where
-        F: Future<Output = Result<Arc<Connection>, Error>>,
+        F: Future<Output = Result<Arc<Connection>, UpstreamError>>,
     {
         let _turn = self.opening.lock().await;
         if let Some(connection) = self.live() {
@@ -85,10 +86,10 @@ impl UpstreamSlot {
             let error = Error::new(ErrorKind::UpstreamUnavailable, reason.to_owned())
                 .hint(format!("`{name}` is tried again in {seconds} s"))
                 .after(rest);
-            return Err(Error { unsent: true, ..error });
+            return Err(UpstreamError::from(error).unsent());
         }
         let Some(opened) = self.ended.run_until_cancelled(open()).await else {
-            return Err(Error::new(ErrorKind::Cancelled, format!("nobody needs `{name}` any more")));
+            return Err(Error::new(ErrorKind::Cancelled, format!("nobody needs `{name}` any more")).into());
         };
         // The process has its slot by now, or there is none.
         *self.reservation.lock() = None;
@@ -107,14 +108,14 @@ impl UpstreamSlot {
                 Ok(connection)
             }
             // Backoff does not help with a missing login, and a full process table is not the server's failure.
-            Err(error) if matches!(error.kind, ErrorKind::AccountRequired | ErrorKind::Overloaded) => {
-                Err(Error { unsent: true, ..error })
+            Err(error) if error.needs_login() || error.error().kind == ErrorKind::Overloaded => {
+                Err(error.unsent())
             }
             Err(error) => {
                 if respects_backoff {
-                    self.backoff.lock().failed(Instant::now(), error.message.to_string());
+                    self.backoff.lock().failed(Instant::now(), error.error().message.to_string());
                 }
-                Err(Error { unsent: true, ..error })
+                Err(error.unsent())
             }
         }
     }
@@ -126,7 +127,7 @@ impl UpstreamSlot {
         if broken_lifetime > SHORT_LIFE {
             self.short_lives.store(0, Ordering::Relaxed);
         } else if self.short_lives.fetch_add(1, Ordering::Relaxed) >= SHORT_LIVES {
-            self.backoff.lock().failed(Instant::now(), last.close_reason().message.into());
+            self.backoff.lock().failed(Instant::now(), last.close_reason().into_error().message.into());
         }
     }
 

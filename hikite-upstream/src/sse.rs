@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::authorized_client::AuthorizedClient;
 use crate::connection::Connection;
+use crate::error::UpstreamError;
 use crate::handshake_steps::HandshakeSteps;
 use crate::http::too_large;
 use crate::outbound::Outbound;
@@ -55,7 +56,7 @@ pub(crate) async fn connect(
     headers: HeaderMap,
     handshake_steps: HandshakeSteps,
     answer_bytes: usize,
-) -> Result<(), Error> {
+) -> Result<(), UpstreamError> {
     let name = Arc::clone(&connection.name);
     let failed =
         |what: String| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: {what}"));
@@ -65,14 +66,14 @@ pub(crate) async fn connect(
     request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     let answer = authorized_client.send(request).await?;
     if !answer.status().is_success() {
-        return Err(refused(&name, &answer));
+        return Err(refused(&name, &answer).into());
     }
     let mut stream = SseStream { body: answer.into_body(), parser: SseParser::new(answer_bytes) };
     let named = loop {
         match stream.next().await {
             Ok(Some(event)) if event.name.as_deref() == Some("endpoint") => break event.data,
             Ok(Some(_)) => {}
-            _ => return Err(failed("its stream ended before it named an endpoint".into())),
+            _ => return Err(failed("its stream ended before it named an endpoint".into()).into()),
         }
     };
     let endpoint = resolve_same_origin(&url, &String::from_utf8_lossy(&named))
@@ -124,7 +125,7 @@ async fn read_events(connection: Arc<Connection>, sender: SseSender, mut stream:
 }
 
 impl SseSender {
-    pub(crate) async fn post(&self, message: Bytes, origin: &CallOrigin) -> Result<(), Error> {
+    pub(crate) async fn post(&self, message: Bytes, origin: &CallOrigin) -> Result<(), UpstreamError> {
         let inner = &self.inner;
         let mut request = Request::new(Full::new(message));
         *request.method_mut() = Method::POST;
@@ -133,7 +134,8 @@ impl SseSender {
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         trace_context::into_headers(request.headers_mut(), origin);
         let answer = inner.authorized_client.send(request).await?;
-        let taken = if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer)) };
+        let taken =
+            if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer).into()) };
         let _ = read(answer.into_body(), inner.answer_bytes).await;
         taken
     }

@@ -8,9 +8,8 @@ use hikite_core::listing::SKILLS;
 use hikite_core::source::{CallContext, Invocation, SourceMethod};
 use hikite_wire::stateless::ResultType;
 
-use crate::call::not_retryable;
 use crate::connection::Connection;
-use crate::http::HEADERS_REFUSED;
+use crate::error::UpstreamError;
 use crate::request_meta::StatelessMeta;
 use crate::revision::upstream_code;
 use crate::rounds::{self, ROUNDS, failed};
@@ -23,7 +22,7 @@ impl UpstreamInner {
         connection: &Arc<Connection>,
         invocation: Invocation,
         context: CallContext,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         let Invocation { method, params } = invocation;
         let name = method.name();
         let accepts_input_required = context.accepts_input_required;
@@ -34,7 +33,7 @@ impl UpstreamInner {
                 return self
                     .send_in_rounds(connection, method, params, context)
                     .await
-                    .map_err(|e| not_found(method, e));
+                    .map_err(|error| not_found(method, error));
             }
             SourceMethod::GetTask | SourceMethod::UpdateTask | SourceMethod::CancelTask => {
                 let id = tasks::require(connection, &params)?;
@@ -60,7 +59,7 @@ impl UpstreamInner {
         let result = answer.object().unwrap_or_default();
         match ResultType::of(&result) {
             ResultType::Complete => Ok(complete(answer, result, accepts_input_required)),
-            _ => Err(unknown_result(connection)),
+            _ => Err(unknown_result(connection).into()),
         }
     }
 
@@ -71,7 +70,7 @@ impl UpstreamInner {
         method: SourceMethod,
         mut params: Object,
         context: CallContext,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         let takes_tasks = method == SourceMethod::CallTool && tasks::accepts_tasks(&mut params, &context);
         if !context.accepts_input_required {
             rounds::strip(&mut params);
@@ -83,11 +82,11 @@ impl UpstreamInner {
             let sent = self.send_once(connection, method, next.clone(), &context, declares).await;
             let answer = match sent {
                 // The tool requires a task: wait for it on behalf of the client.
-                Err(error) if !declares && connection.runs_tasks() && tasks::is_required(&error) => {
+                Err(error) if !declares && connection.runs_tasks() && tasks::is_required(error.error()) => {
                     declares = true;
                     continue;
                 }
-                sent => sent.map_err(|error| if begun { not_retryable(error) } else { error })?,
+                sent => sent.map_err(|error| if begun { error.not_retryable() } else { error })?,
             };
             begun = true;
             let result = answer.object().ok_or_else(|| unknown_result(connection))?;
@@ -102,12 +101,12 @@ impl UpstreamInner {
                         return Ok(self.task_connections.put(result, connection).raw());
                     }
                     let done = tasks::wait::until_done(connection, result, &context).await;
-                    return done.map_err(not_retryable);
+                    return done.map_err(UpstreamError::not_retryable);
                 }
-                ResultType::Task | ResultType::Unknown => return Err(unknown_result(connection)),
+                ResultType::Task | ResultType::Unknown => return Err(unknown_result(connection).into()),
             }
         }
-        Err(failed(format!("`{}` still needs something after {ROUNDS} rounds", connection.name)))
+        Err(failed(format!("`{}` still needs something after {ROUNDS} rounds", connection.name)).into())
     }
 
     /// Sends a request. A call with mismatched headers is sent once more with headers from fresh lists.
@@ -118,7 +117,7 @@ impl UpstreamInner {
         params: Object,
         context: &CallContext,
         tasks: bool,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         let send = async |params: Object| {
             let mut request_meta = StatelessMeta::for_call(context, tasks);
             if method == SourceMethod::CallTool {
@@ -127,7 +126,7 @@ impl UpstreamInner {
             connection.request_stateless(method.name(), params, Some(context.clone()), request_meta).await
         };
         match send(params.clone()).await {
-            Err(error) if method == SourceMethod::CallTool && error.name == Some(HEADERS_REFUSED) => {
+            Err(UpstreamError::HeadersRefused(_)) if method == SourceMethod::CallTool => {
                 self.renew_lists().await?;
                 send(params).await
             }
@@ -142,18 +141,20 @@ fn complete(answer: Raw, mut result: Object, accepts_input_required: bool) -> Ra
 }
 
 /// Maps a "resource not found" error to the error kind used inside hikite.
-fn not_found(method: SourceMethod, error: Error) -> Error {
+fn not_found(method: SourceMethod, mut error: UpstreamError) -> UpstreamError {
     const NOT_FOUND: i32 = -32002;
     let reads = matches!(method, SourceMethod::ReadResource | SourceMethod::GetSkill);
-    let Some(mut relayed) = error.relayed.as_ref().filter(|_| reads).and_then(Raw::object) else {
+    let Some(mut relayed) = error.error().relayed.as_ref().filter(|_| reads).and_then(Raw::object) else {
         return error;
     };
     let names_it = relayed.get("data").and_then(Raw::object).is_some_and(|data| data.get("uri").is_some());
-    if upstream_code(&error) != Some(-32602) || !names_it {
+    if upstream_code(error.error()) != Some(-32602) || !names_it {
         return error;
     }
     relayed.set("code", Raw::of(&NOT_FOUND));
-    Error { kind: ErrorKind::NotFound, relayed: Some(relayed.raw()), ..error }
+    let told = error.error_mut();
+    (told.kind, told.relayed) = (ErrorKind::NotFound, Some(relayed.raw()));
+    error
 }
 
 fn unknown_result(connection: &Connection) -> Error {
@@ -178,13 +179,13 @@ mod tests {
 
     #[test]
     fn a_resource_that_is_not_there_is_not_found() {
-        let error = |data: &str| {
+        let told = |method: SourceMethod, data: &str| {
             let text = format!(r#"{{"code":-32602,"message":"no","data":{data}}}"#);
-            Error::from_upstream(Raw::parse(text).expect("valid"))
+            Error::from(not_found(method, Error::from_upstream(Raw::parse(text).expect("valid")).into()))
         };
-        let missing = not_found(SourceMethod::ReadResource, error(r#"{"uri":"a:b"}"#));
+        let missing = told(SourceMethod::ReadResource, r#"{"uri":"a:b"}"#);
         assert_eq!((missing.kind, upstream_code(&missing)), (ErrorKind::NotFound, Some(-32002)));
-        assert_eq!(not_found(SourceMethod::ReadResource, error("{}")).kind, ErrorKind::Validation);
-        assert_eq!(not_found(SourceMethod::CallTool, error(r#"{"uri":"a:b"}"#)).kind, ErrorKind::Validation);
+        assert_eq!(told(SourceMethod::ReadResource, "{}").kind, ErrorKind::Validation);
+        assert_eq!(told(SourceMethod::CallTool, r#"{"uri":"a:b"}"#).kind, ErrorKind::Validation);
     }
 }

@@ -16,14 +16,13 @@ use tokio::time::Instant;
 
 use crate::connection::Connection;
 use crate::crash::CrashTracker;
+use crate::error::UpstreamError;
 use crate::outbound::Outbound;
 use crate::process::{ProcessLaunch, ServerProcess};
 use crate::spawner::Spawner;
 use crate::stderr::StderrRing;
 
 const QUEUE: usize = 1024;
-/// Error name: the process exited before the handshake.
-pub(crate) const EXITED_EARLY: &str = "Died";
 /// Time to read the remaining output of an exited process.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);
 /// Time for a process to read the last messages of a closed connection.
@@ -108,7 +107,7 @@ async fn await_task(task: &JoinHandle<()>) {
     let _ = tokio::time::timeout(DRAIN_TIMEOUT, ended).await;
 }
 
-fn reason(connection: &Connection, process: &ServerProcess, last_line: Option<String>) -> Error {
+fn reason(connection: &Connection, process: &ServerProcess, last_line: Option<String>) -> UpstreamError {
     let handshake_done = connection.initialize_result().is_some();
     let what = if handshake_done { "is gone" } else { "did not start" };
     let reason = format!("`{}` {what}: {}", connection.name, process.exit_description());
@@ -117,8 +116,12 @@ fn reason(connection: &Connection, process: &ServerProcess, last_line: Option<St
         Some(line) => error.because(format!("on stderr: {line}")),
         None => error,
     };
-    let error = if handshake_done || process.never_ran() { error } else { error.named(EXITED_EARLY) };
-    error.hint(format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name))
+    let hint = format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name);
+    let error = error.hint(hint);
+    if handshake_done || process.never_ran() {
+        return error.into();
+    }
+    UpstreamError::ExitedEarly(error.into())
 }
 
 /// Writes until the connection is closed, then flushes the queue if it is read at once: mostly cancellations.

@@ -9,6 +9,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::source::CallContext;
 
 use crate::connection::Connection;
+use crate::error::UpstreamError;
 
 /// Maximum number of subscriptions per session.
 const SUBSCRIPTIONS: usize = 1000;
@@ -38,7 +39,7 @@ impl Connection {
     }
 
     /// Subscribes the session. Only the first subscriber sends a request.
-    pub(crate) async fn subscribe(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
+    pub(crate) async fn subscribe(&self, params: Object, context: CallContext) -> Result<Raw, UpstreamError> {
         let uri = params.text("uri").unwrap_or_default();
         let session = context.session.id;
         let first = {
@@ -47,7 +48,7 @@ impl Connection {
             if subscriptions.len() >= SUBSCRIPTIONS || uri.len() > URI_BYTES {
                 let own = subscriptions.values().filter(|sessions| sessions.contains(&session)).count();
                 if own >= SUBSCRIPTIONS || uri.len() > URI_BYTES {
-                    return Err(too_many());
+                    return Err(too_many().into());
                 }
             }
             let sessions = subscriptions.entry(uri.clone()).or_default();
@@ -68,7 +69,11 @@ impl Connection {
     }
 
     /// Unsubscribes the session. Only the last subscriber sends a request.
-    pub(crate) async fn unsubscribe(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
+    pub(crate) async fn unsubscribe(
+        &self,
+        params: Object,
+        context: CallContext,
+    ) -> Result<Raw, UpstreamError> {
         let uri = params.text("uri").unwrap_or_default();
         if !self.forget_subscription(&uri, context.session.id) {
             return Ok(Raw::empty_object());

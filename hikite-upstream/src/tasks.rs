@@ -15,8 +15,8 @@ use hikite_core::source::{CallContext, SourceMethod};
 use hikite_wire::stateless::{MISSING_CAPABILITY, TASKS};
 
 use crate::annotation::TaskSupport;
-use crate::call::not_retryable;
 use crate::connection::Connection;
+use crate::error::UpstreamError;
 use crate::revision::upstream_code;
 use crate::upstream::UpstreamInner;
 
@@ -56,7 +56,7 @@ impl UpstreamInner {
         connection: &Arc<Connection>,
         mut params: Object,
         context: CallContext,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         let wish = params.get("task").filter(|wish| wish.is_object()).cloned();
         let accepts_tasks = accepts_tasks(&mut params, &context);
         let support = self.annotations.load().task_support(&params).filter(|_| connection.runs_tasks());
@@ -77,7 +77,7 @@ impl UpstreamInner {
             connection.open_inbox(&task.text("taskId").unwrap_or_default());
             return Ok(self.task_connections.put(task, connection).raw());
         }
-        wait::for_result(connection, &task, context).await.map_err(not_retryable)
+        wait::for_result(connection, &task, context).await.map_err(UpstreamError::not_retryable)
     }
 
     /// Handles a task request for a server with sessions.
@@ -87,7 +87,7 @@ impl UpstreamInner {
         method: SourceMethod,
         params: Object,
         context: CallContext,
-    ) -> Result<Raw, Error> {
+    ) -> Result<Raw, UpstreamError> {
         let id = require(connection, &params)?;
         match method {
             SourceMethod::UpdateTask => {
@@ -107,12 +107,12 @@ impl UpstreamInner {
 }
 
 /// Cancels a task. Cancelling an ended task is an error in 2025-11-25, but not in the stateless revision.
-async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Result<Raw, Error> {
+async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Result<Raw, UpstreamError> {
     let ask = async |method: &str| {
         connection.request(method, Some(conversion::named(id)), Some(context.clone())).await
     };
     let Err(error) = ask("tasks/cancel").await else { return Ok(Raw::empty_object()) };
-    if context.accepts_input_required && error.kind == ErrorKind::Validation {
+    if context.accepts_input_required && error.error().kind == ErrorKind::Validation {
         let task = ask("tasks/get").await?.object().unwrap_or_default();
         if has_ended(&task.raw()) {
             return Ok(Raw::empty_object());
@@ -122,7 +122,7 @@ async fn cancel(connection: &Connection, id: &str, context: CallContext) -> Resu
 }
 
 /// Returns the current task, including its result or its questions.
-async fn get(connection: &Arc<Connection>, id: &str, context: CallContext) -> Result<Raw, Error> {
+async fn get(connection: &Arc<Connection>, id: &str, context: CallContext) -> Result<Raw, UpstreamError> {
     let answer = connection.request("tasks/get", Some(conversion::named(id)), Some(context.clone())).await?;
     let mut task = conversion::flat(&answer.object().unwrap_or_default());
     match task.text("status").as_deref() {

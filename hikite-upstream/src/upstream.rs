@@ -28,6 +28,7 @@ use crate::call::CountGuard;
 use crate::connection::{Connection, ConnectionNotice, ConnectionPurpose};
 use crate::crash::CrashTracker;
 use crate::definition::{ConnectionSharing, UpstreamDefinition, UpstreamTransport};
+use crate::error::UpstreamError;
 use crate::handshake_steps::HandshakeSteps;
 use crate::level::SessionLogLevels;
 use crate::list_change::SessionListings;
@@ -228,7 +229,8 @@ impl Source for Upstream {
     }
 
     fn call(&self, invocation: Invocation, context: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
-        Box::pin(self.inner.call(invocation, context))
+        // The only place where a call leaves this crate.
+        Box::pin(async move { Ok(self.inner.call(invocation, context).await?) })
     }
 
     fn roots_changed(&self, session: SessionId) {
@@ -322,7 +324,7 @@ impl UpstreamInner {
         self: &Arc<Self>,
         slot: &Arc<UpstreamSlot>,
         caller: Option<&CallContext>,
-    ) -> Result<Arc<Connection>, Error> {
+    ) -> Result<Arc<Connection>, UpstreamError> {
         self.connection_for(AttemptKind::Call, slot, caller).await
     }
 
@@ -331,7 +333,7 @@ impl UpstreamInner {
         attempt: AttemptKind,
         slot: &Arc<UpstreamSlot>,
         caller: Option<&CallContext>,
-    ) -> Result<Arc<Connection>, Error> {
+    ) -> Result<Arc<Connection>, UpstreamError> {
         if let Some(connection) = slot.live() {
             return Ok(connection);
         }
@@ -345,7 +347,9 @@ impl UpstreamInner {
             }
             opened
         });
-        opening.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the start was interrupted")))
+        opening
+            .await
+            .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the start was interrupted").into()))
     }
 
     pub(crate) async fn set_level(&self, params: &Object, session: &Session) {

@@ -261,8 +261,9 @@ pub(super) fn may_change(caller: &Caller) -> Result<(), Error> {
     if caller.project.is_none() && caller.scopes.contains(Scopes::ADMIN) {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Authorization, "this caller may not change accounts")
-        .hint("it needs the scope `admin`, outside any project; or use `hikite account` at the terminal"))
+    let error = Error::new(ErrorKind::Authorization, "this caller may not change accounts")
+        .hint("it needs the scope `admin`, outside any project; or use `hikite account` at the terminal");
+    Err(Error { insufficient_scope: true, ..error })
 }
 
 impl AccountStore {

@@ -166,7 +166,7 @@ async fn tool(gateway: &Gateway, context: CallContext, name: &str, arguments: Va
         .with("arguments", Raw::of(&arguments))
         .with("_meta", Raw::of(&meta));
     let surfaces = Surfaces::of([Surface::Modules, Surface::Search]);
-    gateway.call_tool(surfaces, params, context).await.expect("a result").value()
+    gateway.call_tool(surfaces, params, context).await.expect("a result").raw.value()
 }
 
 async fn result(gateway: &Gateway, arguments: Value) -> Value {

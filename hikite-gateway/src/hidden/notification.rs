@@ -133,7 +133,7 @@ async fn a_task_is_lost_with_the_sight_of_its_tool() {
     let params = Object::default().with("name", "log");
     let direct = Surfaces::of([Surface::Direct]);
     let task = gateway.call_tool(direct, params, able(&caller)).await.expect("a task");
-    let id = task.object().and_then(|task| task.text("taskId")).expect("an id");
+    let id = task.raw.object().and_then(|task| task.text("taskId")).expect("an id");
     let look = async |caller: &Caller, id: &str| {
         let command =
             Command::Task { method: SourceMethod::GetTask, params: Object::default().with("taskId", id) };

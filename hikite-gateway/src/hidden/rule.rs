@@ -29,7 +29,7 @@ async fn shown(gateway: &Gateway, caller: &Caller) -> Vec<String> {
 
 async fn call(gateway: &Gateway, caller: &Caller, name: &str) -> Result<Raw, Error> {
     let params = Object::default().with("name", name);
-    gateway.call_tool(direct(), params, context(caller)).await
+    gateway.call_tool(direct(), params, context(caller)).await.map(|result| result.raw)
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn before_its_list_is_known_a_tool_counts_as_destructive() {
         let params = Object::default().with("name", "call-category-tool").with("arguments", arguments);
         let surfaces = Surfaces::of([Surface::Categories]);
         let answer = gateway.call_tool(surfaces, params, context(&member("p"))).await.expect("an answer");
-        answer.as_str().contains("\"server\":\"git\"")
+        answer.raw.as_str().contains("\"server\":\"git\"")
     };
     tokio::time::pause();
     assert!(call(r#"{"allow":["git"]}"#).await);
@@ -127,6 +127,11 @@ async fn without_its_scope_nothing_is_done_and_nothing_told() {
     let here = call(&gateway, &looks, "log").await.expect("a result that tells");
     assert_eq!(here, call(&gateway, &looks, "nowhere").await.expect("the same"));
     assert!(here.as_str().contains("AUTHORIZATION_ERROR"), "{}", here.as_str());
+    let lacks_scope = async |caller: &Caller| {
+        let params = Object::default().with("name", "log");
+        gateway.call_tool(direct(), params, context(caller)).await.expect("a result").insufficient_scope
+    };
+    assert!(lacks_scope(&looks).await && !lacks_scope(&runs).await);
     let read = async |uri: &str| {
         let command = Command::Read { params: Object::default().with("uri", uri) };
         words(&gateway.dispatch(command, context(&looks)).await.expect_err("refused"))

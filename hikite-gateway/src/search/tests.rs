@@ -194,7 +194,7 @@ async fn call_in(
         params.set("_meta", Raw::of(&meta));
     }
     let surfaces = Surfaces::of([Surface::Search]);
-    gateway.call_tool(surfaces, params, context).await.expect("a result").value()
+    gateway.call_tool(surfaces, params, context).await.expect("a result").raw.value()
 }
 
 async fn call(gateway: &Gateway, name: &str, arguments: Value) -> Value {

@@ -1,7 +1,7 @@
 //! The Streamable HTTP transport, on one endpoint. A response is JSON, or an event stream if messages precede the
 //! result.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
@@ -19,16 +19,15 @@ use hikite_wire::revision::Revision;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
-use memchr::memmem;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::challenge::InsufficientScope;
 use crate::error_response::error_response;
 use crate::health::only;
 use crate::mcp::locate::{SESSION, find};
 use crate::mcp::operation::{McpOperation, RequestInfo};
+use crate::mcp::rpc_response::{RpcResponse, json};
 use crate::mcp::sender::MessageParams;
 use crate::mcp::session::ClientSession;
 use crate::mcp::{stateless, stream};
@@ -37,14 +36,6 @@ use crate::request_context::RequestContext;
 
 pub(crate) const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
-
-/// The start of an "insufficient permission" response, as a JSON-RPC error and as a tool result. Searched for in the
-/// first 256 bytes.
-static PERMISSION_ERRORS: LazyLock<[memmem::Finder<'_>; 2]> = LazyLock::new(|| {
-    ["\"error\":{\"code\":-32003,", "\"text\":\"AUTHORIZATION_ERROR: this caller may not "]
-        .map(memmem::Finder::new)
-});
-const SEARCHED_BYTES: usize = 256;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct SurfaceQuery {
@@ -242,47 +233,18 @@ pub(crate) async fn delete(
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// The response to a request, with the status to use if it is not part of a stream.
-#[derive(Debug)]
-pub(crate) struct RpcResponse {
-    pub(crate) status: StatusCode,
-    pub(crate) body: Bytes,
-}
-
-impl RpcResponse {
-    pub(crate) fn ok(body: Bytes) -> Self {
-        Self { status: StatusCode::OK, body }
-    }
-
-    pub(crate) fn response(self) -> Response {
-        let head = &self.body[..self.body.len().min(SEARCHED_BYTES)];
-        let is_refused = PERMISSION_ERRORS.iter().any(|words| words.find(head).is_some());
-        let mut response = json(self.status, self.body);
-        if is_refused {
-            response.extensions_mut().insert(InsufficientScope(None));
-        }
-        response
-    }
-}
-
-impl From<Bytes> for RpcResponse {
-    fn from(body: Bytes) -> Self {
-        Self::ok(body)
-    }
-}
-
 /// Responds with JSON if the result comes first, else with a stream; a resumable one, if `resumes` is set.
-pub(crate) async fn answer_or_stream<A: Into<RpcResponse> + Send + 'static>(
-    mut answer: BoxFuture<'static, A>,
+pub(crate) async fn answer_or_stream(
+    mut answer: BoxFuture<'static, RpcResponse>,
     mut messages: mpsc::Receiver<Bytes>,
     resumes: Option<Arc<ClientSession>>,
 ) -> Response {
     let (first, answer): (Bytes, BoxFuture<'static, Bytes>) = tokio::select! {
         biased;
-        Some(first) = messages.recv() => (first, Box::pin(async move { answer.await.into().body })),
+        Some(first) = messages.recv() => (first, Box::pin(async move { answer.await.body })),
         answer = &mut answer => match messages.try_recv() {
-            Ok(first) => (first, Box::pin(async move { answer.into().body })),
-            Err(_) => return answer.into().response(),
+            Ok(first) => (first, Box::pin(async move { answer.body })),
+            Err(_) => return answer.response(),
         },
     };
     match resumes {
@@ -395,8 +357,4 @@ pub(crate) fn bad_message(bad: &InvalidMessage) -> Response {
 /// Builds a transport error in the form that JSON-RPC clients read.
 pub(crate) fn problem(status: StatusCode, reason: &str) -> Response {
     json(status, encode::error(None, &encode::error_object(-32600, reason)))
-}
-
-fn json(status: StatusCode, body: Bytes) -> Response {
-    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
 }

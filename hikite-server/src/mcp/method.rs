@@ -12,7 +12,7 @@ use hikite_core::listing::ListKind;
 use hikite_core::log_level::LogLevel;
 use hikite_core::source::{CallContext, CallOrigin, SourceMethod};
 use hikite_gateway::off_worker::off_worker;
-use hikite_gateway::{Command, Gateway, ListPage, Surfaces, scope};
+use hikite_gateway::{CallResult, Command, Gateway, ListPage, Surfaces, scope};
 use hikite_wire::encode;
 use hikite_wire::message::{Message, MessageId};
 use tokio::sync::mpsc;
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::mcp::call::RequestBackchannel;
 use crate::mcp::operation::{McpOperation, RequestInfo};
+use crate::mcp::rpc_response::RpcResponse;
 use crate::mcp::sender::MessageParams;
 use crate::mcp::session::ClientSession;
 use crate::request_context::RequestContext;
@@ -34,7 +35,7 @@ impl ClientSession {
         MessageParams { members: params, meta }: MessageParams,
         stream: Option<mpsc::Sender<Bytes>>,
         request_context: RequestContext,
-    ) -> Bytes {
+    ) -> RpcResponse {
         self.touch();
         let core = self.core_of(&request_context.caller);
         let asked = RequestInfo {
@@ -68,8 +69,8 @@ impl ClientSession {
             self.withdraw_questions(&id, stream.as_ref());
         }
         match answer {
-            Ok(result) => encode::result(&id, &result),
-            Err(error) => encode::error(Some(&id), &error.rpc()),
+            Ok(result) => RpcResponse::of_result(&id, &result),
+            Err(error) => RpcResponse::of_error(&id, &error),
         }
     }
 
@@ -95,7 +96,7 @@ impl ClientSession {
                         let read = || MessageParams::read(&session.app, params.as_ref(), request_context);
                         return Some(match off_worker(bytes.len(), read).await {
                             Ok((params, request_context)) => {
-                                session.handle(id, method, params, None, request_context).await
+                                session.handle(id, method, params, None, request_context).await.body
                             }
                             Err(error) => encode::error(Some(&id), &error.rpc()),
                         });
@@ -118,29 +119,37 @@ impl ClientSession {
         Ok(answers.await.into_iter().flatten().collect())
     }
 
-    async fn run(self: &Arc<Self>, method: &str, params: Object, context: CallContext) -> Result<Raw, Error> {
+    async fn run(
+        self: &Arc<Self>,
+        method: &str,
+        params: Object,
+        context: CallContext,
+    ) -> Result<CallResult, Error> {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
             let page = ListPage { cursor: params.text("cursor") };
-            return Box::pin(gateway.list(&*context.session, self.surfaces, kind, page)).await;
+            return Ok(Box::pin(gateway.list(&*context.session, self.surfaces, kind, page)).await?.into());
         }
         if method == "ping" {
-            return Ok(Raw::empty_object());
+            return Ok(Raw::empty_object().into());
         }
         // Boxed to keep the future of `tools/call` small.
-        match method {
+        let result = match method {
             "logging/setLevel" => Box::pin(self.change_level(params, &context)).await,
             "resources/subscribe" => Box::pin(gateway.dispatch(Command::Subscribe { params }, context)).await,
             "resources/unsubscribe" => {
                 Box::pin(gateway.dispatch(Command::Unsubscribe { params }, context)).await
             }
-            "tools/call" if params.get("task").is_some() => Box::pin(self.begin_task(params, context)).await,
+            "tools/call" if params.get("task").is_some() => {
+                return Box::pin(self.begin_task(params, context)).await;
+            }
             "tasks/get" | "tasks/result" | "tasks/cancel" => {
                 Box::pin(self.task(method, params, context)).await
             }
             "tasks/update" => Err(unknown_method(method)),
-            _ => dispatch(gateway, self.surfaces, method, params, context).await,
-        }
+            _ => return dispatch(gateway, self.surfaces, method, params, context).await,
+        };
+        Ok(result?.into())
     }
 
     fn context(
@@ -180,7 +189,7 @@ pub(crate) async fn dispatch(
     method: &str,
     params: Object,
     context: CallContext,
-) -> Result<Raw, Error> {
+) -> Result<CallResult, Error> {
     let command = match method {
         "tools/call" => return gateway.call_tool(surfaces, params, context).await,
         "resources/read" => Command::Read { params },
@@ -193,7 +202,7 @@ pub(crate) async fn dispatch(
         "tasks/cancel" => Command::Task { method: SourceMethod::CancelTask, params },
         _ => return Err(unknown_method(method)),
     };
-    Box::pin(gateway.dispatch(command, context)).await
+    Ok(Box::pin(gateway.dispatch(command, context)).await?.into())
 }
 
 fn unknown_method(method: &str) -> Error {

@@ -9,7 +9,7 @@ use hikite_core::source::CallOrigin;
 use hikite_core::trace::TraceContext;
 use hikite_gateway::meter::{Meter, TOOL_ERROR, is_error_result};
 use hikite_gateway::trace::{SpanKind, TraceSpan, context_of};
-use hikite_gateway::{named, without_query};
+use hikite_gateway::{CallResult, named, without_query};
 use hikite_wire::message::MessageId;
 use tokio::time::Instant;
 
@@ -102,9 +102,9 @@ impl<'a> McpOperation<'a> {
         Self { meter, method, transport, started: Instant::now(), error, span, target, origin }
     }
 
-    pub(crate) fn end(mut self, outcome: &Result<Raw, Error>) {
+    pub(crate) fn end(mut self, outcome: &Result<CallResult, Error>) {
         match outcome {
-            Ok(result) => self.end_with(result),
+            Ok(result) => self.end_with(&result.raw),
             Err(error) => {
                 let number = error.upstream_code().unwrap_or(error.kind.definition().rpc.into());
                 self.refused(error.code(), number);

@@ -133,7 +133,7 @@ impl DuplexClient {
                 self.tasks.spawn(async move {
                     let answered = pin!(async {
                         let answer = session.handle(id, method, read, None, request_context).await;
-                        pipe.out.send(answer).await
+                        pipe.out.send(answer.body).await
                     });
                     pipe.gone.run_until_cancelled(answered).await;
                 });

@@ -24,10 +24,11 @@ use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::error_response::error_response;
-use crate::mcp::http::{RpcResponse, SurfaceQuery, answer_or_stream};
+use crate::mcp::http::{SurfaceQuery, answer_or_stream};
 use crate::mcp::locate;
 use crate::mcp::operation::{McpOperation, RequestInfo};
 use crate::mcp::pipe::DuplexClient;
+use crate::mcp::rpc_response::RpcResponse;
 use crate::mcp::sender;
 use crate::node::{ForwardError, ForwardedRequest};
 use crate::request_context::RequestContext;
@@ -192,11 +193,11 @@ async fn handle(app: Arc<App>, mut request: StatelessRequest, out: mpsc::Sender<
     request.request_context.origin = operation.origin.clone();
     let outcome = scope::within(operation.origin.clone(), call::run(&app, request, out)).await;
     match &outcome {
-        Ok(result) => operation.end_with(result),
+        Ok(result) => operation.end_with(&result.raw),
         Err(error_response) => operation.close(Some(error_response.codes())),
     }
     match outcome {
-        Ok(result) => RpcResponse::ok(encode::result(&id, &result)),
+        Ok(result) => RpcResponse::of_result(&id, &result),
         Err(error_response) => error_response.answer(&id),
     }
 }

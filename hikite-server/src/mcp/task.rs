@@ -7,7 +7,7 @@ use std::time::Duration;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, InputRequest, InputRequestKind, SourceMethod};
-use hikite_gateway::Command;
+use hikite_gateway::{CallResult, Command};
 use hikite_wire::stateless::ResultType;
 
 use crate::mcp::session::ClientSession;
@@ -19,11 +19,11 @@ const DEFAULT_POLL: Duration = Duration::from_millis(500);
 
 impl ClientSession {
     /// Handles a call that requests a task. Returns the task, or the result if the server does not support tasks.
-    pub(crate) async fn begin_task(&self, params: Object, context: CallContext) -> Result<Raw, Error> {
+    pub(crate) async fn begin_task(&self, params: Object, context: CallContext) -> Result<CallResult, Error> {
         let result = self.app.gateway.call_tool(self.surfaces, params, context).await?;
-        match result.object() {
+        match result.raw.object() {
             Some(body) if ResultType::of(&body) == ResultType::Task => {
-                Ok(Object::default().with("task", of_session(body)).raw())
+                Ok(Object::default().with("task", of_session(body)).raw().into())
             }
             _ => Ok(result),
         }

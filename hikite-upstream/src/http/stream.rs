@@ -12,7 +12,8 @@ use http::{Method, Response};
 use http_body_util::{BodyExt, Full};
 use tokio::sync::oneshot;
 
-use super::{HttpInner, HttpSender, NO_RESPONSE, is_stream};
+use super::{HttpInner, HttpSender, is_stream};
+use crate::error::UpstreamError;
 use crate::pending::UpstreamResponse;
 
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -50,7 +51,7 @@ impl HttpInner {
         id: u64,
         body: ResponseBody,
         resumable: bool,
-    ) -> Result<UpstreamResponse, Error> {
+    ) -> Result<UpstreamResponse, UpstreamError> {
         let mut reading = EventStreamReader {
             body,
             parser: SseParser::new(self.answer_bytes),
@@ -68,13 +69,15 @@ impl HttpInner {
                 resumes = 0;
             }
             let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
-                return Err(self.broken("its stream ended before the answer").named(NO_RESPONSE));
+                let error = self.broken("its stream ended before the answer");
+                return Err(UpstreamError::NoResponse(error.into()));
             };
             resumes += 1;
             tokio::time::sleep(reading.pause).await;
             let answer = self.open_stream(Some(&last)).await?;
             if !answer.status().is_success() {
-                return Err(self.broken("its stream ended before the answer and cannot be taken up again"));
+                let what = "its stream ended before the answer and cannot be taken up again";
+                return Err(self.broken(what).into());
             }
             reading.body = answer.into_body();
             reading.parser = SseParser::new(self.answer_bytes);
@@ -86,7 +89,7 @@ impl HttpInner {
         &self,
         reading: &mut EventStreamReader,
         id: Option<u64>,
-    ) -> Result<Option<UpstreamResponse>, Error> {
+    ) -> Result<Option<UpstreamResponse>, UpstreamError> {
         while let Some(frame) = reading.body.frame().await {
             let Ok(frame) = frame else { return Ok(None) };
             let Some(data) = frame.data_ref() else { continue };
@@ -138,7 +141,7 @@ impl HttpInner {
         }
     }
 
-    async fn open_stream(&self, last_event: Option<&str>) -> Result<Response<ResponseBody>, Error> {
+    async fn open_stream(&self, last_event: Option<&str>) -> Result<Response<ResponseBody>, UpstreamError> {
         let mut request = self.bare(Method::GET, Full::default());
         request.headers_mut().insert(ACCEPT, STREAM);
         if let Some(last) = last_event.and_then(|last| HeaderValue::from_str(last).ok()) {

@@ -14,6 +14,7 @@ use super::endpoint::{self, TokenGrant, TokenRefusal};
 use super::tokens::{TokenOrigin, TokenSet};
 use super::{Authorization, GrantType, union};
 use crate::clock::now_ms;
+use crate::error::UpstreamError;
 
 const TOKENS: &str = "tokens";
 /// Timeout for another process to renew a token.
@@ -94,7 +95,7 @@ impl Authorization {
         &self,
         sent_tokens: &TokenSet,
         challenge: &BearerChallenge,
-    ) -> Result<(), Error> {
+    ) -> Result<(), UpstreamError> {
         match self.renew(sent_tokens, challenge).await? {
             Some(_) => Ok(()),
             None => Err(self.login_required()),

@@ -1,8 +1,8 @@
 //! Converts tasks of 2025-11-25 to the stateless revision's extension.
 
-use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 
+use crate::error::UpstreamError;
 use crate::inbound::KEY;
 
 /// `_meta` member that ties a message to a task in 2025-11-25.
@@ -37,14 +37,14 @@ pub(super) fn flat(task: &Object) -> Object {
 }
 
 /// Adds the result or the JSON-RPC error to a finished task. A tool failure (`isError`) counts as completed.
-pub(super) fn finish(task: &mut Object, outcome: Result<Raw, Error>) -> Result<(), Error> {
+pub(super) fn finish(task: &mut Object, outcome: Result<Raw, UpstreamError>) -> Result<(), UpstreamError> {
     match outcome {
         Ok(result) => {
             task.set("status", "completed");
             task.set("result", without(result, &[RELATED]));
         }
         Err(error) => {
-            let Some(relayed) = error.relayed.clone() else { return Err(error) };
+            let Some(relayed) = error.error().relayed.clone() else { return Err(error) };
             task.set("status", "failed");
             task.set("error", relayed);
         }
@@ -81,6 +81,8 @@ fn without(value: Raw, names: &[&str]) -> Raw {
 
 #[cfg(test)]
 mod tests {
+    use hikite_core::error::Error;
+
     use super::*;
 
     fn raw(text: &str) -> Raw {
@@ -107,7 +109,8 @@ mod tests {
             r#"{"taskId":"a","status":"completed","ttlMs":null,"result":{"isError":true,"content":[]}}"#;
         assert_eq!(task.raw().as_str(), expected);
         let mut task = flat(&failed());
-        finish(&mut task, Err(Error::from_upstream(raw(r#"{"code":1,"message":"no"}"#)))).expect("told");
+        finish(&mut task, Err(Error::from_upstream(raw(r#"{"code":1,"message":"no"}"#)).into()))
+            .expect("told");
         assert_eq!(task.text("status").as_deref(), Some("failed"));
         assert_eq!(task.get("error"), Some(&raw(r#"{"code":1,"message":"no"}"#)));
     }

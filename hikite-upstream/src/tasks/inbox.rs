@@ -5,7 +5,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, InputRequest, InputRequestKind};
 use hikite_wire::encode;
@@ -15,6 +14,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::connection::Connection;
+use crate::error::UpstreamError;
 use crate::pending::ActiveCall;
 use crate::tasks::conversion;
 
@@ -43,7 +43,7 @@ struct TaskInbox {
     count: usize,
     /// Our request for the result, on whose stream the questions arrive.
     fetching: Option<(u64, DropGuard)>,
-    outcome: Option<Result<Raw, Error>>,
+    outcome: Option<Result<Raw, UpstreamError>>,
     arrived: Arc<Notify>,
 }
 
@@ -75,7 +75,7 @@ impl TaskInboxes {
         state.order.retain(|other| other != task);
     }
 
-    pub(crate) fn outcome(&self, task: &str) -> Option<Result<Raw, Error>> {
+    pub(crate) fn outcome(&self, task: &str) -> Option<Result<Raw, UpstreamError>> {
         self.0.lock().by_task.get(task)?.outcome.clone()
     }
 
@@ -254,7 +254,8 @@ impl Connection {
             if let Some(inbox) = state.by_task.get_mut(&task) {
                 inbox.fetching = None;
                 // Transport failures are not stored, so that the result is requested again.
-                inbox.outcome = outcome.filter(|o| o.as_ref().map_or_else(|e| e.relayed.is_some(), |_| true));
+                inbox.outcome =
+                    outcome.filter(|o| o.as_ref().map_or_else(|e| e.error().relayed.is_some(), |_| true));
                 inbox.arrived.notify_waiters();
             }
         });

@@ -10,6 +10,7 @@ use hikite_core::source::CallContext;
 use hikite_wire::stateless::TASKS;
 
 use crate::connection::{BACKGROUND_TIMEOUT, Connection};
+use crate::error::UpstreamError;
 use crate::request_meta::StatelessMeta;
 use crate::rounds::{ask_all, failed};
 use crate::tasks::conversion;
@@ -24,7 +25,7 @@ pub(crate) async fn until_done(
     connection: &Arc<Connection>,
     created: Object,
     context: &CallContext,
-) -> Result<Raw, Error> {
+) -> Result<Raw, UpstreamError> {
     let id = created.text("taskId").unwrap_or_default();
     let mut abandoned = CancelTaskOnDrop { connection: Arc::clone(connection), id: id.clone(), armed: true };
     let ask = async |method: &str, params: Object| {
@@ -36,7 +37,7 @@ pub(crate) async fn until_done(
     loop {
         if let Some(end) = end(&task) {
             abandoned.armed = false;
-            return end;
+            return Ok(end?);
         }
         let questions = new_questions(&task, &mut asked);
         if !questions.is_empty() {
@@ -53,7 +54,7 @@ pub(crate) async fn for_result(
     connection: &Arc<Connection>,
     task: &Object,
     context: CallContext,
-) -> Result<Raw, Error> {
+) -> Result<Raw, UpstreamError> {
     let id = task.text("taskId").unwrap_or_default();
     let mut abandoned = CancelTaskOnDrop { connection: Arc::clone(connection), id: id.clone(), armed: true };
     let _waiting = connection.inboxes.wait_for(&id, &context);

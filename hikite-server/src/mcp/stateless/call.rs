@@ -10,7 +10,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::listing::ListKind;
 use hikite_core::source::{CallContext, CallOrigin};
 use hikite_gateway::{
-    CallStep, ContinuationToken, ListPage, RunningCall, Surfaces, TokenBinding, Viewer, scope,
+    CallResult, CallStep, ContinuationToken, ListPage, RunningCall, Surfaces, TokenBinding, Viewer, scope,
 };
 use hikite_wire::stateless::{META_CAPABILITIES, META_CLIENT, META_LEVEL, META_REVISION, ResultType, TASKS};
 use tokio::sync::mpsc;
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     app: &Arc<App>,
     mut request: StatelessRequest,
     out: mpsc::Sender<Bytes>,
-) -> Result<Raw, StatelessError> {
+) -> Result<CallResult, StatelessError> {
     let method = &*request.method;
     if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
         let page = ListPage { cursor: request.params.text("cursor") };
@@ -38,11 +38,14 @@ pub(crate) async fn run(
         let viewer =
             session.as_deref().map_or_else(|| (&request.request_context.caller).into(), Viewer::from);
         let list = app.gateway.list(viewer, request.surfaces, kind, page).await;
-        return list.map(|list| cacheable(&list, true)).map_err(|error| StatelessError::of(&error, None));
+        return match list {
+            Ok(list) => Ok(cacheable(&list, true).into()),
+            Err(error) => Err(StatelessError::of(&error, None)),
+        };
     }
     if method == "server/discover" {
         app.gateway.wait_for_listings(&request.request_context.caller).await;
-        return Ok(discover(app, &request.request_context.caller, request.surfaces));
+        return Ok(discover(app, &request.request_context.caller, request.surfaces).into());
     }
     if method.starts_with("tasks/") && !request.claim.client_capabilities.has_extension(TASKS) {
         let extensions = Object::default().with(TASKS, Raw::empty_object());
@@ -51,7 +54,11 @@ pub(crate) async fn run(
     remove_claim(&mut request.params);
     let is_read = method == "resources/read";
     let result = call(app, request, out).await?;
-    Ok(if is_read && !is_input_required(&result) { cacheable(&result, false) } else { complete(result) })
+    Ok(result.map(
+        |raw| {
+            if is_read && !is_input_required(&raw) { cacheable(&raw, false) } else { complete(raw) }
+        },
+    ))
 }
 
 fn discover(app: &App, caller: &Caller, surfaces: Surfaces) -> Raw {
@@ -90,7 +97,7 @@ async fn call(
     app: &Arc<App>,
     mut request: StatelessRequest,
     out: mpsc::Sender<Bytes>,
-) -> Result<Raw, StatelessError> {
+) -> Result<CallResult, StatelessError> {
     let uri = request.params.text("uri");
     let refuse = |error: &Error| StatelessError::of(error, uri.as_deref());
     let state = request.params.remove("requestState").and_then(|state| state.text());
@@ -116,17 +123,18 @@ async fn call(
     running.answer(responses.as_ref());
     let back = Arc::clone(&running.back);
     match app.suspended_calls.drive(running, purpose).await {
-        CallStep::SuspendedCall(body) => Ok(body.raw()),
+        CallStep::SuspendedCall(body) => Ok(body.raw().into()),
         CallStep::Done(outcome) => {
-            let failed = outcome.as_ref().map_or(true, is_error);
+            let failed = outcome.as_ref().map_or(true, |result| is_error(&result.raw));
             if let Some(kind) = back.missing_capability().filter(|_| failed) {
                 return Err(StatelessError::cannot_ask(kind));
             }
             match outcome {
-                Ok(result) => Ok(with_continuation_token(app, result, purpose)),
+                Ok(result) => Ok(result.map(|raw| with_continuation_token(app, raw, purpose))),
                 Err(error) if code_of(&error) == Some(URL_REQUIRED) => {
                     let opens = supports_url_elicitation(&request.claim.client_capabilities);
-                    url_elicitations(&error).filter(|_| opens).ok_or_else(missing_url_elicitation)
+                    let asked = url_elicitations(&error).filter(|_| opens);
+                    asked.map(CallResult::from).ok_or_else(missing_url_elicitation)
                 }
                 Err(error) => Err(refuse(&error)),
             }
@@ -166,7 +174,7 @@ fn begin(
             app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
         }
         let outcome = method::dispatch(&app.gateway, surfaces, &name, params, context).await;
-        if outcome.as_ref().is_ok_and(|result| is_of_type(result, ResultType::Task)) {
+        if outcome.as_ref().is_ok_and(|result| is_of_type(&result.raw, ResultType::Task)) {
             lease.has_task();
         }
         // After a timeout the server may still be running the call.

@@ -12,7 +12,7 @@ use hikite_wire::stateless::{META_SERVER, MISSING_CAPABILITY};
 use http::StatusCode;
 use memchr::memmem;
 
-use crate::mcp::http::RpcResponse;
+use crate::mcp::rpc_response::RpcResponse;
 
 /// Freshness of a list; changes are announced on a `subscriptions/listen` stream.
 const LIST_TTL_MS: u32 = 60_000;
@@ -24,11 +24,13 @@ pub(crate) struct StatelessError {
     error: Raw,
     /// The error code for metrics.
     code: &'static str,
+    insufficient_scope: bool,
 }
 
 impl StatelessError {
     pub(crate) fn new(status: StatusCode, code: i32, message: &str) -> Self {
-        Self { status, error: error_object(code, message), code: ErrorKind::Validation.definition().code }
+        let (error, kind) = (error_object(code, message), ErrorKind::Validation);
+        Self { status, error, code: kind.definition().code, insufficient_scope: false }
     }
 
     pub(crate) fn with_data(mut self, data: Object) -> Self {
@@ -58,16 +60,18 @@ impl StatelessError {
     pub(crate) fn of(error: &Error, uri: Option<&str>) -> Self {
         let object = error.rpc();
         let members = object.object().unwrap_or_default();
-        let code = members.get("code").and_then(|code| code.decode().ok()).unwrap_or_default();
+        let code: i32 = members.get("code").and_then(|code| code.decode().ok()).unwrap_or_default();
         match (code, uri) {
             (code, Some(uri)) if code == ErrorKind::NotFound.definition().rpc => {
                 Self::new(StatusCode::OK, ErrorKind::Validation.definition().rpc, &error.message)
                     .with_data(Object::default().with("uri", uri))
             }
-            (MISSING_CAPABILITY, _) => {
-                Self { status: StatusCode::BAD_REQUEST, error: object, code: error.code() }
+            (code, _) => {
+                let is_missing = code == MISSING_CAPABILITY;
+                let status = if is_missing { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+                let insufficient_scope = error.insufficient_scope;
+                Self { status, error: object, code: error.code(), insufficient_scope }
             }
-            _ => Self { status: StatusCode::OK, error: object, code: error.code() },
         }
     }
 
@@ -78,7 +82,8 @@ impl StatelessError {
     }
 
     pub(crate) fn answer(&self, id: &MessageId) -> RpcResponse {
-        RpcResponse { status: self.status, body: encode::error(Some(id), &self.error) }
+        let body = encode::error(Some(id), &self.error);
+        RpcResponse { status: self.status, body, insufficient_scope: self.insufficient_scope }
     }
 }
 

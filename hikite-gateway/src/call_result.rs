@@ -1,0 +1,25 @@
+//! Result of a request, with what its transport has to know about it.
+
+use hikite_core::json::Raw;
+
+/// Result of a request as its client gets it. On most surfaces a refused or failed tool call is a result too.
+#[derive(Clone, Debug)]
+pub struct CallResult {
+    pub raw: Raw,
+    /// `true` if the result states that the caller's scopes do not allow the call.
+    pub insufficient_scope: bool,
+}
+
+impl CallResult {
+    /// Changes the form of the result.
+    #[must_use]
+    pub fn map(self, change: impl FnOnce(Raw) -> Raw) -> Self {
+        Self { raw: change(self.raw), ..self }
+    }
+}
+
+impl From<Raw> for CallResult {
+    fn from(raw: Raw) -> Self {
+        Self { raw, insufficient_scope: false }
+    }
+}
