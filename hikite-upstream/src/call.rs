@@ -106,7 +106,11 @@ impl UpstreamInner {
     ) -> Result<Arc<Connection>, UpstreamError> {
         let mut slot = self.slot_for(method, context);
         if slot.live().is_none() {
-            Box::pin(self.report_start(context, self.connection(&slot, Some(context)))).await?;
+            let started = Box::pin(self.report_start(context, self.connection(&slot, Some(context)))).await;
+            // Another call of the session may have learned first that it shares its connection.
+            if started.is_err() && !slot.is_superseded() {
+                return started;
+            }
             // The start may have shown that the server needs to ask its clients, or that it is stateless and all
             // sessions share one connection.
             let first = std::mem::replace(&mut slot, self.slot_for(method, context));

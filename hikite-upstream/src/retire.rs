@@ -24,6 +24,8 @@ pub(crate) enum RetireReason {
     CapabilitiesExceeded,
     /// Its session is over, and only its tasks continue.
     SessionEnded,
+    /// The shared connection serves its session as well.
+    Superseded,
 }
 
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 //! attempt is not repeated during its backoff.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use arc_swap::ArcSwapOption;
 use hikite_core::error::{Error, ErrorKind};
@@ -29,6 +29,8 @@ pub(crate) struct UpstreamSlot {
     reservation: Mutex<Option<CapacityReservation>>,
     /// Cancelled when the slot is no longer needed; nothing is opened afterwards.
     ended: CancellationToken,
+    /// Set if the session's calls use the shared connection instead.
+    is_superseded: AtomicBool,
 }
 
 /// Purpose of a connection attempt.
@@ -53,6 +55,7 @@ impl UpstreamSlot {
             backoff: Mutex::default(),
             short_lives: AtomicU32::new(0),
             ended: CancellationToken::new(),
+            is_superseded: AtomicBool::new(false),
         }
     }
 
@@ -129,6 +132,20 @@ impl UpstreamSlot {
         } else if self.short_lives.fetch_add(1, Ordering::Relaxed) >= SHORT_LIVES {
             self.backoff.lock().failed(Instant::now(), last.close_reason().into_error().message.into());
         }
+    }
+
+    /// Ends the slot because the shared connection serves its session as well. Calls on its connection finish.
+    pub(crate) fn supersede(&self) {
+        self.is_superseded.store(true, Ordering::Release);
+        self.ended.cancel();
+        if let Some(connection) = self.live.load_full() {
+            connection.retire(RetireReason::Superseded);
+        }
+    }
+
+    /// Returns `true` if calls that wait for this slot are to use the shared one.
+    pub(crate) fn is_superseded(&self) -> bool {
+        self.is_superseded.load(Ordering::Acquire)
     }
 
     pub(crate) fn stop_if_idle(&self, before: Instant) -> bool {

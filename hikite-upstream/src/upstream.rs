@@ -310,7 +310,7 @@ impl UpstreamInner {
     /// Removes a slot that was created for a session before it was known to be unnecessary.
     pub(crate) fn drop_owned(&self, session: SessionId) {
         if let Some(slot) = self.owned.lock().remove(&session) {
-            slot.end(Error::new(ErrorKind::Cancelled, "all sessions share one connection"));
+            slot.supersede();
         }
     }
 

@@ -22,18 +22,18 @@ const CALLS: u32 = 500;
 /// Steps of a call, and the function of each, inclusive of its callees.
 #[rustfmt::skip]
 const STEPS: &[(&str, &str)] = &[
-    ("a request over HTTP, once it is read", "hikite_server::connection::Counted as tower_service::Service<http::request::Request<hyper::body::incoming::Incoming>>>::call::{{closure}}"),
-    ("the door: Host, Origin, who asks, how often, where",  "hikite_server::door::Door::pass::{{closure}}"),
-    ("a request of MCP, measured",                          "hikite_server::mcp::session::Session>::handle::{{closure}}"),
+    ("a request over HTTP, once it is read", "hikite_server::connection::CountingService as tower_service::Service<http::request::Request<hyper::body::incoming::Incoming>>>::call::{{closure}}"),
+    ("the door: Host, Origin, who asks, how often, where",  "hikite_server::guard::GuardLayer::pass::{{closure}}"),
+    ("a request of MCP, measured",                          "hikite_server::mcp::session::ClientSession>::handle::{{closure}}"),
     ("the command, recorded whatever becomes of it",        "hikite_server::mcp::method::dispatch::{{closure}}"),
     ("the tool: found, allowed",                            "hikite_gateway::gateway::Gateway>::call::{{closure}}"),
-    ("its arguments, held against its schema",              "hikite_core::check::Checker::check"),
+    ("its arguments, held against its schema",              "hikite_core::check::ArgumentChecker::check"),
     ("its turn, its deadline, its breaker",                 "hikite_gateway::execute::run::{{closure}}"),
-    ("the server is asked",                                 "hikite_upstream::upstream::Inner>::call::{{closure}}"),
-    ("the request to the server over HTTP",                 "hikite_egress::client::Client::send::{{closure}}"),
+    ("the server is asked",                                 "hikite_upstream::upstream::UpstreamInner>::call::{{closure}}"),
+    ("the request to the server over HTTP",                 "hikite_egress::client::EgressClient::send::{{closure}}"),
     ("the line of the log",                                 "tracing_core::event::Event::dispatch"),
     ("off the path: the record is made",                    "hikite_gateway::audit::entry::Entry::record"),
-    ("off the path: the records are chained and sent",      "hikite_gateway::audit::writer::Writer::run::{{closure}}"),
+    ("off the path: the records are chained and sent",      "hikite_gateway::audit::writer::AuditWriter::run::{{closure}}"),
     ("off the path: the records are written",               "sqlx_sqlite::connection::execute::ExecuteIter as core::iter::traits::iterator::Iterator>::next"),
 ];
 
