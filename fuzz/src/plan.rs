@@ -58,17 +58,12 @@ fn ends(plan: &Plan, failing: Option<usize>) {
 
 /// Asserts that references resolve to a value or name what is missing, whatever the results are.
 fn fills(plan: &Plan) {
-    let result =
-        json!({ "results": [{ "id": "a", "n": 1, "名": ["${search}", null] }], "n": 0, "items": [[1], []] });
+    let result = json!({ "results": [{ "id": "a", "n": 1, "名": ["${search}", null] }], "n": 0, "items": [[1], []] });
     let item = Value::from("x");
-    let checker =
-        ArgumentChecker::new(Some(Raw::of(&json!({ "properties": { "page_id": { "type": "integer" } } }))));
+    let checker = ArgumentChecker::new(Some(Raw::of(&json!({ "properties": { "page_id": { "type": "integer" } } }))));
     for scope in [
         ReferenceScope { result: &|_| Some(&result), item: Some((&item, 0)) },
-        ReferenceScope {
-            result: &|place| Some(&result["results"]).filter(|_| place % 2 == 0),
-            item: Some((&item, 1)),
-        },
+        ReferenceScope { result: &|place| Some(&result["results"]).filter(|_| place % 2 == 0), item: Some((&item, 1)) },
     ] {
         for task in &plan.tasks {
             let (written, filled) = task.params.as_written();

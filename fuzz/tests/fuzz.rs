@@ -7,30 +7,22 @@ use hikite_fuzz::seed::{ANSWERS, CHECKS, CONFIGS, LINES, MESSAGES, OBJECTS, PLAN
 
 #[test]
 fn message() {
-    check!()
-        .with_type::<FuzzInput>()
-        .for_each(|draft| hikite_fuzz::message::assert_properties(&draft.bytes(MESSAGES)));
+    check!().with_type::<FuzzInput>().for_each(|draft| hikite_fuzz::message::assert_properties(&draft.bytes(MESSAGES)));
 }
 
 #[test]
 fn object() {
-    check!()
-        .with_type::<FuzzInput>()
-        .for_each(|draft| hikite_fuzz::object::assert_properties(&draft.bytes(OBJECTS)));
+    check!().with_type::<FuzzInput>().for_each(|draft| hikite_fuzz::object::assert_properties(&draft.bytes(OBJECTS)));
 }
 
 #[test]
 fn check_arguments() {
-    check!()
-        .with_type::<FuzzInput>()
-        .for_each(|draft| hikite_fuzz::check::assert_properties(&draft.bytes(CHECKS)));
+    check!().with_type::<FuzzInput>().for_each(|draft| hikite_fuzz::check::assert_properties(&draft.bytes(CHECKS)));
 }
 
 #[test]
 fn plan() {
-    check!()
-        .with_type::<FuzzInput>()
-        .for_each(|draft| hikite_fuzz::plan::assert_properties(&draft.bytes(PLANS)));
+    check!().with_type::<FuzzInput>().for_each(|draft| hikite_fuzz::plan::assert_properties(&draft.bytes(PLANS)));
 }
 
 #[test]
@@ -56,9 +48,7 @@ fn config() {
 
 #[test]
 fn toon() {
-    check!()
-        .with_type::<FuzzInput>()
-        .for_each(|draft| hikite_fuzz::toon::assert_properties(&draft.bytes(ANSWERS)));
+    check!().with_type::<FuzzInput>().for_each(|draft| hikite_fuzz::toon::assert_properties(&draft.bytes(ANSWERS)));
 }
 
 #[test]
@@ -84,11 +74,7 @@ fn unedited_inputs_hold() {
             hikite_fuzz::sse::assert_properties(text.as_bytes(), &[length]);
         }
     }
-    CONFIGS
-        .iter()
-        .chain(OBJECTS)
-        .chain(MESSAGES)
-        .for_each(|text| hikite_fuzz::config::assert_properties(text));
+    CONFIGS.iter().chain(OBJECTS).chain(MESSAGES).for_each(|text| hikite_fuzz::config::assert_properties(text));
 }
 
 /// A real input and the edits to apply to it.

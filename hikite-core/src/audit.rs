@@ -239,13 +239,7 @@ mod tests {
     use super::*;
 
     fn record(what: &str) -> AuditRecord {
-        AuditRecord {
-            at: 5,
-            kind: "call",
-            outcome: "ok",
-            what: printable_excerpt(what),
-            ..AuditRecord::default()
-        }
+        AuditRecord { at: 5, kind: "call", outcome: "ok", what: printable_excerpt(what), ..AuditRecord::default() }
     }
 
     fn chain(count: u64) -> (Vec<(u64, String, String)>, AuditChain) {
@@ -321,11 +315,8 @@ mod tests {
         let broken = |rows: &[(u64, String, String)]| walk(rows).expect_err("broken");
         assert_eq!(broken(&[rows[0].clone(), rows[2].clone()]), ChainBreak::new(2, "it is missing"));
         assert_eq!(broken(&[rows[0].clone(), rows[0].clone()]).seq, 1);
-        let swapped: Vec<_> = rows
-            .iter()
-            .zip([0, 2, 1, 3])
-            .map(|(row, n)| (row.0, rows[n].1.clone(), rows[n].2.clone()))
-            .collect();
+        let swapped: Vec<_> =
+            rows.iter().zip([0, 2, 1, 3]).map(|(row, n)| (row.0, rows[n].1.clone(), rows[n].2.clone())).collect();
         assert_eq!(broken(&swapped).seq, 2);
     }
 }

@@ -170,10 +170,7 @@ mod tests {
         assert_eq!(breaker.admit(at(5)), Err(at(0)), "only one");
         assert_eq!(breaker.retry_after(at(5)), Some(at(0)));
         breaker.succeeded(BreakerPermit::Probe);
-        assert_eq!(
-            (breaker.state(), breaker.admit(at(5))),
-            (CircuitState::Closed, Ok(BreakerPermit::Regular))
-        );
+        assert_eq!((breaker.state(), breaker.admit(at(5))), (CircuitState::Closed, Ok(BreakerPermit::Regular)));
     }
 
     #[test]

@@ -106,8 +106,7 @@ impl Scopes {
         Self::NAMES.into_iter().filter(move |(_, scope)| self.contains(*scope)).map(|(name, _)| name)
     }
 
-    pub const NAMES: [(&'static str, Self); 3] =
-        [("read", Self::READ), ("call", Self::CALL), ("admin", Self::ADMIN)];
+    pub const NAMES: [(&'static str, Self); 3] = [("read", Self::READ), ("call", Self::CALL), ("admin", Self::ADMIN)];
 }
 
 /// Internal id of a client session; never sent to a client.
@@ -172,8 +171,7 @@ impl ClientCapabilities {
     /// Returns all capabilities a server could use. For listing what a server offers, not for calls.
     pub fn all() -> Self {
         let with = |members: &[&str]| {
-            let object =
-                members.iter().fold(Object::default(), |all, name| all.with(name, Raw::empty_object()));
+            let object = members.iter().fold(Object::default(), |all, name| all.with(name, Raw::empty_object()));
             Some(object.raw())
         };
         let roots = Object::default().with("listChanged", Raw::of(&true)).raw();
@@ -219,10 +217,7 @@ mod tests {
             assert_eq!(Scopes::parse(name), Some(scope));
             assert_eq!(scope.names().collect::<Vec<_>>(), [name]);
         }
-        assert_eq!(
-            (Scopes::ALL.both(Scopes::READ), Scopes::READ.both(Scopes::CALL)),
-            (Scopes::READ, Scopes::NONE)
-        );
+        assert_eq!((Scopes::ALL.both(Scopes::READ), Scopes::READ.both(Scopes::CALL)), (Scopes::READ, Scopes::NONE));
         assert_eq!((Scopes::parse("Read"), Scopes::ALL.names().count()), (None, 3));
     }
 }

@@ -146,23 +146,13 @@ pub struct Catalog {
 
 impl Catalog {
     /// Builds a catalog from what the sources list. Unchanged parts of `before` are reused.
-    pub fn build(
-        modules: &[ModuleRule],
-        categories: &[Arc<CategoryRule>],
-        switches: &Switches,
-        before: &Self,
-    ) -> Self {
+    pub fn build(modules: &[ModuleRule], categories: &[Arc<CategoryRule>], switches: &Switches, before: &Self) -> Self {
         let offers = modules.iter().cloned().map(ModuleOffer::whole).collect();
         Self::of(offers, categories, switches, before)
     }
 
     /// Builds a catalog from offers whose unapproved tools are already held back.
-    pub fn of(
-        offers: Vec<ModuleOffer>,
-        categories: &[Arc<CategoryRule>],
-        switches: &Switches,
-        before: &Self,
-    ) -> Self {
+    pub fn of(offers: Vec<ModuleOffer>, categories: &[Arc<CategoryRule>], switches: &Switches, before: &Self) -> Self {
         Self::make(
             CatalogInput {
                 modules: offers,
@@ -198,10 +188,8 @@ impl Catalog {
     }
 
     fn make(input: CatalogInput, before: &Self) -> Self {
-        let mut modules: Vec<Module> =
-            input.modules.iter().map(|offer| Module::read(offer, &input, before)).collect();
-        let resolved =
-            input.categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules, &input));
+        let mut modules: Vec<Module> = input.modules.iter().map(|offer| Module::read(offer, &input, before)).collect();
+        let resolved = input.categories.iter().map(|rule| Category::resolve(Arc::clone(rule), &modules, &input));
         let mut categories: Vec<Category> = resolved.filter(|category| input.shows(category)).collect();
         switch::disable_by_category(&mut modules, &categories);
         switch::disable_for_dependencies(&mut modules);
@@ -314,8 +302,7 @@ impl Catalog {
                 }
                 self.by_key.insert(tool.key.clone(), (at, index));
             }
-            let listed =
-                module.listing.iter().flat_map(|listing| listing.resources.iter().chain(&listing.skills));
+            let listed = module.listing.iter().flat_map(|listing| listing.resources.iter().chain(&listing.skills));
             for resource in listed {
                 self.by_uri.entry(Arc::clone(&resource.name)).or_insert(at);
             }
@@ -387,11 +374,8 @@ impl Tool {
         let key = ToolKey::new(Arc::clone(&rule.name), Arc::clone(&item.name));
         let known = before.tool_by_key(&key).filter(|tool| tool.original == item.raw);
         let change = rule.selection.override_of(&rule.name, &item.name);
-        let name = change
-            .and_then(|change| change.name.as_deref())
-            .map_or_else(|| Arc::clone(&item.name), Arc::from);
-        let allowed =
-            rule.selection.selects(&rule.name, &item.name) && change.is_none_or(|change| change.enabled);
+        let name = change.and_then(|change| change.name.as_deref()).map_or_else(|| Arc::clone(&item.name), Arc::from);
+        let allowed = rule.selection.selects(&rule.name, &item.name) && change.is_none_or(|change| change.enabled);
         let about = rule.about.get(&item.name).unwrap_or(&NO_METADATA).clone();
         let switched_off = switches.get(&key) == Some(&false);
         let (hints, risk) = known.map_or_else(
@@ -414,10 +398,8 @@ impl Tool {
             risk,
             policy: change.map(|change| change.policy).unwrap_or_default().or(about.policy).or(rule.policy),
             about,
-            checker: known.map_or_else(
-                || Arc::new(ArgumentChecker::new(schema_of(&item.raw))),
-                |t| Arc::clone(&t.checker),
-            ),
+            checker: known
+                .map_or_else(|| Arc::new(ArgumentChecker::new(schema_of(&item.raw))), |t| Arc::clone(&t.checker)),
             original: item.raw.clone(),
             disabled_reason: if allowed {
                 switched_off.then_some(DisabledReason::Switch)
@@ -446,8 +428,7 @@ fn description(rule: &ModuleRule, listing: Option<&Listing>) -> String {
     if !rule.description.is_empty() {
         return rule.description.clone();
     }
-    let told =
-        listing.and_then(|listing| listing.info.text("description").or_else(|| listing.info.text("title")));
+    let told = listing.and_then(|listing| listing.info.text("description").or_else(|| listing.info.text("title")));
     told.unwrap_or_default()
 }
 
@@ -459,8 +440,7 @@ fn hide_arguments_hidden_in_categories(modules: &mut [Module], categories: &[Cat
     }
     for tool in modules.iter_mut().flat_map(|module| &mut module.tools) {
         let Some([first, others @ ..]) = entries.get(&tool.key).map(Vec::as_slice) else { continue };
-        let hides =
-            |entry: &CategoryEntry, name: &str| entry.arguments.iter().any(|a| a.hidden && a.name == name);
+        let hides = |entry: &CategoryEntry, name: &str| entry.arguments.iter().any(|a| a.hidden && a.name == name);
         let everywhere = first.arguments.iter().filter(|argument| {
             let own = tool.arguments.iter().any(|own| own.hidden && own.name == argument.name);
             argument.hidden && !own && others.iter().all(|entry| hides(entry, &argument.name))
@@ -495,9 +475,7 @@ fn prompts(modules: &[Module]) -> Vec<Prompt> {
     let all = modules.iter().enumerate().flat_map(|(at, module)| {
         module.listing.iter().flat_map(|listing| &listing.prompts).map(move |item| (at, item))
     });
-    let names = name::assign(
-        all.clone().map(|(at, item)| (&*modules[at].name, &*item.name, modules[at].needs_login)),
-    );
+    let names = name::assign(all.clone().map(|(at, item)| (&*modules[at].name, &*item.name, modules[at].needs_login)));
     all.zip(names).map(|((module, item), direct)| Prompt { module, item: item.clone(), direct }).collect()
 }
 

@@ -130,18 +130,15 @@ impl Category {
         if let Some(entry) = self.entries.iter().find(|entry| &*entry.name == name) {
             return CategoryLookup::of(entry);
         }
-        let mut meant =
-            self.entries.iter().filter(|entry| wanted.matches(&entry.key.module, &entry.key.tool));
+        let mut meant = self.entries.iter().filter(|entry| wanted.matches(&entry.key.module, &entry.key.tool));
         match (meant.next(), meant.next()) {
             (Some(entry), None) => CategoryLookup::of(entry),
             // Two servers have this tool: the name is ambiguous.
             (Some(_), Some(_)) => CategoryLookup::Unknown,
-            (None, _) => {
-                match self.held.iter().find(|(shown, held)| **shown == *name || held.matches(&wanted)) {
-                    Some((_, held)) => CategoryLookup::Disabled(held.disabled_reason()),
-                    None => self.find_unlisted(&wanted),
-                }
-            }
+            (None, _) => match self.held.iter().find(|(shown, held)| **shown == *name || held.matches(&wanted)) {
+                Some((_, held)) => CategoryLookup::Disabled(held.disabled_reason()),
+                None => self.find_unlisted(&wanted),
+            },
         }
     }
 
@@ -171,9 +168,7 @@ impl Category {
 
     fn find_unlisted(&self, wanted: &ToolRef) -> CategoryLookup<'_> {
         let ours = &self.rule.selection;
-        for UnlistedServer { server, selection: theirs, strict, permissions, disabled_reason } in
-            &self.missing
-        {
+        for UnlistedServer { server, selection: theirs, strict, permissions, disabled_reason } in &self.missing {
             if !wanted.may_be_of(server) {
                 continue;
             }
@@ -264,9 +259,7 @@ fn entries<'a>(rule: &'a CategoryRule, module: &'a Module) -> impl Iterator<Item
         let mut arguments = tool.arguments.to_vec();
         arguments.extend(change.into_iter().flat_map(|change| change.arguments.iter().cloned()));
         Some(CategoryEntry {
-            name: change
-                .and_then(|c| c.name.as_deref().map(Arc::from))
-                .unwrap_or_else(|| Arc::clone(&tool.name)),
+            name: change.and_then(|c| c.name.as_deref().map(Arc::from)).unwrap_or_else(|| Arc::clone(&tool.name)),
             key: tool.key.clone(),
             definition,
             arguments: arguments.into(),

@@ -36,8 +36,7 @@ const COMPILE_COST: usize = 32;
 /// Minimum cost of compiling: a short pattern may expand to a large automaton.
 const COMPILE_COST_MIN: usize = 64 << 10;
 
-const TOO_MUCH: &str =
-    "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
+const TOO_MUCH: &str = "the arguments are too large to be held against the tool's schema; send fewer or smaller values";
 
 const TOO_MUCH_BACKTRACKING: &str = "the texts are too long for the tool's schema, which has a pattern that looks around or \
      back; send fewer or shorter ones";
@@ -60,11 +59,7 @@ pub enum CheckOutcome {
 impl ArgumentChecker {
     /// Takes the tool's `inputSchema`. A missing schema, or one that is not an object, accepts everything.
     pub fn new(schema: Option<Raw>) -> Self {
-        Self {
-            source: schema.filter(Raw::is_object),
-            compiled: OnceLock::new(),
-            is_reported: AtomicBool::new(false),
-        }
+        Self { source: schema.filter(Raw::is_object), compiled: OnceLock::new(), is_reported: AtomicBool::new(false) }
     }
 
     pub fn check(&self, arguments: Option<&Raw>) -> Result<CheckOutcome, Vec<Violation>> {
@@ -122,9 +117,7 @@ impl ArgumentChecker {
         match self.compiled.get() {
             Some(Ok(schema)) => bytes.saturating_mul(1 + schema.steps() / STEPS_FREE),
             Some(Err(_)) => 0,
-            None => {
-                source.bytes().len().saturating_mul(COMPILE_COST).max(COMPILE_COST_MIN).saturating_add(bytes)
-            }
+            None => source.bytes().len().saturating_mul(COMPILE_COST).max(COMPILE_COST_MIN).saturating_add(bytes),
         }
     }
 

@@ -89,11 +89,7 @@ pub trait CredentialProvider: Send + Sync + fmt::Debug {
 
 /// Verifies a credential with one cheap request to its service.
 pub trait Verifier: Send + Sync + fmt::Debug {
-    fn verify<'a>(
-        &'a self,
-        provider: &'a str,
-        credential: Arc<Credential>,
-    ) -> BoxFuture<'a, CredentialVerdict>;
+    fn verify<'a>(&'a self, provider: &'a str, credential: Arc<Credential>) -> BoxFuture<'a, CredentialVerdict>;
 }
 
 /// Outcome of a verification. Messages are the vendor's own, sanitized and truncated.

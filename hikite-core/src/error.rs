@@ -178,8 +178,7 @@ impl Error {
 
     /// Returns the error for a task that is expired, lost or owned by another caller: all look like an unknown task.
     pub fn unknown_task() -> Self {
-        Self::new(ErrorKind::Validation, "there is no such task")
-            .hint("tasks end some time after they are done")
+        Self::new(ErrorKind::Validation, "there is no such task").hint("tasks end some time after they are done")
     }
 
     #[must_use]
@@ -304,8 +303,7 @@ mod tests {
 
     #[test]
     fn a_cause_is_for_the_log_alone() {
-        let error =
-            Error::new(ErrorKind::UpstreamUnavailable, "`a` failed").because("10.0.0.1 refused").hint("wait");
+        let error = Error::new(ErrorKind::UpstreamUnavailable, "`a` failed").because("10.0.0.1 refused").hint("wait");
         assert_eq!(error.to_string(), "`a` failed; 10.0.0.1 refused (hint: wait)");
         assert!(!error.detail().raw().as_str().contains("10.0.0.1"));
         assert!(!error.rpc().as_str().contains("10.0.0.1"));

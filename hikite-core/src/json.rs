@@ -107,11 +107,7 @@ impl Raw {
 
     /// Returns a non-negative integer in any spelling: `5`, `5.0` and `5e0` are equal.
     pub fn whole(&self) -> Option<u32> {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "held against the range before"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "held against the range before")]
         let whole = |number: f64| number as u32;
         let number = self.decode::<f64>().ok()?;
         (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then(|| whole(number))
@@ -364,10 +360,7 @@ mod tests {
     fn many_members_are_read_like_few() {
         let text = (0..100).map(|n| format!(r#""k{}":{n}"#, n % 50)).collect::<Vec<_>>().join(",");
         let many = object(&format!("{{{text}}}"));
-        assert_eq!(
-            (many.len(), many.get("k7").map(|raw| raw.as_str().into_owned())),
-            (50, Some("57".into()))
-        );
+        assert_eq!((many.len(), many.get("k7").map(|raw| raw.as_str().into_owned())), (50, Some("57".into())));
         assert_eq!(many.iter().next().map(|(name, _)| name.to_owned()).as_deref(), Some("k0"));
     }
 

@@ -161,8 +161,7 @@ impl Listing {
     #[must_use]
     pub fn with_items_missing_from(mut self, other: &Self) -> Self {
         for kind in ListKind::ALL {
-            let more: Vec<ListItem> =
-                other.of(kind).iter().filter(|item| !self.names(kind, item)).cloned().collect();
+            let more: Vec<ListItem> = other.of(kind).iter().filter(|item| !self.names(kind, item)).cloned().collect();
             self.of_mut(kind).extend(more);
         }
         self
@@ -243,12 +242,7 @@ mod tests {
             sends_requests: true,
             revision: Some("2026-07-28".into()),
             ttl_ms: Some(5),
-            sanitized: vec![SanitizedItem {
-                kind: "tool".into(),
-                name: "t".into(),
-                removed: 3,
-                left_out: false,
-            }],
+            sanitized: vec![SanitizedItem { kind: "tool".into(), name: "t".into(), removed: 3, left_out: false }],
             ..Listing::default()
         };
         assert_eq!(Listing::from_raw(&listing.raw()), Some(listing));

@@ -30,8 +30,7 @@ pub trait ModuleLogins: Send + Sync + fmt::Debug {
     fn knows(&self, module: &str) -> bool;
 
     /// Starts a login that returns to `redirect`.
-    fn begin<'a>(&'a self, module: &'a str, redirect: &'a str)
-    -> BoxFuture<'a, Result<LoginRedirect, Error>>;
+    fn begin<'a>(&'a self, module: &'a str, redirect: &'a str) -> BoxFuture<'a, Result<LoginRedirect, Error>>;
 
     /// Returns `true` if a login with this state is pending.
     fn is_pending(&self, state: &str) -> bool;

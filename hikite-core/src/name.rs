@@ -82,9 +82,7 @@ pub fn assign<'a>(items: impl Iterator<Item = (&'a str, &'a str, bool)> + Clone)
                 DirectNames { shown: shown.as_str().into(), short: hash.as_str().into() }
             }
             Some(hash) => DirectNames::plain(&hash.as_str().into()),
-            None if taken_names.contains(shown.as_str()) => {
-                DirectNames::plain(&with_hash(shown, module, name).into())
-            }
+            None if taken_names.contains(shown.as_str()) => DirectNames::plain(&with_hash(shown, module, name).into()),
             None => DirectNames::plain(&shown.as_str().into()),
         })
         .collect()
@@ -112,17 +110,13 @@ mod tests {
     #[test]
     fn a_name_stays_bare_until_another_module_holds_it_too() {
         check(&[("git", "status"), ("fs", "read")], &["status", "read"]);
-        check(
-            &[("git", "status"), ("k8s", "status"), ("fs", "read")],
-            &["git__status", "k8s__status", "read"],
-        );
+        check(&[("git", "status"), ("k8s", "status"), ("fs", "read")], &["git__status", "k8s__status", "read"]);
     }
 
     #[test]
     fn no_tool_can_stand_in_for_another() {
-        let names = assign(
-            [("git", "status", false), ("k8s", "status", false), ("evil", "git__status", false)].into_iter(),
-        );
+        let names =
+            assign([("git", "status", false), ("k8s", "status", false), ("evil", "git__status", false)].into_iter());
         assert_ne!(names[0], names[2]);
         let is_hashed = |names: &DirectNames| names.shown.starts_with("git__status_");
         assert!(is_hashed(&names[0]) && is_hashed(&names[2]), "{names:?}");

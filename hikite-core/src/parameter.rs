@@ -235,10 +235,7 @@ mod tests {
                 ("/1/name", "Parameter name is required"),
                 ("/2/type", "must be one of string, number, integer, boolean, object, array"),
                 ("/3/name", "Parameter `a` stands here twice"),
-                (
-                    "/4/type",
-                    "Parameter type is required: one of string, number, integer, boolean, object, array",
-                ),
+                ("/4/type", "Parameter type is required: one of string, number, integer, boolean, object, array"),
                 ("/5/required", "must be true or false"),
                 ("/5/descripton", "is not known; did you mean `description`?"),
             ],

@@ -21,9 +21,9 @@ impl Pattern {
     pub fn parse(text: &str) -> Result<Self, InvalidPattern> {
         let bad = |form, reason: String| InvalidPattern { pattern: text.into(), form, reason };
         match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
-            Some(regex) => Regex::new(regex)
-                .map(Self::Regex)
-                .map_err(|error| bad("regular expression", error.to_string())),
+            Some(regex) => {
+                Regex::new(regex).map(Self::Regex).map_err(|error| bad("regular expression", error.to_string()))
+            }
             None => Glob::new(text)
                 .map(|glob| Self::Glob(glob.compile_matcher()))
                 .map_err(|error| bad("glob", error.kind().to_string())),

@@ -57,8 +57,7 @@ impl Permissions {
     /// Returns the intersection of all permissions, where each module with accounts needs at least one account that
     /// allows the tool.
     pub fn intersection(all: impl IntoIterator<Item = Arc<Self>>, accounts: AccountPermissions) -> Arc<Self> {
-        let mut all_of: Vec<Arc<Self>> =
-            all.into_iter().filter(|permissions| !permissions.is_unrestricted()).collect();
+        let mut all_of: Vec<Arc<Self>> = all.into_iter().filter(|permissions| !permissions.is_unrestricted()).collect();
         // One unrestricted account already allows the whole module.
         let narrow = |of: &Vec<Arc<Self>>| !of.is_empty() && !of.iter().any(|one| one.is_unrestricted());
         let accounts: AccountPermissions = accounts.into_iter().filter(|(_, of)| narrow(of)).collect();

@@ -43,8 +43,7 @@ const MEMBERS: &[&str] = &[
 ];
 
 /// Builds an HTTP tool from the `http` member and the schema of its registration, or reports all violations.
-pub type HttpToolBuilder =
-    Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn ToolHandler>, Vec<Violation>> + Send + Sync>;
+pub type HttpToolBuilder = Arc<dyn Fn(&Raw, &Raw) -> Result<Arc<dyn ToolHandler>, Vec<Violation>> + Send + Sync>;
 
 /// A validated registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,9 +166,8 @@ impl RegistrationReader<'_> {
             (None, Some(parameters)) => match crate::parameter::schema(&parameters) {
                 Ok(schema) => schema,
                 Err(faults) => {
-                    let inside = |fault: Violation| {
-                        Violation::new(format!("/parameters{}", fault.pointer), fault.message)
-                    };
+                    let inside =
+                        |fault: Violation| Violation::new(format!("/parameters{}", fault.pointer), fault.message);
                     self.faults.extend(faults.into_iter().map(inside));
                     Raw::empty_object()
                 }
@@ -182,8 +180,7 @@ impl RegistrationReader<'_> {
         let kind = schema.object().and_then(|schema| schema.get("type").and_then(Raw::text));
         if kind.as_deref() != Some("object") {
             self.fault("inputSchema", "`inputSchema` must be a JSON Schema of type `object`");
-        } else if let Some(problem) = crate::check::ArgumentChecker::new(Some(schema.clone())).find_problem()
-        {
+        } else if let Some(problem) = crate::check::ArgumentChecker::new(Some(schema.clone())).find_problem() {
             self.fault("inputSchema", format!("`inputSchema` is no valid JSON Schema: {problem}"));
         }
         schema

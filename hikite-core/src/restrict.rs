@@ -32,14 +32,8 @@ impl CatalogInput {
         let modules: Vec<ModuleOffer> =
             self.modules.iter().filter_map(|offer| offer.restricted(permissions, whole)).collect();
         let is_visible = |server: &Arc<str>| modules.iter().any(|offer| offer.rule.name == *server);
-        let categories =
-            self.categories.iter().filter_map(|rule| restricted_rule(rule, is_visible)).collect();
-        Self {
-            categories,
-            modules,
-            switches: self.switches.clone(),
-            permissions: Some(Arc::clone(permissions)),
-        }
+        let categories = self.categories.iter().filter_map(|rule| restricted_rule(rule, is_visible)).collect();
+        Self { categories, modules, switches: self.switches.clone(), permissions: Some(Arc::clone(permissions)) }
     }
 
     /// Returns `true` if messages may mention a tool that is in no list.
@@ -69,8 +63,7 @@ impl ModuleOffer {
         let allowed = |item: &&ListItem| {
             let key = key_of(item);
             let known = whole.tool_by_key(&key).filter(|tool| tool.original == item.raw);
-            let risk =
-                known.map_or_else(|| Risk::of(&annotation::from_definition(&item.raw)), |tool| tool.risk);
+            let risk = known.map_or_else(|| Risk::of(&annotation::from_definition(&item.raw)), |tool| tool.risk);
             permissions.allows(&key, risk)
         };
         let tools: Vec<ListItem> = listing.tools.iter().filter(allowed).cloned().collect();
@@ -119,10 +112,7 @@ fn only_tools(listing: &Listing, tools: Vec<ListItem>) -> Listing {
 }
 
 /// Restricts a category to its visible servers; `None` if there are none.
-fn restricted_rule(
-    rule: &Arc<CategoryRule>,
-    is_visible: impl Fn(&Arc<str>) -> bool,
-) -> Option<Arc<CategoryRule>> {
+fn restricted_rule(rule: &Arc<CategoryRule>, is_visible: impl Fn(&Arc<str>) -> bool) -> Option<Arc<CategoryRule>> {
     if rule.servers.iter().all(&is_visible) {
         return Some(Arc::clone(rule));
     }

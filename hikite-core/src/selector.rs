@@ -102,8 +102,7 @@ mod tests {
 
     #[test]
     fn what_begins_with_a_dot_and_leads_to_one_value_is_a_path() {
-        for text in
-            [".", " .a ", ".a.b[0][\"x\"]", ".[0]", ".[-1].a", ".\"a b\".c", "._x9", ".題名", r#".["a","b"]"#]
+        for text in [".", " .a ", ".a.b[0][\"x\"]", ".[0]", ".[-1].a", ".\"a b\".c", "._x9", ".題名", r#".["a","b"]"#]
         {
             check(text, if text.contains(',') { "jq" } else { "path" });
         }

@@ -87,11 +87,12 @@ impl LimitExceeded {
     /// Returns the public error. `things` is the plural noun, `limit` the member of `limits`.
     pub fn error(self, things: &str, limit: &str) -> Error {
         match self {
-            Self::Share => Error::new(ErrorKind::RateLimit, format!("this caller has too many {things}"))
-                .hint(format!(
+            Self::Share => {
+                Error::new(ErrorKind::RateLimit, format!("this caller has too many {things}")).hint(format!(
                     "finish or close some of them, then try again; one caller may have the part of \
                      `limits.{limit}` that `limits.caller_share` says"
-                )),
+                ))
+            }
             Self::All => Error::new(ErrorKind::Overloaded, format!("there are too many {things}"))
                 .hint(format!("try again in a moment; `limits.{limit}` is the limit")),
         }
@@ -161,9 +162,7 @@ impl<V> Shares<V> {
                 let number = self.longest_idle(&holder.name, now, |value| idle_since(value, true));
                 Some((Arc::clone(&holder.name), number.ok_or(LimitExceeded::Share)?))
             }
-            Err(LimitExceeded::All) => {
-                Some(self.find_eviction(holder, now, idle_since).ok_or(LimitExceeded::All)?)
-            }
+            Err(LimitExceeded::All) => Some(self.find_eviction(holder, now, idle_since).ok_or(LimitExceeded::All)?),
         };
         let evicted = evicted.and_then(|(holder, number)| {
             self.free(&holder, number).map(|value| EvictedPlace { holder, number, value })
@@ -182,11 +181,7 @@ impl<V> Shares<V> {
             return Err(LimitExceeded::Share);
         }
         let reserved = if holder.privileged { 0 } else { self.allowance.reserved };
-        if self.total >= self.allowance.all.saturating_sub(reserved) {
-            Err(LimitExceeded::All)
-        } else {
-            Ok(())
-        }
+        if self.total >= self.allowance.all.saturating_sub(reserved) { Err(LimitExceeded::All) } else { Ok(()) }
     }
 
     /// Releases a place and returns its value, unless it was evicted before.
@@ -235,9 +230,7 @@ impl<V> Shares<V> {
             .holders
             .iter()
             .filter(|(name, held)| held.places.len() > own || **name == holder.name)
-            .map(|(name, held)| {
-                (held.places.len(), held.order.first().map(|(since, _)| *since), Arc::clone(name))
-            })
+            .map(|(name, held)| (held.places.len(), held.order.first().map(|(since, _)| *since), Arc::clone(name)))
             .collect();
         candidates.sort_unstable_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
         candidates.into_iter().find_map(|(_, _, name)| {
@@ -248,12 +241,7 @@ impl<V> Shares<V> {
     }
 
     /// Returns the longest idle place of a holder.
-    fn longest_idle(
-        &mut self,
-        name: &str,
-        now: Duration,
-        idle_since: impl Fn(&V) -> Option<Duration>,
-    ) -> Option<u64> {
+    fn longest_idle(&mut self, name: &str, now: Duration, idle_since: impl Fn(&V) -> Option<Duration>) -> Option<u64> {
         let held = self.holders.get_mut(name)?;
         // Each place is looked at once, and at most once more after its time was corrected.
         for _ in 0..held.order.len() * 2 {

@@ -87,9 +87,7 @@ impl<'a> SignatureWriter<'a> {
     fn parameters(&self, depth: usize) -> String {
         let schema = self.follow(self.root);
         match schema.as_object() {
-            Some(schema) if schema.get("properties").is_some_and(Value::is_object) => {
-                self.members(schema, depth)
-            }
+            Some(schema) if schema.get("properties").is_some_and(Value::is_object) => self.members(schema, depth),
             Some(schema) if alternatives(schema).is_some() => self.of(self.root, depth),
             _ => String::new(),
         }
@@ -100,10 +98,8 @@ impl<'a> SignatureWriter<'a> {
         let members = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let (required_members, optional_members): (Vec<_>, Vec<_>) =
             members.partition(|(name, _)| required.contains(&name.as_str()));
-        let parts = required_members
-            .iter()
-            .map(|part| (part, ""))
-            .chain(optional_members.iter().map(|part| (part, "?")));
+        let parts =
+            required_members.iter().map(|part| (part, "")).chain(optional_members.iter().map(|part| (part, "?")));
         let parts = parts.map(|((name, schema), mark)| {
             let kind = self.of(schema, depth);
             format!("{}{mark}: {kind}{}{}", key(name), default(schema), self.doc(schema))
@@ -121,13 +117,7 @@ impl<'a> SignatureWriter<'a> {
         }
         if let Some(words) = schema.get("enum").and_then(Value::as_array).filter(|words| !words.is_empty()) {
             let more = (words.len() > ENUM_VALUES_MAX).then(|| "…".to_owned());
-            return words
-                .iter()
-                .take(ENUM_VALUES_MAX)
-                .map(literal)
-                .chain(more)
-                .collect::<Vec<_>>()
-                .join(" | ");
+            return words.iter().take(ENUM_VALUES_MAX).map(literal).chain(more).collect::<Vec<_>>().join(" | ");
         }
         if let Some((joint, schemas)) = alternatives(schema) {
             let Some(depth) = depth.checked_sub(1) else { return "any".into() };
@@ -156,8 +146,7 @@ impl<'a> SignatureWriter<'a> {
     fn array(&self, schema: &'a Map<String, Value>, depth: usize) -> String {
         let Some(depth) = depth.checked_sub(1) else { return "any[]".into() };
         if let Some(parts) = schema.get("prefixItems").and_then(Value::as_array) {
-            let parts: Vec<String> =
-                parts.iter().take(ENUM_VALUES_MAX).map(|part| self.of(part, depth)).collect();
+            let parts: Vec<String> = parts.iter().take(ENUM_VALUES_MAX).map(|part| self.of(part, depth)).collect();
             return format!("[{}]", parts.join(", "));
         }
         let item = schema.get("items").map_or_else(|| "any".into(), |items| self.of(items, depth));
@@ -285,19 +274,13 @@ mod tests {
             (json!({ "type": "array", "items": { "type": "string" } }), "string[]"),
             (json!({ "type": "array", "items": { "enum": [1, 2] } }), "(1 | 2)[]"),
             (json!({ "prefixItems": [{ "type": "null" }, true], "type": "array" }), "[null, any]"),
-            (
-                json!({ "anyOf": [{ "type": "string" }, { "type": "string" }, { "type": "number" }] }),
-                "string | number",
-            ),
+            (json!({ "anyOf": [{ "type": "string" }, { "type": "string" }, { "type": "number" }] }), "string | number"),
             (
                 json!({ "allOf": [{ "properties": { "x": { "type": "number" } } }, { "type": "object" }] }),
                 "{x?: number} & object",
             ),
             (json!({ "type": "object", "additionalProperties": { "type": "number" } }), "{[key]: number}"),
-            (
-                json!({ "type": "object", "properties": { "x y": {} }, "required": ["x y"] }),
-                r#"{"x y": any}"#,
-            ),
+            (json!({ "type": "object", "properties": { "x y": {} }, "required": ["x y"] }), r#"{"x y": any}"#),
             (json!({ "type": "frob" }), "any"),
             (json!(false), "never"),
             (json!("odd"), "any"),
@@ -321,8 +304,7 @@ mod tests {
         let inner = json!({ "type": "object", "properties": { "x": { "type": "string" } } });
         let schema = Raw::of(&json!({ "properties": {
             "a": { "type": "string", "description": "some words" }, "b": { "properties": { "c": inner } } } }));
-        let line =
-            |chars| signature("t", Some(&schema), SignatureStyle { chars, ..SignatureStyle::default() });
+        let line = |chars| signature("t", Some(&schema), SignatureStyle { chars, ..SignatureStyle::default() });
         assert_eq!(line(100), "t(a?: string /* some words */, b?: {c?: {x?: string}})");
         assert_eq!(line(50), "t(a?: string, b?: {c?: {x?: string}})");
         assert_eq!(line(36), "t(a?: string, b?: {c?: object})");
@@ -365,11 +347,7 @@ mod tests {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
                 prop::collection::vec((word.clone(), inner), 0..6).prop_map(|members| {
-                    members
-                        .into_iter()
-                        .map(|(name, value)| (name.to_owned(), value))
-                        .collect::<Map<_, _>>()
-                        .into()
+                    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>().into()
                 }),
             ]
         })
@@ -399,10 +377,7 @@ mod tests {
                 let schema = Raw::of(&tool["inputSchema"]);
                 let name = tool["name"].as_str().expect("a name");
                 let line = signature(name, Some(&schema), SignatureStyle::default());
-                assert!(
-                    line.chars().count() <= SignatureStyle::default().chars && line.starts_with(name),
-                    "{line}"
-                );
+                assert!(line.chars().count() <= SignatureStyle::default().chars && line.starts_with(name), "{line}");
                 for (parameter, _) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
                     assert!(line.contains(parameter.as_str()) || line.ends_with('…'), "{parameter}: {line}");
                 }

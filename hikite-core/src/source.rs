@@ -213,11 +213,8 @@ pub struct CallContext {
 impl CallContext {
     /// Context of hikite's own requests: on behalf of the owner, without a client that could answer or be notified.
     pub fn unattended() -> Self {
-        let session = Session {
-            id: SessionId(0),
-            caller: Caller::owner(),
-            client_capabilities: ClientCapabilities::default(),
-        };
+        let session =
+            Session { id: SessionId(0), caller: Caller::owner(), client_capabilities: ClientCapabilities::default() };
         Self {
             session: Arc::new(session),
             back: Arc::new(NoClient),

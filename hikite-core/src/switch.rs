@@ -122,8 +122,7 @@ pub(crate) fn disable_in_categories(categories: &mut [Category], modules: &[Modu
         .collect();
     for entry in categories.iter_mut().flat_map(|category| &mut category.entries) {
         if entry.disabled_reason.is_none() {
-            entry.disabled_reason =
-                disabled_reason.get(&entry.key).map(|disabled_reason| (*disabled_reason).clone());
+            entry.disabled_reason = disabled_reason.get(&entry.key).map(|disabled_reason| (*disabled_reason).clone());
         }
     }
 }
@@ -186,9 +185,9 @@ impl ToolPositions {
         let place = by_key
             .or_else(|| named(&tool.key.module, written))
             .or_else(|| self.by_name.get(written).copied().flatten());
-        let unlisted = written.split_once(':').is_some_and(|(module, _)| {
-            modules.iter().any(|known| &*known.name == module && known.listing.is_none())
-        });
+        let unlisted = written
+            .split_once(':')
+            .is_some_and(|(module, _)| modules.iter().any(|known| &*known.name == module && known.listing.is_none()));
         let target = match place {
             Some(place) => DependencyTarget::Tool(place),
             None if unlisted => DependencyTarget::Unlisted,

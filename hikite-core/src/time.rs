@@ -12,15 +12,9 @@ pub fn rfc3339(ms: u64) -> String {
     let (year, month, day) = date(days);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     let mut text = *b"0000-00-00T00:00:00.000Z";
-    for (number, end, digits) in [
-        (year, 4, 4),
-        (month, 7, 2),
-        (day, 10, 2),
-        (hour, 13, 2),
-        (minute, 16, 2),
-        (second, 19, 2),
-        (rest, 23, 3),
-    ] {
+    for (number, end, digits) in
+        [(year, 4, 4), (month, 7, 2), (day, 10, 2), (hour, 13, 2), (minute, 16, 2), (second, 19, 2), (rest, 23, 3)]
+    {
         write_digits(&mut text[end - digits..end], number);
     }
     String::from_utf8_lossy(&text).into_owned()

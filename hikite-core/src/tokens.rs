@@ -99,37 +99,21 @@ mod tests {
 
     #[test]
     fn a_guess_for_a_recorded_answer_is_near_what_is_counted() {
-        check(
-            "github-issues",
-            8426,
-            include_str!("../../hikite-testkit/fixtures/answers/github-issues.json"),
-        );
-        check(
-            "github-repository",
-            1785,
-            include_str!("../../hikite-testkit/fixtures/answers/github-repository.json"),
-        );
+        check("github-issues", 8426, include_str!("../../hikite-testkit/fixtures/answers/github-issues.json"));
+        check("github-repository", 1785, include_str!("../../hikite-testkit/fixtures/answers/github-repository.json"));
         check(
             "github-search-issues",
             1316,
             include_str!("../../hikite-testkit/fixtures/answers/github-search-issues.json"),
         );
-        check(
-            "notion-blocks",
-            3436,
-            include_str!("../../hikite-testkit/fixtures/answers/notion-blocks.json"),
-        );
+        check("notion-blocks", 3436, include_str!("../../hikite-testkit/fixtures/answers/notion-blocks.json"));
         check(
             "notion-file-uploads",
             4359,
             include_str!("../../hikite-testkit/fixtures/answers/notion-file-uploads.json"),
         );
         check("notion-query", 8561, include_str!("../../hikite-testkit/fixtures/answers/notion-query.json"));
-        check(
-            "notion-search",
-            8584,
-            include_str!("../../hikite-testkit/fixtures/answers/notion-search.json"),
-        );
+        check("notion-search", 8584, include_str!("../../hikite-testkit/fixtures/answers/notion-search.json"));
         check("notion-users", 266, include_str!("../../hikite-testkit/fixtures/answers/notion-users.json"));
     }
 

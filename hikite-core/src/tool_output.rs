@@ -51,13 +51,7 @@ pub struct ToolOutput {
 impl ToolOutput {
     pub fn read(result: &Raw) -> Self {
         let Ok(members) = result.decode::<RawMembers<'_>>() else {
-            return Self {
-                value: result.clone(),
-                others: Vec::new(),
-                failed: false,
-                text: String::new(),
-                next: None,
-            };
+            return Self { value: result.clone(), others: Vec::new(), failed: false, text: String::new(), next: None };
         };
         let part = |value| Raw::part(result.bytes(), value);
         let (mut texts, mut others) = (Vec::new(), Vec::new());
@@ -116,10 +110,7 @@ mod tests {
         let both = r#"{"content":[{"type":"text","text":"x"}],"structuredContent":{"b":2}}"#;
         assert_eq!(value_of(both), r#"{"b":2}"#);
         assert_eq!(value_of(r#"{"content":[{"type":"text","text":"{\"a\": 1}"}]}"#), r#"{"a": 1}"#);
-        assert_eq!(
-            value_of(r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#),
-            r#""a\nb""#
-        );
+        assert_eq!(value_of(r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#), r#""a\nb""#);
         assert_eq!(value_of(r#"{"content":[]}"#), "null");
     }
 

@@ -61,10 +61,8 @@ impl Selection {
 
     /// Returns the original tool name for a name that an override assigns.
     pub fn original(&self, server: &str, name: &str) -> Arc<str> {
-        let renamed = self
-            .overrides
-            .iter()
-            .find(|(tool, change)| tool.may_be_of(server) && change.name.as_deref() == Some(name));
+        let renamed =
+            self.overrides.iter().find(|(tool, change)| tool.may_be_of(server) && change.name.as_deref() == Some(name));
         renamed.map_or_else(|| name.into(), |(tool, _)| Arc::clone(&tool.tool))
     }
 
@@ -140,8 +138,7 @@ impl Override {
 
     fn schema(&self, mut schema: Object) -> Object {
         let mut properties = schema.get("properties").and_then(Raw::object).unwrap_or_default();
-        let mut required: Vec<String> =
-            schema.get("required").and_then(|raw| raw.decode().ok()).unwrap_or_default();
+        let mut required: Vec<String> = schema.get("required").and_then(|raw| raw.decode().ok()).unwrap_or_default();
         for argument in &self.arguments {
             if argument.hidden || argument.default.is_some() {
                 required.retain(|name| *name != argument.name);

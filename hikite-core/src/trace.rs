@@ -34,20 +34,14 @@ impl TraceContext {
         let trace = hex(&traceparent[3..35])?;
         let span = u64::try_from(hex(&traceparent[36..52])?).ok()?;
         let flags = hex(&traceparent[53..55])?;
-        (fits && trace != 0 && span != 0).then_some(Self {
-            trace,
-            span,
-            sampled: flags & 1 == 1,
-            state: None,
-        })
+        (fits && trace != 0 && span != 0).then_some(Self { trace, span, sampled: flags & 1 == 1, state: None })
     }
 
     /// Attaches a `tracestate`, if it is valid.
     #[must_use]
     pub fn with_state(self, tracestate: Option<&str>) -> Self {
         let fits = |state: &&str| {
-            (1..=STATE_BYTES).contains(&state.len())
-                && state.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+            (1..=STATE_BYTES).contains(&state.len()) && state.bytes().all(|byte| (b' '..=b'~').contains(&byte))
         };
         Self { state: tracestate.map(str::trim).filter(fits).map(Into::into), ..self }
     }

@@ -43,8 +43,7 @@ fn literals(template: &str) -> Vec<&str> {
 pub fn scheme(uri: &str) -> Option<&str> {
     let (scheme, _) = uri.split_once(':')?;
     let begins = scheme.starts_with(|first: char| first.is_ascii_alphabetic());
-    let is_valid =
-        begins && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let is_valid = begins && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     is_valid.then_some(scheme)
 }
 

@@ -54,8 +54,7 @@ impl View {
 
     /// Returns `true` if none of these modules can be visible, whatever they list.
     pub fn excludes(&self, modules: &[Arc<str>]) -> bool {
-        let apart =
-            |permissions: &Arc<Permissions>| !modules.iter().any(|module| permissions.may_reach(module));
+        let apart = |permissions: &Arc<Permissions>| !modules.iter().any(|module| permissions.may_reach(module));
         modules.is_empty() || self.permissions.as_ref().is_some_and(apart)
     }
 
@@ -187,9 +186,8 @@ impl View {
     /// Returns the error for a tool that is held back, if the name refers to one.
     fn held(&self, name: &str) -> Option<Error> {
         let keyed = name.split_once(':').or_else(|| name.split_once("__"));
-        let matches = |held: &&HeldTool| {
-            held.direct.contains(name) || keyed == Some((&*held.key.module, &*held.key.tool))
-        };
+        let matches =
+            |held: &&HeldTool| held.direct.contains(name) || keyed == Some((&*held.key.module, &*held.key.tool));
         let held = self.modules().iter().flat_map(|module| &module.held).find(matches)?;
         Some(held.disabled_reason().error(name))
     }
@@ -237,11 +235,8 @@ impl View {
         if let Some(module) = self.unlisted_owner(name) {
             return module.unlisted_error();
         }
-        let namesakes: Vec<String> = self
-            .enabled_tools()
-            .filter(|tool| &*tool.name == name)
-            .map(|tool| format!("`{}`", tool.key))
-            .collect();
+        let namesakes: Vec<String> =
+            self.enabled_tools().filter(|tool| &*tool.name == name).map(|tool| format!("`{}`", tool.key)).collect();
         if namesakes.is_empty() {
             let error = unknown_tool(name, self.enabled_tools().map(|tool| &*tool.direct.shown));
             return match self.unlisted_hint() {

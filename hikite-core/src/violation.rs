@@ -53,10 +53,7 @@ fn of_reported(faults: &[Violation]) -> Error {
     let details: Vec<Raw> = faults
         .iter()
         .map(|fault| {
-            Object::default()
-                .with("pointer", fault.pointer.as_str())
-                .with("message", fault.message.as_str())
-                .raw()
+            Object::default().with("pointer", fault.pointer.as_str()).with("message", fault.message.as_str()).raw()
         })
         .collect();
     Error { details: Some(Raw::array(&details)), ..Error::new(ErrorKind::Validation, messages.join("; ")) }

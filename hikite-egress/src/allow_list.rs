@@ -26,12 +26,10 @@ impl AllowedAddress {
         }
         let name = normalized(text);
         let is_label = |label: &str| {
-            !label.is_empty()
-                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+            !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
         };
         // A name that ends in a number is a misspelt address.
-        let is_number =
-            name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
+        let is_number = name.rsplit('.').next().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_digit()));
         (!is_number && name.split('.').all(is_label)).then(|| Self(AddressPattern::Host(name.into())))
     }
 }
@@ -53,9 +51,7 @@ impl AllowList {
         is_public(address) || {
             let (host, effective_address) = (normalized(host), effective_address(address));
             self.0.iter().any(|AllowedAddress(entry)| match entry {
-                AddressPattern::Network(network) => {
-                    network.contains(effective_address) || network.contains(address)
-                }
+                AddressPattern::Network(network) => network.contains(effective_address) || network.contains(address),
                 AddressPattern::Host(name) => **name == *host,
             })
         }
@@ -73,13 +69,8 @@ mod tests {
 
     #[track_caller]
     fn check(entries: &[&str], host: &str, address: &str, expected: bool) {
-        let allow =
-            AllowList::of(entries.iter().map(|entry| AllowedAddress::parse(entry).expect("an entry")));
-        assert_eq!(
-            allow.permits(host, address.parse().expect("an address")),
-            expected,
-            "{entries:?} {host} {address}"
-        );
+        let allow = AllowList::of(entries.iter().map(|entry| AllowedAddress::parse(entry).expect("an entry")));
+        assert_eq!(allow.permits(host, address.parse().expect("an address")), expected, "{entries:?} {host} {address}");
     }
 
     #[test]
@@ -99,9 +90,7 @@ mod tests {
 
     #[test]
     fn what_is_no_entry_is_refused() {
-        for wrong in
-            ["", "*", "a b", "http://x", "10.0.0.0/33", "10.0.0.256", "10.0", "a..b", "a/8", "x:80", "*.x"]
-        {
+        for wrong in ["", "*", "a b", "http://x", "10.0.0.0/33", "10.0.0.256", "10.0", "a..b", "a/8", "x:80", "*.x"] {
             assert_eq!(AllowedAddress::parse(wrong), None, "{wrong}");
         }
     }

@@ -140,9 +140,7 @@ impl Default for EgressClient {
 
 impl fmt::Debug for EgressClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EgressClient")
-            .field("guarded", &self.0.load().allow.is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("EgressClient").field("guarded", &self.0.load().allow.is_some()).finish_non_exhaustive()
     }
 }
 

@@ -156,10 +156,7 @@ mod tests {
         Arc::new(AllowList::of(entries))
     }
 
-    fn scripted(
-        allow: Arc<AllowList>,
-        script: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
-    ) -> Connector {
+    fn scripted(allow: Arc<AllowList>, script: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Connector {
         Connector::with(NameLookup::Scripted(Arc::new(script)), Some(allow))
     }
 
@@ -193,10 +190,7 @@ mod tests {
         let refused = open(&mut connector, &format!("http://mixed.example:{port}/")).await;
         assert!(refused.is_err_and(|error| is_refused(&*error)));
         let mut named = scripted(allow(&["mixed.example"]), both);
-        assert!(
-            open(&mut named, &format!("http://mixed.example:{port}/")).await.is_ok(),
-            "a name counts whole"
-        );
+        assert!(open(&mut named, &format!("http://mixed.example:{port}/")).await.is_ok(), "a name counts whole");
     }
 
     /// Spellings that are no IP literals to us go to the system resolver and are checked as it resolves them.

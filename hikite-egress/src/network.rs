@@ -84,9 +84,7 @@ pub(crate) fn effective_address(address: IpAddr) -> IpAddr {
 
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match effective_address(address) {
-        IpAddr::V4(v4) => {
-            !NON_PUBLIC_V4.iter().any(|(block, prefix)| contains_v4((*block).into(), *prefix, v4))
-        }
+        IpAddr::V4(v4) => !NON_PUBLIC_V4.iter().any(|(block, prefix)| contains_v4((*block).into(), *prefix, v4)),
         IpAddr::V6(v6) => {
             contains_v6(GLOBAL_V6.0, GLOBAL_V6.1, v6)
                 && !NON_PUBLIC_V6.iter().any(|(block, prefix)| contains_v6((*block).into(), *prefix, v6))
@@ -208,8 +206,7 @@ mod tests {
         assert!(holds("0.0.0.0/0", "255.1.1.1") && !holds("0.0.0.0/0", "::1"));
         assert!(holds("fd00::/8", "fdff::1") && !holds("fd00::/8", "fe00::1"));
         assert!(holds("::/0", "ff02::1") && holds("::1", "::1"));
-        for wrong in ["10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/", "10.0.0.0/+8", "a/8", "", "010.0.0.1"]
-        {
+        for wrong in ["10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/", "10.0.0.0/+8", "a/8", "", "010.0.0.1"] {
             assert_eq!(IpNetwork::parse(wrong), None, "{wrong}");
         }
     }

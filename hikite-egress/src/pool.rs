@@ -45,10 +45,7 @@ impl PlainPool {
         Self { connector, idle: Arc::default() }
     }
 
-    pub(crate) async fn send(
-        &self,
-        mut request: Request<RequestBody>,
-    ) -> Result<Response<ResponseBody>, SendError> {
+    pub(crate) async fn send(&self, mut request: Request<RequestBody>) -> Result<Response<ResponseBody>, SendError> {
         let uri = std::mem::take(request.uri_mut());
         let Some(authority) = uri.authority() else {
             return Err(SendError::Connect("the address has no host".into()));
@@ -85,8 +82,7 @@ impl PlainPool {
         let stream = self.connector.clone().call(uri.clone()).await.map_err(|error| {
             if is_refused(&*error) { SendError::Refused } else { SendError::Connect(chain(&*error)) }
         })?;
-        let (sender, driver) =
-            http1::handshake(stream).await.map_err(|error| SendError::Connect(chain(&error)))?;
+        let (sender, driver) = http1::handshake(stream).await.map_err(|error| SendError::Connect(chain(&error)))?;
         let host: Arc<str> = authority.as_str().into();
         let idle = Arc::downgrade(&self.idle);
         drive(driver, Arc::clone(&host), Weak::clone(&idle));
@@ -112,8 +108,7 @@ fn sweep(idle: &Weak<Mutex<IdleByHost>>, host: &str) {
     let Some(idle) = idle.upgrade() else { return };
     let mut idle = idle.lock();
     let Some(connections) = idle.get_mut(host) else { return };
-    connections
-        .retain(|(connection, since)| since.elapsed() < IDLE_TIMEOUT && !connection.sender.is_closed());
+    connections.retain(|(connection, since)| since.elapsed() < IDLE_TIMEOUT && !connection.sender.is_closed());
     if connections.is_empty() {
         idle.remove(host);
     }

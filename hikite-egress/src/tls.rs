@@ -10,9 +10,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_t
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::{TLS12, TLS13};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme, SupportedProtocolVersion,
-};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme, SupportedProtocolVersion};
 
 static TLS13_ONLY: [&SupportedProtocolVersion; 1] = [&TLS13];
 static TLS13_AND_12: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];

@@ -72,11 +72,7 @@ struct EncoderModel {
 impl EncoderModel {
     fn new() -> Self {
         let file = ModelFile::read();
-        Self {
-            pieces: PieceTokenizer::new(&file),
-            network: EncoderNetwork::new(&file),
-            adapter: Adapter::new(&file),
-        }
+        Self { pieces: PieceTokenizer::new(&file), network: EncoderNetwork::new(&file), adapter: Adapter::new(&file) }
     }
 
     /// Encodes a text. A text without known pieces gets the zero vector, which is similar to nothing.

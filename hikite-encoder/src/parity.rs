@@ -52,10 +52,8 @@ fn vectors_are_those_of_the_package() {
     let mut likenesses = Vec::new();
     for case in cases().iter().filter(|case| rows(case).is_some()) {
         let bytes = STANDARD_NO_PAD.decode(case["vector"].as_str().expect("a vector")).expect("base64");
-        let expected: Vec<f32> =
-            bytes.as_chunks().0.iter().map(|pair| f32::from(i16::from_le_bytes(*pair))).collect();
-        let found =
-            if case["side"] == "tool" { encoder.tool(text(case)) } else { encoder.question(text(case)) };
+        let expected: Vec<f32> = bytes.as_chunks().0.iter().map(|pair| f32::from(i16::from_le_bytes(*pair))).collect();
+        let found = if case["side"] == "tool" { encoder.tool(text(case)) } else { encoder.question(text(case)) };
         likenesses.push((cosine(&found, &expected), text(case).chars().take(60).collect::<String>()));
     }
     likenesses.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -21,9 +21,8 @@ fn the_vectors_that_are_shipped_are_those_of_the_tools() {
     assert!(documents.len() > 500, "{} tools", documents.len());
     let encoder = SentenceEncoder::new();
     if std::env::var_os("HIKITE_UPDATE").is_some() {
-        let vector = |document: &ToolDocument| {
-            (content(document.content()).expect("a hash"), encoder.tool(&document.text()))
-        };
+        let vector =
+            |document: &ToolDocument| (content(document.content()).expect("a hash"), encoder.tool(&document.text()));
         let bytes = write(&documents.iter().map(vector).collect());
         std::fs::write(folder("model").join("ready.bin"), bytes).expect("a file");
         return;
@@ -35,18 +34,14 @@ fn the_vectors_that_are_shipped_are_those_of_the_tools() {
         };
         // Not bit-identical: processors round sums differently.
         let similarity = ready.similarity(&encoder.tool(&text));
-        assert!(
-            similarity > 0.999,
-            "ready.bin is stale, run `cargo xtask vectors`: {similarity} for {text:?}"
-        );
+        assert!(similarity > 0.999, "ready.bin is stale, run `cargo xtask vectors`: {similarity} for {text:?}");
     }
 }
 
 #[test]
 fn what_is_written_is_read_in_the_order_of_its_contents() {
     let vector = |value: f32| Vector::of(&[[value; 1].as_slice(), &[1.0; DIMENSION - 1]].concat());
-    let bytes =
-        write(&BTreeMap::from([([3; 16], vector(3.0)), ([1; 16], vector(1.0)), ([2; 16], vector(2.0))]));
+    let bytes = write(&BTreeMap::from([([3; 16], vector(3.0)), ([1; 16], vector(1.0)), ([2; 16], vector(2.0))]));
     let (contents, vectors) = parts(&bytes);
     assert_eq!(contents, [[1; 16], [2; 16], [3; 16]]);
     assert_eq!(vectors.iter().map(|vector| vector[1]).collect::<Vec<_>>(), [127, 64, 42]);

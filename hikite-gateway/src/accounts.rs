@@ -38,9 +38,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::now_ms;
 use crate::secret_store::SecretStore;
 pub use account::{Account, AccountStatus};
-pub use connection::{
-    BrowserSecret, ConnectedAccount, ConnectionCallback, ConnectionLink, PendingConnection,
-};
+pub use connection::{BrowserSecret, ConnectedAccount, ConnectionCallback, ConnectionLink, PendingConnection};
 use index::AccountIndex;
 pub(crate) use mask::{AccountMasks, SubjectMask};
 pub use provider::{AccountProvider, OAuthApp, TokenAuth};
@@ -186,8 +184,7 @@ impl AccountStore {
     /// Sets the account that each project uses.
     pub(crate) fn set_account_rules(&self, rules: &HashMap<Arc<str>, BTreeMap<String, String>>) {
         if self.settings.load().rules != *rules {
-            self.settings
-                .rcu(|settings| AccountSettings { rules: rules.clone(), ..AccountSettings::clone(settings) });
+            self.settings.rcu(|settings| AccountSettings { rules: rules.clone(), ..AccountSettings::clone(settings) });
         }
     }
 
@@ -280,18 +277,14 @@ impl AccountStore {
         let known = self.known.load();
         let settings = self.settings.load();
         let rule = || settings.rules.get(caller.project.as_ref()?)?.get(provider).map(String::as_str);
-        let in_file =
-            settings.from_file.get(provider).map(|allowed| SelectedAccount::Configured(Arc::clone(allowed)));
+        let in_file = settings.from_file.get(provider).map(|allowed| SelectedAccount::Configured(Arc::clone(allowed)));
         let Some(name) = requested.or_else(rule) else {
             let own = known.default_of(&caller.subject, provider).map(SelectedAccount::Account);
-            return Ok(own
-                .or(in_file)
-                .or_else(|| known.shared(provider).next().map(SelectedAccount::Account)));
+            return Ok(own.or(in_file).or_else(|| known.shared(provider).next().map(SelectedAccount::Account)));
         };
         let own = known.named(&caller.subject, provider, name).map(SelectedAccount::Account);
         let file = || in_file.filter(|_| name == DEFAULT);
-        let shared =
-            || known.shared(provider).find(|account| account.name == name).map(SelectedAccount::Account);
+        let shared = || known.shared(provider).find(|account| account.name == name).map(SelectedAccount::Account);
         match own.or_else(file).or_else(shared) {
             Some(chosen) => Ok(Some(chosen)),
             None => Err(no_account(provider, name, &self.names(caller, provider))),
@@ -301,8 +294,7 @@ impl AccountStore {
     /// Returns the names of the accounts that a caller may choose from.
     pub(crate) fn names(&self, caller: &Caller, provider: &str) -> Vec<String> {
         let known = self.known.load();
-        let mut names: Vec<String> =
-            known.usable(&caller.subject, provider).map(|a| a.name.clone()).collect();
+        let mut names: Vec<String> = known.usable(&caller.subject, provider).map(|a| a.name.clone()).collect();
         let in_file = self.settings.load().from_file.contains_key(provider);
         if in_file && !names.iter().any(|name| name == DEFAULT) {
             names.push(DEFAULT.into());
@@ -341,15 +333,9 @@ impl AccountStore {
         }
     }
 
-    async fn credential_for(
-        &self,
-        provider: &str,
-        context: &CallContext,
-    ) -> Result<Option<Arc<Credential>>, Error> {
+    async fn credential_for(&self, provider: &str, context: &CallContext) -> Result<Option<Arc<Credential>>, Error> {
         let mut chosen = self.chosen(provider, context)?;
-        if chosen.as_ref().is_none_or(SelectedAccount::needs_reconnect)
-            && self.invite(provider, context).await?
-        {
+        if chosen.as_ref().is_none_or(SelectedAccount::needs_reconnect) && self.invite(provider, context).await? {
             chosen = self.choose(&context.session.caller, provider, None)?;
         }
         match chosen {

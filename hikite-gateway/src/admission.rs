@@ -89,9 +89,7 @@ impl AdmissionGate {
         Self {
             health,
             permits: Semaphore::new(throttle.concurrency.min(Semaphore::MAX_PERMITS)),
-            capacity: Semaphore::new(
-                throttle.concurrency.saturating_add(throttle.queue).min(Semaphore::MAX_PERMITS),
-            ),
+            capacity: Semaphore::new(throttle.concurrency.saturating_add(throttle.queue).min(Semaphore::MAX_PERMITS)),
             bucket: Mutex::default(),
             started: Instant::now(),
             shares: Mutex::default(),
@@ -130,12 +128,9 @@ impl AdmissionGate {
         let of_share = share.as_ref().map(|share| Arc::clone(&share.capacity).try_acquire_owned());
         let share_room = of_share.transpose().map_err(|_| {
             let whose = if account.is_some() { "this account" } else { "this caller" };
-            Error::new(
-                ErrorKind::Overloaded,
-                format!("{whose} has too many calls of `{module}` running or waiting"),
-            )
-            .hint("wait for some of them to end: half of a module's places are kept for others")
-            .after(RETRY_AFTER)
+            Error::new(ErrorKind::Overloaded, format!("{whose} has too many calls of `{module}` running or waiting"))
+                .hint("wait for some of them to end: half of a module's places are kept for others")
+                .after(RETRY_AFTER)
         })?;
         let capacity = self.capacity.try_acquire().map_err(|_| full())?;
         // Waiting has a limit of its own; the deadline of the call starts with its admission.
@@ -160,10 +155,7 @@ impl AdmissionGate {
         }
         let made = || {
             let Throttle { concurrency, queue, .. } = self.throttle;
-            Arc::new(AdmissionShare {
-                permits: half(concurrency),
-                capacity: half(concurrency.saturating_add(queue)),
-            })
+            Arc::new(AdmissionShare { permits: half(concurrency), capacity: half(concurrency.saturating_add(queue)) })
         };
         Arc::clone(shares.entry(Arc::clone(holder)).or_insert_with(made))
     }
@@ -176,9 +168,8 @@ impl AdmissionGate {
 
     /// Returns the number of waiting calls.
     pub(crate) fn waiting(&self) -> usize {
-        let taken = |all: usize, free: &Semaphore| {
-            all.min(Semaphore::MAX_PERMITS).saturating_sub(free.available_permits())
-        };
+        let taken =
+            |all: usize, free: &Semaphore| all.min(Semaphore::MAX_PERMITS).saturating_sub(free.available_permits());
         let inside = taken(self.throttle.concurrency.saturating_add(self.throttle.queue), &self.capacity);
         inside.saturating_sub(taken(self.throttle.concurrency, &self.permits))
     }
@@ -269,10 +260,7 @@ mod tests {
             assert!(enter(&gate, None).await.is_ok());
         }
         let refused = enter(&gate, None).await.expect_err("over the rate");
-        assert_eq!(
-            (refused.kind, refused.hint.as_deref()),
-            (ErrorKind::RateLimit, Some("try again in 30 s"))
-        );
+        assert_eq!((refused.kind, refused.hint.as_deref()), (ErrorKind::RateLimit, Some("try again in 30 s")));
         tokio::time::advance(Duration::from_secs(30)).await;
         assert!(enter(&gate, None).await.is_ok());
     }

@@ -85,11 +85,7 @@ impl Gateway {
     }
 
     /// Records a `tools/call` that could not be parsed into a command.
-    pub(crate) async fn audit_misread(
-        &self,
-        misread: &TranslationError,
-        context: &CallContext,
-    ) -> Result<(), Error> {
+    pub(crate) async fn audit_misread(&self, misread: &TranslationError, context: &CallContext) -> Result<(), Error> {
         let request = AuditedRequest::misread(&misread.params);
         let mut guard = self.guard(request, misread.failure.surface(), context).await?;
         guard.outcome(word(&misread.error));
@@ -145,13 +141,7 @@ impl Audit<'_> {
     }
 
     /// Records that the request is allowed and is sent to a source.
-    pub(crate) fn runs(
-        &mut self,
-        meter: &Arc<ModuleMeter>,
-        module: &Arc<str>,
-        method: SourceMethod,
-        what: String,
-    ) {
+    pub(crate) fn runs(&mut self, meter: &Arc<ModuleMeter>, module: &Arc<str>, method: SourceMethod, what: String) {
         meter.begin_call();
         self.meter = Some((Arc::clone(meter), method));
         self.guard.with(|entry| {

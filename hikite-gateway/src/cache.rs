@@ -82,10 +82,8 @@ impl Cache {
         let outcome = call.await;
         if is_shareable(&outcome) {
             *shared_outcome = Some(outcome.clone());
-            let cached = outcome
-                .as_ref()
-                .ok()
-                .and_then(|result| CachedResult::new(result, cache_request.ttl, self.entry_bytes));
+            let cached =
+                outcome.as_ref().ok().and_then(|result| CachedResult::new(result, cache_request.ttl, self.entry_bytes));
             if let Some(cached) = cached.filter(|_| fetch.is_current()) {
                 self.is_used.store(true, Ordering::Relaxed);
                 self.store.insert(cache_request.key.clone(), Arc::new(cached)).await;
@@ -115,9 +113,7 @@ impl Cache {
         }
         let module = Arc::clone(module);
         // Fails only without support for invalidation closures, which the builder enables.
-        let _ = self
-            .store
-            .invalidate_entries_if(move |key, _| key.module == module && key.generation < generation);
+        let _ = self.store.invalidate_entries_if(move |key, _| key.module == module && key.generation < generation);
     }
 
     async fn cached(&self, key: &CacheKey) -> Option<Arc<CachedResult>> {
@@ -154,10 +150,7 @@ impl SharedFetch<'_> {
     /// Closes the group: later requests start a new one.
     fn finish(&self) {
         let mut fetches = self.cache.fetches.lock();
-        if fetches
-            .get(self.key)
-            .is_some_and(|shared_outcome| Arc::ptr_eq(shared_outcome, &self.shared_outcome))
-        {
+        if fetches.get(self.key).is_some_and(|shared_outcome| Arc::ptr_eq(shared_outcome, &self.shared_outcome)) {
             fetches.remove(self.key);
         }
     }
@@ -168,10 +161,7 @@ impl Drop for SharedFetch<'_> {
         let mut fetches = self.cache.fetches.lock();
         // Two references are the table's and ours, so nobody else waits. Others join under the same lock.
         let last = Arc::strong_count(&self.shared_outcome) == 2;
-        if last
-            && fetches
-                .get(self.key)
-                .is_some_and(|shared_outcome| Arc::ptr_eq(shared_outcome, &self.shared_outcome))
+        if last && fetches.get(self.key).is_some_and(|shared_outcome| Arc::ptr_eq(shared_outcome, &self.shared_outcome))
         {
             fetches.remove(self.key);
         }

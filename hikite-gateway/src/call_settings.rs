@@ -80,18 +80,12 @@ mod tests {
     fn only_what_may_run_twice_is_ever_tried_again() {
         let retry = RetryPolicy { attempts: 99, delay: SECOND };
         let policy = CallPolicy { retry: Some(retry), ..CallPolicy::default() };
-        let options =
-            CallOptions { retry: Some(RetryPolicy { attempts: 1, ..retry }), ..CallOptions::default() };
-        let attempts =
-            |policy, hints, options| terms(policy, hints, options).retry.map(|retry| retry.attempts);
+        let options = CallOptions { retry: Some(RetryPolicy { attempts: 1, ..retry }), ..CallOptions::default() };
+        let attempts = |policy, hints, options| terms(policy, hints, options).retry.map(|retry| retry.attempts);
         let idempotent = ToolHints { idempotent: true, ..ToolHints::default() };
         let read_only = ToolHints { read_only: true, ..ToolHints::default() };
         assert_eq!(attempts(policy, ToolHints::default(), options), None);
-        assert_eq!(
-            attempts(CallPolicy::default(), idempotent, CallOptions::default()),
-            None,
-            "off by default"
-        );
+        assert_eq!(attempts(CallPolicy::default(), idempotent, CallOptions::default()), None, "off by default");
         assert_eq!(attempts(policy, idempotent, CallOptions::default()), Some(5), "the limit holds");
         assert_eq!(attempts(policy, read_only, options), Some(1));
     }

@@ -16,8 +16,7 @@ pub trait ConfigAdmin: Send + Sync + std::fmt::Debug {
     /// Returns all upstream servers, with secrets masked.
     fn upstreams(&self) -> Vec<Raw>;
 
-    fn put_upstream<'a>(&'a self, name: &'a str, form: &'a Object)
-    -> BoxFuture<'a, Result<PutResult, Error>>;
+    fn put_upstream<'a>(&'a self, name: &'a str, form: &'a Object) -> BoxFuture<'a, Result<PutResult, Error>>;
 
     fn remove_upstream<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Error>>;
 
@@ -43,8 +42,6 @@ impl Gateway {
     }
 
     pub fn config_admin(&self) -> Result<&Arc<dyn ConfigAdmin>, Error> {
-        self.config_admin
-            .get()
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, "nothing of the kind is kept here"))
+        self.config_admin.get().ok_or_else(|| Error::new(ErrorKind::NotFound, "nothing of the kind is kept here"))
     }
 }

@@ -43,12 +43,7 @@ impl ContinuationTokens {
     }
 
     /// Issues a token. Any process may read it, so its expiry is wall-clock time.
-    pub(crate) fn issue(
-        &self,
-        continuation: &ContinuationToken,
-        purpose: TokenBinding<'_>,
-        now: u64,
-    ) -> String {
+    pub(crate) fn issue(&self, continuation: &ContinuationToken, purpose: TokenBinding<'_>, now: u64) -> String {
         let lifetime = u64::try_from(self.lifetime.as_millis()).unwrap_or(u64::MAX);
         let mut payload = now.saturating_add(lifetime).to_be_bytes().to_vec();
         match continuation {
@@ -66,12 +61,7 @@ impl ContinuationTokens {
         self.seal.put(&payload, &[subject, project, &purpose.digest()])
     }
 
-    pub(crate) fn read(
-        &self,
-        text: &str,
-        purpose: TokenBinding<'_>,
-        now: u64,
-    ) -> Result<ContinuationToken, Error> {
+    pub(crate) fn read(&self, text: &str, purpose: TokenBinding<'_>, now: u64) -> Result<ContinuationToken, Error> {
         self.open(text, purpose, now).ok_or_else(refused)
     }
 
@@ -132,14 +122,12 @@ mod tests {
             ContinuationToken::Server("日本".into()),
         ] {
             let text = tickets.issue(&continuation, purpose, 5);
-            let again =
-                params.clone().with("_meta", "x").with("requestState", "y").with("inputResponses", "z");
+            let again = params.clone().with("_meta", "x").with("requestState", "y").with("inputResponses", "z");
             assert_eq!(
                 tickets.read(&text, TokenBinding { params: &again, ..purpose }, 60_005).ok(),
                 Some(continuation)
             );
-            let order =
-                Object::default().with("arguments", arguments(r#"{ "b": [1], "a": 2 }"#)).with("name", "t");
+            let order = Object::default().with("arguments", arguments(r#"{ "b": [1], "a": 2 }"#)).with("name", "t");
             assert!(tickets.read(&text, TokenBinding { params: &order, ..purpose }, 60_005).is_ok());
             let changed = params.clone().with("arguments", arguments(r#"{"a":2,"b":[1,1]}"#));
             assert!(tickets.read(&text, TokenBinding { params: &changed, ..purpose }, 60_005).is_err());
@@ -151,8 +139,7 @@ mod tests {
             assert!(tickets.read(&text, TokenBinding { method: "prompts/get", ..purpose }, 60_005).is_err());
             assert!(tickets.read(&format!("{text}x"), purpose, 60_005).is_err());
         }
-        let late =
-            tickets.issue(&ContinuationToken::SuspendedCall { process: "here".into(), id: 7 }, purpose, 5);
+        let late = tickets.issue(&ContinuationToken::SuspendedCall { process: "here".into(), id: 7 }, purpose, 5);
         assert!(tickets.read(&late, purpose, 60_006).is_err());
     }
 }

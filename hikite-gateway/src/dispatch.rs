@@ -92,17 +92,10 @@ impl Gateway {
         if scopes.contains(Scopes::READ) { outcome } else { outcome.map_err(without_name_hints) }
     }
 
-    async fn perform(
-        &self,
-        command: Command,
-        context: CallContext,
-        audit: &mut Audit<'_>,
-    ) -> Result<Raw, Error> {
+    async fn perform(&self, command: Command, context: CallContext, audit: &mut Audit<'_>) -> Result<Raw, Error> {
         // Everything but a call is boxed, so that the future of a call stays small.
         match command {
-            Command::Call { target, params, options } => {
-                self.call(target, params, options, context, audit).await
-            }
+            Command::Call { target, params, options } => self.call(target, params, options, context, audit).await,
             Command::Describe { category, names } => {
                 Box::pin(self.describe((&*context.session).into(), &category, names.as_deref())).await
             }
@@ -133,9 +126,7 @@ impl Gateway {
             Command::Unsubscribe { params } => {
                 Box::pin(self.resource(SourceMethod::Unsubscribe, params, context, audit)).await
             }
-            Command::Skill { params } => {
-                Box::pin(self.resource(SourceMethod::GetSkill, params, context, audit)).await
-            }
+            Command::Skill { params } => Box::pin(self.resource(SourceMethod::GetSkill, params, context, audit)).await,
             Command::Directory { params } => {
                 Box::pin(self.resource(SourceMethod::ReadDirectory, params, context, audit)).await
             }
@@ -171,13 +162,7 @@ impl Gateway {
         let view = snapshot.view_of(&context.session.caller);
         let module = module_of(&view, &callable.key.module)?;
         let context = if module.source.provider().is_some() {
-            self.with_account(
-                &snapshot,
-                (module, &callable, &original_target),
-                requested.as_deref(),
-                context,
-                audit,
-            )?
+            self.with_account(&snapshot, (module, &callable, &original_target), requested.as_deref(), context, audit)?
         } else {
             context
         };
@@ -196,9 +181,8 @@ impl Gateway {
         let policy = callable.policy.or(module.policy);
         let mut terms = CallSettings::new(&gate.throttle, &self.limits, policy, callable.hints, options);
         let cache = policy.cache.filter(|_| callable.hints.read_only && self.cache.is_on());
-        terms.cache_request = cache.and_then(|ttl| {
-            CacheRequest::new(snapshot.state(module), SourceMethod::CallTool, &params, &context, ttl)
-        });
+        terms.cache_request = cache
+            .and_then(|ttl| CacheRequest::new(snapshot.state(module), SourceMethod::CallTool, &params, &context, ttl));
         let invocation = Invocation { method: SourceMethod::CallTool, params };
         let call = PreparedCall { what: callable.what, terms, invocation };
         let session = Arc::clone(&context.session);
@@ -224,8 +208,7 @@ impl Gateway {
     ) -> Result<CallContext, Error> {
         let caller = &context.session.caller;
         let chosen = self.account_for(caller, module, requested)?;
-        let risk =
-            snapshot.view_of(caller).tool_by_key(&callable.key).map(|tool| tool.risk).unwrap_or_default();
+        let risk = snapshot.view_of(caller).tool_by_key(&callable.key).map(|tool| tool.risk).unwrap_or_default();
         let allows = |mask: &Permissions| mask.allows(&callable.key, risk);
         if let Some(view) = Self::restricted_view(snapshot, (caller, module), chosen.as_ref(), allows) {
             look_up_in(&view, target)?;
@@ -253,9 +236,7 @@ impl Gateway {
     /// Finds the tool, waiting for the first list of its module where that is not known yet.
     async fn find(&self, viewer: Viewer<'_>, target: ToolTarget) -> Result<(Arc<Snapshot>, Callable), Error> {
         match target {
-            ToolTarget::Named(name) => {
-                self.look_up_named(viewer, &name, |view| view.tool(&name).map(callable)).await
-            }
+            ToolTarget::Named(name) => self.look_up_named(viewer, &name, |view| view.tool(&name).map(callable)).await,
             ToolTarget::Keyed(key) => {
                 let named = |module: &Module| module.name == key.module;
                 self.look_up_among(viewer, named, |view| view.tool_of(&key).map(callable)).await
@@ -273,11 +254,7 @@ impl Gateway {
 
     /// Finds the module of a resource: the one that lists it, the one that gave the caller a link to it, or the only
     /// possible one.
-    async fn module_of_resource(
-        &self,
-        session: &Session,
-        uri: &str,
-    ) -> Result<(Arc<Snapshot>, Arc<str>), Error> {
+    async fn module_of_resource(&self, session: &Session, uri: &str) -> Result<(Arc<Snapshot>, Arc<str>), Error> {
         let given = self.links.module_of(&session.caller, uri);
         let find = |view: &View| match view.resource(uri) {
             Ok(module) => Ok(named(module)),
@@ -318,9 +295,8 @@ impl Gateway {
             SourceMethod::ReadResource => {
                 let policy = module.resources;
                 let cache = policy.cache.filter(|_| self.cache.is_on());
-                let cache_request = cache.and_then(|ttl| {
-                    CacheRequest::new(snapshot.state(module), method, &params, &context, ttl)
-                });
+                let cache_request =
+                    cache.and_then(|ttl| CacheRequest::new(snapshot.state(module), method, &params, &context, ttl));
                 CallSettings { cache_request, ..CallSettings::for_read(&gate.throttle, &self.limits, policy) }
             }
             _ => CallSettings::plain(&gate.throttle),
@@ -329,12 +305,7 @@ impl Gateway {
         execute(&self.cache, gate, module, call, context, audit).await
     }
 
-    async fn prompt(
-        &self,
-        mut params: Object,
-        context: CallContext,
-        audit: &mut Audit<'_>,
-    ) -> Result<Raw, Error> {
+    async fn prompt(&self, mut params: Object, context: CallContext, audit: &mut Audit<'_>) -> Result<Raw, Error> {
         let name = required(&params, "name")?;
         let (snapshot, (module, own)) =
             self.look_up_named(&*context.session, &name, |view| prompt_of(view, &name)).await?;
@@ -343,12 +314,7 @@ impl Gateway {
         self.pass_on(&snapshot, &module, format!("prompts/get {name}"), invocation, context, audit).await
     }
 
-    async fn complete(
-        &self,
-        mut params: Object,
-        context: CallContext,
-        audit: &mut Audit<'_>,
-    ) -> Result<Raw, Error> {
+    async fn complete(&self, mut params: Object, context: CallContext, audit: &mut Audit<'_>) -> Result<Raw, Error> {
         let reference = params.get("ref").and_then(Raw::object).ok_or_else(|| missing("ref"))?;
         let session = &*context.session;
         let (snapshot, module) = match reference.text("type").as_deref() {
@@ -394,8 +360,7 @@ impl Gateway {
 
 /// Removes hints that name tools or resources, for callers without the read scope.
 fn without_name_hints(error: Error) -> Error {
-    let of_a_name =
-        matches!(error.kind, ErrorKind::ToolNotFound | ErrorKind::NotFound | ErrorKind::Validation);
+    let of_a_name = matches!(error.kind, ErrorKind::ToolNotFound | ErrorKind::NotFound | ErrorKind::Validation);
     Error { hint: error.hint.filter(|_| !of_a_name), ..error }
 }
 
@@ -411,8 +376,7 @@ fn prompt_of(view: &View, name: &str) -> Result<(Arc<str>, Arc<str>), Error> {
 /// Explains why a category is incomplete: a server with an unreadable list, one that is unreachable, or one that needs
 /// a login.
 fn explain_missing(view: &View, category: &Category, error: Error) -> Error {
-    let missing: Vec<&Module> =
-        category.missing.iter().filter_map(|missing| view.module(&missing.server)).collect();
+    let missing: Vec<&Module> = category.missing.iter().filter_map(|missing| view.module(&missing.server)).collect();
     let unreadable = missing.iter().find_map(|module| match module.source.state() {
         SourceState::Failing { reason, answers: true, .. } => Some(reason),
         _ => None,
@@ -445,28 +409,19 @@ fn in_category(view: &View, category: &str, name: &str) -> Result<Callable, Erro
         CategoryLookup::Found(entry) => Ok(Callable {
             key: entry.key.clone(),
             arguments: Arc::clone(&entry.arguments),
-            shown: view
-                .tool_by_key(&entry.key)
-                .map(|tool| (entry.definition.clone(), Arc::clone(&tool.checker))),
+            shown: view.tool_by_key(&entry.key).map(|tool| (entry.definition.clone(), Arc::clone(&tool.checker))),
             hints: entry.hints,
             policy: entry.policy,
             what,
         }),
         // No annotation is assumed for a tool whose definition is unknown.
-        CategoryLookup::Unlisted { key, arguments, policy } => Ok(Callable {
-            key,
-            arguments: arguments.into(),
-            shown: None,
-            hints: ToolHints::default(),
-            policy,
-            what,
-        }),
+        CategoryLookup::Unlisted { key, arguments, policy } => {
+            Ok(Callable { key, arguments: arguments.into(), shown: None, hints: ToolHints::default(), policy, what })
+        }
         CategoryLookup::Disabled(off) => Err(off.error(name).named("ToolDisabled")),
         CategoryLookup::ServerUnlisted(server) => {
             let untold = view.listed_module(&server).map(drop).err();
-            Err(untold
-                .unwrap_or_else(|| view::unknown_tool(name, [].into_iter()))
-                .named("UpstreamUnavailable"))
+            Err(untold.unwrap_or_else(|| view::unknown_tool(name, [].into_iter())).named("UpstreamUnavailable"))
         }
         CategoryLookup::Unknown => {
             let known = category.enabled().map(|entry| &*entry.name);
@@ -520,9 +475,8 @@ async fn check(callable: &Callable, params: &mut Object) -> Result<(), Error> {
 }
 
 fn module_of<'a>(view: &'a View, name: &str) -> Result<&'a Module, Error> {
-    view.module(name).ok_or_else(|| {
-        Error::new(ErrorKind::UpstreamUnavailable, format!("the server `{name}` is switched off"))
-    })
+    view.module(name)
+        .ok_or_else(|| Error::new(ErrorKind::UpstreamUnavailable, format!("the server `{name}` is switched off")))
 }
 
 fn required(params: &Object, name: &str) -> Result<String, Error> {

@@ -115,8 +115,7 @@ async fn run(
         match backoff((gate, account), retry, *attempts, error, deadline.left()) {
             Some(backoff) => {
                 gate.meter.retried();
-                let _step =
-                    TraceStep::begin(gate.meter.tracer(), "pause before another attempt", &context.origin);
+                let _step = TraceStep::begin(gate.meter.tracer(), "pause before another attempt", &context.origin);
                 tokio::time::sleep(backoff).await;
             }
             None => return outcome,
@@ -179,9 +178,8 @@ fn panicked(module: &Module) -> Error {
 
 fn timed_out(module: &str, timeout: Duration) -> Error {
     let seconds = timeout.as_secs_f64();
-    let error = Error::new(ErrorKind::Timeout, format!("`{module}` did not answer within {seconds} s")).hint(
-        format!("ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`"),
-    );
+    let error = Error::new(ErrorKind::Timeout, format!("`{module}` did not answer within {seconds} s"))
+        .hint(format!("ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`"));
     let timeout_ms = u32::try_from(timeout.as_millis()).ok().and_then(NonZeroU32::new);
     Error { timeout_ms, ..error }
 }

@@ -91,23 +91,20 @@ pub(crate) fn result(number: usize) -> Raw {
 }
 
 pub(crate) fn rules(source: &Arc<FakeSource>, policy: CallPolicy, resources: CallPolicy) -> GatewayRules {
-    let rule =
-        ModuleRule { policy, resources, ..ModuleRule::new("m", Arc::clone(source) as Arc<dyn Source>) };
+    let rule = ModuleRule { policy, resources, ..ModuleRule::new("m", Arc::clone(source) as Arc<dyn Source>) };
     let throttle = Throttle { concurrency: 500, queue: 500, rate: None, timeout: Duration::from_secs(30) };
     GatewayRules { modules: vec![(rule, throttle)], ..GatewayRules::default() }
 }
 
 pub(crate) fn gateway(source: &Arc<FakeSource>, policy: CallPolicy) -> Arc<Gateway> {
-    let gateway =
-        Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached());
+    let gateway = Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached());
     gateway.apply(rules(source, policy, policy));
     gateway
 }
 
 pub(crate) fn context(subject: &str) -> CallContext {
     let caller = Caller::named(subject);
-    let session =
-        Arc::new(Session { id: SessionId(1), caller, client_capabilities: ClientCapabilities::default() });
+    let session = Arc::new(Session { id: SessionId(1), caller, client_capabilities: ClientCapabilities::default() });
     CallContext {
         session,
         back: Arc::new(NoClient),

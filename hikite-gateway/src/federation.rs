@@ -120,13 +120,7 @@ impl Federation {
 
     /// Starts a login and returns the authorization URL. `browser` is a secret of that browser, `callback` the redirect
     /// URI and `next` the page to return to.
-    pub async fn begin(
-        &self,
-        name: &str,
-        browser: &str,
-        callback: &str,
-        next: &str,
-    ) -> Result<String, Error> {
+    pub async fn begin(&self, name: &str, browser: &str, callback: &str, next: &str) -> Result<String, Error> {
         let place = self.place(name)?;
         let discovery = self.discovery(&place).await?;
         let (endpoint, _) = discovery.address("authorization_endpoint")?;
@@ -143,13 +137,8 @@ impl Federation {
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
         ]);
-        let pending = PendingFederatedLogin {
-            place: name.into(),
-            nonce,
-            verifier,
-            browser: hashed(browser),
-            next: next.into(),
-        };
+        let pending =
+            PendingFederatedLogin { place: name.into(), nonce, verifier, browser: hashed(browser), next: next.into() };
         let now = now_ms();
         let entry = DocumentRow {
             kind: PENDING_LOGIN,
@@ -280,8 +269,7 @@ fn is_several(audience: &Value) -> bool {
 }
 
 fn random() -> Result<String, Error> {
-    let bytes =
-        random_bytes::<32>().map_err(|_| Error::new(ErrorKind::Internal, "there is no randomness"))?;
+    let bytes = random_bytes::<32>().map_err(|_| Error::new(ErrorKind::Internal, "there is no randomness"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

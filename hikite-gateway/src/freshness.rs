@@ -91,9 +91,7 @@ impl Freshness {
             return Ok(());
         }
         let error = Error::new(ErrorKind::Overloaded, reason(age));
-        Err(error
-            .hint("try again later, or at another node; `/readyz` says when this one is ready")
-            .after(RETRY))
+        Err(error.hint("try again later, or at another node; `/readyz` says when this one is ready").after(RETRY))
     }
 
     /// Returns the reason why the process is not ready, if it is not.

@@ -208,9 +208,7 @@ impl Gateway {
     pub fn set_masks(&self, masks: UserPermissions) {
         let same = |known: &UserPermissions| {
             let is_same = |(subject, mask): (&Arc<str>, &Arc<Permissions>)| {
-                let alike = |own: &Arc<Permissions>| {
-                    Arc::ptr_eq(own, mask) || own.fingerprint() == mask.fingerprint()
-                };
+                let alike = |own: &Arc<Permissions>| Arc::ptr_eq(own, mask) || own.fingerprint() == mask.fingerprint();
                 known.get(subject).is_some_and(alike)
             };
             known.len() == masks.len() && masks.iter().all(is_same)
@@ -266,9 +264,8 @@ impl Gateway {
     pub(crate) fn disabled_modules(&self) -> Vec<DisabledModule> {
         self.current.with(|state| {
             let all = state.all_modules(&self.limits).into_iter().map(|(rule, _)| rule);
-            let switched = all
-                .filter(|rule| state.tool_registry.is_module_disabled(&rule.name))
-                .map(DisabledModule::AtRuntime);
+            let switched =
+                all.filter(|rule| state.tool_registry.is_module_disabled(&rule.name)).map(DisabledModule::AtRuntime);
             switched.chain(state.rules.disabled.iter().cloned().map(DisabledModule::File)).collect()
         })
     }
@@ -391,8 +388,7 @@ impl Gateway {
                 self.sessions.deliver_event(event, |caller| snapshot.view_of(caller).shows_module(module));
             }
             SourceEvent::Log { .. } | SourceEvent::ElicitationComplete { .. } => {
-                self.sessions
-                    .deliver_event(event, |caller| snapshot.view_of(caller).module(module).is_some());
+                self.sessions.deliver_event(event, |caller| snapshot.view_of(caller).module(module).is_some());
             }
         }
     }
@@ -455,9 +451,7 @@ impl Gateway {
         self.sessions.notify_list_changes(None, |viewer: Viewer<'_>, surfaces: Surfaces, kind| {
             let list = |snapshot: &Snapshot| snapshot.list(viewer.caller, surfaces, kind, &self.limits);
             let has_overlay = viewer.session.is_some_and(|session| self.has_overlay(session));
-            !has_overlay
-                && !after.shows_same_as(before, viewer.caller, changed)
-                && list(before) != list(after)
+            !has_overlay && !after.shows_same_as(before, viewer.caller, changed) && list(before) != list(after)
         });
     }
 
@@ -540,8 +534,7 @@ impl Snapshot {
         meter: Arc<ModuleMeter>,
     ) -> Arc<AdmissionGate> {
         let old = self.catalog.module(&rule.name);
-        let same = old
-            .is_some_and(|old| old.registered && rule.registered || Arc::ptr_eq(&old.source, &rule.source));
+        let same = old.is_some_and(|old| old.registered && rule.registered || Arc::ptr_eq(&old.source, &rule.source));
         match self.gates().get(&rule.name).filter(|_| same) {
             Some(gate) if gate.throttle == throttle => Arc::clone(gate),
             Some(gate) => Arc::new(AdmissionGate::new(throttle, Arc::clone(&gate.health), meter)),

@@ -16,12 +16,7 @@ pub(crate) struct Generations {
 
 impl Generations {
     /// Assigns generations to the modules of a new catalog. A module with another offer or other rules gets a new one.
-    pub(crate) fn follow(
-        &self,
-        before: &Snapshot,
-        catalog: &Catalog,
-        cache: &Cache,
-    ) -> HashMap<Arc<str>, u64> {
+    pub(crate) fn follow(&self, before: &Snapshot, catalog: &Catalog, cache: &Cache) -> HashMap<Arc<str>, u64> {
         let mut generations = HashMap::new();
         for module in &catalog.modules {
             let same = before.catalog.module(&module.name).is_some_and(|old| is_same(old, module));
@@ -50,7 +45,7 @@ fn is_same(old: &Module, new: &Module) -> bool {
         (Some(old), Some(new)) => Arc::ptr_eq(old, new) || old.has_same_items(new),
         (old, new) => old.is_none() && new.is_none(),
     };
-    let same_rules = (old.policy, old.resources) == (new.policy, new.resources)
-        && Arc::ptr_eq(&old.selection, &new.selection);
+    let same_rules =
+        (old.policy, old.resources) == (new.policy, new.resources) && Arc::ptr_eq(&old.selection, &new.selection);
     has_same_items && same_rules && Arc::ptr_eq(&old.source, &new.source)
 }

@@ -66,12 +66,7 @@ impl ResultOwner {
 impl Gateway {
     /// Stores a result to be read in parts. Returns its id, or `None` if there is no room. The result is dropped with
     /// the session of a client that listens for notifications; otherwise its age alone decides.
-    pub(crate) fn store_result(
-        &self,
-        value: &Raw,
-        shape: Option<&Shape>,
-        holder: &ResultOwner,
-    ) -> Option<Arc<str>> {
+    pub(crate) fn store_result(&self, value: &Raw, shape: Option<&Shape>, holder: &ResultOwner) -> Option<Arc<str>> {
         let session = holder.session().filter(|session| self.sessions.is_listening(*session));
         self.result_store.store_result(value, shape, holder.caller(), session)
     }

@@ -92,8 +92,7 @@ impl ModuleHealth {
     /// Returns the accounts whose breaker is not closed, ordered by id.
     pub(crate) fn tripped(&self) -> Vec<(Arc<str>, CircuitState)> {
         let breakers = self.breakers.lock();
-        let states =
-            breakers.accounts.iter().map(|(account, entry)| (Arc::clone(account), entry.breaker.state()));
+        let states = breakers.accounts.iter().map(|(account, entry)| (Arc::clone(account), entry.breaker.state()));
         let mut tripped: Vec<_> = states.filter(|(_, state)| *state != CircuitState::Closed).collect();
         tripped.sort_by(|one, other| one.0.cmp(&other.0));
         tripped
@@ -202,12 +201,9 @@ fn breaker_open(module: &str, account: Option<&Arc<str>>, entry: &BreakerState, 
     let wait = rest.max(Duration::from_secs(1));
     let reason = entry.reason.as_deref().unwrap_or("it failed too often");
     let with = if account.is_some() { " with this account" } else { "" };
-    Error::new(
-        ErrorKind::UpstreamUnavailable,
-        format!("`{module}` is left alone for a while{with}: {reason}"),
-    )
-    .hint(format!("it is tried again in {} s", wait.as_secs_f64().ceil()))
-    .after(wait)
+    Error::new(ErrorKind::UpstreamUnavailable, format!("`{module}` is left alone for a while{with}: {reason}"))
+        .hint(format!("it is tried again in {} s", wait.as_secs_f64().ceil()))
+        .after(wait)
 }
 
 #[cfg(test)]

@@ -178,11 +178,7 @@ impl IssuerRule {
 
     /// Returns the value of the configured subject claim.
     fn name(&self, claims: &Value) -> Option<String> {
-        let name = if self.subject_claim == "email" {
-            self.email(claims)?
-        } else {
-            text(claims, &self.subject_claim)?
-        };
+        let name = if self.subject_claim == "email" { self.email(claims)? } else { text(claims, &self.subject_claim)? };
         let fits = !name.is_empty() && name.len() <= SUBJECT_BYTES && !name.chars().any(char::is_control);
         fits.then_some(name)
     }

@@ -71,13 +71,13 @@ mod wait;
 
 pub use accounts::{
     Account, AccountProvider, AccountSettings, AccountStatus, AccountStore, BrowserSecret, ConnectedAccount,
-    ConnectionCallback, ConnectionLink, DEFAULT as DEFAULT_ACCOUNT, OAuthApp, PendingConnection,
-    RefreshTiming, TokenAuth, selection::with_account,
+    ConnectionCallback, ConnectionLink, DEFAULT as DEFAULT_ACCOUNT, OAuthApp, PendingConnection, RefreshTiming,
+    TokenAuth, selection::with_account,
 };
 pub use admission::Throttle;
 pub use audit::{
-    AuditRules, AuditState, AuthEvent, Durability, QueueFullPolicy, UNWRITTEN, UNWRITTEN_FILE,
-    UnwrittenRecords, record_admin,
+    AuditRules, AuditState, AuthEvent, Durability, QueueFullPolicy, UNWRITTEN, UNWRITTEN_FILE, UnwrittenRecords,
+    record_admin,
 };
 pub use batch::{Batch, BatchReport, Observer, SilentObserver, TaskCompletion};
 pub use call_result::CallResult;

@@ -119,17 +119,14 @@ impl Meter {
         error: Option<&'static str>,
         elapsed: Duration,
     ) {
-        let is = |known: &OperationLabels| {
-            known.method == method && known.error == error && known.transport == transport
-        };
+        let is =
+            |known: &OperationLabels| known.method == method && known.error == error && known.transport == transport;
         self.operations.record(elapsed, is, || OperationLabels { method, transport, error });
     }
 
     /// Records an HTTP request whose response head was sent. `route` is the pattern, not the path.
     pub fn exchange(&self, method: &'static str, route: &str, status: u16, elapsed: Duration) {
-        let is = |known: &HttpRequestLabels| {
-            known.status == status && known.method == method && &*known.route == route
-        };
+        let is = |known: &HttpRequestLabels| known.status == status && known.method == method && &*known.route == route;
         self.exchanges.record(elapsed, is, || HttpRequestLabels { method, route: route.into(), status });
     }
 
@@ -248,9 +245,7 @@ pub fn error_type(outcome: &Result<Raw, Error>) -> Option<&'static str> {
 pub fn is_error_result(result: &Raw) -> bool {
     // The substring search spares nearly every result the parse.
     may_be_error(result.bytes())
-        && result
-            .object()
-            .is_some_and(|result| result.get("isError").is_some_and(|flag| flag.as_str() == "true"))
+        && result.object().is_some_and(|result| result.get("isError").is_some_and(|flag| flag.as_str() == "true"))
 }
 
 /// Returns `true` if the bytes contain `"isError"` followed by anything but `false`.

@@ -124,8 +124,7 @@ impl Nodes {
             }
             // A store request that hangs must not stop the heartbeats for good.
             let done = tokio::time::timeout(LIFE, self.beat(beats == 0)).await;
-            let done =
-                done.unwrap_or_else(|_| Err(Error::new(ErrorKind::Overloaded, "the store does not answer")));
+            let done = done.unwrap_or_else(|_| Err(Error::new(ErrorKind::Overloaded, "the store does not answer")));
             match &done {
                 Err(error) if reachable => {
                     tracing::warn!(%error, "the other nodes cannot be told that this one is there");
@@ -249,9 +248,9 @@ impl Nodes {
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "the other nodes could not be told that this one leaves");
                 }
-                Err(_) => tracing::warn!(
-                    "the other nodes could not be told that this one leaves: the store does not answer"
-                ),
+                Err(_) => {
+                    tracing::warn!("the other nodes could not be told that this one leaves: the store does not answer")
+                }
             }
         }
         if !self.peers.load().is_empty() {

@@ -139,8 +139,7 @@ impl Gateway {
             );
             return None;
         }
-        let judged =
-            |(rule, listing): (_, &Arc<Listing>)| state.pins.check_session_listing(rule, listing, now_ms());
+        let judged = |(rule, listing): (_, &Arc<Listing>)| state.pins.check_session_listing(rule, listing, now_ms());
         let of = |name: &Arc<str>| lists.iter().find(|(module, _)| module == name).map(|(_, list)| list);
         let offers: Vec<ModuleOffer> =
             base.catalog.rules().filter_map(|rule| Some((rule, of(&rule.name)?))).map(judged).collect();
@@ -156,9 +155,8 @@ impl Gateway {
             let own = now.iter().filter(|(session, _)| of(**session));
             own.map(|(_, overlay)| Arc::as_ptr(overlay)).collect::<HashSet<_>>().len()
         };
-        let is_theirs = |session: SessionId| {
-            self.sessions.get(session).is_some_and(|other| other.caller.subject == caller.subject)
-        };
+        let is_theirs =
+            |session: SessionId| self.sessions.get(session).is_some_and(|other| other.caller.subject == caller.subject);
         distinct(&|_| true) < most.all && distinct(&is_theirs) < most.each
     }
 }

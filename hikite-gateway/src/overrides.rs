@@ -62,8 +62,7 @@ impl TextOverride {
             None => before.clone(),
             Some(raw) if raw.is_null() => None,
             Some(raw) => {
-                let text =
-                    raw.text().filter(|text| !text.trim().is_empty() && text.chars().count() <= longest);
+                let text = raw.text().filter(|text| !text.trim().is_empty() && text.chars().count() <= longest);
                 if text.is_none() {
                     let message = format!("`{name}` must be a text of at most {longest} characters, or null");
                     faults.push(Violation::new(violation::step(name), message));
@@ -84,9 +83,8 @@ impl Gateway {
         {
             let _turn = self.registry.turn.lock().await;
             let key = self.owner_view().any_tool(name)?.key.clone();
-            let before = self
-                .with_tool_registry(|tool_registry| tool_registry.texts.get(&key).cloned())
-                .unwrap_or_default();
+            let before =
+                self.with_tool_registry(|tool_registry| tool_registry.texts.get(&key).cloned()).unwrap_or_default();
             let text = before.changed(form)?;
             self.write_override(&key, &text).await?;
             self.change_tool_registry(|tool_registry| {
@@ -111,8 +109,7 @@ impl Gateway {
             let before = store.entry(TEXT, &id, now).await?;
             let version = before.as_ref().map_or(1, |before| before.version);
             let (kind, id, owner) = (TEXT, id.clone(), String::new());
-            let entry =
-                DocumentRow { kind, id, owner, form: form.clone(), version, created_at: now, expires_at: 0 };
+            let entry = DocumentRow { kind, id, owner, form: form.clone(), version, created_at: now, expires_at: 0 };
             let done = match before {
                 Some(_) => store.change_document(&entry).await?,
                 None => store.put_document(&entry).await?,
@@ -135,9 +132,7 @@ impl Gateway {
 
     /// Adds the overrides and the server's own texts to a tool object, for administrators.
     pub(crate) fn with_text_overrides(&self, object: Object, key: &ToolKey, original: &Raw) -> Object {
-        let text = self
-            .with_tool_registry(|tool_registry| tool_registry.texts.get(key).cloned())
-            .unwrap_or_default();
+        let text = self.with_tool_registry(|tool_registry| tool_registry.texts.get(key).cloned()).unwrap_or_default();
         let original = TextOverride::read(&original.object().unwrap_or_default());
         object.with("overrides", text.object()).with("original", original.object())
     }

@@ -76,9 +76,7 @@ impl Gateway {
         let view = self.view_of(caller);
         if let Some(module) = view.module(name) {
             let object = self.module_summary(caller, module);
-            return Ok(
-                if caller.is_admin() { with_connection(object, &*module.source) } else { object }.raw()
-            );
+            return Ok(if caller.is_admin() { with_connection(object, &*module.source) } else { object }.raw());
         }
         let disabled_modules = if caller.is_admin() { self.disabled_modules() } else { Vec::new() };
         let Some(module) = disabled_modules.iter().find(|module| module.name() == name) else {

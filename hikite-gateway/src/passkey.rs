@@ -8,8 +8,8 @@ use hikite_core::json::Raw;
 use hikite_core::time::rfc3339;
 use hikite_store::{DocumentRow, Store};
 use hikite_vault::{
-    Base64UrlBytes, Passkey, PasskeyAssertion, PasskeyChallenge, PasskeyError, PasskeyRegistration,
-    RelyingParty, UserVerification,
+    Base64UrlBytes, Passkey, PasskeyAssertion, PasskeyChallenge, PasskeyError, PasskeyRegistration, RelyingParty,
+    UserVerification,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -74,8 +74,7 @@ impl Passkeys {
         (subject, name): (&str, &str),
         browser: &str,
     ) -> Result<Value, Error> {
-        let known: Vec<Base64UrlBytes> =
-            self.of(subject).await?.into_iter().map(|(_, kept)| kept.passkey.id).collect();
+        let known: Vec<Base64UrlBytes> = self.of(subject).await?.into_iter().map(|(_, kept)| kept.passkey.id).collect();
         if known.len() >= KEYS {
             let error = Error::new(ErrorKind::Conflict, format!("there are {KEYS} passkeys already"));
             return Err(error.hint("remove one that is not used any more"));
@@ -98,8 +97,7 @@ impl Passkeys {
         if owner != subject {
             return Err(refused(PasskeyError::Challenge));
         }
-        let passkey =
-            site.verify_registration(&challenge, &answer, UserVerification::Required).map_err(refused)?;
+        let passkey = site.verify_registration(&challenge, &answer, UserVerification::Required).map_err(refused)?;
         let called: String = called.trim().chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
         let name = if called.is_empty() { "passkey".to_owned() } else { called };
         let kept = StoredPasskey { passkey, name };
@@ -137,9 +135,8 @@ impl Passkeys {
         if answer.handle().is_some_and(|told| told != handle(&entry.owner)) {
             return Err(unknown());
         }
-        let counter = site
-            .verify_assertion(&challenge, &kept.passkey, &answer, UserVerification::Required)
-            .map_err(refused)?;
+        let counter =
+            site.verify_assertion(&challenge, &kept.passkey, &answer, UserVerification::Required).map_err(refused)?;
         if counter != kept.passkey.counter {
             kept.passkey.counter = counter;
             entry.form = Raw::of(&kept);
@@ -202,8 +199,7 @@ impl Passkeys {
     ) -> Result<String, Error> {
         let consumed = self.store.take_document(CHALLENGE, &challenge.text(), now_ms()).await?;
         let expected = StoredChallenge { purpose, browser: hashed(browser) };
-        let fits =
-            |entry: &DocumentRow| entry.form.decode().is_ok_and(|asked: StoredChallenge| asked == expected);
+        let fits = |entry: &DocumentRow| entry.form.decode().is_ok_and(|asked: StoredChallenge| asked == expected);
         let entry = consumed.filter(fits).ok_or_else(|| refused(PasskeyError::Challenge))?;
         Ok(entry.owner)
     }
@@ -278,14 +274,9 @@ mod tests {
         let subject = passkeys.log_in(&site, BROWSER, &vector["used"]).await.expect("let in");
         assert_eq!(subject, "alice");
         let again = passkeys.log_in(&site, BROWSER, &vector["used"]).await;
-        assert_eq!(
-            again.map_err(|error| error.kind),
-            Err(ErrorKind::Authentication),
-            "the question is used up"
-        );
+        assert_eq!(again.map_err(|error| error.kind), Err(ErrorKind::Authentication), "the question is used up");
         put(&passkeys, &vector["used_for"], ChallengePurpose::Login, "").await;
-        let copied =
-            passkeys.log_in(&site, BROWSER, &vector["used"]).await.expect_err("the same count again");
+        let copied = passkeys.log_in(&site, BROWSER, &vector["used"]).await.expect_err("the same count again");
         assert!(copied.message.contains("higher count"), "{}", copied.message);
     }
 
@@ -301,10 +292,7 @@ mod tests {
         put(&passkeys, &vector["made_for"], ChallengePurpose::Register, "bob").await;
         assert!(passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err(), "of bob");
         put(&passkeys, &vector["made_for"], ChallengePurpose::Login, "").await;
-        assert!(
-            passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err(),
-            "to log in"
-        );
+        assert!(passkeys.register(&site, "alice", BROWSER, (&vector["made"], "x")).await.is_err(), "to log in");
         assert!(passkeys.list("alice").await.expect("a list").is_empty());
         let elsewhere = RelyingParty::of("https://evil.example").expect("a site");
         put(&passkeys, &vector["made_for"], ChallengePurpose::Register, "alice").await;

@@ -341,10 +341,7 @@ impl People {
         if self.directory.load().project(&name).is_some() {
             return Ok(());
         }
-        Err(violation::error(&[Violation::new(
-            violation::step("project"),
-            format!("there is no project `{name}`"),
-        )]))
+        Err(violation::error(&[Violation::new(violation::step("project"), format!("there is no project `{name}`"))]))
     }
 
     /// Returns the REST objects of all tokens, without secrets.
@@ -395,9 +392,7 @@ impl Gateway {
         }
         let differs = self.people.follow_store(changes).await?;
         // Another reader may have loaded the projects without publishing them.
-        if differs
-            || !Arc::ptr_eq(self.people.directory.load().projects(), &self.snapshot().bounds().projects)
-        {
+        if differs || !Arc::ptr_eq(self.people.directory.load().projects(), &self.snapshot().bounds().projects) {
             self.publish_projects();
         }
         if let Some(accounts) = self.accounts() {

@@ -54,8 +54,7 @@ impl Gateway {
 
     /// Returns the keys of the tools that these permissions would show and hide.
     pub async fn preview_permissions(&self, form: &Raw) -> Result<Object, Error> {
-        let permissions =
-            run_blocking(|| Permissions::read(form)).map_err(|faults| violation::error(&faults))?;
+        let permissions = run_blocking(|| Permissions::read(form)).map_err(|faults| violation::error(&faults))?;
         self.wait_for_listings(&Caller::owner()).await;
         let snapshot = self.snapshot();
         let view = run_blocking(|| View::restricted(&snapshot.catalog, &Arc::new(permissions)));

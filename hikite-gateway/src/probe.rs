@@ -39,8 +39,7 @@ pub(crate) async fn gateway_on(store: Store) -> Arc<Gateway> {
         let echo: Arc<dyn ToolHandler> = Arc::new(EchoTool(http.clone()));
         if named { Ok(echo) } else { Err(vec![Violation::new("/http/url", "`url` is required")]) }
     });
-    let gateway =
-        Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), RegistryStore::new(store, maker));
+    let gateway = Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), RegistryStore::new(store, maker));
     gateway.open_store().await.expect("an open store");
     gateway
 }

@@ -15,8 +15,7 @@ use hikite_core::violation::{self, Violation};
 use crate::gateway::Gateway;
 use crate::surface::{Surface, Surfaces};
 
-const MEMBERS: [&str; 7] =
-    ["description", "members", "permissions", "accounts", "surface", "optimization", "format"];
+const MEMBERS: [&str; 7] = ["description", "members", "permissions", "accounts", "surface", "optimization", "format"];
 const NAME_CHARS: usize = 128;
 const DESCRIPTION_CHARS: usize = 2000;
 const PEOPLE: usize = 1000;
@@ -114,12 +113,7 @@ impl Gateway {
 
     /// Returns the surfaces of a caller: the requested ones if the project allows all of them, else the project's,
     /// else the default.
-    pub fn surfaces_for(
-        &self,
-        caller: &Caller,
-        asked: Option<Surfaces>,
-        default: Surfaces,
-    ) -> Result<Surfaces, Error> {
+    pub fn surfaces_for(&self, caller: &Caller, asked: Option<Surfaces>, default: Surfaces) -> Result<Surfaces, Error> {
         let own = self.snapshot().project_of(caller).and_then(|project| project.surfaces);
         match (asked, own) {
             (None, own) => Ok(own.unwrap_or(default)),
@@ -127,11 +121,8 @@ impl Gateway {
             (Some(asked), Some(own)) if asked.is_within(own) => Ok(asked),
             (Some(asked), Some(own)) => {
                 let asked = asked.names().join(",");
-                Err(Error::new(
-                    ErrorKind::Authorization,
-                    format!("`surface={asked}` is not open to this project"),
-                )
-                .hint(format!("leave it out, or choose among: {}", own.names().join(", "))))
+                Err(Error::new(ErrorKind::Authorization, format!("`surface={asked}` is not open to this project"))
+                    .hint(format!("leave it out, or choose among: {}", own.names().join(", "))))
             }
         }
     }
@@ -151,16 +142,14 @@ struct ProjectReader<'a> {
 impl<'a> ProjectReader<'a> {
     fn project(&mut self, name: &str) -> Project {
         if !is_name(name) {
-            let message = format!(
-                "a project's name must be letters, digits, `-`, `_` and `.`, at most {NAME_CHARS}: `{name}`"
-            );
+            let message =
+                format!("a project's name must be letters, digits, `-`, `_` and `.`, at most {NAME_CHARS}: `{name}`");
             self.faults.push(Violation::new("", message));
         }
         for member in self.form.unknown(&MEMBERS) {
             let near = suggestion::did_you_mean(member, MEMBERS);
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults
-                .push(Violation::new(violation::step(member), format!("Unknown member `{member}`{hint}")));
+            self.faults.push(Violation::new(violation::step(member), format!("Unknown member `{member}`{hint}")));
         }
         Project {
             name: name.into(),
@@ -187,20 +176,18 @@ impl<'a> ProjectReader<'a> {
 
     fn members(&mut self) -> Vec<Arc<str>> {
         let Some(value) = self.value("members") else { return Vec::new() };
-        let fine = |members: &Vec<String>| {
-            members.len() <= PEOPLE && members.iter().all(|member| !member.trim().is_empty())
-        };
+        let fine =
+            |members: &Vec<String>| members.len() <= PEOPLE && members.iter().all(|member| !member.trim().is_empty());
         let members = value.decode::<Vec<String>>().ok().filter(fine);
-        let members = self
-            .or_fault(members, "members", || format!("`members` must be a list of at most {PEOPLE} names"));
+        let members =
+            self.or_fault(members, "members", || format!("`members` must be a list of at most {PEOPLE} names"));
         members.into_iter().map(Arc::from).collect()
     }
 
     fn permissions(&mut self) -> Permissions {
         let Some(value) = self.value("permissions") else { return Permissions::default() };
         crate::off_worker::run_blocking(|| Permissions::read(value)).unwrap_or_else(|faults| {
-            let inside =
-                |fault: Violation| Violation::new(format!("/permissions{}", fault.pointer), fault.message);
+            let inside = |fault: Violation| Violation::new(format!("/permissions{}", fault.pointer), fault.message);
             self.faults.extend(faults.into_iter().map(inside));
             Permissions::default()
         })
@@ -291,18 +278,9 @@ mod tests {
         let wrong = r#"{"member":[],"description":1,"members":[""],"permissions":{"deny":["risk:all"]},"surface":[],"optimization":"fast","format":"short"}"#;
         let error = Project::read("a/b", &form(wrong)).expect_err("faults");
         let faults = error.details.expect("details").items().expect("a list");
-        let pointers: Vec<String> =
-            faults.iter().filter_map(|fault| fault.object()?.text("pointer")).collect();
-        let expected = [
-            "",
-            "/member",
-            "/description",
-            "/members",
-            "/permissions/deny/0",
-            "/surface",
-            "/optimization",
-            "/format",
-        ];
+        let pointers: Vec<String> = faults.iter().filter_map(|fault| fault.object()?.text("pointer")).collect();
+        let expected =
+            ["", "/member", "/description", "/members", "/permissions/deny/0", "/surface", "/optimization", "/format"];
         assert_eq!(pointers, expected);
         assert!(error.message.contains("did you mean `members`?"), "{}", error.message);
         for name in ["", ".", "..", "a b", "a/b", "?"] {

@@ -8,9 +8,7 @@ use hikite_core::caller::SessionId;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::listing::{ListItem, Listing};
-use hikite_core::source::{
-    BoxFuture, CallContext, Invocation, Source, SourceMethod, SourceState, ToolHandler,
-};
+use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, SourceMethod, SourceState, ToolHandler};
 use hikite_core::tool_output::wrap_value;
 use hikite_core::view;
 

@@ -25,18 +25,12 @@ use crate::pin::PIN;
 use crate::tool_registry::{RegisteredTool, ToolRegistry};
 
 /// Reads a tool's document and builds its implementation.
-pub fn read(
-    form: &Object,
-    maker: &HttpToolBuilder,
-) -> Result<(ToolRegistration, Arc<dyn ToolHandler>), Error> {
+pub fn read(form: &Object, maker: &HttpToolBuilder) -> Result<(ToolRegistration, Arc<dyn ToolHandler>), Error> {
     // Schemas and patterns are compiled, and a few bytes of a pattern may expand to very many.
     run_blocking(|| read_here(form, maker))
 }
 
-fn read_here(
-    form: &Object,
-    maker: &HttpToolBuilder,
-) -> Result<(ToolRegistration, Arc<dyn ToolHandler>), Error> {
+fn read_here(form: &Object, maker: &HttpToolBuilder) -> Result<(ToolRegistration, Arc<dyn ToolHandler>), Error> {
     let mut registration = ToolRegistration::read(form)?;
     let http = registration.http.as_ref().ok_or_else(|| {
         violation::error(&[Violation::new("/http", "`http` is required: the request that the tool makes")])
@@ -195,12 +189,7 @@ impl Gateway {
         if changes.to != known {
             self.apply_changes(&changes).await?;
             // Not before: an incomplete read is repeated. A revoked token must not stay valid.
-            let _ = self.registry.revision.compare_exchange(
-                known,
-                changes.to,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
+            let _ = self.registry.revision.compare_exchange(known, changes.to, Ordering::Relaxed, Ordering::Relaxed);
         }
         self.freshness.note_read(began);
         Ok(())
@@ -228,14 +217,12 @@ impl Gateway {
         let rows = self.registry.store.registered().await?;
         let switches = self.registry.store.switches().await?;
         let texts = self.read_overrides().await?;
-        let (away, more) =
-            self.with_tool_registry(|tool_registry| self.registry.differences(tool_registry, &rows));
+        let (away, more) = self.with_tool_registry(|tool_registry| self.registry.differences(tool_registry, &rows));
         let switches: HashMap<ToolKey, bool> = switches.into_iter().collect();
         if away.is_empty()
             && more.is_empty()
-            && self.with_tool_registry(|tool_registry| {
-                tool_registry.switches == switches && tool_registry.texts == texts
-            })
+            && self
+                .with_tool_registry(|tool_registry| tool_registry.switches == switches && tool_registry.texts == texts)
         {
             return Ok(());
         }
@@ -272,11 +259,8 @@ impl Gateway {
     fn is_free(&self, registration: &ToolRegistration) -> Result<(), Error> {
         let key = &registration.key;
         if self.is_configured(&key.module) {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!("the module `{}` is managed by the file", key.module),
-            )
-            .hint("choose another `module`"));
+            return Err(Error::new(ErrorKind::Conflict, format!("the module `{}` is managed by the file", key.module))
+                .hint("choose another `module`"));
         }
         match self.with_tool_registry(|tool_registry| tool_registry.get(key).map(|entry| entry.origin)) {
             Some(ConfigOrigin::File) => Err(managed_by_file_error(key)),
@@ -313,8 +297,7 @@ impl RegistryStore {
 }
 
 fn managed_by_file_error(key: &ToolKey) -> Error {
-    Error::new(ErrorKind::Conflict, format!("`{key}` is managed by the file"))
-        .hint("change it in the config file")
+    Error::new(ErrorKind::Conflict, format!("`{key}` is managed by the file")).hint("change it in the config file")
 }
 
 #[cfg(test)]

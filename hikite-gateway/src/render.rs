@@ -98,8 +98,7 @@ impl Gateway {
         (wanted, shape): (&OutputOptions, Option<&Shape>),
         holder: &ResultOwner,
     ) -> Result<Raw, Error> {
-        let format =
-            shape.map_or_else(|| self.format_for(wanted, holder.caller()), |_| AnswerFormat::Compact);
+        let format = shape.map_or_else(|| self.format_for(wanted, holder.caller()), |_| AnswerFormat::Compact);
         if wanted.select.is_none() && format == AnswerFormat::Raw {
             let cost = if dialect == Dialect::Value { result.bytes().len() } else { 0 };
             return Ok(off_worker(cost, || in_dialect(result, dialect)).await);
@@ -134,20 +133,13 @@ impl Gateway {
     }
 
     /// Applies a selector to a value.
-    pub(crate) async fn select(
-        &self,
-        selector: &Selector,
-        value: Raw,
-        caller: &Caller,
-    ) -> Result<Raw, Error> {
+    pub(crate) async fn select(&self, selector: &Selector, value: Raw, caller: &Caller) -> Result<Raw, Error> {
         match selector {
             Selector::Fields(fields) => {
                 let cost = value.bytes().len().saturating_mul(fields.cost());
                 off_worker(cost, || Ok(Raw::of(&fields.pick(&parse(&value))?))).await
             }
-            Selector::Path(path) => {
-                off_worker(value.bytes().len(), || Ok(Raw::of(&path.pick(&parse(&value))?))).await
-            }
+            Selector::Path(path) => off_worker(value.bytes().len(), || Ok(Raw::of(&path.pick(&parse(&value))?))).await,
             Selector::Jq(program) => {
                 let Some(jq_runner) = self.jq_runner.get() else {
                     return Err(Error::new(ErrorKind::Validation, "there is no jq here")

@@ -76,8 +76,7 @@ impl RenderedView {
         if let Some(token_estimate) = self.estimates.read().get(&surfaces) {
             return *token_estimate;
         }
-        let token_estimate =
-            preview::estimate_tokens(&self.view, &self.list(surfaces, ListKind::Tools, limits));
+        let token_estimate = preview::estimate_tokens(&self.view, &self.list(surfaces, ListKind::Tools, limits));
         *self.estimates.write().entry(surfaces).or_insert(token_estimate)
     }
 
@@ -97,12 +96,7 @@ impl RenderedView {
     }
 
     /// Returns a module's description, rendered once.
-    pub(crate) fn description(
-        &self,
-        module: &Module,
-        detail: Detail,
-        limits: &Limits,
-    ) -> Arc<ModuleDescription> {
+    pub(crate) fn description(&self, module: &Module, detail: Detail, limits: &Limits) -> Arc<ModuleDescription> {
         let key = (Arc::clone(&module.name), detail);
         if let Some(description) = self.descriptions.read().get(&key) {
             return Arc::clone(description);

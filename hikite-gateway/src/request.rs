@@ -70,18 +70,15 @@ impl Drop for SourceRequest {
 fn describe(span: &mut TraceSpan, module: &Module, invocation: &Invocation, target: Option<String>) {
     span.set("mcp.method.name", invocation.method.name());
     span.set("hikite.module", module.name.to_string());
-    span.set_with("mcp.protocol.version", || {
-        module.listing.as_ref()?.revision.as_ref().map(ToString::to_string)
-    });
+    span.set_with("mcp.protocol.version", || module.listing.as_ref()?.revision.as_ref().map(ToString::to_string));
     match invocation.method {
         SourceMethod::CallTool => {
             span.set("gen_ai.operation.name", "execute_tool");
             span.set_with("gen_ai.tool.name", || target);
         }
         SourceMethod::GetPrompt => span.set_with("gen_ai.prompt.name", || target),
-        _ => span.set_with("mcp.resource.uri", || {
-            invocation.params.text("uri").map(|uri| without_query(&uri).to_owned())
-        }),
+        _ => span
+            .set_with("mcp.resource.uri", || invocation.params.text("uri").map(|uri| without_query(&uri).to_owned())),
     }
 }
 

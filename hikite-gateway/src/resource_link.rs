@@ -133,9 +133,7 @@ mod tests {
         let result = raw(r#"{"content":[{"type":"text","text":"\"uri\""},
             {"type":"resource","resource":{"uri":"x:1","text":"t"}}]}"#);
         assert_eq!(addresses(&result), ["x:1"]);
-        let prompt = raw(
-            r#"{"messages":[{"role":"user","content":{"type":"resource_link","uri":"x:2","name":"n"}}]}"#,
-        );
+        let prompt = raw(r#"{"messages":[{"role":"user","content":{"type":"resource_link","uri":"x:2","name":"n"}}]}"#);
         assert_eq!(addresses(&prompt), ["x:2"]);
     }
 
@@ -150,8 +148,6 @@ mod tests {
             assert_eq!(links.module_of(&caller, "x:0"), None, "the oldest gives way");
         }
         let table = links.0.lock();
-        assert!(
-            table.count <= ALL && table.count == table.callers.values().map(VecDeque::len).sum::<usize>()
-        );
+        assert!(table.count <= ALL && table.count == table.callers.values().map(VecDeque::len).sum::<usize>());
     }
 }

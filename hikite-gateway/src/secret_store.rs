@@ -79,12 +79,7 @@ impl SecretStore {
     }
 
     /// Returns a secret, if it exists.
-    pub async fn get(
-        &self,
-        account: &str,
-        provider: &str,
-        field: &str,
-    ) -> Result<Option<StoredSecret>, Error> {
+    pub async fn get(&self, account: &str, provider: &str, field: &str) -> Result<Option<StoredSecret>, Error> {
         // Read the floor before the store: a version seen earlier cannot be newer than the store's answer.
         let floor = self.opened.lock().get(account).map(|opened| opened.floor(provider, field));
         let Some(row) = self.store.vault_secret(account, provider, field).await? else {
@@ -200,8 +195,7 @@ impl SecretStore {
 
     /// Unwraps an account's data key. Reads the master keys again if none matches.
     async fn unwrap(&self, row: &VaultKeyRow) -> Result<DataKey, Error> {
-        let wrapped =
-            WrappedKey { key_id: row.key_id.clone(), sealed: SealedText::from_text(row.sealed.clone()) };
+        let wrapped = WrappedKey { key_id: row.key_id.clone(), sealed: SealedText::from_text(row.sealed.clone()) };
         let mut outcome = self.ring.load().unwrap(&row.account, &wrapped);
         if matches!(outcome, Err(VaultError::UnknownKey)) && self.read_keys().await? {
             outcome = self.ring.load().unwrap(&row.account, &wrapped);
@@ -222,11 +216,7 @@ impl SecretStore {
     }
 
     /// Returns the account's current data key if it differs from the cached one, and caches it.
-    async fn reload_key(
-        &self,
-        account: &str,
-        known: &Arc<AccountKey>,
-    ) -> Result<Option<Arc<AccountKey>>, Error> {
+    async fn reload_key(&self, account: &str, known: &Arc<AccountKey>) -> Result<Option<Arc<AccountKey>>, Error> {
         let Some(row) = self.store.vault_key(account).await? else { return Ok(None) };
         let key = self.unwrap(&row).await?;
         if key.equals(&known.key) {
@@ -253,12 +243,9 @@ impl AccountKey {
 }
 
 fn refused(account: &str, why: VaultError) -> Error {
-    let error =
-        Error::new(ErrorKind::AccountRequired, format!("the secrets of `{account}` cannot be used: {why}"));
+    let error = Error::new(ErrorKind::AccountRequired, format!("the secrets of `{account}` cannot be used: {why}"));
     match why {
-        VaultError::UnknownKey => {
-            error.hint("give hikite the key that it had before: see `vault` in the config")
-        }
+        VaultError::UnknownKey => error.hint("give hikite the key that it had before: see `vault` in the config"),
         _ => error.hint("connect the account again, or restore a backup of the store"),
     }
 }

@@ -127,9 +127,7 @@ impl OpenSessions {
     /// Delivers a source's event to its target sessions whose callers pass `may_hear`.
     pub(crate) fn deliver_event(&self, event: SourceEvent, may_hear: impl Fn(&Caller) -> bool) {
         match event {
-            SourceEvent::ListChanged
-            | SourceEvent::SessionListChanged { .. }
-            | SourceEvent::ListAnnounced { .. } => {}
+            SourceEvent::ListChanged | SourceEvent::SessionListChanged { .. } | SourceEvent::ListAnnounced { .. } => {}
             SourceEvent::ResourceUpdated { sessions, params } => {
                 for session in sessions {
                     self.deliver(session, Delivery::ResourceUpdated(params.clone()), &may_hear);
@@ -149,8 +147,7 @@ impl OpenSessions {
         changed: impl Fn(Viewer<'_>, Surfaces, ListKind) -> bool,
     ) {
         let members: Vec<RegisteredSession> = self.0.lock().values().cloned().collect();
-        let is_selected =
-            |member: &&RegisteredSession| only.is_some_and(|only| only.contains(&member.session.id));
+        let is_selected = |member: &&RegisteredSession| only.is_some_and(|only| only.contains(&member.session.id));
         let selected = members.iter().filter(is_selected).map(|member| Arc::clone(&member.session));
         let selected: Option<Vec<Arc<Session>>> = only.map(|_| selected.collect());
         for member in &members {

@@ -101,9 +101,8 @@ impl<V> SharedSlots<V> {
         value: V,
         idle_since: impl Fn(&V, bool) -> Option<Instant>,
     ) -> Result<(SharedSlot<V>, Option<V>), Error> {
-        let since = |value: &V, own: bool| {
-            idle_since(value, own).map(|at| at.saturating_duration_since(self.0.started))
-        };
+        let since =
+            |value: &V, own: bool| idle_since(value, own).map(|at| at.saturating_duration_since(self.0.started));
         let mut state = self.0.state.lock();
         match state.shares.take(holder, value, self.0.started.elapsed(), since) {
             Ok(taken) => {
@@ -148,12 +147,7 @@ impl<V> SharedSlots<V> {
 
 impl<V: Send + 'static> SharedSlots<V> {
     /// Waits for a slot. The caller with the fewest slots is served first, then the first to arrive.
-    pub async fn wait(
-        &self,
-        holder: &ShareHolder,
-        value: V,
-        within: Duration,
-    ) -> Result<SharedSlot<V>, Error> {
+    pub async fn wait(&self, holder: &ShareHolder, value: V, within: Duration) -> Result<SharedSlot<V>, Error> {
         let turn = {
             let mut state = self.0.state.lock();
             if state.waiting.is_empty() && state.shares.look(holder).is_ok() {

@@ -91,12 +91,7 @@ impl Snapshot {
     }
 
     /// Returns a snapshot with another catalog. `changed` names the modules that differ; `None` means that more does.
-    pub(crate) fn with_catalog(
-        &self,
-        parts: CatalogParts,
-        changed: Option<&[Arc<str>]>,
-        bounds: ViewBounds,
-    ) -> Self {
+    pub(crate) fn with_catalog(&self, parts: CatalogParts, changed: Option<&[Arc<str>]>, bounds: ViewBounds) -> Self {
         let CatalogParts { catalog, gates, generations } = parts;
         Self {
             everything: Arc::new(RenderedView::new(View::new(Arc::clone(&catalog)), 0)),
@@ -179,24 +174,13 @@ impl Snapshot {
     }
 
     /// Returns the items of a list as these surfaces show it, rendered once per view.
-    pub(crate) fn list(
-        &self,
-        caller: &Caller,
-        surfaces: Surfaces,
-        kind: ListKind,
-        limits: &Limits,
-    ) -> Arc<Vec<Raw>> {
+    pub(crate) fn list(&self, caller: &Caller, surfaces: Surfaces, kind: ListKind, limits: &Limits) -> Arc<Vec<Raw>> {
         self.rendered_for(caller).list(surfaces, kind, limits)
     }
 
     /// Returns the estimated token counts of the caller's menu and of a flat list of all tools, computed once per
     /// view.
-    pub(crate) fn token_estimate(
-        &self,
-        caller: &Caller,
-        surfaces: Surfaces,
-        limits: &Limits,
-    ) -> (usize, usize) {
+    pub(crate) fn token_estimate(&self, caller: &Caller, surfaces: Surfaces, limits: &Limits) -> (usize, usize) {
         self.rendered_for(caller).token_estimate(surfaces, limits)
     }
 
@@ -264,11 +248,7 @@ impl Snapshot {
     /// Returns the key of a caller's view; `None` if the caller's project does not exist.
     fn key_of(&self, caller: &Caller) -> Option<ViewKey> {
         let of = |permissions: &Arc<Permissions>| {
-            if permissions.is_unrestricted() {
-                PermissionFingerprint::default()
-            } else {
-                permissions.fingerprint()
-            }
+            if permissions.is_unrestricted() { PermissionFingerprint::default() } else { permissions.fingerprint() }
         };
         let project = match &caller.project {
             Some(name) => of(&self.bounds.projects.get(name)?.permissions),

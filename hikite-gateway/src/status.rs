@@ -75,24 +75,18 @@ impl Gateway {
 
     /// Returns concerns about a store that accepts no records, and about lost records.
     fn troubled_audit(&self) -> Vec<AttentionItem> {
-        let concern = |message, hint: &str| AttentionItem {
-            kind: "audit",
-            name: "audit".into(),
-            message,
-            hint: hint.into(),
-        };
+        let concern =
+            |message, hint: &str| AttentionItem { kind: "audit", name: "audit".into(), message, hint: hint.into() };
         let mut concerns = Vec::new();
         if let Some(state) = self.audit_state()
             && let Some(why) = &state.trouble
         {
             let then = if state.is_full { "calls are refused" } else { "records wait in memory" };
             let message = format!("the store {why}: {then}");
-            concerns
-                .push(concern(message, "free some space or bring the database back; it goes on by itself"));
+            concerns.push(concern(message, "free some space or bring the database back; it goes on by itself"));
         }
         let damage = Store::known_damage(self.registry.store().url());
-        let hint =
-            "put back a backup with `hikite store restore`, or accept the loss; `hikite doctor` says how";
+        let hint = "put back a backup with `hikite store restore`, or accept the loss; `hikite doctor` says how";
         concerns.extend(damage.into_iter().map(|what| concern(what, hint)));
         concerns
     }
@@ -120,11 +114,9 @@ impl Gateway {
         let concern = |module: &hikite_core::catalog::Module| {
             let state = module.source.state();
             let (kind, message, hint) = match &state {
-                SourceState::Failing { .. } => (
-                    "module",
-                    state.trouble()?,
-                    "see its stderr, then restart it or correct how it is reached".into(),
-                ),
+                SourceState::Failing { .. } => {
+                    ("module", state.trouble()?, "see its stderr, then restart it or correct how it is reached".into())
+                }
                 // A service without an account needs no attention; a server that requires a login does.
                 SourceState::NeedsLogin { .. } if module.source.kind() != "service" => {
                     let hint = module.source.login_hint().unwrap_or_else(|| "log in to it".into());
@@ -170,21 +162,15 @@ impl Gateway {
                 let word = |name: &str| account.text(name).unwrap_or_default();
                 if is_unclear(&account) {
                     let (provider, name) = (word("provider"), word("name"));
-                    let message = format!(
-                        "{provider} has not confirmed the key of the account `{name}`: {}",
-                        word("problem")
-                    );
+                    let message =
+                        format!("{provider} has not confirmed the key of the account `{name}`: {}", word("problem"));
                     let hint = "check it again".into();
                     return AttentionItem { kind: "account", name: word("id"), message, hint };
                 }
                 AttentionItem {
                     kind: "account",
                     name: word("id"),
-                    message: format!(
-                        "{} takes the token of the account `{}` no more",
-                        word("provider"),
-                        word("name")
-                    ),
+                    message: format!("{} takes the token of the account `{}` no more", word("provider"), word("name")),
                     hint: "connect it again".into(),
                 }
             })
@@ -192,8 +178,7 @@ impl Gateway {
     }
 
     fn waiting_pins(&self) -> Vec<AttentionItem> {
-        let waiting =
-            self.pinned_tools(&PinFilter::default()).into_iter().filter(|pin| pin.state.needs_review());
+        let waiting = self.pinned_tools(&PinFilter::default()).into_iter().filter(|pin| pin.state.needs_review());
         waiting
             .map(|pin| AttentionItem {
                 kind: "pin",

@@ -187,9 +187,7 @@ impl FailureForm {
             Self::InResult(Surface::Modules) => error_result(&modules::with_hint(error)),
             Self::InResult(Surface::Search) => error_result(&search::with_hint(error)),
             // Upstream protocol errors and unknown names stay protocol errors.
-            Self::InResult(Surface::Direct)
-                if error.relayed.is_none() && error.kind != ErrorKind::ToolNotFound =>
-            {
+            Self::InResult(Surface::Direct) if error.relayed.is_none() && error.kind != ErrorKind::ToolNotFound => {
                 error_result(&error)
             }
             Self::InResult(Surface::Direct) | Self::AsError => return Err(error),

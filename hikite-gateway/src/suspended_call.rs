@@ -292,12 +292,8 @@ impl<B: Send + 'static> SuspendedCalls<B> {
                 None => self.suspended.notified().await,
             }
             let now = Instant::now();
-            let late: Vec<SuspendedCall<B>> = self
-                .calls
-                .lock()
-                .extract_if(|_, suspended| suspended.until <= now)
-                .map(|(_, late)| late)
-                .collect();
+            let late: Vec<SuspendedCall<B>> =
+                self.calls.lock().extract_if(|_, suspended| suspended.until <= now).map(|(_, late)| late).collect();
             // Outside the lock: dropping a call cancels it, also at its server.
             drop(late);
         }
@@ -316,8 +312,7 @@ mod tests {
 
     #[test]
     fn a_question_keeps_what_its_server_says_in_meta() {
-        let shown =
-            |params: &str| without_session_members(&Raw::parse(params.to_owned()).expect("valid")).raw();
+        let shown = |params: &str| without_session_members(&Raw::parse(params.to_owned()).expect("valid")).raw();
         let params = r#"{"message":"?","_meta":{"x":{"a":1},"progressToken":1,"hikite/key":"k"},"task":{}}"#;
         assert_eq!(shown(params).as_str(), r#"{"message":"?","_meta":{"x":{"a":1}}}"#);
         assert_eq!(shown(r#"{"_meta":{"progressToken":1},"elicitationId":"e"}"#).as_str(), "{}");
@@ -352,8 +347,7 @@ mod tests {
         }
 
         async fn suspend(&self, suspended_calls: &Arc<SuspendedCalls<()>>) -> u64 {
-            let CallStep::SuspendedCall(body) = suspended_calls.drive(asking_call(), self.purpose()).await
-            else {
+            let CallStep::SuspendedCall(body) = suspended_calls.drive(asking_call(), self.purpose()).await else {
                 panic!("it should wait")
             };
             let requests = body.get("inputRequests").expect("requests");
@@ -384,8 +378,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_no_answer_leaves_the_question_open() {
         let (suspended_calls, scene) = (suspended_calls(10), SuspensionScene::new());
-        let mut running =
-            suspended_calls.resume("here", scene.suspend(&suspended_calls).await).expect("taken up");
+        let mut running = suspended_calls.resume("here", scene.suspend(&suspended_calls).await).expect("taken up");
         running.answer(Some(&Raw::parse(r#"{"name":12345,"wrong":{}}"#).expect("valid")));
         assert!(matches!(suspended_calls.drive(running, scene.purpose()).await, CallStep::SuspendedCall(_)));
     }
@@ -423,10 +416,7 @@ mod tests {
     async fn calls_wait_neither_for_ever_nor_in_any_number() {
         let (suspended_calls, scene) = (suspended_calls(1), SuspensionScene::new());
         let id = scene.suspend(&suspended_calls).await;
-        assert!(matches!(
-            suspended_calls.drive(asking_call(), scene.purpose()).await,
-            CallStep::Done(Err(_))
-        ));
+        assert!(matches!(suspended_calls.drive(asking_call(), scene.purpose()).await, CallStep::Done(Err(_))));
         let late = tokio::time::timeout(Duration::from_secs(61), suspended_calls.expire());
         assert!(late.await.is_err(), "it goes on");
         assert!(suspended_calls.resume("here", id).is_err(), "late");

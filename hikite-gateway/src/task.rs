@@ -46,13 +46,11 @@ impl Gateway {
         let (key, own) = self.unseal_task_id(&ours, caller).ok_or_else(Error::unknown_task)?;
         let snapshot = self.snapshot_for(&*context.session);
         let view = snapshot.view_of(caller);
-        let module =
-            view.module(&key.module).filter(|_| view.permits(&key)).ok_or_else(Error::unknown_task)?;
+        let module = view.module(&key.module).filter(|_| view.permits(&key)).ok_or_else(Error::unknown_task)?;
         params.set("taskId", own.as_str());
         let what = format!("{} {own}", method.name());
         let invocation = Invocation { method, params };
-        let result =
-            execute_unmetered(snapshot.gate(module), module, what, invocation, context, audit).await?;
+        let result = execute_unmetered(snapshot.gate(module), module, what, invocation, context, audit).await?;
         Ok(match result.object() {
             Some(body) if body.get("taskId").is_some() => body.with("taskId", ours.as_str()).raw(),
             _ => result,

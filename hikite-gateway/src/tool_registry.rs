@@ -85,12 +85,8 @@ impl ToolRegistry {
 
     fn make(&mut self, module: Arc<str>) {
         let first = ToolKey::new(Arc::clone(&module), "");
-        let entries: Vec<&RegisteredTool> = self
-            .tools
-            .range(first..)
-            .take_while(|(key, _)| key.module == module)
-            .map(|(_, entry)| entry)
-            .collect();
+        let entries: Vec<&RegisteredTool> =
+            self.tools.range(first..).take_while(|(key, _)| key.module == module).map(|(_, entry)| entry).collect();
         if entries.is_empty() {
             self.modules.remove(&module);
             return;

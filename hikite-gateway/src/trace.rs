@@ -151,8 +151,7 @@ impl Tracer {
         let mut random = [0_u8; 24];
         getrandom::fill(&mut random).ok()?;
         let (trace, span) = random.split_at(16);
-        let (trace, span) =
-            (u128::from_be_bytes(trace.try_into().ok()?), u64::from_be_bytes(span.try_into().ok()?));
+        let (trace, span) = (u128::from_be_bytes(trace.try_into().ok()?), u64::from_be_bytes(span.try_into().ok()?));
         let trace = parent.as_ref().map_or(trace, |parent| parent.trace);
         let sampled = self.sampler.records(trace, parent.as_ref());
         let (span, state) = (span.max(1), parent.as_ref().and_then(|parent| parent.state.clone()));
@@ -189,11 +188,7 @@ impl TraceSpan {
     }
 
     /// Sets an attribute that is expensive to compute, only if the span is sampled.
-    pub fn set_with<V: Into<AttributeValue>>(
-        &mut self,
-        name: &'static str,
-        value: impl FnOnce() -> Option<V>,
-    ) {
+    pub fn set_with<V: Into<AttributeValue>>(&mut self, name: &'static str, value: impl FnOnce() -> Option<V>) {
         if self.record.context.sampled
             && let Some(value) = value()
         {
@@ -231,8 +226,7 @@ impl Drop for TraceSpan {
         if self.record.end.duration_since(self.record.start).unwrap_or_default() < self.at_least {
             return;
         }
-        let (name, attributes) =
-            (std::mem::take(&mut self.record.name), std::mem::take(&mut self.record.attributes));
+        let (name, attributes) = (std::mem::take(&mut self.record.name), std::mem::take(&mut self.record.attributes));
         if self.tracer.queue.try_send(SpanRecord { name, attributes, ..self.record.clone() }).is_err() {
             self.tracer.note_dropped(1);
         }
@@ -282,8 +276,7 @@ mod tests {
     fn what_is_not_sampled_is_told_on_but_not_recorded() {
         let (tracer, mut spans) = tracer(ALL, 8);
         let parent = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00");
-        let span =
-            tracer.begin(SpanKind::Server, || unreachable!("no name is made"), parent).expect("a span");
+        let span = tracer.begin(SpanKind::Server, || unreachable!("no name is made"), parent).expect("a span");
         assert!(span.context().to_string().ends_with("-00"));
         drop(span);
         assert!(spans.try_recv().is_err());
@@ -314,8 +307,7 @@ mod tests {
     fn the_ratio_decides_by_the_id_alone() {
         let sampler = |ratio| Sampler { ratio, parent_based: false };
         assert!(!sampler(0.0).records(0, None) && sampler(1.0).records(u128::MAX, None));
-        let recorded =
-            (0..1000_u128).filter(|n| sampler(0.25).records(n * 0x0041_8937_4bc6_a7ef, None)).count();
+        let recorded = (0..1000_u128).filter(|n| sampler(0.25).records(n * 0x0041_8937_4bc6_a7ef, None)).count();
         assert!((200..300).contains(&recorded), "{recorded}");
     }
 

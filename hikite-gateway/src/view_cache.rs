@@ -84,8 +84,7 @@ impl ViewCache {
         }
         // Outside the lock: two concurrent callers may both build the view; one of the two is kept.
         let view = View::restricted(&self.catalog, &permissions());
-        let shown =
-            Arc::new(RenderedView::new(if self.is_session_specific { view.apart() } else { view }, now));
+        let shown = Arc::new(RenderedView::new(if self.is_session_specific { view.apart() } else { view }, now));
         self.count.0.fetch_add(1, Ordering::Relaxed);
         let mut built = self.built.write();
         let shown = Arc::clone(built.entry(key).or_insert(shown));
@@ -113,11 +112,8 @@ impl ViewCache {
         if bytes <= self.bytes_max {
             return;
         }
-        let mut oldest: Vec<(u64, ViewKey)> = built
-            .iter()
-            .map(|(key, shown)| (shown.used_at(), *key))
-            .filter(|(_, key)| key != newest)
-            .collect();
+        let mut oldest: Vec<(u64, ViewKey)> =
+            built.iter().map(|(key, shown)| (shown.used_at(), *key)).filter(|(_, key)| key != newest).collect();
         oldest.sort_unstable_by_key(|(used_at, _)| *used_at);
         for (_, key) in oldest {
             if bytes <= self.bytes_max - self.bytes_max / 10 {

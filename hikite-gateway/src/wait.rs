@@ -58,9 +58,8 @@ impl Gateway {
     ) -> Result<(Arc<Snapshot>, T), Error> {
         let viewer = viewer.into();
         let caller = viewer.caller;
-        let may_come = |found: &Result<T, Error>| {
-            found.as_ref().is_err_and(|error| error.kind != ErrorKind::ToolDisabled)
-        };
+        let may_come =
+            |found: &Result<T, Error>| found.as_ref().is_err_and(|error| error.kind != ErrorKind::ToolDisabled);
         let snapshot = self.snapshot_for(viewer);
         let found = find(&snapshot.view_of(caller));
         if !may_come(&found) {

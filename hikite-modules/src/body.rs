@@ -115,9 +115,8 @@ impl BodyPart {
                 out.push(b']');
             }
             Self::Rest(rest) => {
-                let object = rest
-                    .of(arguments)
-                    .fold(Object::default(), |all, (name, value)| all.with(name, value.clone()));
+                let object =
+                    rest.of(arguments).fold(Object::default(), |all, (name, value)| all.with(name, value.clone()));
                 object.write(out);
             }
         }

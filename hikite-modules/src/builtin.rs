@@ -48,8 +48,7 @@ mod tests {
     fn there_are_111_tools_and_every_program_compiles() {
         let expected = [15, 24, 14, 13, 18, 12, 15];
         for ((name, file), count) in BUILTIN.into_iter().zip(expected) {
-            let service =
-                Service::read(file, &settings()).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"));
+            let service = Service::read(file, &settings()).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"));
             assert_eq!(service.compile_errors(), [], "{name}");
             assert_eq!((&*service.name, service.about(TextLanguage::English).count()), (name, count));
         }

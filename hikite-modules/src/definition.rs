@@ -15,8 +15,7 @@ use crate::template::TextTemplate;
 use crate::url_template::UrlTemplate;
 
 const KEYS: [&str; 6] = ["method", "url", "headers", "query", "body", "result"];
-const METHODS: [Method; 6] =
-    [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+const METHODS: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 pub(crate) struct HttpDefinition {
     pub(crate) method: Method,
@@ -40,9 +39,7 @@ impl RemainingArguments {
     pub(crate) fn of<'a>(&'a self, arguments: &'a Object) -> impl Iterator<Item = (&'a str, &'a Raw)> {
         let is_known = |name: &str| self.names.iter().any(|known| &**known == name);
         let is_free = move |name: &str| {
-            self.used_names
-                .as_ref()
-                .is_some_and(|used_names| used_names.iter().all(|used_names| &**used_names != name))
+            self.used_names.as_ref().is_some_and(|used_names| used_names.iter().all(|used_names| &**used_names != name))
         };
         arguments.iter().filter(move |(name, _)| is_known(name) || is_free(name))
     }
@@ -64,8 +61,7 @@ impl HttpDefinition {
             return Err(vec![Violation::new("/http", "`http` is an object with a `url`")]);
         };
         let parameters = ArgumentNames::read(schema);
-        let mut reader =
-            DefinitionReader { parameters: &parameters, mentioned_names: Vec::new(), faults: Vec::new() };
+        let mut reader = DefinitionReader { parameters: &parameters, mentioned_names: Vec::new(), faults: Vec::new() };
         reader.keys(&form);
         let method = reader.method(form.get("method"));
         let address = UrlTemplate::read(&mut reader, form.get("url"), form.get("query"));
@@ -142,8 +138,7 @@ impl DefinitionReader<'_> {
     }
 
     fn rest<'n>(&self, fixed: impl Iterator<Item = &'n str>) -> RemainingArguments {
-        let used_names: Vec<Box<str>> =
-            self.mentioned_names.iter().cloned().chain(fixed.map(Into::into)).collect();
+        let used_names: Vec<Box<str>> = self.mentioned_names.iter().cloned().chain(fixed.map(Into::into)).collect();
         let is_free = |name: &&str| used_names.iter().all(|used_names| &**used_names != *name);
         let names = self.parameters.names().filter(is_free).map(Into::into).collect();
         RemainingArguments { names, used_names: self.parameters.is_open().then_some(used_names) }

@@ -54,9 +54,7 @@ impl Expression {
     pub(crate) fn compile_error(&self) -> Option<String> {
         match &self.form {
             ExpressionKind::Path(_) | ExpressionKind::Variable(_) => None,
-            ExpressionKind::Program { .. } => {
-                self.program().err().map(|wrong| format!("`{}`: {wrong}", self.shown()))
-            }
+            ExpressionKind::Program { .. } => self.program().err().map(|wrong| format!("`{}`: {wrong}", self.shown())),
         }
     }
 
@@ -89,11 +87,7 @@ impl Expression {
     }
 
     /// Evaluates to several values. A plain path to a list yields its elements.
-    pub(crate) fn each<'v>(
-        &self,
-        input: &'v Value,
-        scope: &VariableScope<'_>,
-    ) -> Result<Vec<Cow<'v, Value>>, Error> {
+    pub(crate) fn each<'v>(&self, input: &'v Value, scope: &VariableScope<'_>) -> Result<Vec<Cow<'v, Value>>, Error> {
         let outputs = match &self.form {
             ExpressionKind::Path(path) => {
                 let rows = path.rows(input).unwrap_or_default();
@@ -119,8 +113,7 @@ impl Expression {
 
     fn run(&self, input: &Value, scope: &VariableScope<'_>) -> Result<Vec<Value>, Error> {
         let ExpressionKind::Program { used, .. } = &self.form else { return Ok(Vec::new()) };
-        let outcome =
-            self.program().map(|program| program.outputs(input, used.iter().map(|name| scope.get(name))));
+        let outcome = self.program().map(|program| program.outputs(input, used.iter().map(|name| scope.get(name))));
         match outcome {
             Ok(Ok(outputs)) => Ok(outputs),
             Ok(Err(trouble)) => Err(self.fails(&trouble.to_string())),
@@ -134,8 +127,7 @@ impl Expression {
         };
         let compile = || {
             let variables: Vec<&str> = used.iter().map(String::as_str).collect();
-            JqProgram::compile_with(&names.definitions, &self.text, &variables)
-                .map_err(|wrong| wrong.to_string())
+            JqProgram::compile_with(&names.definitions, &self.text, &variables).map_err(|wrong| wrong.to_string())
         };
         compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }

@@ -20,8 +20,7 @@ pub(crate) use page::{PaginationFile, PaginationLocation, PaginationStyle, Pagin
 pub(crate) use text::LocalizedText;
 pub use text::TextLanguage;
 pub(crate) use tool::{
-    ChunkFile, GroupNames, RecursionFile, ResponseFormat, RiskFile, ServiceRequestFile, ServiceToolFile,
-    StepFile,
+    ChunkFile, GroupNames, RecursionFile, ResponseFormat, RiskFile, ServiceRequestFile, ServiceToolFile, StepFile,
 };
 
 /// A service: where it is, how it speaks, and what tools are made of its requests.
@@ -236,9 +235,7 @@ mod tests {
     #[test]
     fn the_committed_schema_is_the_one_the_types_make() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../module.schema.json");
-        let made = serde_json::to_string_pretty(&schemars::schema_for!(ModuleFile))
-            .expect("a schema is JSON")
-            + "\n";
+        let made = serde_json::to_string_pretty(&schemars::schema_for!(ModuleFile)).expect("a schema is JSON") + "\n";
         if std::env::var_os("HIKITE_UPDATE").is_some_and(|value| value == "1") {
             std::fs::write(path, &made).expect("module.schema.json can be written");
         }
@@ -268,12 +265,8 @@ mod tests {
             let forms = schema["anyOf"].as_array().into_iter().flatten().chain([schema]);
             let members = forms.filter_map(|form| form["properties"].as_object()).flatten();
             for (name, _) in members {
-                let is_named =
-                    [format!("`{name}`"), format!(" {name},"), format!(" {name} }}"), format!(" {name}: ")];
-                assert!(
-                    is_named.iter().any(|word| page.contains(word)),
-                    "docs/module-files.md does not name `{name}`"
-                );
+                let is_named = [format!("`{name}`"), format!(" {name},"), format!(" {name} }}"), format!(" {name}: ")];
+                assert!(is_named.iter().any(|word| page.contains(word)), "docs/module-files.md does not name `{name}`");
             }
         }
     }

@@ -97,8 +97,7 @@ impl HeaderTemplates {
         let Some(template) = template else { return };
         let Some(text) = template.as_fixed() else {
             if name == header::CONTENT_TYPE {
-                return reader
-                    .fault(pointer, "`content-type` says how the body is written: it holds no references");
+                return reader.fault(pointer, "`content-type` says how the body is written: it holds no references");
             }
             let mut literals = template.pieces().iter().filter_map(|piece| match piece {
                 TemplatePiece::Text(text) => Some(text),
@@ -140,8 +139,7 @@ fn unsendable(template: &TextTemplate) -> Error {
             TemplatePiece::Text(_) => None,
         })
         .map(|reference| {
-            let message =
-                format!("Invalid value for parameter {}: no control characters", reference.written());
+            let message = format!("Invalid value for parameter {}: no control characters", reference.written());
             Violation::new(step(reference.argument()), message)
         })
         .collect();

@@ -68,8 +68,7 @@ impl JqProgram {
             .ok_or_else(|| JqError::Invalid("the definitions cannot be read".into()))?;
         let known = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(ours);
         let definitions = known.map(within).chain(user_definitions);
-        let natives =
-            jaq_core::funs::<JqData>().chain(jaq_std::funs()).chain(jaq_json::funs()).chain(native::all());
+        let natives = jaq_core::funs::<JqData>().chain(jaq_std::funs()).chain(jaq_json::funs()).chain(native::all());
         let natives: Vec<_> = natives.filter(|(name, ..)| !ENVIRONMENT_FILTERS.contains(name)).collect();
         let arena = Arena::default();
         let file = File { code: text, path: () };

@@ -129,12 +129,7 @@ impl Service {
         self.run(&name, arguments, context).await
     }
 
-    async fn run(
-        &self,
-        name: &str,
-        arguments: Map<String, Value>,
-        context: &CallContext,
-    ) -> Result<Raw, Error> {
+    async fn run(&self, name: &str, arguments: Map<String, Value>, context: &CallContext) -> Result<Raw, Error> {
         let tool = self.tool(name)?;
         let scope = tool.scope(arguments)?;
         let page_options = PageOptions::of(&scope);
@@ -150,16 +145,14 @@ impl Service {
 
     async fn read_resource(&self, params: &Object, context: &CallContext) -> Result<Raw, Error> {
         let uri = params.text("uri").unwrap_or_default();
-        let mut found =
-            self.resources.iter().filter_map(|resource| Some((resource, resource.arguments(&uri)?)));
+        let mut found = self.resources.iter().filter_map(|resource| Some((resource, resource.arguments(&uri)?)));
         let (resource, arguments) = found.next().ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("{} has nothing at this address", self.title))
                 .hint("list the templates of resources for the addresses there are")
         })?;
         let result = self.run(&resource.tool, arguments.clone(), context).await?;
         let arguments = Raw::of(&Value::Object(arguments));
-        let made =
-            self.shape(&resource.tool, Some(&arguments), &result).map(|made| Shape::Prepared(Arc::new(made)));
+        let made = self.shape(&resource.tool, Some(&arguments), &result).map(|made| Shape::Prepared(Arc::new(made)));
         let text = compact(&parse(&ToolOutput::read(&result).value), made.as_ref(), usize::MAX).text;
         let read = json!({ "uri": uri, "mimeType": resource.mime, "text": text });
         Ok(Raw::of(&json!({ "contents": [read] })))
@@ -168,8 +161,7 @@ impl Service {
     fn get_prompt(&self, params: &Object) -> Result<Raw, Error> {
         let name = params.text("name").unwrap_or_default();
         let prompt = self.prompts.iter().find(|prompt| prompt.name == name);
-        let prompt =
-            prompt.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no prompt `{name}`")))?;
+        let prompt = prompt.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no prompt `{name}`")))?;
         let arguments = params.get("arguments").and_then(Raw::object).unwrap_or_default();
         prompt.result(&arguments, self.language)
     }
@@ -192,12 +184,8 @@ impl Service {
             SourceMethod::CallTool => self.call_tool(invocation.params, &context).await,
             SourceMethod::ReadResource => self.read_resource(&invocation.params, &context).await,
             SourceMethod::GetPrompt => self.get_prompt(&invocation.params),
-            SourceMethod::Complete => {
-                Ok(Raw::of(&json!({ "completion": { "values": [], "hasMore": false } })))
-            }
-            method => {
-                Err(Error::new(ErrorKind::MethodNotFound, format!("modules know no `{}`", method.name())))
-            }
+            SourceMethod::Complete => Ok(Raw::of(&json!({ "completion": { "values": [], "hasMore": false } }))),
+            method => Err(Error::new(ErrorKind::MethodNotFound, format!("modules know no `{}`", method.name()))),
         }
     }
 }
@@ -237,8 +225,7 @@ impl Source for Service {
         if answer.failed {
             return None;
         }
-        let arguments =
-            arguments.map(parse).and_then(|arguments| arguments.as_object().cloned()).unwrap_or_default();
+        let arguments = arguments.map(parse).and_then(|arguments| arguments.as_object().cloned()).unwrap_or_default();
         let mut shaped = self.project(tool, arguments, &parse(&answer.value))?;
         match (&answer.next, &mut shaped) {
             (Some(next), Value::Object(members)) => {

@@ -64,8 +64,7 @@ impl ApiDescription {
     /// Derives a module name from the title.
     pub fn name(&self) -> String {
         let title = self.title().to_lowercase();
-        let words =
-            title.split_whitespace().filter(|word| !matches!(*word, "api" | "rest" | "the" | "cloud"));
+        let words = title.split_whitespace().filter(|word| !matches!(*word, "api" | "rest" | "the" | "cloud"));
         name::snake(&words.collect::<Vec<_>>().join(" "), name::MODULE_CHARS)
     }
 
@@ -127,8 +126,7 @@ impl ApiDescription {
             let _ = writeln!(text, "docs: {}", yaml::quoted(&single(docs)));
         }
         let _ = writeln!(text, "provider: {name}");
-        let mark =
-            if base_is_known { "" } else { " # guessed: the description does not say where the service is" };
+        let mark = if base_is_known { "" } else { " # guessed: the description does not say where the service is" };
         let _ = writeln!(text, "base: {}{mark}", yaml::quoted(&base));
         text
     }
@@ -168,8 +166,7 @@ impl ApiDescription {
 /// Returns the headers that all tools send with the same value.
 fn shared_headers(tools: &[ToolDraft]) -> Map<String, Value> {
     let Some(first) = tools.first() else { return Map::new() };
-    let everywhere =
-        |(name, value): &(&String, &Value)| tools.iter().all(|made| made.fixed.get(*name) == Some(*value));
+    let everywhere = |(name, value): &(&String, &Value)| tools.iter().all(|made| made.fixed.get(*name) == Some(*value));
     first.fixed.iter().filter(everywhere).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 

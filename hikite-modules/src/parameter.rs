@@ -43,11 +43,9 @@ impl ArgumentNames {
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
         let reference = ArgumentReference::dotted(written).filter(|_| written.chars().all(is_name));
         let Some(reference) = reference else {
-            return Err(
-                "what stands between `{` and `}` is not the name of a parameter; a literal brace is \
+            return Err("what stands between `{` and `}` is not the name of a parameter; a literal brace is \
                         written twice"
-                    .into(),
-            );
+                .into());
         };
         if self.is_composed {
             return Ok(reference);

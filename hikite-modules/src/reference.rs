@@ -72,8 +72,7 @@ mod tests {
 
     #[track_caller]
     fn check(written: &str, expected: Option<&str>) {
-        let arguments =
-            Raw::parse(r#"{"a":{"b":[{"c":"d\u0065"}],"n":null},"x":1.0,"q":"\"","e":""}"#).expect("valid");
+        let arguments = Raw::parse(r#"{"a":{"b":[{"c":"d\u0065"}],"n":null},"x":1.0,"q":"\"","e":""}"#).expect("valid");
         let arguments = arguments.object().expect("an object");
         let found = ArgumentReference::dotted(written).and_then(|reference| reference.find(&arguments));
         assert_eq!(found.as_ref().map(text).as_deref(), expected, "{written}");

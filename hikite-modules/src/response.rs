@@ -17,8 +17,7 @@ pub(crate) const REFUSAL_BYTES: usize = 64 * 1024;
 /// Characters shown of an error message.
 const MESSAGE_CHARS: usize = 200;
 /// Members that may hold the error message, most common first.
-const MESSAGE_MEMBERS: [&str; 7] =
-    ["message", "error_description", "detail", "error", "title", "reason", "errors"];
+const MESSAGE_MEMBERS: [&str; 7] = ["message", "error_description", "detail", "error", "title", "reason", "errors"];
 /// Shorter texts are no credentials, and masking them would garble the message.
 const SECRET_LENGTH_MIN: usize = 6;
 
@@ -39,10 +38,7 @@ pub(crate) async fn value(
         return Ok(Object::default().with("status", Raw::of(&status.as_u16())).raw());
     }
     if parts.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
-        return Err(Error::new(
-            ErrorKind::ToolExecution,
-            "the service answered in a compressed form, unasked",
-        ));
+        return Err(Error::new(ErrorKind::ToolExecution, "the service answered in a compressed form, unasked"));
     }
     let bytes = read(body, limit).await.map_err(|error| transport_error(&error))?;
     let value = decode(&parts.headers, bytes)?;
@@ -50,8 +46,7 @@ pub(crate) async fn value(
         None => Ok(value),
         Some(pick) => pick.find(&value).ok_or_else(|| {
             let message = format!("the answer of the service has nothing at `{}`", pick.written());
-            Error::new(ErrorKind::ToolExecution, message)
-                .hint("the `result` path of the tool does not fit its answer")
+            Error::new(ErrorKind::ToolExecution, message).hint("the `result` path of the tool does not fit its answer")
         }),
     }
 }
@@ -62,21 +57,16 @@ pub(crate) fn transport_error(error: &SendError) -> Error {
     match error {
         SendError::TooLarge(limit) => {
             let message = format!("the answer of the service is larger than {limit} bytes");
-            Error::new(ErrorKind::PayloadTooLarge, message)
-                .hint("ask for less, or raise `limits.answer_bytes`")
+            Error::new(ErrorKind::PayloadTooLarge, message).hint("ask for less, or raise `limits.answer_bytes`")
         }
         SendError::Connect(_) => unavailable("the service cannot be reached"),
-        SendError::Transfer(_) => {
-            unavailable("the connection to the service broke before its answer was whole")
-        }
+        SendError::Transfer(_) => unavailable("the connection to the service broke before its answer was whole"),
         SendError::Refused => {
             let message = "the address of this tool is not one that hikite may call";
             Error::new(ErrorKind::ToolExecution, message)
                 .hint("only public addresses are called, and those that `egress.allow` of the config names")
         }
-        SendError::Certificates(_) => {
-            Error::new(ErrorKind::Internal, "the system's certificates cannot be read")
-        }
+        SendError::Certificates(_) => Error::new(ErrorKind::Internal, "the system's certificates cannot be read"),
     }
 }
 
@@ -93,18 +83,13 @@ fn decode(headers: &HeaderMap, bytes: Bytes) -> Result<Raw, Error> {
         return Ok(value);
     }
     if is_json(headers) {
-        return Err(Error::new(
-            ErrorKind::ToolExecution,
-            "the service says that it answers JSON, but it does not",
-        ));
+        return Err(Error::new(ErrorKind::ToolExecution, "the service says that it answers JSON, but it does not"));
     }
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.contains('\0') => Ok(Raw::from(text)),
         _ => {
-            let message =
-                format!("the service answered {} bytes that are neither JSON nor text", bytes.len());
-            Err(Error::new(ErrorKind::ToolExecution, message)
-                .hint("tools of this kind relay JSON and text alone"))
+            let message = format!("the service answered {} bytes that are neither JSON nor text", bytes.len());
+            Err(Error::new(ErrorKind::ToolExecution, message).hint("tools of this kind relay JSON and text alone"))
         }
     }
 }
@@ -170,10 +155,7 @@ fn extract_message(value: &Raw, depth: usize) -> Option<String> {
         return extract_message(items.first()?, depth + 1);
     }
     let members = value.object()?;
-    MESSAGE_MEMBERS
-        .iter()
-        .filter_map(|word| members.get(word))
-        .find_map(|member| extract_message(member, depth + 1))
+    MESSAGE_MEMBERS.iter().filter_map(|word| members.get(word)).find_map(|member| extract_message(member, depth + 1))
 }
 
 /// Returns one short line without URLs and without the fixed values of the request.
@@ -225,11 +207,7 @@ mod tests {
             assert_eq!(error.kind, kind, "{status}");
             let waits = kind.definition().retry.then_some(Duration::from_secs(7));
             assert_eq!(error.retry_after, waits, "{status}");
-            assert!(
-                error.message.starts_with(&format!("the service answered {status}")),
-                "{}",
-                error.message
-            );
+            assert!(error.message.starts_with(&format!("the service answered {status}")), "{}", error.message);
         }
     }
 

@@ -100,12 +100,7 @@ impl TextTemplate {
     }
 
     /// Appends the text with its values, each through `write`. Returns `false` if a value is absent.
-    pub(crate) fn render(
-        &self,
-        arguments: &Object,
-        write: impl Fn(&str, &mut String),
-        out: &mut String,
-    ) -> bool {
+    pub(crate) fn render(&self, arguments: &Object, write: impl Fn(&str, &mut String), out: &mut String) -> bool {
         for piece in &self.0 {
             match piece {
                 TemplatePiece::Text(text) => out.push_str(text),
@@ -124,9 +119,7 @@ mod tests {
     use super::*;
 
     fn parse(written: &str) -> Result<TextTemplate, Vec<String>> {
-        TextTemplate::parse(written, &mut |name| {
-            ArgumentReference::dotted(name).ok_or_else(|| format!("bad `{name}`"))
-        })
+        TextTemplate::parse(written, &mut |name| ArgumentReference::dotted(name).ok_or_else(|| format!("bad `{name}`")))
     }
 
     #[track_caller]

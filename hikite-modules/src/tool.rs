@@ -26,12 +26,7 @@ pub struct HttpTool {
 impl HttpTool {
     /// Parses the `http` member of a registration against the schema of the tool's arguments. Returns all violations,
     /// with pointers that start with `/http`.
-    pub fn read(
-        http: &Raw,
-        schema: &Raw,
-        client: EgressClient,
-        limits: &Limits,
-    ) -> Result<Self, Vec<Violation>> {
+    pub fn read(http: &Raw, schema: &Raw, client: EgressClient, limits: &Limits) -> Result<Self, Vec<Violation>> {
         let mut form = HttpDefinition::read(http, schema)?;
         if matches!(form.body, Some(BodyTemplate { encoding: BodyEncoding::Json, .. })) {
             form.headers.set_default(CONTENT_TYPE, "application/json");

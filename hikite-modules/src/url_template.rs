@@ -27,11 +27,7 @@ struct QueryPair {
 }
 
 impl UrlTemplate {
-    pub(crate) fn read(
-        reader: &mut DefinitionReader<'_>,
-        url: Option<&Raw>,
-        query: Option<&Raw>,
-    ) -> Option<Self> {
+    pub(crate) fn read(reader: &mut DefinitionReader<'_>, url: Option<&Raw>, query: Option<&Raw>) -> Option<Self> {
         let more = query.map(|query| object_pairs(reader, query)).unwrap_or_default();
         let Some(url) = url.and_then(Raw::text) else {
             reader.fault("/http/url", "`url` is required: the address as a string");
@@ -42,9 +38,7 @@ impl UrlTemplate {
             None
         };
         let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| !scheme.contains('{')) else {
-            return fail(
-                "an address starts with `https://` or `http://`, without references before the path",
-            );
+            return fail("an address starts with `https://` or `http://`, without references before the path");
         };
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "http" => Scheme::HTTP,
@@ -118,17 +112,13 @@ impl UrlTemplate {
                 }
                 TemplatePiece::Value(reference) => reference,
             };
-            let refuse =
-                |message: String| violation::error(&[Violation::new(step(reference.argument()), message)]);
+            let refuse = |message: String| violation::error(&[Violation::new(step(reference.argument()), message)]);
             let Some(value) = reference.find(arguments) else {
                 return Err(refuse(format!("Required parameter missing: {}", reference.written())));
             };
             let value = text(&value);
             if value.is_empty() {
-                return Err(refuse(format!(
-                    "Invalid value for parameter {}: it is empty",
-                    reference.written()
-                )));
+                return Err(refuse(format!("Invalid value for parameter {}: it is empty", reference.written())));
             }
             escape::value(&value, out);
             filled = true;
@@ -143,10 +133,8 @@ impl UrlTemplate {
                     TemplatePiece::Text(_) => None,
                 })
                 .map(|reference| {
-                    let message = format!(
-                        "Invalid value for parameter {}: no `.` or `..` in a path",
-                        reference.written()
-                    );
+                    let message =
+                        format!("Invalid value for parameter {}: no `.` or `..` in a path", reference.written());
                     Violation::new(step(reference.argument()), message)
                 })
                 .collect();
@@ -252,10 +240,7 @@ fn object_pairs(reader: &mut DefinitionReader<'_>, query: &Raw) -> Vec<QueryPair
                 Some(written) => reader.template(&pointer, &written),
                 None if is_plain => Some(TextTemplate::fixed(&value.as_str())),
                 None => {
-                    reader.fault(
-                        pointer.as_str(),
-                        "a value is a string, a number, a boolean or a list of them",
-                    );
+                    reader.fault(pointer.as_str(), "a value is a string, a number, a boolean or a list of them");
                     None
                 }
             };

@@ -4,9 +4,7 @@
 use std::collections::HashMap;
 
 use hikite_core::json::Raw;
-use hikite_core::search::provider::{
-    AvailableTool, ProviderFailure, ProviderRequest, RankedTool, SearchProvider,
-};
+use hikite_core::search::provider::{AvailableTool, ProviderFailure, ProviderRequest, RankedTool, SearchProvider};
 use hikite_core::source::BoxFuture;
 use hikite_egress::EgressClient;
 use serde::{Deserialize, Serialize};
@@ -26,10 +24,7 @@ impl CloudSearchClient {
 }
 
 impl SearchProvider for CloudSearchClient {
-    fn search<'a>(
-        &'a self,
-        request: ProviderRequest<'a>,
-    ) -> BoxFuture<'a, Result<Vec<RankedTool>, ProviderFailure>> {
+    fn search<'a>(&'a self, request: ProviderRequest<'a>) -> BoxFuture<'a, Result<Vec<RankedTool>, ProviderFailure>> {
         Box::pin(async move {
             let body = CloudSearchRequest::of(&request);
             let body = serde_json::to_vec(&body).map_err(|_| ProviderFailure::Unreadable)?;
@@ -66,12 +61,7 @@ impl<'a> CloudSearchRequest<'a> {
             server_name: &tool.module,
             description: &tool.description,
         });
-        Self {
-            query: request.queries,
-            context: request.context,
-            tools: tools.collect(),
-            max_results: request.limit,
-        }
+        Self { query: request.queries, context: request.context, tools: tools.collect(), max_results: request.limit }
     }
 }
 
@@ -91,8 +81,7 @@ struct CloudHit {
 /// Parses the response. Hits for unknown tools and repeated hits are dropped; a response with no other hits is invalid.
 fn read(response: &Raw, tools: &[AvailableTool], limit: usize) -> Option<Vec<RankedTool>> {
     let response: CloudSearchResponse = response.decode().ok()?;
-    let mut sent: HashMap<String, &AvailableTool> =
-        tools.iter().map(|tool| (tool.key.to_string(), tool)).collect();
+    let mut sent: HashMap<String, &AvailableTool> = tools.iter().map(|tool| (tool.key.to_string(), tool)).collect();
     let named = !response.results.is_empty();
     let known = response.results.into_iter().filter_map(|found| {
         let tool = sent.remove(&found.tool_key)?;

@@ -16,10 +16,7 @@ pub struct RerankClient {
 
 impl RerankClient {
     pub fn new(client: EgressClient, place: &SearchEndpoint, model: &str) -> Result<Self, InvalidEndpoint> {
-        Ok(Self {
-            endpoint: EndpointClient::new(client, place, "the reranking model")?,
-            model: model.to_owned(),
-        })
+        Ok(Self { endpoint: EndpointClient::new(client, place, "the reranking model")?, model: model.to_owned() })
     }
 }
 

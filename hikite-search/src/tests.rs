@@ -45,16 +45,12 @@ fn found(results: &Value) -> MockResponse {
 #[tokio::test]
 async fn the_cloud_is_sent_the_question_and_the_tools_in_the_agreed_form() {
     let api = MockApi::start().await;
-    api.answer(
-        "/x",
-        found(&json!([{ "toolKey": "m:b", "relevance": 0.9, "explanation": "why", "more": 1 }])),
-    );
+    api.answer("/x", found(&json!([{ "toolKey": "m:b", "relevance": 0.9, "explanation": "why", "more": 1 }])));
     let cloud = CloudSearchClient::new(EgressClient::new(), &endpoint(&api, 5000)).expect("a place");
     let (queries, tools) = (["one".to_owned(), "two".to_owned()], tools());
     let request = ProviderRequest { queries: &queries, context: Some("around"), tools: &tools, limit: 3 };
     let chosen = cloud.search(request).await.expect("an answer");
-    let expected =
-        RankedTool { key: ToolKey::new("m", "b"), relevance: 0.9, explanation: Some("why".into()) };
+    let expected = RankedTool { key: ToolKey::new("m", "b"), relevance: 0.9, explanation: Some("why".into()) };
     assert_eq!(chosen, [expected]);
     let seen = api.last();
     assert_eq!((seen.method.as_str(), seen.header("authorization")), ("POST", Some("Bearer s3cret")));
@@ -62,7 +58,8 @@ async fn the_cloud_is_sent_the_question_and_the_tools_in_the_agreed_form() {
         json!({ "toolKey": format!("m:{name}"), "toolName": name, "serverName": "m",
             "description": format!("what {name} does") })
     };
-    let body = json!({ "query": ["one", "two"], "context": "around", "maxResults": 3, "tools": [tool("a"), tool("b")] });
+    let body =
+        json!({ "query": ["one", "two"], "context": "around", "maxResults": 3, "tools": [tool("a"), tool("b")] });
     assert_eq!(seen.json(), body);
 }
 
@@ -86,11 +83,8 @@ async fn whatever_the_cloud_does_wrong_is_a_trouble() {
         let shown = format!("{answer:?}");
         assert_eq!(cloud(answer).await, Err(trouble), "{shown}");
     }
-    let gone = SearchEndpoint {
-        url: Secret::hidden("http://127.0.0.1:1/x"),
-        token: None,
-        timeout: Duration::from_secs(5),
-    };
+    let gone =
+        SearchEndpoint { url: Secret::hidden("http://127.0.0.1:1/x"), token: None, timeout: Duration::from_secs(5) };
     let cloud = CloudSearchClient::new(EgressClient::new(), &gone).expect("a place");
     let request = ProviderRequest { queries: &[], context: None, tools: &[], limit: 1 };
     assert_eq!(cloud.search(request).await, Err(ProviderFailure::Unreachable));
@@ -113,8 +107,7 @@ async fn unknown_tools_are_dropped_and_the_rest_is_put_in_order() {
 #[tokio::test]
 async fn vectors_come_in_the_order_of_their_texts_or_not_at_all() {
     let api = MockApi::start().await;
-    let embedding =
-        EmbeddingClient::new(EgressClient::new(), &endpoint(&api, 2000), "m", Some(2)).expect("a place");
+    let embedding = EmbeddingClient::new(EgressClient::new(), &endpoint(&api, 2000), "m", Some(2)).expect("a place");
     assert_eq!(embedding.model(), "remote:m:2");
     let texts = ["one".to_owned(), "two".to_owned()];
     let data = |data: Value| api.answer("/x", MockResponse::json(&json!({ "data": data })));

@@ -24,9 +24,7 @@ use crate::auth::Auth;
 use crate::bucket::Buckets;
 use crate::connection::Connections;
 use crate::login_throttle::LoginThrottle;
-use crate::mcp::{
-    Channels, JournalBounds, OpenStreams, SessionTable, StatelessBackchannel, StatelessSessions,
-};
+use crate::mcp::{Channels, JournalBounds, OpenStreams, SessionTable, StatelessBackchannel, StatelessSessions};
 use crate::node::Peers;
 use crate::oauth::{AttemptLimits, OauthSettings};
 use crate::origin::Origins;

@@ -39,11 +39,7 @@ pub enum Auth {
 }
 
 /// Authenticates a request. The body of a POST to `/mcp` without a bearer token is read for a token in `_meta`.
-pub(crate) async fn caller(
-    app: &App,
-    request: &mut Request,
-    is_mcp: bool,
-) -> Result<(Caller, CallerProof), Response> {
+pub(crate) async fn caller(app: &App, request: &mut Request, is_mcp: bool) -> Result<(Caller, CallerProof), Response> {
     let is_open = matches!(app.settings.load().auth, Auth::None);
     let bearer = bearer(request.headers());
     match bearer {
@@ -238,14 +234,14 @@ fn require_admin(caller: &Caller) -> Result<(), Error> {
     if caller.is_admin() {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Authorization, "only an admin may do this")
-        .hint("ask whoever runs this hikite"))
+    Err(Error::new(ErrorKind::Authorization, "only an admin may do this").hint("ask whoever runs this hikite"))
 }
 
 pub(crate) fn unauthorised() -> Response {
-    error_response(Error::new(ErrorKind::Authentication, "a valid bearer token is required").hint(
-        "send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder",
-    ))
+    error_response(
+        Error::new(ErrorKind::Authentication, "a valid bearer token is required")
+            .hint("send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder"),
+    )
 }
 
 #[cfg(test)]
@@ -276,9 +272,7 @@ mod tests {
         let app = app_with(Auth::Token(Secret::hidden("s3cret")));
         check(&app, &["Bearer s3cret"], true);
         check(&app, &["bearer s3cret"], true);
-        for authentication_failed in
-            [&[][..], &["Bearer s3cre"], &["Bearer "], &["Basic s3cret"], &["s3cret"]]
-        {
+        for authentication_failed in [&[][..], &["Bearer s3cre"], &["Bearer "], &["Basic s3cret"], &["s3cret"]] {
             check(&app, authentication_failed, false);
         }
         check(&app, &["Bearer s3cret", "Bearer other"], false);
@@ -297,9 +291,7 @@ mod tests {
     async fn a_token_that_could_be_guessed_waits_with_the_wrong_ones() {
         let from = |token: &'static str| {
             let mut request = request(&[token]);
-            request
-                .extensions_mut()
-                .insert(ClientAddress { address: IpAddr::from([192, 0, 2, 7]), is_secure: false });
+            request.extensions_mut().insert(ClientAddress { address: IpAddr::from([192, 0, 2, 7]), is_secure: false });
             request
         };
         let app = app_with(Auth::Token(Secret::hidden("s3cret")));

@@ -27,8 +27,7 @@ pub(crate) async fn admit(app: &App, request: &mut Request, origin: &CallOrigin)
     rate::take(app, &caller)?;
     visitor.is_admin = caller.is_admin();
     let proof = if login.is_some() { CallerProof::Login } else { CallerProof::Unauthenticated };
-    let request_context =
-        RequestContext { login, ..RequestContext::over_http(caller, proof, origin.clone()) };
+    let request_context = RequestContext { login, ..RequestContext::over_http(caller, proof, origin.clone()) };
     visitor.extensions = extensions(request, request_context);
     request.extensions_mut().insert(visitor);
     Ok(())

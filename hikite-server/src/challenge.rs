@@ -49,10 +49,7 @@ impl AuthChallenge {
         let scopes: Vec<&str> = scopes.names().collect();
         *response.status_mut() = StatusCode::FORBIDDEN;
         let scopes = scopes.join(" ");
-        with(
-            response,
-            &format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\", resource_metadata=\"{url}\""),
-        )
+        with(response, &format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\", resource_metadata=\"{url}\""))
     }
 
     /// Returns the URL of the protected resource metadata, if OAuth is enabled.

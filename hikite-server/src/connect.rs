@@ -53,9 +53,7 @@ pub(crate) async fn show(
             return Ok(match opener(&app, &headers, &waiting).await? {
                 Opener::Named => page.question(&waiting, &name(&app, &waiting), None),
                 Opener::MustLogIn => oauth::redirect_to_login(&uri),
-                Opener::MustProve(proof) => {
-                    page.question(&waiting, &name(&app, &waiting), Some((proof, &uri)))
-                }
+                Opener::MustProve(proof) => page.question(&waiting, &name(&app, &waiting), Some((proof, &uri))),
             });
         }
         // A user who is logged in needs no link and gets one; anybody else is sent to the login, if there is one.
@@ -122,8 +120,7 @@ pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: Hea
             error: parameter(&uri, "error"),
         };
         let logged_in = oauth::logged_in(&app, &headers).await?;
-        let connected =
-            accounts.handle_callback(returned, browser(&headers).as_ref(), logged_in.as_deref()).await?;
+        let connected = accounts.handle_callback(returned, browser(&headers).as_ref(), logged_in.as_deref()).await?;
         app.gateway.show_accounts();
         Ok(page.success(&connected))
     };
@@ -183,8 +180,7 @@ fn parameter(uri: &Uri, name: &str) -> Option<String> {
 
 fn browser(headers: &HeaderMap) -> Option<BrowserSecret> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs =
-        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let ours = |name: &str| name.strip_prefix("__Host-").unwrap_or(name) == COOKIE_NAME;
     pairs.find(|(name, _)| ours(name)).map(|(_, value)| BrowserSecret(Secret::hidden(value)))
 }

@@ -154,11 +154,7 @@ impl TimedStream {
 }
 
 impl AsyncRead for TimedStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
         let begun = self.activity.begun();
@@ -175,10 +171,7 @@ impl AsyncRead for TimedStream {
         } else if let Some(head) = &mut self.head
             && head.is_late(cx, limit, read.is_pending())
         {
-            return Poll::Ready(Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "the headers did not come in time",
-            )));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the headers did not come in time")));
         }
         read
     }
@@ -267,10 +260,7 @@ impl http_body::Body for CountingBody {
     type Data = Bytes;
     type Error = axum::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         Pin::new(&mut self.body).poll_frame(cx)
     }
 

@@ -60,8 +60,7 @@ pub(crate) fn with_error_body(mut response: Response, id: &RequestId) -> Respons
 fn body(HttpError { error, took }: &HttpError, id: &RequestId) -> Raw {
     // Internal errors appear only in the log.
     let message = if error.kind == ErrorKind::Internal { "Internal server error" } else { &*error.message };
-    let mut body =
-        Object::default().with("success", Raw::of(&false)).with("error", message).with("code", error.code());
+    let mut body = Object::default().with("success", Raw::of(&false)).with("error", message).with("code", error.code());
     if let Some(hint) = error.hint.as_deref().filter(|_| error.kind != ErrorKind::Internal) {
         body.set("hint", hint);
     }

@@ -53,11 +53,7 @@ impl GuardLayer {
     }
 
     /// Handles a request from first check to finished response.
-    async fn pass<S: GuardedService>(
-        self,
-        mut request: Request,
-        mut service: S,
-    ) -> Result<Response, Infallible> {
+    async fn pass<S: GuardedService>(self, mut request: Request, mut service: S) -> Result<Response, Infallible> {
         proxy::apply_forwarding(&self.app, &mut request);
         let operation = HttpOperation::begin(&self.app, &request);
         let answered = async {
@@ -111,9 +107,7 @@ impl GuardLayer {
             }
             // Boxed to keep the future of calls small.
             RequiredAuth::Node => Box::pin(self.admit_node(request, operation, response_context)).await,
-            RequiredAuth::Person => {
-                Box::pin(browser_auth::admit(&self.app, request, &operation.origin)).await
-            }
+            RequiredAuth::Person => Box::pin(browser_auth::admit(&self.app, request, &operation.origin)).await,
             RequiredAuth::Nothing | RequiredAuth::Oauth => Ok(()),
         }
     }
@@ -260,10 +254,7 @@ mod tests {
         assert_eq!(failed.headers()[HEADER], "r-7");
         let body = failed.into_body().collect().await.expect("a body").to_bytes();
         let body = hikite_core::json::Raw::parse(body).expect("JSON").value();
-        assert_eq!(
-            (&body["error"], &body["code"]),
-            (&"Internal server error".into(), &"INTERNAL_ERROR".into())
-        );
+        assert_eq!((&body["error"], &body["code"]), (&"Internal server error".into(), &"INTERNAL_ERROR".into()));
         assert_eq!(body["requestId"], "r-7");
         assert_eq!(ask("/works").await.expect("an answer").status(), 200);
     }

@@ -56,9 +56,7 @@ pub(crate) fn place(peer: IpAddr) -> IpAddr {
 
 fn too_many(wait: Duration) -> Error {
     let hint = format!("check the token, and try again in {} s", whole_seconds(wait));
-    Error::new(ErrorKind::RateLimit, "too many wrong tokens have come from this address")
-        .hint(hint)
-        .after(wait)
+    Error::new(ErrorKind::RateLimit, "too many wrong tokens have come from this address").hint(hint).after(wait)
 }
 
 #[cfg(test)]

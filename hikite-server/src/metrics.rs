@@ -23,12 +23,7 @@ impl App {
         let mut metrics = self.gateway.reading();
         let labels = vec![("version", env!("CARGO_PKG_VERSION").into())];
         metrics.extend([
-            Metric::gauge(
-                "hikite.build_info",
-                "1",
-                "The version that runs.",
-                vec![Point { labels, value: 1.0 }],
-            ),
+            Metric::gauge("hikite.build_info", "1", "The version that runs.", vec![Point { labels, value: 1.0 }]),
             Metric::gauge(
                 "hikite.sessions",
                 "{session}",

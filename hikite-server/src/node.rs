@@ -34,12 +34,7 @@ pub(crate) struct Peers {
 
 impl Peers {
     pub(crate) fn new(nodes: Arc<Nodes>, key: [u8; 32], client: EgressClient) -> Self {
-        Self {
-            nodes,
-            authenticator: PeerAuthenticator::new(key),
-            client,
-            takeover: tokio::sync::Mutex::default(),
-        }
+        Self { nodes, authenticator: PeerAuthenticator::new(key), client, takeover: tokio::sync::Mutex::default() }
     }
 }
 

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, ErrorKind};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderValue,
-    ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, HeaderValue, ORIGIN,
+    VARY,
 };
 use http::{HeaderMap, Method, StatusCode};
 
@@ -44,10 +44,8 @@ const PREFLIGHT_AGE: &str = "600";
 pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>, Response> {
     let forwarded_host = request.extensions().get::<ForwardedHost>().map(|forwarded_host| &*forwarded_host.0);
     let page = app.settings.load().origins.check(request.headers(), forwarded_host).map_err(|what| {
-        let error =
-            Error::new(ErrorKind::Authorization, format!("the {what} of this request is not allowed"));
-        let hint =
-            "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
+        let error = Error::new(ErrorKind::Authorization, format!("the {what} of this request is not allowed"));
+        let hint = "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
         error_response(error.hint(hint))
     })?;
     // A preflight request carries no token.
@@ -87,15 +85,9 @@ fn set_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
 impl Origins {
     /// Returns the allowed origin, if the request has one, or the name of the header that is not allowed. The host that
     /// a trusted proxy received must be ours as well.
-    fn check(
-        &self,
-        headers: &HeaderMap,
-        forwarded_host: Option<&str>,
-    ) -> Result<Option<HeaderValue>, &'static str> {
+    fn check(&self, headers: &HeaderMap, forwarded_host: Option<&str>) -> Result<Option<HeaderValue>, &'static str> {
         let host = single(headers, HOST).map_err(|()| "Host")?.ok_or("Host")?;
-        if !self.is_own_host(host)
-            || forwarded_host.is_some_and(|forwarded_host| !self.is_own_host(forwarded_host))
-        {
+        if !self.is_own_host(host) || forwarded_host.is_some_and(|forwarded_host| !self.is_own_host(forwarded_host)) {
             return Err("Host");
         }
         let host = forwarded_host.unwrap_or(host);
@@ -179,9 +171,7 @@ mod tests {
         for host in ["localhost", "LOCALHOST:7300", "127.0.0.1:7300", "[::1]:7300", "mcp.example:443"] {
             assert_eq!(check(&own, &[host], &[]), Ok(()), "{host}");
         }
-        for host in
-            ["evil.example", "localhost.evil.example", "10.0.0.1", "localhost:x", "[::1", "127.0.0.1.nip.io"]
-        {
+        for host in ["evil.example", "localhost.evil.example", "10.0.0.1", "localhost:x", "[::1", "127.0.0.1.nip.io"] {
             assert_eq!(check(&own, &[host], &[]), Err("Host"), "{host}");
         }
         assert_eq!(check(&own, &[], &[]), Err("Host"));
@@ -194,9 +184,7 @@ mod tests {
         for origin in ["http://localhost:5173", "http://127.0.0.1", "https://app.example"] {
             assert_eq!(check(&own, &["localhost"], &[origin]), Ok(()), "{origin}");
         }
-        for origin in
-            ["null", "http://evil.example", "file://", "https://app.example.evil.example", "localhost"]
-        {
+        for origin in ["null", "http://evil.example", "file://", "https://app.example.evil.example", "localhost"] {
             assert_eq!(check(&own, &["localhost"], &[origin]), Err("Origin"), "{origin}");
         }
         assert_eq!(check(&own, &["localhost"], &["http://localhost", "http://localhost"]), Err("Origin"));

@@ -48,8 +48,7 @@ pub(crate) fn apply_forwarding(app: &App, request: &mut Request) {
     }
     let forwarding_info = forwarding_info(&settings.proxies, peer.address, request.headers());
     let is_secure = forwarding_info.is_secure.unwrap_or(peer.is_secure);
-    let (client, asked) =
-        (forwarding_info.client, forwarding_info.host.map(|host| ForwardedHost(host.into())));
+    let (client, asked) = (forwarding_info.client, forwarding_info.host.map(|host| ForwardedHost(host.into())));
     request.extensions_mut().insert(ClientAddress { address: client, is_secure });
     if let Some(asked) = asked {
         request.extensions_mut().insert(asked);
@@ -85,11 +84,7 @@ fn forwarding_info<'a>(proxies: &TrustedProxies, peer: IpAddr, headers: &'a Head
 }
 
 /// Returns the first address from our end that is not a trusted proxy; `None` without a chain.
-fn walk(
-    proxies: &TrustedProxies,
-    peer: IpAddr,
-    chain: impl Iterator<Item = Option<IpAddr>>,
-) -> Option<IpAddr> {
+fn walk(proxies: &TrustedProxies, peer: IpAddr, chain: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
     let mut chain = chain.take(HOPS_MAX).peekable();
     chain.peek()?;
     let mut client = peer;
@@ -106,8 +101,7 @@ fn walk(
 
 /// Returns the elements of a list header, last one first, across repeated headers.
 fn elements<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
-    let values: Vec<&str> =
-        headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default()).collect();
+    let values: Vec<&str> = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or_default()).collect();
     values.into_iter().rev().flat_map(|value| value.rsplit(',')).map(str::trim)
 }
 
@@ -134,9 +128,7 @@ mod tests {
     use super::*;
 
     fn proxies() -> TrustedProxies {
-        TrustedProxies::of(
-            ["10.0.0.0/8", "127.0.0.1", "fd00::/8"].map(|text| IpNetwork::parse(text).expect("a block")),
-        )
+        TrustedProxies::of(["10.0.0.0/8", "127.0.0.1", "fd00::/8"].map(|text| IpNetwork::parse(text).expect("a block")))
     }
 
     fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
@@ -164,10 +156,7 @@ mod tests {
         check(&[("x-forwarded-for", "192.0.2.7:4711")], "192.0.2.7");
         check(&[("x-forwarded-for", "[2001:db8::1]:4711, fd00::1")], "2001:db8::1");
         check(&[("x-forwarded-for", "::ffff:192.0.2.7")], "192.0.2.7");
-        check(
-            &[("forwarded", "for=203.0.113.9, for=\"[2001:db8::1]:1\";proto=https, for=10.0.0.3")],
-            "2001:db8::1",
-        );
+        check(&[("forwarded", "for=203.0.113.9, for=\"[2001:db8::1]:1\";proto=https, for=10.0.0.3")], "2001:db8::1");
     }
 
     #[test]

@@ -27,9 +27,7 @@ pub(crate) fn take(app: &App, caller: &Caller) -> Result<Option<RateLimitState>,
     let (taken, left) = app.buckets.take(&caller.subject, rate, app.started.elapsed());
     match taken {
         Ok(()) => Ok(Some(RateLimitState(rate, left))),
-        Err(wait) => {
-            Err(set_headers(error_response(too_often(rate, wait)), Some(RateLimitState(rate, left))))
-        }
+        Err(wait) => Err(set_headers(error_response(too_often(rate, wait)), Some(RateLimitState(rate, left)))),
     }
 }
 

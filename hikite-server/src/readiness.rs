@@ -32,14 +32,12 @@ impl UnreadyReason {
 impl App {
     /// Returns all reasons; the first one determines the status.
     pub(crate) fn unready(&self) -> Vec<UnreadyReason> {
-        let leaving =
-            self.is_leaving().then(|| UnreadyReason::new("leaving", "this process is about to stop"));
+        let leaving = self.is_leaving().then(|| UnreadyReason::new("leaving", "this process is about to stop"));
         let stale = self.gateway.freshness().fault();
         let store = stale.map(|message| UnreadyReason::new("store_stale", message));
         let full = self.gateway.audit_state().is_some_and(|state| state.is_full);
-        let audit = full.then(|| {
-            UnreadyReason::new("audit_full", "the audit can take no more records, so calls are refused")
-        });
+        let audit =
+            full.then(|| UnreadyReason::new("audit_full", "the audit can take no more records, so calls are refused"));
         leaving.into_iter().chain(store).chain(audit).collect()
     }
 }
@@ -66,8 +64,7 @@ mod tests {
     #[tokio::test]
     async fn every_reason_is_told_and_the_first_is_the_status() {
         assert_eq!(answer(&[]).status(), StatusCode::OK);
-        let reasons =
-            [UnreadyReason::new("leaving", "it stops"), UnreadyReason::new("store_stale", "no answer")];
+        let reasons = [UnreadyReason::new("leaving", "it stops"), UnreadyReason::new("store_stale", "no answer")];
         let response = answer(&reasons);
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(response.headers()[RETRY_AFTER], "2");

@@ -83,8 +83,7 @@ impl<S: Sync> FromRequestParts<S> for RequestContext {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let no_guard =
-            || error_response(Error::new(ErrorKind::Internal, "a handler that needs a caller has no door"));
+        let no_guard = || error_response(Error::new(ErrorKind::Internal, "a handler that needs a caller has no door"));
         parts.extensions.remove().ok_or_else(no_guard)
     }
 }

@@ -95,8 +95,7 @@ fn identity(app: &App) -> Result<&Identity, Error> {
 }
 
 fn key(path: NamePath) -> Result<String, Error> {
-    path.map(|Path(key)| key)
-        .map_err(|_| Error::new(ErrorKind::Validation, "the key in the address is not UTF-8"))
+    path.map(|Path(key)| key).map_err(|_| Error::new(ErrorKind::Validation, "the key in the address is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use crate::request_context::RequestContext;
 use crate::request_id::RequestId;
 use crate::rest::audit::export;
 use crate::rest::{
-    accounts, audit, batch, call, clients, login_session, me, openapi, overview, page, pins, preview,
-    projects, reauthentication, redirect, registry, search, status, tokens, tools, upstreams, users,
+    accounts, audit, batch, call, clients, login_session, me, openapi, overview, page, pins, preview, projects,
+    reauthentication, redirect, registry, search, status, tokens, tools, upstreams, users,
 };
 use crate::{auth, client_metadata, connect, health, metrics, oauth};
 
@@ -44,9 +44,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(GuardLayer::new(&app, RequiredAuth::Oauth));
 
     // Separate, because the metrics token grants nothing else.
-    let metrics = Router::new()
-        .route("/metrics", get(metrics::metrics))
-        .layer(GuardLayer::new(&app, RequiredAuth::Reader));
+    let metrics =
+        Router::new().route("/metrics", get(metrics::metrics)).layer(GuardLayer::new(&app, RequiredAuth::Reader));
 
     let mcp = || post(http::post).get(http::get).head(http::head).delete(http::delete);
     let protected = Router::new()
@@ -76,14 +75,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(GuardLayer::new(&app, RequiredAuth::Person));
     let assets = hikite_ui::assets().layer(GuardLayer::new(&app, RequiredAuth::Nothing));
 
-    public
-        .merge(oauth)
-        .merge(metrics)
-        .merge(nodes)
-        .merge(protected)
-        .with_state(app)
-        .merge(pages)
-        .merge(assets)
+    public.merge(oauth).merge(metrics).merge(nodes).merge(protected).with_state(app).merge(pages).merge(assets)
 }
 
 /// Writes the body of error responses, as the guard does for external requests.
@@ -188,8 +180,7 @@ mod tests {
     }
 
     async fn as_caller(caller: &Caller, method: &str, path: &str) -> Response {
-        let request_context =
-            RequestContext::over_http(caller.clone(), CallerProof::Token, CallOrigin::default());
+        let request_context = RequestContext::over_http(caller.clone(), CallerProof::Token, CallOrigin::default());
         let routes = admin().layer(Extension(request_context)).with_state(app());
         routes.oneshot(request(method, path)).await.expect("an answer")
     }
@@ -257,11 +248,7 @@ mod tests {
         ] {
             assert_eq!(as_caller(&alice, method, path).await.status(), 403, "{method} {path}");
             let internal = Caller::owner().within("p".into());
-            assert_eq!(
-                as_caller(&internal, method, path).await.status(),
-                403,
-                "{method} {path} in a project"
-            );
+            assert_eq!(as_caller(&internal, method, path).await.status(), 403, "{method} {path} in a project");
             assert_ne!(as_caller(&Caller::owner(), method, path).await.status(), 403, "{method} {path}");
         }
     }
@@ -279,8 +266,7 @@ mod tests {
         ] {
             let answer = router.clone().oneshot(request(method, path)).await.expect("an answer");
             assert_eq!(answer.status(), 405, "{method} {path}");
-            let mut allowed: Vec<&str> =
-                answer.headers()["allow"].to_str().expect("text").split(',').collect();
+            let mut allowed: Vec<&str> = answer.headers()["allow"].to_str().expect("text").split(',').collect();
             let mut expected: Vec<&str> = allow.split(',').collect();
             allowed.sort_unstable();
             expected.sort_unstable();

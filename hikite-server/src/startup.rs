@@ -33,11 +33,7 @@ const CONNECTIONS: usize = 256;
 const REASON: &str = "the store cannot be reached yet";
 
 /// Serves on this port until `work` is done, and returns its result.
-pub async fn serve_until<T>(
-    listener: &TcpListener,
-    tls: Option<ServerTls>,
-    work: impl Future<Output = T>,
-) -> T {
+pub async fn serve_until<T>(listener: &TcpListener, tls: Option<ServerTls>, work: impl Future<Output = T>) -> T {
     let (router, limits) = (router(Instant::now()), Limits::default());
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
@@ -62,12 +58,7 @@ pub async fn serve_until<T>(
     }
 }
 
-async fn connection(
-    (stream, address): (TcpStream, IpAddr),
-    router: Router,
-    tls: Option<ServerTls>,
-    limits: &Limits,
-) {
+async fn connection((stream, address): (TcpStream, IpAddr), router: Router, tls: Option<ServerTls>, limits: &Limits) {
     let activity = Activity::new();
     let stream = TimedStream::new(stream, activity.clone(), limits.header_timeout, limits.idle_timeout);
     let service = CountingService::new(router, activity, ClientAddress { address, is_secure: tls.is_some() });
@@ -81,11 +72,7 @@ async fn connection(
     }
 }
 
-async fn serve_http(
-    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-    service: CountingService,
-    limits: &Limits,
-) {
+async fn serve_http(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, service: CountingService, limits: &Limits) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
@@ -98,10 +85,7 @@ async fn serve_http(
 fn router(started: Instant) -> Router {
     Router::new()
         .route("/health", get(move || async move { health::alive(started) }))
-        .route(
-            "/readyz",
-            get(|| async { readiness::answer(&[UnreadyReason::new("store_unreachable", REASON)]) }),
-        )
+        .route("/readyz", get(|| async { readiness::answer(&[UnreadyReason::new("store_unreachable", REASON)]) }))
         .fallback(not_ready)
         .layer(from_fn(close_after))
 }

@@ -42,9 +42,8 @@ impl ServerTlsError {
 impl ServerTls {
     /// Reads the certificate and key; `chain` starts with the server certificate.
     pub fn read(chain: &[u8], key: &[u8], min: MinTls) -> Result<Self, ServerTlsError> {
-        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain)
-            .collect::<Result<_, _>>()
-            .map_err(|_| ServerTlsError::Certificate)?;
+        let chain: Vec<CertificateDer<'static>> =
+            CertificateDer::pem_slice_iter(chain).collect::<Result<_, _>>().map_err(|_| ServerTlsError::Certificate)?;
         if chain.is_empty() {
             return Err(ServerTlsError::Certificate);
         }
@@ -64,11 +63,7 @@ impl ServerTls {
     }
 
     /// Performs the TLS handshake, within the header timeout of a request.
-    pub(crate) async fn handshake(
-        &self,
-        stream: TimedStream,
-        limit: Duration,
-    ) -> Option<TlsStream<TimedStream>> {
+    pub(crate) async fn handshake(&self, stream: TimedStream, limit: Duration) -> Option<TlsStream<TimedStream>> {
         match timeout(limit, self.0.accept(stream)).await {
             Ok(Ok(mut stream)) => {
                 // A client may connect before it sends its first request.

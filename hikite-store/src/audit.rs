@@ -55,8 +55,7 @@ impl Store {
         let mut transaction = self.begin().await?;
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
         // This lock also waits for an earlier attempt of ours with unknown outcome.
-        let query =
-            sqlx::query("UPDATE audit_end SET seq = seq + $1 WHERE name = 'last' RETURNING seq, hash");
+        let query = sqlx::query("UPDATE audit_end SET seq = seq + $1 WHERE name = 'last' RETURNING seq, hash");
         let row = query.bind(count).fetch_one(&mut *transaction).await.map_err(self.failed())?;
         if let Some(attempted) = &batch.attempted
             && is_written(&mut transaction, attempted).await.map_err(self.failed())?

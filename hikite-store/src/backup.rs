@@ -25,16 +25,14 @@ impl Store {
     }
 
     async fn backup_to(&self, to: &Path) -> Result<u64, StoreError> {
-        let refused = |error: io::Error| {
-            StoreError::new(StoreFault::NotWritable, &StoreUrl::file(to), error.to_string())
-        };
+        let refused =
+            |error: io::Error| StoreError::new(StoreFault::NotWritable, &StoreUrl::file(to), error.to_string());
         let temporary = temporary(to);
         // An interrupted earlier copy may be left over.
         remove(&temporary);
         // SQLite writes into the empty file and keeps its permissions.
         fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(refused)?;
-        let outcome =
-            self.write_copy(&temporary).await.and_then(|()| sync_and_rename(&temporary, to).map_err(refused));
+        let outcome = self.write_copy(&temporary).await.and_then(|()| sync_and_rename(&temporary, to).map_err(refused));
         remove(&temporary);
         outcome
     }
@@ -91,11 +89,7 @@ async fn copy_before(before: &MigrationBackup<'_>, found: i64) -> Result<(), Sto
     let outcome = store.backup_to(&to).await;
     store.close().await;
     let bytes = outcome?;
-    tracing::info!(
-        bytes,
-        "the store was copied to `{}` before it is brought to a newer version",
-        to.display()
-    );
+    tracing::info!(bytes, "the store was copied to `{}` before it is brought to a newer version", to.display());
     Ok(())
 }
 

@@ -106,14 +106,12 @@ impl Store {
         }
         let revision: i64 = row.try_get(0).map_err(self.failed())?;
         for (kind, id) in touched {
-            let text =
-                "INSERT INTO change_log (revision, kind, id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+            let text = "INSERT INTO change_log (revision, kind, id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
             let query = sqlx::query(text).bind(revision).bind(*kind).bind(*id);
             query.execute(&mut **transaction).await.map_err(self.failed())?;
         }
         if revision % TRIM_EVERY == 0 {
-            let query = sqlx::query("DELETE FROM change_log WHERE revision <= $1")
-                .bind(revision - REVISIONS_RETAINED);
+            let query = sqlx::query("DELETE FROM change_log WHERE revision <= $1").bind(revision - REVISIONS_RETAINED);
             query.execute(&mut **transaction).await.map_err(self.failed())?;
         }
         Ok(())

@@ -30,8 +30,7 @@ impl Store {
         for table in TABLES {
             self.gather(rows(table, &table.select(), &mut connection).await, &mut findings)?;
         }
-        let broken =
-            audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
+        let broken = audit.broken.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem));
         findings.extend(broken);
         findings.extend(Self::known_damage(self.url()));
         Ok(findings)
@@ -51,17 +50,12 @@ impl Store {
             let select = format!("{} LIMIT {BRIEF}", table.select());
             self.gather(rows(table, &select, &mut connection).await, &mut findings)?;
         }
-        findings
-            .extend(newest.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem)));
+        findings.extend(newest.map(|broken| format!("record {} of the audit: {}", broken.seq, broken.problem)));
         Ok(findings)
     }
 
     /// Collects the findings of a part. An unreadable part is a finding; an unreachable store is an error.
-    fn gather(
-        &self,
-        found: Result<Vec<String>, sqlx::Error>,
-        findings: &mut Vec<String>,
-    ) -> Result<(), StoreError> {
+    fn gather(&self, found: Result<Vec<String>, sqlx::Error>, findings: &mut Vec<String>) -> Result<(), StoreError> {
         match found {
             Ok(found) => findings.extend(found),
             Err(error) => {
@@ -96,11 +90,7 @@ async fn postgres(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::E
     let mut findings = Vec::new();
     for (setting, bad, cure) in [
         ("server_encoding", &["SQL_ASCII", "LATIN1"][..], "make the database with `ENCODING 'UTF8'`"),
-        (
-            "synchronous_commit",
-            &["off"],
-            "switch it on: a crash of the database would lose what was committed",
-        ),
+        ("synchronous_commit", &["off"], "switch it on: a crash of the database would lose what was committed"),
         ("fsync", &["off"], "switch it on: a power cut would damage the database"),
     ] {
         let row = sqlx::query("SELECT current_setting($1)").bind(setting).fetch_one(&mut *connection).await?;
@@ -114,16 +104,11 @@ async fn postgres(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::E
 
 async fn versions(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
     let found = version(connection).await?;
-    let wrong =
-        (found != NEWEST).then(|| format!("it has version {found}, and this hikite knows version {NEWEST}"));
+    let wrong = (found != NEWEST).then(|| format!("it has version {found}, and this hikite knows version {NEWEST}"));
     Ok(wrong.into_iter().collect())
 }
 
-async fn rows(
-    table: &TableSchema,
-    select: &str,
-    connection: &mut AnyConnection,
-) -> Result<Vec<String>, sqlx::Error> {
+async fn rows(table: &TableSchema, select: &str, connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
     let mut rows = sqlx::query(select).fetch(connection);
     let mut findings = Vec::new();
     while let Some(row) = rows.try_next().await? {

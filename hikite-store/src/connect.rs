@@ -103,20 +103,14 @@ impl ConnectTarget {
             StoreLocation::Postgres(address) => (DatabaseEngine::Postgres, address.expose().to_owned()),
         };
         let options = AnyConnectOptions::from_str(&address).map_err(|error| StoreError::of(url, &error))?;
-        Ok(Self {
-            engine,
-            in_memory: url.0 == StoreLocation::Memory,
-            options: options.disable_statement_logging(),
-        })
+        Ok(Self { engine, in_memory: url.0 == StoreLocation::Memory, options: options.disable_statement_logging() })
     }
 
     /// Returns the pools for reading and for writing. In memory both are the same single connection, which is the
     /// store.
     pub(crate) fn pools(&self) -> (AnyPool, AnyPool) {
         match (self.engine, self.in_memory) {
-            (DatabaseEngine::Sqlite, false) => {
-                (self.pool(READERS, "PRAGMA query_only = ON"), self.pool(1, NOTHING))
-            }
+            (DatabaseEngine::Sqlite, false) => (self.pool(READERS, "PRAGMA query_only = ON"), self.pool(1, NOTHING)),
             (DatabaseEngine::Sqlite, true) => {
                 let one = self.pool(1, NOTHING);
                 (one.clone(), one)

@@ -38,11 +38,7 @@ impl Store {
     }
 
     /// Stores a tool. Returns `false` if it exists and `overwrite` is not set.
-    pub async fn put_registered_tool(
-        &self,
-        tool: &RegisteredToolRow,
-        overwrite: bool,
-    ) -> Result<bool, StoreError> {
+    pub async fn put_registered_tool(&self, tool: &RegisteredToolRow, overwrite: bool) -> Result<bool, StoreError> {
         let (module, name) = self.checked_key(&tool.key)?;
         let form = std::str::from_utf8(tool.form.bytes())
             .map_err(|error| self.refused(StoreFault::Failed, error.to_string()))?;

@@ -44,9 +44,7 @@ impl Store {
             let row = sqlx::query(&count).fetch_one(&mut *to).await.map_err(other.failed())?;
             let rows: i64 = row.try_get(0).map_err(other.failed())?;
             if rows > 0 {
-                return Err(
-                    other.refused(StoreFault::NotEmpty, format!("it has {rows} rows in `{}`", table.name))
-                );
+                return Err(other.refused(StoreFault::NotEmpty, format!("it has {rows} rows in `{}`", table.name)));
             }
         }
         let mut copied = 0;

@@ -44,8 +44,7 @@ impl AuditHead {
     pub(crate) fn note(&self, chain: &AuditChain) {
         let mut file = self.file.lock();
         if file.is_none() {
-            let opened =
-                OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path);
+            let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&self.path);
             *file = opened.ok();
         }
         if let Some(file) = &*file
@@ -124,10 +123,8 @@ impl Store {
         let noted = self.head().and_then(AuditHead::read);
         let last = self.audit_last().await.ok();
         let gone = noted.zip(last).filter(|(noted, last)| noted.seq > *last);
-        let gone =
-            gone.map(|(noted, last)| (noted.seq - last, format!("records {} to {}", last + 1, noted.seq)));
-        let of_audit =
-            gone.as_ref().map(|(_, which)| format!("{which} of the audit were written and are gone"));
+        let gone = gone.map(|(noted, last)| (noted.seq - last, format!("records {} to {}", last + 1, noted.seq)));
+        let of_audit = gone.as_ref().map(|(_, which)| format!("{which} of the audit were written and are gone"));
         let found: Vec<String> = log.into_iter().chain(of_audit).collect();
         if found.is_empty() {
             return;
@@ -165,8 +162,7 @@ impl Store {
     fn save_findings(&self, now: u64, found: &[String]) {
         let Some(path) = self.url().path() else { return };
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(sidecar(path, FINDINGS));
-        let write =
-            |mut file: fs::File| found.iter().try_for_each(|what| writeln!(file, "{} {what}", rfc3339(now)));
+        let write = |mut file: fs::File| found.iter().try_for_each(|what| writeln!(file, "{} {what}", rfc3339(now)));
         if let Err(error) = file.and_then(write) {
             tracing::error!(%error, "this could not be kept for `hikite doctor`");
         }

@@ -31,16 +31,10 @@ const COLUMNS: &str = "id, owner, form, version, created_at, expires_at";
 
 impl Store {
     /// Returns a document, if it exists and has not expired.
-    pub async fn entry(
-        &self,
-        kind: &'static str,
-        id: &str,
-        now: u64,
-    ) -> Result<Option<DocumentRow>, StoreError> {
+    pub async fn entry(&self, kind: &'static str, id: &str, now: u64) -> Result<Option<DocumentRow>, StoreError> {
         let Ok(id) = self.checked_text(id) else { return Ok(None) };
-        let text = format!(
-            "SELECT {COLUMNS} FROM drawer WHERE kind = $1 AND id = $2 AND (expires_at = 0 OR expires_at > $3)"
-        );
+        let text =
+            format!("SELECT {COLUMNS} FROM drawer WHERE kind = $1 AND id = $2 AND (expires_at = 0 OR expires_at > $3)");
         let query = sqlx::query(&text).bind(kind).bind(id).bind(stored(now));
         let row = query.fetch_optional(self.reader()).await.map_err(self.failed())?;
         Ok(row.and_then(|row| read(kind, &row)))

@@ -141,8 +141,7 @@ impl From<StoreError> for Error {
             StoreFault::Nul => Self::new(ErrorKind::Validation, "a name with a NUL character cannot be kept"),
             StoreFault::Busy => {
                 tracing::warn!("{error}");
-                let answer =
-                    Self::new(ErrorKind::Overloaded, "the store is busy").hint("try again in a moment");
+                let answer = Self::new(ErrorKind::Overloaded, "the store is busy").hint("try again in a moment");
                 Self { retry_after: Some(Duration::from_secs(1)), ..answer }
             }
             // These may resolve themselves: a full disk, a restarting database.
@@ -204,8 +203,7 @@ mod tests {
             (StoreFault::Failed, ErrorKind::Internal),
             (StoreFault::Nul, ErrorKind::Validation),
         ] {
-            let error =
-                Error::from(StoreError::new(fault, &StoreUrl::file("/secret/path"), "near \"SELECT\""));
+            let error = Error::from(StoreError::new(fault, &StoreUrl::file("/secret/path"), "near \"SELECT\""));
             assert_eq!(error.kind, kind);
             assert_eq!(error.retry_after.is_some(), kind == ErrorKind::Overloaded, "{fault:?}");
             let shown = format!("{error} {error:?} {:?}", error.rpc());

@@ -36,10 +36,7 @@ impl Store {
                 ]
             };
             let rows: Vec<Vec<SqlValue>> = keys.iter().map(row).collect();
-            TOOL_SEEN
-                .insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING")
-                .await
-                .map_err(self.failed())?;
+            TOOL_SEEN.insert(&mut transaction, &rows, "ON CONFLICT DO NOTHING").await.map_err(self.failed())?;
         }
         transaction.commit().await.map_err(self.failed())
     }

@@ -23,12 +23,7 @@ pub struct Lease {
 impl Store {
     /// Takes a lease for some time, unless another process holds it. The holder can extend it, keeping its fence. Times
     /// are the database's, so a node with a wrong clock neither steals a lease nor keeps its own too long.
-    pub async fn take_lease(
-        &self,
-        name: &str,
-        holder: &str,
-        life: Duration,
-    ) -> Result<Option<Lease>, StoreError> {
+    pub async fn take_lease(&self, name: &str, holder: &str, life: Duration) -> Result<Option<Lease>, StoreError> {
         let now = self.engine().now_ms();
         let text = format!(
             "INSERT INTO lease (name, holder, fence, until) VALUES ($1, $2, 1, {now} + $3) ON CONFLICT (name) DO UPDATE \

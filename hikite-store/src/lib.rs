@@ -35,8 +35,7 @@ mod wal;
 mod tests;
 
 pub use audit::{
-    AuditBatch, AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, Retention, TrimEvidence,
-    TrimOutcome,
+    AuditBatch, AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, Retention, TrimEvidence, TrimOutcome,
 };
 pub use change::{ChangeSet, RowChange, kind as change_kind};
 pub use clock::{Boot, ClockJump, MachineClock};

@@ -109,8 +109,7 @@ impl ListCache for StoreListCache {
             let mut cached = self.cached.lock();
             cached.insert(definition.to_owned(), row.clone());
             if cached.len() > DEFINITIONS_MAX {
-                let oldest =
-                    cached.iter().min_by_key(|(_, cached)| cached.fetched_at).map(|(name, _)| name.clone());
+                let oldest = cached.iter().min_by_key(|(_, cached)| cached.fetched_at).map(|(name, _)| name.clone());
                 oldest.map(|name| cached.remove(&name));
             }
         }

@@ -98,9 +98,7 @@ async fn apply(
     if let Some(before) = before.filter(|_| found > 0) {
         if engine == DatabaseEngine::Postgres {
             // The backup may exceed the idle timeout of a transaction.
-            sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0")
-                .execute(&mut *transaction)
-                .await?;
+            sqlx::query("SET LOCAL idle_in_transaction_session_timeout = 0").execute(&mut *transaction).await?;
         }
         // Others wait for the lock, so the backup is exactly what is migrated, and is made once.
         backup::before_migration(&before, found).await.map_err(MigrationError::Store)?;
@@ -136,9 +134,7 @@ pub(crate) async fn version(connection: &mut AnyConnection) -> Result<i64, sqlx:
 async fn is_new(connection: &mut AnyConnection, engine: DatabaseEngine) -> Result<bool, MigrationError> {
     let tables = match engine {
         DatabaseEngine::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
-        DatabaseEngine::Postgres => {
-            "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()"
-        }
+        DatabaseEngine::Postgres => "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()",
     };
     let mut others = 0;
     for row in sqlx::query(tables).fetch_all(connection).await? {
@@ -148,10 +144,7 @@ async fn is_new(connection: &mut AnyConnection, engine: DatabaseEngine) -> Resul
         others += 1;
     }
     if engine == DatabaseEngine::Sqlite && others > 0 {
-        return Err(MigrationError::Rejected(
-            StoreFault::Foreign,
-            "it has tables, and none of them is ours".into(),
-        ));
+        return Err(MigrationError::Rejected(StoreFault::Foreign, "it has tables, and none of them is ours".into()));
     }
     Ok(true)
 }

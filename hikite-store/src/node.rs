@@ -43,8 +43,7 @@ impl Store {
 
     /// Extends the registration of a node. Returns `false` if others have declared it gone.
     pub async fn renew_node(&self, id: &str, life: Duration) -> Result<bool, StoreError> {
-        let text =
-            format!("UPDATE lease SET until = {} + $1 WHERE name = $2 AND fence = 1", self.engine().now_ms());
+        let text = format!("UPDATE lease SET until = {} + $1 WHERE name = $2 AND fence = 1", self.engine().now_ms());
         let query = sqlx::query(&text).bind(whole(life)).bind(format!("{NODE}{id}"));
         let done = query.execute(self.writer()).await.map_err(self.failed())?;
         Ok(done.rows_affected() > 0)

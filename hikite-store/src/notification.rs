@@ -43,10 +43,7 @@ impl Store {
     }
 }
 
-async fn forward_notifications(
-    address: &str,
-    change_notify: &Notify,
-) -> Result<std::convert::Infallible, sqlx::Error> {
+async fn forward_notifications(address: &str, change_notify: &Notify) -> Result<std::convert::Infallible, sqlx::Error> {
     let mut listener = PgListener::connect(address).await?;
     listener.listen(CHANNEL).await?;
     loop {

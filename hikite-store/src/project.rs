@@ -43,8 +43,7 @@ impl Store {
     pub async fn put_project(&self, project: &ProjectRow) -> Result<bool, StoreError> {
         let name = self.checked_text(&project.name)?;
         let form = self.text_of(&project.form)?;
-        let text =
-            "INSERT INTO project (name, form, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
+        let text = "INSERT INTO project (name, form, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING";
         let query = sqlx::query(text).bind(name).bind(form).bind(stored(project.created_at));
         let mut transaction = self.begin().await?;
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?;

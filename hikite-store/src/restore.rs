@@ -44,8 +44,7 @@ impl Store {
     pub async fn install(prepared: &Path, url: &StoreUrl, replaced_path: &Path) -> Result<bool, StoreError> {
         match &url.0 {
             StoreLocation::File(path) => {
-                let refused =
-                    |error: io::Error| StoreError::new(StoreFault::NotWritable, url, error.to_string());
+                let refused = |error: io::Error| StoreError::new(StoreFault::NotWritable, url, error.to_string());
                 swap(prepared, path, replaced_path).map_err(refused)
             }
             StoreLocation::Memory | StoreLocation::Postgres(_) => {
@@ -103,10 +102,7 @@ async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
 /// Renames both files; the old one is restored if the second rename fails.
 fn swap(prepared: &Path, path: &Path, replaced_path: &Path) -> io::Result<bool> {
     if fs::symlink_metadata(replaced_path).is_ok() {
-        return Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!("`{}` exists", replaced_path.display()),
-        ));
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists", replaced_path.display())));
     }
     let had = path.exists();
     // The journal of a damaged file belongs to it.

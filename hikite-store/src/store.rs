@@ -66,9 +66,7 @@ impl Store {
     /// Fails unless the store is reachable now. Changes nothing.
     pub async fn check_reachable(url: &StoreUrl) -> Result<(), StoreError> {
         let reached = tokio::time::timeout(WAIT, async {
-            if let Some(first) =
-                ConnectTarget::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))?
-            {
+            if let Some(first) = ConnectTarget::of(url)?.first().await.map_err(|error| StoreError::of(url, &error))? {
                 close(first).await;
             }
             Ok(())
@@ -78,11 +76,7 @@ impl Store {
     }
 
     /// Opens the store in a version that need not be the newest.
-    pub(crate) async fn open_at(
-        url: &StoreUrl,
-        version: i64,
-        folder: Option<&Path>,
-    ) -> Result<Self, StoreError> {
+    pub(crate) async fn open_at(url: &StoreUrl, version: i64, folder: Option<&Path>) -> Result<Self, StoreError> {
         let target = ConnectTarget::of(url)?;
         let (reader, writer) = target.pools();
         let begin = Instant::now();
@@ -99,12 +93,7 @@ impl Store {
         Ok(Self::of(&target, url, (reader, writer), (found, version)))
     }
 
-    fn of(
-        target: &ConnectTarget,
-        url: &StoreUrl,
-        pools: (AnyPool, AnyPool),
-        (found, version): (i64, i64),
-    ) -> Self {
+    fn of(target: &ConnectTarget, url: &StoreUrl, pools: (AnyPool, AnyPool), (found, version): (i64, i64)) -> Self {
         Self(Arc::new(StoreInner {
             url: url.clone(),
             engine: target.engine,
@@ -203,8 +192,7 @@ async fn prepare(
         return migrate::migrate(&mut *writer.acquire().await?, target.engine, version, None).await;
     };
     let outcome = migrate::migrate(&mut first, target.engine, version, Some(before)).await;
-    if target.engine == DatabaseEngine::Sqlite
-        && matches!(outcome, Ok(found) if found > 0 && found < AUTO_VACUUM_SINCE)
+    if target.engine == DatabaseEngine::Sqlite && matches!(outcome, Ok(found) if found > 0 && found < AUTO_VACUUM_SINCE)
     {
         vacuum(&mut first).await;
     }
@@ -216,12 +204,10 @@ async fn prepare(
 /// space, or with a concurrent writer, it stays as it is: free pages are then reused but not returned.
 async fn vacuum(connection: &mut AnyConnection) {
     match connection.execute("VACUUM").await {
-        Ok(_) => tracing::info!(
-            "the store was written anew: what is trimmed is given back to the disk from now on"
-        ),
-        Err(error) => tracing::warn!(
-            "the store could not be written anew, and keeps its size when records are trimmed: {error}"
-        ),
+        Ok(_) => tracing::info!("the store was written anew: what is trimmed is given back to the disk from now on"),
+        Err(error) => {
+            tracing::warn!("the store could not be written anew, and keeps its size when records are trimmed: {error}")
+        }
     }
 }
 
@@ -293,8 +279,7 @@ mod tests {
             Store::open(&StoreUrl::memory()).await.expect("one"),
             Store::open(&StoreUrl::memory()).await.expect("two"),
         );
-        let tool =
-            RegisteredToolRow { key: ToolKey::new("m", "t"), form: Raw::empty_object(), registered_at: 1 };
+        let tool = RegisteredToolRow { key: ToolKey::new("m", "t"), form: Raw::empty_object(), registered_at: 1 };
         assert!(one.put_registered_tool(&tool, false).await.expect("put"));
         assert_eq!(one.registered().await.expect("read"), [tool]);
         assert_eq!(other.registered().await.expect("read"), []);

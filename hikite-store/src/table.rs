@@ -138,9 +138,7 @@ impl TableSchema {
     pub(crate) fn read(&self, row: &AnyRow) -> Result<Vec<SqlValue>, sqlx::Error> {
         let values = self.columns.iter().enumerate().map(|(at, (_, column))| {
             Ok(match column {
-                ColumnType::Text | ColumnType::OptionalText | ColumnType::Json => {
-                    SqlValue::Text(row.try_get(at)?)
-                }
+                ColumnType::Text | ColumnType::OptionalText | ColumnType::Json => SqlValue::Text(row.try_get(at)?),
                 ColumnType::Number | ColumnType::Boolean => SqlValue::Number(row.try_get(at)?),
             })
         });

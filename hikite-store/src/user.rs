@@ -40,8 +40,7 @@ pub struct UserRow {
     pub version: u64,
 }
 
-const COLUMNS: &str =
-    "id, name, subject, role, password, permissions, disabled, project, created_at, version";
+const COLUMNS: &str = "id, name, subject, role, password, permissions, disabled, project, created_at, version";
 
 impl Store {
     /// Returns all users, oldest first.
@@ -70,11 +69,7 @@ impl Store {
     }
 
     /// Stores a user and consumes `taken`. Returns `false` if the id, name or subject exists, or if `taken` does not.
-    pub async fn put_user(
-        &self,
-        user: &UserRow,
-        taken: Option<(&'static str, &str)>,
-    ) -> Result<bool, StoreError> {
+    pub async fn put_user(&self, user: &UserRow, taken: Option<(&'static str, &str)>) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         let mut done = true;
         if let Some((kind, id)) = taken {
@@ -82,9 +77,7 @@ impl Store {
             done = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
         }
         let user = UserRow { version: 1, ..user.clone() };
-        done = done
-            && self.insert_user(&mut transaction, &user).await?
-            && self.mirror(&mut transaction, &user).await?;
+        done = done && self.insert_user(&mut transaction, &user).await? && self.mirror(&mut transaction, &user).await?;
         let mut touched = vec![(kind::USER, user.id.as_str())];
         touched.extend(taken);
         self.commit_change(transaction, done, &touched).await
@@ -99,8 +92,7 @@ impl Store {
         for (user, before) in changes {
             done = done && self.change_user(&mut transaction, user, before, &mut projects).await?;
         }
-        let mut touched: Vec<(&str, &str)> =
-            changes.iter().map(|(user, _)| (kind::USER, user.id.as_str())).collect();
+        let mut touched: Vec<(&str, &str)> = changes.iter().map(|(user, _)| (kind::USER, user.id.as_str())).collect();
         touched.extend(projects.iter().map(|name| (kind::PROJECT, name.as_str())));
         self.commit_change(transaction, done, &touched).await
     }

@@ -52,8 +52,7 @@ impl Store {
 
     /// Replaces a key by itself under another master key. Returns `false` if it is not under `from` any more.
     pub async fn rewrap_vault_key(&self, row: &VaultKeyRow, from: &str) -> Result<bool, StoreError> {
-        let query =
-            sqlx::query("UPDATE vault_key SET key_id = $1, sealed = $2 WHERE account = $3 AND key_id = $4");
+        let query = sqlx::query("UPDATE vault_key SET key_id = $1, sealed = $2 WHERE account = $3 AND key_id = $4");
         let query = query.bind(&*row.key_id).bind(&*row.sealed);
         let query = query.bind(self.checked_text(&row.account)?).bind(from);
         let done = query.execute(self.writer()).await.map_err(self.failed())?;
@@ -102,11 +101,7 @@ impl Store {
     }
 
     /// Removes the secrets of an account with a provider; without a provider all of them, including the key.
-    pub async fn remove_vault_secrets(
-        &self,
-        account: &str,
-        provider: Option<&str>,
-    ) -> Result<bool, StoreError> {
+    pub async fn remove_vault_secrets(&self, account: &str, provider: Option<&str>) -> Result<bool, StoreError> {
         let Ok(account) = self.checked_text(account) else { return Ok(false) };
         let mut transaction = self.begin().await?;
         let mut removed = 0;

@@ -52,12 +52,7 @@ impl Store {
         Ok(found)
     }
 
-    pub async fn put_vectors(
-        &self,
-        model: &str,
-        vectors: &[(String, Vector)],
-        now_ms: u64,
-    ) -> Result<(), StoreError> {
+    pub async fn put_vectors(&self, model: &str, vectors: &[(String, Vector)], now_ms: u64) -> Result<(), StoreError> {
         if vectors.is_empty() {
             return Ok(());
         }

@@ -49,8 +49,7 @@ pub(crate) fn inspect(mut log: impl Read, page_bytes: usize) -> io::Result<Optio
         let stored = (number(&frame, 16), number(&frame, 20));
         let own_salts = (number(&frame, 8), number(&frame, 12));
         let is_valid = *salts.get_or_insert(own_salts) == own_salts
-            && before
-                .is_some_and(|before| sum_of(sum_of(before, &frame[..8]), &frame[FRAME_HEADER..]) == stored);
+            && before.is_some_and(|before| sum_of(sum_of(before, &frame[..8]), &frame[FRAME_HEADER..]) == stored);
         let is_commit = number(&frame, 4) != 0;
         match &mut damage {
             None if !is_valid => {
@@ -103,8 +102,7 @@ mod tests {
 
     /// Builds a WAL of frames, some of which end a transaction.
     fn log_of(ends: &[bool], salt: u32) -> Vec<u8> {
-        let mut log: Vec<u8> =
-            [MAGIC, 3_007_000, 512, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
+        let mut log: Vec<u8> = [MAGIC, 3_007_000, 512, 0, salt, 7].into_iter().flat_map(u32::to_be_bytes).collect();
         let mut sum = checksum((0, 0), &log, false);
         let put = |log: &mut Vec<u8>, sum: Checksum| {
             log.extend([sum.0, sum.1].into_iter().flat_map(u32::to_be_bytes));

@@ -143,19 +143,13 @@ impl CollectedTelemetry {
         self.requests.lock().push((headers, body.clone()));
         match self.behavior {
             CollectorBehavior::Accept => None,
-            CollectorBehavior::Reject(status) => {
-                StatusCode::from_u16(status).ok().map(IntoResponse::into_response)
-            }
+            CollectorBehavior::Reject(status) => StatusCode::from_u16(status).ok().map(IntoResponse::into_response),
             CollectorBehavior::Hang => std::future::pending().await,
         }
     }
 }
 
-async fn traces(
-    State(received): State<Arc<CollectedTelemetry>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
+async fn traces(State(received): State<Arc<CollectedTelemetry>>, headers: HeaderMap, body: Bytes) -> Response {
     if let Some(refusal) = received.respond(headers, &body).await {
         return refusal;
     }
@@ -181,11 +175,7 @@ async fn traces(
     StatusCode::OK.into_response()
 }
 
-async fn metrics(
-    State(received): State<Arc<CollectedTelemetry>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
+async fn metrics(State(received): State<Arc<CollectedTelemetry>>, headers: HeaderMap, body: Bytes) -> Response {
     if let Some(refusal) = received.respond(headers, &body).await {
         return refusal;
     }

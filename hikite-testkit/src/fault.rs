@@ -62,17 +62,11 @@ impl ProxyFault {
     }
 
     pub fn cut_request_after(bytes: usize) -> Self {
-        Self {
-            to_server: DirectionFault { cut_after: Some(bytes), ..DirectionFault::default() },
-            ..Self::default()
-        }
+        Self { to_server: DirectionFault { cut_after: Some(bytes), ..DirectionFault::default() }, ..Self::default() }
     }
 
     pub fn cut_answer_after(bytes: usize) -> Self {
-        Self {
-            to_client: DirectionFault { cut_after: Some(bytes), ..DirectionFault::default() },
-            ..Self::default()
-        }
+        Self { to_client: DirectionFault { cut_after: Some(bytes), ..DirectionFault::default() }, ..Self::default() }
     }
 
     #[must_use]
@@ -236,11 +230,7 @@ async fn connection(shared: Arc<FaultProxyState>, client: TcpStream, faults: wat
     shared.open.fetch_sub(1, Ordering::Relaxed);
 }
 
-async fn forward(
-    shared: &FaultProxyState,
-    client: TcpStream,
-    fault: watch::Receiver<ProxyFault>,
-) -> io::Result<()> {
+async fn forward(shared: &FaultProxyState, client: TcpStream, fault: watch::Receiver<ProxyFault>) -> io::Result<()> {
     let server = {
         let target = *shared.target.lock();
         TcpStream::connect(target).await?

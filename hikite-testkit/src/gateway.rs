@@ -29,8 +29,8 @@ pub use command::{CommandOutput, TestPrograms};
 pub use http::{HttpReply, HttpRequest, RequestFailure, SseEvents, StreamingReply};
 pub use process::{ProcessEntry, hang_up, is_alive, kill, marked};
 pub use stateless::{
-    AnsweredCall, REVISION, StatelessCall, StatelessClient, StatelessEnvelope, StatelessOutcome,
-    SubscriptionStream, encode,
+    AnsweredCall, REVISION, StatelessCall, StatelessClient, StatelessEnvelope, StatelessOutcome, SubscriptionStream,
+    encode,
 };
 
 /// Limit of every wait in a test.
@@ -66,11 +66,7 @@ impl TestGateway {
     }
 
     /// Starts the program without flags, with additional environment variables.
-    pub async fn start_by_file_with(
-        programs: &TestPrograms,
-        config: Value,
-        variables: &[(&str, &str)],
-    ) -> Self {
+    pub async fn start_by_file_with(programs: &TestPrograms, config: Value, variables: &[(&str, &str)]) -> Self {
         let folder = Arc::new(tempfile::tempdir().expect("a folder"));
         let mut command = programs.hikite_by_file(folder.path());
         command.arg("serve").envs(variables.iter().copied());
@@ -103,26 +99,16 @@ impl TestGateway {
         Self::run_in(programs, folder, config, command).await
     }
 
-    async fn run_in(
-        programs: &TestPrograms,
-        folder: Arc<TempDir>,
-        config: Value,
-        mut command: Command,
-    ) -> Self {
+    async fn run_in(programs: &TestPrograms, folder: Arc<TempDir>, config: Value, mut command: Command) -> Self {
         write(&folder, &without_services(&config).to_string());
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("hikite");
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("hikite");
         let stderr = gather(&mut child);
         let mut address = listening(&mut child, &stderr).await;
         if address.ip().is_unspecified() {
             address.set_ip(Ipv4Addr::LOCALHOST.into());
         }
-        let token =
-            std::fs::read_to_string(folder.path().join("data/token")).unwrap_or_default().trim().to_owned();
+        let token = std::fs::read_to_string(folder.path().join("data/token")).unwrap_or_default().trim().to_owned();
         Self { programs: programs.clone(), folder, child, address, token, stderr }
     }
 
@@ -384,11 +370,7 @@ async fn listening(child: &mut Child, stderr: &Mutex<String>) -> SocketAddr {
             return address;
         }
         let ended = child.try_wait().expect("our child");
-        assert!(
-            ended.is_none() && begin.elapsed() < LIMIT,
-            "it does not listen ({ended:?}):\n{}",
-            stderr.lock()
-        );
+        assert!(ended.is_none() && begin.elapsed() < LIMIT, "it does not listen ({ended:?}):\n{}", stderr.lock());
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

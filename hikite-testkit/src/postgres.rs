@@ -155,9 +155,8 @@ fn programs() -> PathBuf {
     // Debian installs them outside `PATH`, in a folder per version.
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     found.extend(versions.map(|version| version.path().join("bin")));
-    let whole = |folder: &PathBuf| {
-        ["initdb", "pg_ctl", "createdb"].iter().all(|program| folder.join(program).is_file())
-    };
+    let whole =
+        |folder: &PathBuf| ["initdb", "pg_ctl", "createdb"].iter().all(|program| folder.join(program).is_file());
     let Some(folder) = found.into_iter().find(whole) else {
         panic!(
             "PostgreSQL is not installed: `initdb` is neither in PATH nor below /usr/lib/postgresql (package: postgresql)"

@@ -88,8 +88,7 @@ impl MockProvider {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared =
-            Arc::new(MockProviderState { life: AtomicU64::new(3600), ..MockProviderState::default() });
+        let shared = Arc::new(MockProviderState { life: AtomicU64::new(3600), ..MockProviderState::default() });
         let routes = Router::new()
             .route("/token", post(token))
             .route("/authorize", get(authorize))
@@ -233,9 +232,7 @@ impl MockProviderState {
                 let code = grants.codes.remove(form.get("code")?)?;
                 let proven = match (&code.challenge, form.get("code_verifier")) {
                     (None, _) => true,
-                    (Some(challenge), Some(verifier)) => {
-                        URL_SAFE_NO_PAD.encode(Sha256::digest(verifier)) == *challenge
-                    }
+                    (Some(challenge), Some(verifier)) => URL_SAFE_NO_PAD.encode(Sha256::digest(verifier)) == *challenge,
                     (Some(_), None) => false,
                 };
                 if !proven || form.get("redirect_uri") != Some(&code.redirect) {
@@ -295,8 +292,7 @@ async fn token(State(shared): State<Arc<MockProviderState>>, headers: HeaderMap,
 }
 
 fn is_app(headers: &HeaderMap, form: &HashMap<String, String>) -> bool {
-    let basic =
-        headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Basic "));
+    let basic = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Basic "));
     let pair = basic.and_then(|text| String::from_utf8(BASE64_STANDARD.decode(text).ok()?).ok());
     let posted = || {
         let part = |name: &str| form.get(name).map(String::as_str).unwrap_or_default();
@@ -314,8 +310,7 @@ async fn authorize(State(shared): State<Arc<MockProviderState>>, RawQuery(query)
 
 /// Serves the protected API, which returns the token's grant.
 async fn api(State(shared): State<Arc<MockProviderState>>, headers: HeaderMap) -> Response {
-    let bearer =
-        headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
     let family = bearer.and_then(|token| shared.state.lock().access.get(token).copied());
     let status = StatusCode::from_u16(shared.api_status.load(Ordering::Relaxed)).ok();
     if let Some(status) = status.filter(|status| status.as_u16() > 0) {
@@ -325,10 +320,8 @@ async fn api(State(shared): State<Arc<MockProviderState>>, headers: HeaderMap) -
         let mut grants = shared.state.lock();
         *grants.calls.entry(family).or_default() += 1;
         if let Some(seconds) = grants.limited.get(&family) {
-            let headers = [
-                (header::CONTENT_TYPE, "application/json".to_owned()),
-                (header::RETRY_AFTER, seconds.to_string()),
-            ];
+            let headers =
+                [(header::CONTENT_TYPE, "application/json".to_owned()), (header::RETRY_AFTER, seconds.to_string())];
             return (StatusCode::TOO_MANY_REQUESTS, headers, json!({ "message": "slow down" }).to_string())
                 .into_response();
         }

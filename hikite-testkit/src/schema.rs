@@ -29,12 +29,7 @@ const NO_ID_ERRORS: [i64; 2] = [-32700, -32600];
 
 /// Validates a message or a batch against the schema of a revision. `answered` is the method of the request that a
 /// response answers, if known.
-pub fn check(
-    revision: &str,
-    sender: MessageSender,
-    message: &Value,
-    answered: Option<&str>,
-) -> Result<(), String> {
+pub fn check(revision: &str, sender: MessageSender, message: &Value, answered: Option<&str>) -> Result<(), String> {
     let revision_schema = revision_schema::of_revision(revision);
     if let Value::Array(batch) = message {
         if !revision_schema.has_batches() {
@@ -77,9 +72,7 @@ fn check_method(
 fn check_error(revision_schema: &RevisionSchema, message: &Value) -> Result<(), String> {
     let code = message["error"]["code"].as_i64().unwrap_or_default();
     let mut message = message.clone();
-    if message.get("id").is_some_and(Value::is_null)
-        && !revision_schema.is_stateless()
-        && NO_ID_ERRORS.contains(&code)
+    if message.get("id").is_some_and(Value::is_null) && !revision_schema.is_stateless() && NO_ID_ERRORS.contains(&code)
     {
         // JSON-RPC requires the null that the schema lacks.
         message["id"] = 0.into();
@@ -107,10 +100,7 @@ fn check_result(
     } else {
         match revision_schema.result_of(method) {
             // A task was requested.
-            Some(_)
-                if result.get("task").is_some_and(Value::is_object)
-                    && revision_schema.has("CreateTaskResult") =>
-            {
+            Some(_) if result.get("task").is_some_and(Value::is_object) && revision_schema.has("CreateTaskResult") => {
                 Some("CreateTaskResult")
             }
             other => other,
@@ -150,13 +140,7 @@ mod tests {
     const STATELESS: &str = "2026-07-28";
 
     #[track_caller]
-    fn accepts(
-        revision: &str,
-        sender: MessageSender,
-        message: &Value,
-        answered: Option<&str>,
-        expected: bool,
-    ) {
+    fn accepts(revision: &str, sender: MessageSender, message: &Value, answered: Option<&str>, expected: bool) {
         let checked = check(revision, sender, message, answered);
         assert_eq!(checked.is_ok(), expected, "{revision} {message}: {checked:?}");
     }
@@ -179,21 +163,9 @@ mod tests {
     #[test]
     fn a_request_is_held_against_its_method() {
         for revision in SESSIONS {
-            accepts(
-                revision,
-                MessageSender::Client,
-                &request("tools/call", &json!({"name": "t"})),
-                None,
-                true,
-            );
+            accepts(revision, MessageSender::Client, &request("tools/call", &json!({"name": "t"})), None, true);
             accepts(revision, MessageSender::Client, &request("tools/call", &json!({})), None, false);
-            accepts(
-                revision,
-                MessageSender::Server,
-                &request("tools/call", &json!({"name": "t"})),
-                None,
-                false,
-            );
+            accepts(revision, MessageSender::Server, &request("tools/call", &json!({"name": "t"})), None, false);
             accepts(revision, MessageSender::Server, &request("roots/list", &json!({})), None, true);
             accepts(revision, MessageSender::Client, &request("vendor/own", &json!({"any": 1})), None, true);
             accepts(revision, MessageSender::Client, &json!({"id": 1, "method": "ping"}), None, false);
@@ -243,13 +215,7 @@ mod tests {
         accepts(STATELESS, MessageSender::Server, &kind("task", json!({"taskId": "t"})), call, true);
         let list = json!({"tools": [], "ttlMs": 1, "cacheScope": "public"});
         accepts(STATELESS, MessageSender::Server, &kind("complete", list), Some("tools/list"), true);
-        accepts(
-            STATELESS,
-            MessageSender::Server,
-            &kind("complete", json!({"tools": []})),
-            Some("tools/list"),
-            false,
-        );
+        accepts(STATELESS, MessageSender::Server, &kind("complete", json!({"tools": []})), Some("tools/list"), false);
     }
 
     #[test]
@@ -261,13 +227,7 @@ mod tests {
         accepts(STATELESS, MessageSender::Server, &error(json!(null), -32700, json!({})), None, false);
         accepts("2025-11-25", MessageSender::Server, &error(json!(null), -32700, json!({})), None, true);
         accepts("2025-11-25", MessageSender::Server, &error(json!(null), -32602, json!({})), None, false);
-        accepts(
-            "2025-11-25",
-            MessageSender::Server,
-            &json!({"jsonrpc": "2.0", "id": 1, "error": "no"}),
-            None,
-            false,
-        );
+        accepts("2025-11-25", MessageSender::Server, &json!({"jsonrpc": "2.0", "id": 1, "error": "no"}), None, false);
     }
 
     #[test]

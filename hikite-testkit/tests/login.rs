@@ -14,8 +14,8 @@ use hikite_testkit::api::MockApi;
 use hikite_testkit::authorization_server::{AuthorizationFaults, MockAuthorizationServer};
 use hikite_testkit::credential_store::MemoryCredentialStore;
 use hikite_upstream::{
-    ConnectionSharing, Environment, GrantType, OAuthSettings, ProcessLimits, Spawner, Upstream,
-    UpstreamDefinition, UpstreamTransport,
+    ConnectionSharing, Environment, GrantType, OAuthSettings, ProcessLimits, Spawner, Upstream, UpstreamDefinition,
+    UpstreamTransport,
 };
 use serde_json::json;
 
@@ -34,10 +34,7 @@ impl ListCache for NoListCache {
 fn upstream(url: &str, keep: &Arc<MemoryCredentialStore>) -> Upstream {
     let definition = UpstreamDefinition {
         name: "guarded".into(),
-        transport: UpstreamTransport::Http {
-            url: url.parse().expect("a URL"),
-            headers: http::HeaderMap::new(),
-        },
+        transport: UpstreamTransport::Http { url: url.parse().expect("a URL"), headers: http::HeaderMap::new() },
         share: ConnectionSharing::Auto,
         access: Some(OAuthSettings {
             grant: GrantType::AuthorizationCode,
@@ -77,11 +74,8 @@ async fn log_in(upstream: &Upstream) -> Result<(), Error> {
 }
 
 async fn call(upstream: &Upstream) -> Result<Raw, Error> {
-    let session = Session {
-        id: SessionId(1),
-        caller: Caller::owner(),
-        client_capabilities: ClientCapabilities::default(),
-    };
+    let session =
+        Session { id: SessionId(1), caller: Caller::owner(), client_capabilities: ClientCapabilities::default() };
     let context = CallContext {
         session: Arc::new(session),
         back: Arc::new(NoClient),
@@ -94,9 +88,7 @@ async fn call(upstream: &Upstream) -> Result<Raw, Error> {
 }
 
 /// Starts a server that requires a login, with nobody logged in.
-async fn refused(
-    wrong: AuthorizationFaults,
-) -> (MockAuthorizationServer, Upstream, Arc<MemoryCredentialStore>) {
+async fn refused(wrong: AuthorizationFaults) -> (MockAuthorizationServer, Upstream, Arc<MemoryCredentialStore>) {
     let authority = MockAuthorizationServer::start(wrong).await;
     let keep = Arc::new(MemoryCredentialStore::default());
     let upstream = upstream(&authority.url(), &keep);
@@ -198,16 +190,11 @@ async fn a_person_may_say_no() {
 
 #[tokio::test]
 async fn whoever_says_to_be_another_is_not_asked() {
-    let wrong = AuthorizationFaults {
-        issuer: Some("https://other.example".into()),
-        ..AuthorizationFaults::default()
-    };
+    let wrong = AuthorizationFaults { issuer: Some("https://other.example".into()), ..AuthorizationFaults::default() };
     let authority = check(wrong, "says that it is another one").await;
     assert_eq!(authority.count("/register", "") + authority.count("/authorize", ""), 0);
-    let wrong = AuthorizationFaults {
-        resource: Some("https://other.example/mcp".into()),
-        ..AuthorizationFaults::default()
-    };
+    let wrong =
+        AuthorizationFaults { resource: Some("https://other.example/mcp".into()), ..AuthorizationFaults::default() };
     let authority = check(wrong, "describes another server").await;
     assert_eq!(authority.count("/metadata", ""), 0, "who describes another is not followed");
 }
@@ -215,52 +202,38 @@ async fn whoever_says_to_be_another_is_not_asked() {
 #[tokio::test]
 async fn an_answer_of_another_issuer_is_no_answer() {
     for answered in ["https://evil.example", ""] {
-        let wrong =
-            AuthorizationFaults { answered_issuer: Some(answered.into()), ..AuthorizationFaults::default() };
+        let wrong = AuthorizationFaults { answered_issuer: Some(answered.into()), ..AuthorizationFaults::default() };
         check(wrong, "from another authorization server").await;
     }
     let slash = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
-    let wrong = AuthorizationFaults {
-        answered_issuer: Some(format!("{}/", slash.issuer())),
-        ..AuthorizationFaults::default()
-    };
+    let wrong =
+        AuthorizationFaults { answered_issuer: Some(format!("{}/", slash.issuer())), ..AuthorizationFaults::default() };
     check(wrong, "from another authorization server").await;
 }
 
 #[tokio::test]
 async fn who_does_not_protect_codes_gets_nobody() {
-    let authority =
-        check(AuthorizationFaults { no_pkce: true, ..AuthorizationFaults::default() }, "PKCE").await;
+    let authority = check(AuthorizationFaults { no_pkce: true, ..AuthorizationFaults::default() }, "PKCE").await;
     assert_eq!(authority.count("/register", "") + authority.count("/authorize", ""), 0);
 }
 
 #[tokio::test]
 async fn who_registers_nobody_needs_a_client_of_the_owner() {
-    check(
-        AuthorizationFaults { no_registration: true, ..AuthorizationFaults::default() },
-        "registers no clients",
-    )
-    .await;
+    check(AuthorizationFaults { no_registration: true, ..AuthorizationFaults::default() }, "registers no clients")
+        .await;
 }
 
 #[tokio::test]
 async fn documents_inside_a_network_are_not_fetched_for_a_server() {
     let inside = "not an address that is used";
     for address in ["http://10.0.0.1/x", "http://169.254.169.254/x", "file:///etc/passwd", "gopher://x/"] {
-        check(
-            AuthorizationFaults { metadata_url: Some(address.into()), ..AuthorizationFaults::default() },
-            inside,
-        )
-        .await;
-        check(
-            AuthorizationFaults { servers: Some(vec![address.into()]), ..AuthorizationFaults::default() },
-            inside,
-        )
-        .await;
+        check(AuthorizationFaults { metadata_url: Some(address.into()), ..AuthorizationFaults::default() }, inside)
+            .await;
+        check(AuthorizationFaults { servers: Some(vec![address.into()]), ..AuthorizationFaults::default() }, inside)
+            .await;
     }
     for address in ["https://10.0.0.1/x", "https://169.254.169.254/x", "https://[fd00:ec2::254]/x"] {
-        let wrong =
-            AuthorizationFaults { metadata_url: Some(address.into()), ..AuthorizationFaults::default() };
+        let wrong = AuthorizationFaults { metadata_url: Some(address.into()), ..AuthorizationFaults::default() };
         check(wrong, "cannot be reached").await;
     }
 }
@@ -268,10 +241,8 @@ async fn documents_inside_a_network_are_not_fetched_for_a_server() {
 #[tokio::test]
 async fn nobody_is_followed_to_another_host() {
     let elsewhere = MockApi::start().await;
-    let wrong = AuthorizationFaults {
-        metadata_redirect: Some(elsewhere.url("/metadata")),
-        ..AuthorizationFaults::default()
-    };
+    let wrong =
+        AuthorizationFaults { metadata_redirect: Some(elsewhere.url("/metadata")), ..AuthorizationFaults::default() };
     check(wrong, "on another host").await;
     assert_eq!(elsewhere.count(), 0);
 
@@ -315,19 +286,14 @@ async fn a_server_that_changes_its_issuer_gets_nothing_of_the_old_one() {
     call(&upstream).await.expect("let in");
     let evil = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
     first.expire();
-    first.set_faults(AuthorizationFaults {
-        servers: Some(vec![evil.issuer()]),
-        ..AuthorizationFaults::default()
-    });
+    first.set_faults(AuthorizationFaults { servers: Some(vec![evil.issuer()]), ..AuthorizationFaults::default() });
     assert_eq!(call(&upstream).await.expect_err("a new login").kind, ErrorKind::AccountRequired);
     assert_eq!(evil.count("/token", "") + first.count("/token", "grant_type=refresh_token"), 0);
     let begun = upstream.begin_login(REDIRECT).await.expect("begun");
     assert!(begun.url.starts_with(&evil.issuer()));
     assert_eq!(evil.count("/register", "redirect_uris"), 1, "a client of its own");
     let secrets = first.secrets();
-    assert!(
-        evil.seen().iter().all(|seen| !secrets.iter().any(|secret| format!("{seen:?}").contains(secret)))
-    );
+    assert!(evil.seen().iter().all(|seen| !secrets.iter().any(|secret| format!("{seen:?}").contains(secret))));
 }
 
 #[tokio::test]

@@ -157,9 +157,8 @@ fn a_replayed_tool_keeps_its_bytes() {
     std::fs::create_dir_all(&folder).expect("a folder");
     let file = folder.join("list.json");
     let tool = r#"{"z":1.0,"name":"b","inputSchema":{"type":"object"},"a":"\u00e9"}"#;
-    let text = format!(
-        r#"{{"serverInfo":{{"version":"1","name":"n"}},"instructions":null,"tools":[{tool}],"prompts":null}}"#
-    );
+    let text =
+        format!(r#"{{"serverInfo":{{"version":"1","name":"n"}},"instructions":null,"tools":[{tool}],"prompts":null}}"#);
     std::fs::write(&file, text).expect("a file");
     let mut process = FixtureProcess::start(&["--stdio", "--replay", file.to_str().expect("UTF-8")]);
     process.send(

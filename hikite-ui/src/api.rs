@@ -59,19 +59,14 @@ impl ApiError {
 impl ApiClient {
     pub fn new<S>(service: S) -> Self
     where
-        S: Service<Request, Response = Response, Error = Infallible, Future: Send>
-            + Clone
-            + Send
-            + Sync
-            + 'static,
+        S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
     {
         Self(BoxCloneSyncService::new(service))
     }
 
     /// Sends a request and returns the whole response.
     pub(crate) async fn ask(&self, visitor: &Visitor, request: ApiRequest<'_>) -> Response {
-        let mut built =
-            Request::new(request.body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
+        let mut built = Request::new(request.body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
         *built.method_mut() = request.method;
         *built.extensions_mut() = visitor.extensions.clone();
         if request.body.is_some() {
@@ -93,8 +88,7 @@ impl ApiClient {
         let response = self.ask(visitor, request).await;
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES).collect().await;
-        let body =
-            body.map_err(|_| ApiError::new(StatusCode::BAD_GATEWAY, "the answer is too long"))?.to_bytes();
+        let body = body.map_err(|_| ApiError::new(StatusCode::BAD_GATEWAY, "the answer is too long"))?.to_bytes();
         if status.is_success() {
             return if body.is_empty() { Ok(Value::Null) } else { read(&body) };
         }
@@ -102,11 +96,7 @@ impl ApiClient {
         Err(ApiError { status, ..refused })
     }
 
-    pub(crate) async fn get<T: DeserializeOwned>(
-        &self,
-        visitor: &Visitor,
-        path: &str,
-    ) -> Result<T, ApiError> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, visitor: &Visitor, path: &str) -> Result<T, ApiError> {
         let value = self.value(visitor, ApiRequest::get(path)).await?;
         T::deserialize(value).map_err(|error| unreadable(&error))
     }
@@ -167,9 +157,7 @@ mod tests {
             )
             .route(
                 "/v1/no",
-                get(|| async {
-                    (StatusCode::CONFLICT, json!({ "error": "taken", "hint": "another" }).to_string())
-                }),
+                get(|| async { (StatusCode::CONFLICT, json!({ "error": "taken", "hint": "another" }).to_string()) }),
             );
         let api = ApiClient::new(inside);
         let mut extensions = Extensions::new();

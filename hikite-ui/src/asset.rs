@@ -7,10 +7,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 
 pub(crate) fn routes() -> Router {
     Router::new()
-        .route(
-            "/ui/style.css",
-            get(async || part("text/css; charset=utf-8", include_str!("../assets/style.css"))),
-        )
+        .route("/ui/style.css", get(async || part("text/css; charset=utf-8", include_str!("../assets/style.css"))))
         .route(
             "/ui/script.js",
             get(async || part("text/javascript; charset=utf-8", include_str!("../assets/script.js"))),

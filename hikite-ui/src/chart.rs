@@ -20,10 +20,8 @@ const GROUND: usize = 118;
 pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
     let most = bars.iter().map(|bar| bar.amount).max().unwrap_or(0).max(1);
     let step = WIDTH / bars.len().max(1);
-    let mut out = format!(
-        "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
-        escape(title)
-    );
+    let mut out =
+        format!("<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">", escape(title));
     for (index, bar) in bars.iter().enumerate() {
         let full = u64::try_from(GROUND - 14).unwrap_or(0);
         // Non-zero amounts are always visible.
@@ -47,8 +45,7 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
             );
         }
     }
-    let _ =
-        write!(out, "<line class=\"ground\" x1=\"0\" y1=\"{GROUND}\" x2=\"{WIDTH}\" y2=\"{GROUND}\"/></svg>");
+    let _ = write!(out, "<line class=\"ground\" x1=\"0\" y1=\"{GROUND}\" x2=\"{WIDTH}\" y2=\"{GROUND}\"/></svg>");
     out
 }
 

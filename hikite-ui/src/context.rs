@@ -79,12 +79,7 @@ impl PageContext {
         self.get(path).await.unwrap_or_default()
     }
 
-    pub(crate) async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<Value, ApiError> {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ApiError> {
         self.api.value(&self.visitor, ApiRequest::send(method, path, body)).await
     }
 

@@ -54,21 +54,15 @@ impl Field {
 
 /// Returns the inputs of a schema, required ones first, with the values of `filled`.
 pub(crate) fn fields(schema: &Value, filled: &SubmittedFields) -> Vec<Field> {
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut fields: Vec<Field> = properties
         .map(|(name, property)| {
             let property = resolve(schema, property);
             let kind = kind(property);
             let written = filled.find(&format!("{PREFIX}{name}")).map(str::to_owned);
-            let usual =
-                property.get("default").filter(|value| !value.is_null()).map(|value| shown(value, &kind));
+            let usual = property.get("default").filter(|value| !value.is_null()).map(|value| shown(value, &kind));
             let text = |key| property.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             Field {
                 name: name.clone(),
@@ -97,9 +91,7 @@ pub(crate) fn arguments(schema: &Value, filled: &SubmittedFields) -> Result<Valu
             FieldKind::Number | FieldKind::Integer | FieldKind::Boolean | FieldKind::Choice(_) => {
                 serde_json::from_str(written.trim()).unwrap_or_else(|_| Value::from(written))
             }
-            FieldKind::Json => {
-                serde_json::from_str(written).map_err(|error| format!("{}: {error}", field.name))?
-            }
+            FieldKind::Json => serde_json::from_str(written).map_err(|error| format!("{}: {error}", field.name))?,
         };
         arguments.insert(field.name, value);
     }
@@ -108,8 +100,7 @@ pub(crate) fn arguments(schema: &Value, filled: &SubmittedFields) -> Result<Valu
 
 /// Resolves one `$ref` within the schema.
 fn resolve<'a>(root: &'a Value, property: &'a Value) -> &'a Value {
-    let target =
-        property.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+    let target = property.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
     target.and_then(|pointer| root.pointer(pointer)).unwrap_or(property)
 }
 
@@ -142,11 +133,9 @@ fn shown(value: &Value, kind: &FieldKind) -> String {
 }
 
 fn hint(property: &Value, kind: &FieldKind) -> String {
-    let named =
-        property.get("type").map(|kind| kind.as_str().map_or_else(|| kind.to_string(), str::to_owned));
+    let named = property.get("type").map(|kind| kind.as_str().map_or_else(|| kind.to_string(), str::to_owned));
     let limit = |key| property.get(key).map(|limit| format!("{key} {limit}"));
-    let limits =
-        ["minimum", "maximum", "minLength", "maxLength", "pattern", "format"].into_iter().filter_map(limit);
+    let limits = ["minimum", "maximum", "minLength", "maxLength", "pattern", "format"].into_iter().filter_map(limit);
     let json = (*kind == FieldKind::Json).then(|| "JSON".to_owned());
     named.into_iter().chain(json).chain(limits).collect::<Vec<_>>().join(" · ")
 }
@@ -176,10 +165,8 @@ mod tests {
     #[test]
     fn every_argument_gets_the_field_that_fits_it() {
         let fields = fields(&schema(), &SubmittedFields::default());
-        let told: Vec<_> = fields
-            .iter()
-            .map(|field| (&*field.name, field.input(), field.is_required, &*field.value))
-            .collect();
+        let told: Vec<_> =
+            fields.iter().map(|field| (&*field.name, field.input(), field.is_required, &*field.value)).collect();
         assert_eq!(
             told,
             [

@@ -42,10 +42,7 @@ impl SubmittedFields {
 
     /// Returns all values of a repeated field.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0
-            .iter()
-            .filter(move |(known, value)| known == name && !value.is_empty())
-            .map(|(_, value)| &**value)
+        self.0.iter().filter(move |(known, value)| known == name && !value.is_empty()).map(|(_, value)| &**value)
     }
 
     /// Splits a field into lines or comma-separated parts.
@@ -68,8 +65,7 @@ impl FromRequest<ApiClient> for SubmittedForm {
     async fn from_request(request: Request, api: &ApiClient) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let context =
-            <PageContext as axum::extract::FromRequestParts<ApiClient>>::from_request_parts(&mut parts, api)
-                .await?;
+            <PageContext as axum::extract::FromRequestParts<ApiClient>>::from_request_parts(&mut parts, api).await?;
         // Browsers set this header on all forms from other sites.
         let from = parts.headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
         let is_form = parts
@@ -100,7 +96,8 @@ async fn read(body: Body) -> Option<SubmittedFields> {
 }
 
 fn stale(context: &PageContext) -> Response {
-    let why = context.t("This form is too old, or was made for another browser. Go back, load the page again and try once more.");
+    let why = context
+        .t("This form is too old, or was made for another browser. Go back, load the page again and try once more.");
     page::error_page(context, &ApiError::new(StatusCode::FORBIDDEN, why))
 }
 

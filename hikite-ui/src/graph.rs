@@ -40,17 +40,12 @@ pub(crate) fn draw(title: &str, waves: &[Vec<String>], nodes: &[GraphNode]) -> S
         return String::new();
     }
     let rows = waves.iter().map(Vec::len).max().unwrap_or(1);
-    let (width, height) = (
-        waves.len() * (NODE_WIDTH + COLUMN_GAP) - COLUMN_GAP + 4,
-        rows * (NODE_HEIGHT + ROW_GAP) - ROW_GAP + 4,
-    );
+    let (width, height) =
+        (waves.len() * (NODE_WIDTH + COLUMN_GAP) - COLUMN_GAP + 4, rows * (NODE_HEIGHT + ROW_GAP) - ROW_GAP + 4);
     let mut places = HashMap::new();
     for (column, wave) in waves.iter().enumerate() {
         for (row, id) in wave.iter().enumerate() {
-            places.insert(
-                id.as_str(),
-                (2 + column * (NODE_WIDTH + COLUMN_GAP), 2 + row * (NODE_HEIGHT + ROW_GAP)),
-            );
+            places.insert(id.as_str(), (2 + column * (NODE_WIDTH + COLUMN_GAP), 2 + row * (NODE_HEIGHT + ROW_GAP)));
         }
     }
     let mut out = format!(
@@ -117,18 +112,14 @@ mod tests {
             status: "ok".into(),
         };
         let drawn = draw("x", &waves, &[node("a", &[]), node("b", &[]), node("c", &["a", "b"])]);
-        assert_eq!(
-            (drawn.matches("class=\"task\"").count(), drawn.matches("class=\"edge\"").count()),
-            (3, 2)
-        );
+        assert_eq!((drawn.matches("class=\"task\"").count(), drawn.matches("class=\"edge\"").count()), (3, 2));
         assert_eq!(draw("x", &[], &[]), "");
     }
 
     #[test]
     fn no_name_becomes_a_mark() {
         let evil = "\"><script>alert(1)</script>";
-        let node =
-            GraphNode { id: evil.into(), tool: evil.into(), after: vec![evil.into()], status: evil.into() };
+        let node = GraphNode { id: evil.into(), tool: evil.into(), after: vec![evil.into()], status: evil.into() };
         assert!(!draw(evil, &[vec![evil.to_owned()]], &[node]).contains("<script"));
     }
 }

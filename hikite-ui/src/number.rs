@@ -69,18 +69,9 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_grouped() {
-        assert_eq!(
-            (grouped(0), grouped(1234), grouped(1_234_567)),
-            ("0".into(), "1,234".into(), "1,234,567".into())
-        );
-        assert_eq!(
-            (short(950), short(12_345), short(4_600_000)),
-            ("950".into(), "12.3 k".into(), "4.6 M".into())
-        );
-        assert_eq!(
-            (bytes(512), bytes(1536), bytes(3 << 20)),
-            ("512 B".into(), "1.5 KiB".into(), "3.0 MiB".into())
-        );
+        assert_eq!((grouped(0), grouped(1234), grouped(1_234_567)), ("0".into(), "1,234".into(), "1,234,567".into()));
+        assert_eq!((short(950), short(12_345), short(4_600_000)), ("950".into(), "12.3 k".into(), "4.6 M".into()));
+        assert_eq!((bytes(512), bytes(1536), bytes(3 << 20)), ("512 B".into(), "1.5 KiB".into(), "3.0 MiB".into()));
     }
 
     #[test]

@@ -28,9 +28,7 @@ pub(crate) fn snippets(base: &str) -> Vec<Snippet> {
         },
         Snippet {
             client: "Claude Desktop",
-            how: W(
-                "Put this into claude_desktop_config.json (Settings → Developer → Edit Config) and start it anew.",
-            ),
+            how: W("Put this into claude_desktop_config.json (Settings → Developer → Edit Config) and start it anew."),
             text: pretty(
                 json!({ "mcpServers": { "hikite": { "command": "npx", "args": ["-y", "mcp-remote", url] } } }),
             ),

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use hikite_core::language::Language;
 
-static JAPANESE: LazyLock<HashMap<&'static str, &'static str>> =
-    LazyLock::new(|| pairs(include_str!("words/ja.txt")));
+static JAPANESE: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| pairs(include_str!("words/ja.txt")));
 
 /// Parses pairs of text and translation, separated by empty lines.
 fn pairs(file: &'static str) -> HashMap<&'static str, &'static str> {
@@ -53,8 +52,7 @@ mod tests {
 
     #[test]
     fn every_text_has_its_japanese_and_no_japanese_is_left_over() {
-        let (parameter, known) =
-            (asked_for(), JAPANESE.keys().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>());
+        let (parameter, known) = (asked_for(), JAPANESE.keys().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>());
         let missing: Vec<_> = parameter.difference(&known).collect();
         let unused: Vec<_> = known.difference(&parameter).collect();
         assert!(missing.is_empty() && unused.is_empty(), "missing: {missing:#?}\nunused: {unused:#?}");

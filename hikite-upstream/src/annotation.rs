@@ -52,8 +52,7 @@ impl Annotations {
             return headers;
         };
         for (name, param_header) in param_headers {
-            let value =
-                param_header.argument(params.get("arguments")).and_then(|value| ParamHeader::value(&value));
+            let value = param_header.argument(params.get("arguments")).and_then(|value| ParamHeader::value(&value));
             if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
                 headers.insert(name.clone(), value);
             }

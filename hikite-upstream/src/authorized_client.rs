@@ -24,10 +24,7 @@ pub(crate) struct AuthorizedClient {
 }
 
 impl AuthorizedClient {
-    pub(crate) async fn send(
-        &self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<ResponseBody>, UpstreamError> {
+    pub(crate) async fn send(&self, request: Request<RequestBody>) -> Result<Response<ResponseBody>, UpstreamError> {
         let Some(authorization) = &self.authorization else {
             let url = request.uri().clone();
             return self.client.send(request).await.map_err(|error| failure(&self.name, &url, &error));

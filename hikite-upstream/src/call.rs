@@ -53,9 +53,7 @@ impl UpstreamInner {
         if error.ran_nothing() {
             // Retired rather than closed: other calls on it may still succeed.
             connection.retire(RetireReason::Invalidated);
-        } else if !self.needs_own_connection(&connection, &context, error.error())
-            || !self.may_run_twice(&invocation)
-        {
+        } else if !self.needs_own_connection(&connection, &context, error.error()) || !self.may_run_twice(&invocation) {
             return Err(error);
         }
         let connection = self.ready(&invocation, &context).await?;
@@ -114,10 +112,7 @@ impl UpstreamInner {
             // The start may have shown that the server needs to ask its clients, or that it is stateless and all
             // sessions share one connection.
             let first = std::mem::replace(&mut slot, self.slot_for(method, context));
-            if matches!(
-                (&first.purpose, &slot.purpose),
-                (ConnectionPurpose::Owned(_), ConnectionPurpose::Shared)
-            ) {
+            if matches!((&first.purpose, &slot.purpose), (ConnectionPurpose::Owned(_), ConnectionPurpose::Shared)) {
                 self.drop_owned(context.session.id);
             }
         }
@@ -167,8 +162,8 @@ impl UpstreamInner {
         if context.accepts_input_required && method != SourceMethod::UpdateTask {
             rounds::strip(&mut params);
         }
-        let unasked = matches!(connection.purpose, ConnectionPurpose::Shared)
-            && context.session.client_capabilities.any();
+        let unasked =
+            matches!(connection.purpose, ConnectionPurpose::Shared) && context.session.client_capabilities.any();
         let answer = match method {
             SourceMethod::Subscribe => Box::pin(connection.subscribe(params, context)).await,
             SourceMethod::Unsubscribe => Box::pin(connection.unsubscribe(params, context)).await,
@@ -189,8 +184,8 @@ impl UpstreamInner {
     /// Returns `true` if a call was refused because its server may not ask questions on the shared connection and the
     /// client could answer them. The client then gets a connection of its own.
     fn needs_own_connection(&self, connection: &Connection, context: &CallContext, error: &Error) -> bool {
-        let unasked = matches!(connection.purpose, ConnectionPurpose::Shared)
-            && context.session.client_capabilities.any();
+        let unasked =
+            matches!(connection.purpose, ConnectionPurpose::Shared) && context.session.client_capabilities.any();
         if unasked && requires_capability(error) && !connection.is_stateless() {
             self.record_server_asks();
             return self.definition.share == ConnectionSharing::Auto;
@@ -278,8 +273,7 @@ fn lacks_capability(result: &Raw) -> bool {
         return false;
     }
     let text = result.as_str().to_lowercase();
-    text.contains("does not support")
-        && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
+    text.contains("does not support") && ["sampling", "elicitation", "roots"].iter().any(|word| text.contains(word))
 }
 
 /// Returns `true` if a tool failed because the server cannot ask without a session, judged by the error texts of the

@@ -19,15 +19,12 @@ impl UpstreamInner {
     /// unless the server is known to ask questions. A question goes only to the caller it belongs to; after the first
     /// one, callers that can answer get their own processes.
     pub(crate) fn declare_capabilities(&self, connection: &Connection, caller: Option<&CallContext>) {
-        let known =
-            self.sends_requests.load(Ordering::Relaxed) || self.capabilities_exceeded.load(Ordering::Relaxed);
+        let known = self.sends_requests.load(Ordering::Relaxed) || self.capabilities_exceeded.load(Ordering::Relaxed);
         let unknown = self.definition.share == ConnectionSharing::Auto && !known;
         if unknown && self.definition.transport.is_stdio() && self.listing.load().is_none() {
             connection.opened_for_lists.store(true, Ordering::Relaxed);
             let _ = connection.starter_capabilities.set(ClientCapabilities::all());
-        } else if let Some(caller) =
-            caller.filter(|caller| unknown && caller.session.client_capabilities.any())
-        {
+        } else if let Some(caller) = caller.filter(|caller| unknown && caller.session.client_capabilities.any()) {
             // Extensions are left out: only the client itself can use them.
             let client_capabilities =
                 ClientCapabilities { extensions: None, ..caller.session.client_capabilities.clone() };
@@ -38,14 +35,10 @@ impl UpstreamInner {
     /// Retires a shared connection whose declared capabilities exceed those of this session, and returns `true` if it
     /// did. The process that read the lists serves all callers until it asks a question: most servers never do, and
     /// would all be started twice.
-    pub(crate) fn retire_if_capabilities_exceeded(
-        &self,
-        connection: &Arc<Connection>,
-        session: &Session,
-    ) -> bool {
+    pub(crate) fn retire_if_capabilities_exceeded(&self, connection: &Arc<Connection>, session: &Session) -> bool {
         let Some(declared) = declared(connection) else { return false };
-        let fits = connection.opened_for_lists.load(Ordering::Relaxed)
-            || covers(&session.client_capabilities, declared);
+        let fits =
+            connection.opened_for_lists.load(Ordering::Relaxed) || covers(&session.client_capabilities, declared);
         if !self.sends_requests.load(Ordering::Relaxed) && fits {
             return false;
         }
@@ -96,8 +89,7 @@ mod tests {
             let capabilities = Raw::parse(text.to_owned()).expect("valid").object().expect("an object");
             ClientCapabilities::read(&capabilities)
         };
-        let covers =
-            |can: &str, declared: &str| covers(&client_capabilities(can), &client_capabilities(declared));
+        let covers = |can: &str, declared: &str| covers(&client_capabilities(can), &client_capabilities(declared));
         assert!(covers("{}", "{}") && covers(r#"{"roots":{}}"#, r#"{"roots":{"listChanged":true}}"#));
         assert!(covers(r#"{"sampling":{"tools":{}},"roots":{}}"#, r#"{"sampling":{}}"#));
         assert!(covers(r#"{"elicitation":{}}"#, r#"{"elicitation":{"form":{}}}"#));

@@ -64,15 +64,11 @@ impl UpstreamInner {
 
     /// Caches the revision. If the version of a server with sessions changed, the next handshake probes again.
     fn record_revision(&self, connection: &Connection) {
-        let (Some(initialize_result), known) = (connection.initialize_result(), self.listing.load_full())
-        else {
+        let (Some(initialize_result), known) = (connection.initialize_result(), self.listing.load_full()) else {
             return;
         };
         let version = known.as_ref().and_then(|known| known.version());
-        if version.is_some()
-            && version != initialize_result.info.text("version")
-            && !connection.is_stateless()
-        {
+        if version.is_some() && version != initialize_result.info.text("version") && !connection.is_stateless() {
             return self.forget_revision();
         }
         // Servers that support both revisions are used statelessly by all other sessions.
@@ -98,9 +94,7 @@ impl UpstreamInner {
         };
         let handshake_mode = match transport {
             UpstreamTransport::Sse { .. } => HandshakeMode::SessionsOnly,
-            UpstreamTransport::Stdio { .. } | UpstreamTransport::Http { .. } => {
-                self.revision.handshake_mode()
-            }
+            UpstreamTransport::Stdio { .. } | UpstreamTransport::Http { .. } => self.revision.handshake_mode(),
         };
         let wants_session = caller.as_ref().is_some_and(|caller| self.wants_session(caller));
         if wants_session && matches!(purpose, ConnectionPurpose::Owned(_)) {
@@ -251,41 +245,21 @@ impl UpstreamInner {
         let handshake_steps = || self.handshake_steps.clone();
         match transport {
             UpstreamTransport::Stdio { command, args, env, cwd, inherit_env } => {
-                let process_slot = process_slot
-                    .ok_or_else(|| Error::new(ErrorKind::Internal, "a program without a place"))?;
-                let launch = ProcessLaunch {
-                    command,
-                    args,
-                    env,
-                    cwd: cwd.as_deref(),
-                    inherit_env: *inherit_env,
-                    process_slot,
-                };
+                let process_slot =
+                    process_slot.ok_or_else(|| Error::new(ErrorKind::Internal, "a program without a place"))?;
+                let launch =
+                    ProcessLaunch { command, args, env, cwd: cwd.as_deref(), inherit_env: *inherit_env, process_slot };
                 let longest = environment.limits.stdio_line();
                 let records = (&self.stderr, &self.crashes);
                 Ok(stdio::connect(connection, launch, &environment.spawner, records, longest).await?)
             }
             UpstreamTransport::Http { url, headers } => {
-                http::connect(
-                    connection,
-                    authorized_client(),
-                    url.clone(),
-                    headers.clone(),
-                    handshake_steps(),
-                    bytes,
-                );
+                http::connect(connection, authorized_client(), url.clone(), headers.clone(), handshake_steps(), bytes);
                 Ok(())
             }
             UpstreamTransport::Sse { url, headers } => {
-                sse::connect(
-                    connection,
-                    authorized_client(),
-                    url.clone(),
-                    headers.clone(),
-                    handshake_steps(),
-                    bytes,
-                )
-                .await
+                sse::connect(connection, authorized_client(), url.clone(), headers.clone(), handshake_steps(), bytes)
+                    .await
             }
         }
     }

@@ -126,10 +126,7 @@ pub(crate) enum ConnectionNotice {
 
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connection")
-            .field("name", &self.name)
-            .field("purpose", &self.purpose)
-            .finish_non_exhaustive()
+        f.debug_struct("Connection").field("name", &self.name).field("purpose", &self.purpose).finish_non_exhaustive()
     }
 }
 
@@ -240,10 +237,7 @@ impl Connection {
     }
 
     /// Registers a pending request.
-    pub(crate) fn pending_request(
-        &self,
-        context: Option<CallContext>,
-    ) -> Result<PendingRequest, UpstreamError> {
+    pub(crate) fn pending_request(&self, context: Option<CallContext>) -> Result<PendingRequest, UpstreamError> {
         if self.outbound.get().is_none() {
             return Err(self.close_reason());
         }
@@ -277,8 +271,7 @@ impl Connection {
             self.pending.cancellable(id);
         }
         let Some(outbound) = self.outbound.get() else { return Err(self.close_reason()) };
-        let message =
-            encode::request(&MessageId::number(id), method, params.map(|params| params.raw()).as_ref());
+        let message = encode::request(&MessageId::number(id), method, params.map(|params| params.raw()).as_ref());
         let outcome: RequestOutcome = {
             let mut exchange = pin!(async {
                 match outbound.request(id, message, routing, &origin).await? {
@@ -301,8 +294,7 @@ impl Connection {
     pub(crate) fn request_detached(self: &Arc<Self>, method: &'static str, params: Object) -> JoinHandle<()> {
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
-            let _ = tokio::time::timeout(BACKGROUND_TIMEOUT, connection.request(method, Some(params), None))
-                .await;
+            let _ = tokio::time::timeout(BACKGROUND_TIMEOUT, connection.request(method, Some(params), None)).await;
         })
     }
 
@@ -341,10 +333,8 @@ impl Connection {
     }
 
     fn send_cancelled(&self, id: u64) {
-        let params = Object::default()
-            .with("requestId", Raw::of(&id))
-            .with("reason", "the caller no longer waits")
-            .raw();
+        let params =
+            Object::default().with("requestId", Raw::of(&id)).with("reason", "the caller no longer waits").raw();
         self.notify("notifications/cancelled", Some(&params));
     }
 
@@ -446,10 +436,7 @@ fn with_progress_token(params: Option<Object>, pending_request: &PendingRequest)
     let meta = params.get("_meta").and_then(Raw::object).unwrap_or_default();
     params.set(
         "_meta",
-        trace_context::into_meta(
-            meta.with("progressToken", Raw::of(&pending_request.id)),
-            &pending_request.origin,
-        ),
+        trace_context::into_meta(meta.with("progressToken", Raw::of(&pending_request.id)), &pending_request.origin),
     );
     params
 }

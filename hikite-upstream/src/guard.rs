@@ -24,9 +24,7 @@ pub async fn guard(parent: u32, files: Option<u64>, command: OsString, args: Vec
         write_stderr(&format!("the guard cannot watch its parent: {error}"));
         return 125;
     }
-    let (Ok(mut term), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
+    let (Ok(mut term), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
         return 125;
     };
     let mut child = match Command::new(&command).args(args).stdin(Stdio::inherit()).spawn() {

@@ -180,8 +180,7 @@ impl Connection {
         if let Some(Outbound::Http(sender)) = self.outbound() {
             sender.negotiated(&initialize_result.protocol_version);
         }
-        let runs_tasks =
-            member(&initialize_result.capabilities, &["tasks", "requests", "tools", "call"]).is_some();
+        let runs_tasks = member(&initialize_result.capabilities, &["tasks", "requests", "tools", "call"]).is_some();
         self.handshake_done(Handshake { initialize_result, stateless: false, runs_tasks });
         self.deliver(encode::notification("notifications/initialized", None)).await;
         if let Some(Outbound::Http(sender)) = self.outbound() {

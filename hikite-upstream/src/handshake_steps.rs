@@ -22,10 +22,7 @@ pub(crate) struct HandshakeSteps {
 
 impl Default for HandshakeSteps {
     fn default() -> Self {
-        Self {
-            receipt: Arc::new(HandshakeStep::within(RECEIPT)),
-            stream: Arc::new(HandshakeStep::within(STREAM)),
-        }
+        Self { receipt: Arc::new(HandshakeStep::within(RECEIPT)), stream: Arc::new(HandshakeStep::within(STREAM)) }
     }
 }
 

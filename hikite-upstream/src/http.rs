@@ -110,8 +110,7 @@ impl HttpSender {
         if is_stream(&answer) {
             return Box::pin(inner.follow(id, answer.into_body(), !stateless)).await;
         }
-        let body =
-            read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(&error))?;
+        let body = read(answer.into_body(), inner.answer_bytes).await.map_err(|error| inner.failed(&error))?;
         inner.answer(id, &body)
     }
 
@@ -136,11 +135,7 @@ impl HttpSender {
                         let _ = read(answer.into_body(), inner.answer_bytes).await;
                     }
                     Err(error) => {
-                        tracing::debug!(
-                            module = &*inner.name,
-                            error = error.log_text(),
-                            "a message was not delivered"
-                        );
+                        tracing::debug!(module = &*inner.name, error = error.log_text(), "a message was not delivered");
                     }
                 }
             };
@@ -243,9 +238,7 @@ impl HttpInner {
             return Err(UpstreamError::SessionLost(self.broken("it no longer knows our session").into()));
         }
         let relayed = match Message::decode(&body) {
-            Ok(Message::Response { id: answered, body: Err(error) }) if may_answer(&answered, id) => {
-                Some(error)
-            }
+            Ok(Message::Response { id: answered, body: Err(error) }) if may_answer(&answered, id) => Some(error),
             _ => error_without_id(&body).filter(|_| stateless),
         };
         let no_access = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -261,9 +254,7 @@ impl HttpInner {
         let error = retry_after::classify(self.broken(&format!("it answered {status}")), status, wait);
         Err(match status {
             _ if no_access => error.hint(credentials()).into(),
-            StatusCode::BAD_REQUEST
-                if stateless && revision::mentions_session(&String::from_utf8_lossy(&body)) =>
-            {
+            StatusCode::BAD_REQUEST if stateless && revision::mentions_session(&String::from_utf8_lossy(&body)) => {
                 UpstreamError::RevisionChanged(error.into())
             }
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
@@ -312,13 +303,10 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> UpstreamError
         }
         SendError::TooLarge(limit) => too_large(name, *limit),
         SendError::Certificates(_) => {
-            unavailable("cannot be reached: the system's certificates cannot be read")
-                .because(error.to_string())
+            unavailable("cannot be reached: the system's certificates cannot be read").because(error.to_string())
         }
         SendError::Refused => unavailable("cannot be reached: its address is not allowed"),
-        SendError::Transfer(reason) => {
-            unavailable("failed: its connection broke off").because(reason.as_str())
-        }
+        SendError::Transfer(reason) => unavailable("failed: its connection broke off").because(reason.as_str()),
     };
     error.into()
 }

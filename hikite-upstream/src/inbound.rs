@@ -69,10 +69,7 @@ impl Connection {
             "notifications/subscriptions/acknowledged" => self.listening.acknowledged(&params, origin),
             "notifications/elicitation/complete" => {
                 if let Some(session) = self.addressee(origin) {
-                    (self.notices)(ConnectionNotice::Event(SourceEvent::ElicitationComplete {
-                        session,
-                        params,
-                    }));
+                    (self.notices)(ConnectionNotice::Event(SourceEvent::ElicitationComplete { session, params }));
                 }
             }
             "notifications/cancelled" => {
@@ -98,8 +95,7 @@ impl Connection {
 
     fn progress(&self, params: &Raw) {
         let Some(mut params) = params.object() else { return };
-        let token =
-            params.remove("progressToken").and_then(MessageId::read).and_then(|token| token.as_number());
+        let token = params.remove("progressToken").and_then(MessageId::read).and_then(|token| token.as_number());
         if let Some(call) = token.and_then(|token| self.pending.call(token)) {
             call.context.back.progress(params);
         }

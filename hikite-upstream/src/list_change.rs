@@ -136,11 +136,7 @@ impl UpstreamInner {
         let listing = match self.read_lists(connection).await {
             Ok(listing) => listing,
             Err(error) => {
-                tracing::debug!(
-                    module = &*self.definition.name,
-                    error = error.log_text(),
-                    "lists were not read"
-                );
+                tracing::debug!(module = &*self.definition.name, error = error.log_text(), "lists were not read");
                 if connection.is_stateless() {
                     self.invalidate(connection, &error);
                 }
@@ -169,8 +165,8 @@ impl UpstreamInner {
 
     /// Returns `true` if the lists of this connection apply to all sessions.
     fn applies_to_all(&self, connection: &Connection) -> bool {
-        let for_all = self.definition.share == ConnectionSharing::Always
-            || !self.sends_requests.load(Ordering::Relaxed);
+        let for_all =
+            self.definition.share == ConnectionSharing::Always || !self.sends_requests.load(Ordering::Relaxed);
         matches!(connection.purpose, ConnectionPurpose::Shared) && (for_all || connection.is_stateless())
     }
 
@@ -219,8 +215,7 @@ impl UpstreamInner {
         let mut hasher = DefaultHasher::new();
         let mut bytes = 0;
         for kind in ListKind::ALL {
-            let known: HashMap<&str, &ListItem> =
-                common.of(kind).iter().map(|item| (&*item.name, item)).collect();
+            let known: HashMap<&str, &ListItem> = common.of(kind).iter().map(|item| (&*item.name, item)).collect();
             for item in listing.of_mut(kind) {
                 match known.get(&*item.name).filter(|known| known.raw == item.raw) {
                     Some(known) => *item = ListItem::clone(known),
@@ -248,13 +243,10 @@ impl UpstreamInner {
         let ConnectionPurpose::Owned(session) = &connection.purpose else { return 0 };
         let slots: Vec<_> = self.owned.lock().values().cloned().collect();
         let is_theirs = |slot: &Arc<UpstreamSlot>| match &slot.purpose {
-            ConnectionPurpose::Owned(other) => {
-                other.id != session.id && other.caller.subject == session.caller.subject
-            }
+            ConnectionPurpose::Owned(other) => other.id != session.id && other.caller.subject == session.caller.subject,
             ConnectionPurpose::Shared | ConnectionPurpose::Lists => false,
         };
-        let lists =
-            slots.iter().filter(|slot| is_theirs(slot)).filter_map(|slot| slot.live()?.listing_state.own());
+        let lists = slots.iter().filter(|slot| is_theirs(slot)).filter_map(|slot| slot.live()?.listing_state.own());
         let mut seen: Vec<Arc<Listing>> = Vec::new();
         for list in lists {
             if !seen.iter().any(|known| Arc::ptr_eq(known, &list)) {
@@ -266,9 +258,7 @@ impl UpstreamInner {
 
     fn intern_listing(&self, hash: u64, listing: Listing) -> Arc<Listing> {
         let mut lists = self.session_listings.lock();
-        if let Some(known) =
-            lists.get(&hash).and_then(Weak::upgrade).filter(|known| known.has_same_items(&listing))
-        {
+        if let Some(known) = lists.get(&hash).and_then(Weak::upgrade).filter(|known| known.has_same_items(&listing)) {
             return known;
         }
         lists.retain(|_, list| list.strong_count() > 0);
@@ -290,10 +280,8 @@ impl UpstreamInner {
 
 fn bytes_beyond(own: &Listing, common: &Listing) -> usize {
     let beside = |kind: ListKind| {
-        let known: HashMap<&str, &ListItem> =
-            common.of(kind).iter().map(|item| (&*item.name, item)).collect();
-        let differs =
-            move |item: &&ListItem| known.get(&*item.name).is_none_or(|known| known.raw != item.raw);
+        let known: HashMap<&str, &ListItem> = common.of(kind).iter().map(|item| (&*item.name, item)).collect();
+        let differs = move |item: &&ListItem| known.get(&*item.name).is_none_or(|known| known.raw != item.raw);
         own.of(kind).iter().filter(differs).map(|item| item.raw.bytes().len()).sum::<usize>()
     };
     ListKind::ALL.into_iter().map(beside).sum()

@@ -37,10 +37,7 @@ impl ListBudget {
 }
 
 /// Reads all lists, and again if the server announces a change meanwhile.
-pub(crate) async fn read_lists(
-    connection: &Connection,
-    budget: ListBudget,
-) -> Result<Listing, UpstreamError> {
+pub(crate) async fn read_lists(connection: &Connection, budget: ListBudget) -> Result<Listing, UpstreamError> {
     let mut listing = read_once(connection, budget).await?;
     for _ in 0..REREADS {
         if !connection.lists_changed.swap(false, Ordering::Relaxed) {
@@ -107,8 +104,7 @@ async fn read_list(
         };
         *left = left.checked_sub(page.bytes().len()).ok_or_else(|| too_large(connection, kind, budget))?;
         let page = page.object().ok_or_else(|| unreadable(connection, kind))?;
-        let part =
-            page.get(kind.member()).and_then(Raw::items).ok_or_else(|| unreadable(connection, kind))?;
+        let part = page.get(kind.member()).and_then(Raw::items).ok_or_else(|| unreadable(connection, kind))?;
         if connection.is_stateless() {
             // Each page has its own TTL; the shortest applies to the whole list. Public and private scope do not differ
             // here: lists are cached per definition, which includes its credentials.
@@ -127,11 +123,7 @@ async fn read_list(
 }
 
 /// Reads one page. A stateless server receives all capabilities with every page, because its lists may depend on them.
-async fn read_page(
-    connection: &Connection,
-    kind: ListKind,
-    params: Option<Object>,
-) -> Result<Raw, UpstreamError> {
+async fn read_page(connection: &Connection, kind: ListKind, params: Option<Object>) -> Result<Raw, UpstreamError> {
     if !connection.is_stateless() {
         return connection.request(kind.method(), params, None).await;
     }

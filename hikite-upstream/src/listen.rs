@@ -85,9 +85,7 @@ impl Connection {
     /// Starts listening for the lifetime of the connection, if the server has any notifications to send.
     pub(crate) fn start_listening(self: &Arc<Self>) {
         // A connection for reading lists is closed right after; changes arrive on the shared connection.
-        if matches!(self.purpose, ConnectionPurpose::Lists)
-            || !(self.lists_may_change() || self.can_subscribe())
-        {
+        if matches!(self.purpose, ConnectionPurpose::Lists) || !(self.lists_may_change() || self.can_subscribe()) {
             return;
         }
         let connection = Arc::clone(self);
@@ -208,11 +206,7 @@ async fn keep_listening(connection: &Arc<Connection>) {
                 }
             }
             Err(error) => {
-                tracing::debug!(
-                    module = &*connection.name,
-                    error = error.log_text(),
-                    "no news of this server"
-                );
+                tracing::debug!(module = &*connection.name, error = error.log_text(), "no news of this server");
                 refused = error.error().relayed.is_some() || revision::is_revision_change(&error);
                 missed |= open.is_none();
                 backoff.failed(Instant::now(), String::new());

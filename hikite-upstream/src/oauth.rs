@@ -207,8 +207,7 @@ impl Authorization {
                 (*count, *last) = (*count + 1, Some(Arc::clone(sent_tokens)));
             }
             if *count > 1 {
-                let message =
-                    format!("`{}` refuses for want of rights that the login does not give", self.name);
+                let message = format!("`{}` refuses for want of rights that the login does not give", self.name);
                 return Error::new(ErrorKind::Authorization, message).into();
             }
         } else {

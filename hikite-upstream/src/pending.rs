@@ -82,14 +82,7 @@ impl PendingRequests {
         let cancellable = false;
         waiting.insert(
             id,
-            PendingEntry {
-                answer: sender,
-                context,
-                is_counted,
-                cancellable,
-                finished,
-                _finish_guard: finish_guard,
-            },
+            PendingEntry { answer: sender, context, is_counted, cancellable, finished, _finish_guard: finish_guard },
         );
         Some((id, answer))
     }
@@ -128,8 +121,7 @@ impl PendingRequests {
         let waiting = self.waiting.lock();
         let calls = waiting.iter().filter_map(|(id, w)| Some((*id, w, w.context.as_ref()?.session.id)));
         let sessions: HashSet<SessionId> = calls.clone().map(|(_, _, session)| session).collect();
-        if sessions.len() != 1 || sessions.iter().any(|session| self.has_abandoned_calls_of_others(*session))
-        {
+        if sessions.len() != 1 || sessions.iter().any(|session| self.has_abandoned_calls_of_others(*session)) {
             return None;
         }
         let several = calls.clone().nth(1).is_some();

@@ -98,8 +98,7 @@ impl ServerProcess {
             stdout: child.stdout.take().ok_or_else(missing)?,
             stderr: child.stderr.take().ok_or_else(missing)?,
         };
-        let process =
-            Self { stop: CancellationToken::new(), ended: CancellationToken::new(), status: Arc::default() };
+        let process = Self { stop: CancellationToken::new(), ended: CancellationToken::new(), status: Arc::default() };
         let (watched, process_slot) = (process.clone(), launch.process_slot);
         tasks.spawn(async move {
             watched.watch(child).await;
@@ -166,9 +165,7 @@ fn command(launch: &ProcessLaunch<'_>, spawner: &Spawner) -> Command {
     let mut command = Command::new(spawner.guard());
     command.arg("__guard").arg(parent()).arg("--").arg(launch.command).args(launch.args);
     if !launch.inherit_env {
-        command
-            .env_clear()
-            .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)));
+        command.env_clear().envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_inherited)));
     }
     command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
     if let Some(cwd) = launch.cwd {

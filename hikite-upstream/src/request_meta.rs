@@ -33,8 +33,7 @@ impl StatelessMeta {
     pub(crate) fn for_call(context: &CallContext, tasks: bool) -> Self {
         let mut client_capabilities = context.session.client_capabilities.clone();
         if tasks != client_capabilities.has_extension(TASKS) {
-            let mut extensions =
-                client_capabilities.extensions.as_ref().and_then(Raw::object).unwrap_or_default();
+            let mut extensions = client_capabilities.extensions.as_ref().and_then(Raw::object).unwrap_or_default();
             if tasks {
                 extensions.set(TASKS, Raw::empty_object());
             } else {
@@ -47,17 +46,14 @@ impl StatelessMeta {
 
     /// Declares all capabilities: a server's lists may depend on them.
     pub(crate) fn for_lists() -> Self {
-        let extensions =
-            Object::default().with(TASKS, Raw::empty_object()).with(SKILLS, Raw::empty_object()).raw();
-        let client_capabilities =
-            ClientCapabilities { extensions: Some(extensions), ..ClientCapabilities::all() };
+        let extensions = Object::default().with(TASKS, Raw::empty_object()).with(SKILLS, Raw::empty_object()).raw();
+        let client_capabilities = ClientCapabilities { extensions: Some(extensions), ..ClientCapabilities::all() };
         Self { client_capabilities, mirrored_headers: HeaderMap::new() }
     }
 
     /// Adds one extension.
     pub(crate) fn with_extension(mut self, extension: &str) -> Self {
-        let extensions =
-            self.client_capabilities.extensions.as_ref().and_then(Raw::object).unwrap_or_default();
+        let extensions = self.client_capabilities.extensions.as_ref().and_then(Raw::object).unwrap_or_default();
         self.client_capabilities.extensions = Some(extensions.with(extension, Raw::empty_object()).raw());
         self
     }
@@ -77,10 +73,9 @@ impl Connection {
     pub(crate) fn handshake_meta(&self) -> StatelessMeta {
         match self.purpose {
             ConnectionPurpose::Lists => StatelessMeta::for_lists(),
-            _ => StatelessMeta {
-                client_capabilities: self.declared_capabilities(),
-                mirrored_headers: HeaderMap::new(),
-            },
+            _ => {
+                StatelessMeta { client_capabilities: self.declared_capabilities(), mirrored_headers: HeaderMap::new() }
+            }
         }
     }
 
@@ -96,8 +91,7 @@ impl Connection {
         let for_a_call = context.is_some();
         let pending_request = self.pending_request(context)?;
         let token = for_a_call.then_some(pending_request.id);
-        let (params, routing) =
-            self.prepare(method, params, request_meta, level, (token, &pending_request.origin));
+        let (params, routing) = self.prepare(method, params, request_meta, level, (token, &pending_request.origin));
         self.exchange(pending_request, method, Some(params), routing).await
     }
 

@@ -84,8 +84,7 @@ impl Connection {
     }
 
     fn close_if_done(&self, why: RetireReason) -> bool {
-        let relays_notifications =
-            why == RetireReason::CapabilitiesExceeded && !self.subscriptions.lock().is_empty();
+        let relays_notifications = why == RetireReason::CapabilitiesExceeded && !self.subscriptions.lock().is_empty();
         if relays_notifications || self.is_needed() || !self.pending.close_if_empty() {
             return false;
         }
@@ -102,10 +101,7 @@ impl Connection {
     /// Returns `true` if the server is initialized and idle, so that it could be stopped.
     pub(crate) fn is_idle(&self) -> bool {
         let has_no_subscriptions = self.subscriptions.lock().is_empty();
-        has_no_subscriptions
-            && self.initialize_result().is_some()
-            && !self.is_needed()
-            && self.pending.is_empty()
+        has_no_subscriptions && self.initialize_result().is_some() && !self.is_needed() && self.pending.is_empty()
     }
 
     /// Returns `true` if somebody waits for a response, a task or a notification of the server.

@@ -46,8 +46,7 @@ mod tests {
         for status in [400, 401, 404, 408, 500, 501] {
             assert_eq!(kind(status), ErrorKind::ToolExecution, "{status}");
         }
-        let told =
-            classify(Error::new(ErrorKind::Internal, "no"), StatusCode::SERVICE_UNAVAILABLE, Some(LONGEST));
+        let told = classify(Error::new(ErrorKind::Internal, "no"), StatusCode::SERVICE_UNAVAILABLE, Some(LONGEST));
         assert_eq!((told.retry_after, told.hint.as_deref()), (Some(LONGEST), Some("try again in 86400 s")));
     }
 

@@ -105,27 +105,23 @@ pub(crate) fn classify_discovery(answer: Result<Raw, UpstreamError>) -> Discover
             }
             _ => DiscoverOutcome::Sessions,
         },
-        Err(error) => {
-            match error.error().relayed.as_ref().map(|relayed| relayed.object().unwrap_or_default()) {
-                Some(relayed)
-                    if stateless::supported_revisions(&relayed).is_some_and(|r| includes_ours(&r)) =>
-                {
-                    DiscoverOutcome::Again(error)
-                }
-                Some(_) => DiscoverOutcome::Sessions,
-                None if matches!(
-                    error,
-                    UpstreamError::TransportRefused(_)
-                        | UpstreamError::RequestDeclined(_)
-                        | UpstreamError::NoResponse(_)
-                        | UpstreamError::RevisionChanged(_)
-                ) =>
-                {
-                    DiscoverOutcome::Sessions
-                }
-                None => DiscoverOutcome::Nothing(error),
+        Err(error) => match error.error().relayed.as_ref().map(|relayed| relayed.object().unwrap_or_default()) {
+            Some(relayed) if stateless::supported_revisions(&relayed).is_some_and(|r| includes_ours(&r)) => {
+                DiscoverOutcome::Again(error)
             }
-        }
+            Some(_) => DiscoverOutcome::Sessions,
+            None if matches!(
+                error,
+                UpstreamError::TransportRefused(_)
+                    | UpstreamError::RequestDeclined(_)
+                    | UpstreamError::NoResponse(_)
+                    | UpstreamError::RevisionChanged(_)
+            ) =>
+            {
+                DiscoverOutcome::Sessions
+            }
+            None => DiscoverOutcome::Nothing(error),
+        },
     }
 }
 

@@ -105,15 +105,12 @@ impl UpstreamSlot {
                     connection.take_over_subscriptions(&before);
                 }
                 if self.ended.is_cancelled() {
-                    connection
-                        .close(Error::new(ErrorKind::Cancelled, format!("nobody needs `{name}` any more")));
+                    connection.close(Error::new(ErrorKind::Cancelled, format!("nobody needs `{name}` any more")));
                 }
                 Ok(connection)
             }
             // Backoff does not help with a missing login, and a full process table is not the server's failure.
-            Err(error) if error.needs_login() || error.error().kind == ErrorKind::Overloaded => {
-                Err(error.unsent())
-            }
+            Err(error) if error.needs_login() || error.error().kind == ErrorKind::Overloaded => Err(error.unsent()),
             Err(error) => {
                 if respects_backoff {
                     self.backoff.lock().failed(Instant::now(), error.error().message.to_string());

@@ -58,8 +58,7 @@ pub(crate) async fn connect(
     answer_bytes: usize,
 ) -> Result<(), UpstreamError> {
     let name = Arc::clone(&connection.name);
-    let failed =
-        |what: String| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: {what}"));
+    let failed = |what: String| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: {what}"));
     let mut request = Request::new(Full::default());
     *request.uri_mut() = url.clone();
     *request.headers_mut() = headers.clone();
@@ -80,17 +79,8 @@ pub(crate) async fn connect(
         .ok_or_else(|| failed("the endpoint it names is on another host".into()))?;
     let (closed, tasks) = (connection.closed.clone(), connection.tasks.clone());
     let (name, sends) = (Arc::clone(&name), TaskTracker::new());
-    let inner = SseInner {
-        name,
-        authorized_client,
-        endpoint,
-        headers,
-        closed,
-        tasks,
-        sends,
-        handshake_steps,
-        answer_bytes,
-    };
+    let inner =
+        SseInner { name, authorized_client, endpoint, headers, closed, tasks, sends, handshake_steps, answer_bytes };
     let sender = SseSender { inner: Arc::new(inner) };
     connection.attach(Outbound::Sse(sender.clone()));
     connection.tasks.spawn(read_events(Arc::clone(connection), sender, stream));
@@ -134,8 +124,7 @@ impl SseSender {
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         trace_context::into_headers(request.headers_mut(), origin);
         let answer = inner.authorized_client.send(request).await?;
-        let taken =
-            if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer).into()) };
+        let taken = if answer.status().is_success() { Ok(()) } else { Err(refused(&inner.name, &answer).into()) };
         let _ = read(answer.into_body(), inner.answer_bytes).await;
         taken
     }
@@ -163,11 +152,7 @@ impl SseSender {
                 () = patience => return,
             };
             if let Err(error) = posted {
-                tracing::debug!(
-                    module = &*inner.name,
-                    error = error.log_text(),
-                    "a message was not delivered"
-                );
+                tracing::debug!(module = &*inner.name, error = error.log_text(), "a message was not delivered");
             }
         });
         self.inner.tasks.spawn(sent)

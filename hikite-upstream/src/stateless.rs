@@ -39,10 +39,7 @@ impl UpstreamInner {
                 let id = tasks::require(connection, &params)?;
                 let request_meta = StatelessMeta::for_call(&context, true);
                 let answer = connection.request_stateless(name, params, Some(context), request_meta).await;
-                if answer
-                    .as_ref()
-                    .is_ok_and(|task| method == SourceMethod::CancelTask || tasks::has_ended(task))
-                {
+                if answer.as_ref().is_ok_and(|task| method == SourceMethod::CancelTask || tasks::has_ended(task)) {
                     connection.running.end(&id);
                 }
                 answer

@@ -37,12 +37,11 @@ pub(crate) async fn connect(
 ) -> Result<(), Error> {
     let name = Arc::clone(&connection.name);
     let command = launch.command.to_owned();
-    let (process, pipes) =
-        ServerProcess::start(launch, spawner, &connection.tasks).await.map_err(|error| {
-            Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` cannot be started"))
-                .because(format!("`{command}`: {error}"))
-                .hint(format!("check `mcpServers.{name}.command`"))
-        })?;
+    let (process, pipes) = ServerProcess::start(launch, spawner, &connection.tasks).await.map_err(|error| {
+        Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` cannot be started"))
+            .because(format!("`{command}`: {error}"))
+            .hint(format!("check `mcpServers.{name}.command`"))
+    })?;
     let (queue, messages) = mpsc::channel(QUEUE);
     connection.attach(Outbound::Stdio(queue));
     let tasks = connection.tasks.clone();

@@ -17,9 +17,8 @@ const SUBSCRIPTIONS: usize = 1000;
 const URI_BYTES: usize = 8 * 1024;
 
 fn too_many() -> Error {
-    let message = format!(
-        "a session hears of at most {SUBSCRIPTIONS} resources, with addresses of at most {URI_BYTES} bytes"
-    );
+    let message =
+        format!("a session hears of at most {SUBSCRIPTIONS} resources, with addresses of at most {URI_BYTES} bytes");
     Error::new(ErrorKind::RateLimit, message).hint("unsubscribe from some of them first")
 }
 
@@ -69,11 +68,7 @@ impl Connection {
     }
 
     /// Unsubscribes the session. Only the last subscriber sends a request.
-    pub(crate) async fn unsubscribe(
-        &self,
-        params: Object,
-        context: CallContext,
-    ) -> Result<Raw, UpstreamError> {
+    pub(crate) async fn unsubscribe(&self, params: Object, context: CallContext) -> Result<Raw, UpstreamError> {
         let uri = params.text("uri").unwrap_or_default();
         if !self.forget_subscription(&uri, context.session.id) {
             return Ok(Raw::empty_object());

@@ -259,11 +259,7 @@ impl Source for Upstream {
 
 impl UpstreamInner {
     /// Returns the slot for the session's calls.
-    pub(crate) fn slot_for(
-        self: &Arc<Self>,
-        method: SourceMethod,
-        context: &CallContext,
-    ) -> Arc<UpstreamSlot> {
+    pub(crate) fn slot_for(self: &Arc<Self>, method: SourceMethod, context: &CallContext) -> Arc<UpstreamSlot> {
         let session = &context.session;
         let is_remote = !self.definition.transport.is_stdio();
         let own = match self.definition.share {
@@ -271,14 +267,12 @@ impl UpstreamInner {
             ConnectionSharing::Never => true,
             // A stateless connection carries no server requests, so one serves all sessions.
             ConnectionSharing::Auto
-                if self.revision.is_stateless()
-                    && !(may_request_input(method) && self.wants_session(context)) =>
+                if self.revision.is_stateless() && !(may_request_input(method) && self.wants_session(context)) =>
             {
                 false
             }
             ConnectionSharing::Auto => {
-                session.client_capabilities.any()
-                    && (is_remote || self.sends_requests.load(Ordering::Relaxed))
+                session.client_capabilities.any() && (is_remote || self.sends_requests.load(Ordering::Relaxed))
             }
         };
         if !own {
@@ -347,9 +341,7 @@ impl UpstreamInner {
             }
             opened
         });
-        opening
-            .await
-            .unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the start was interrupted").into()))
+        opening.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the start was interrupted").into()))
     }
 
     pub(crate) async fn set_level(&self, params: &Object, session: &Session) {
@@ -371,8 +363,7 @@ impl UpstreamInner {
         };
         let tells = connection.has_capability("logging") && !connection.is_stateless();
         let Some(level) = level.filter(|_| tells) else { return };
-        let sent =
-            connection.request_detached("logging/setLevel", Object::default().with("level", level.name()));
+        let sent = connection.request_detached("logging/setLevel", Object::default().with("level", level.name()));
         let _ = tokio::time::timeout(LOG_LEVEL_TIMEOUT, sent).await;
     }
 
@@ -437,13 +428,7 @@ impl UpstreamInner {
         for SanitizedItem { kind, name, removed, left_out } in sanitized {
             let module = &*self.definition.name;
             if *left_out {
-                tracing::warn!(
-                    module,
-                    kind,
-                    name,
-                    removed,
-                    "left out: characters nobody sees are in its name"
-                );
+                tracing::warn!(module, kind, name, removed, "left out: characters nobody sees are in its name");
             } else {
                 tracing::warn!(module, kind, name, removed, "characters that nobody sees were taken out");
             }
@@ -471,8 +456,7 @@ impl UpstreamInner {
         let mut tick = tokio::time::interval((idle_stop / 4).max(Duration::from_millis(20)));
         while self.closed.run_until_cancelled(tick.tick()).await.is_some() {
             let Some(before) = Instant::now().checked_sub(idle_stop) else { continue };
-            let slots: Vec<_> =
-                self.owned.lock().values().cloned().chain([Arc::clone(&self.shared)]).collect();
+            let slots: Vec<_> = self.owned.lock().values().cloned().chain([Arc::clone(&self.shared)]).collect();
             for slot in slots {
                 if slot.stop_if_idle(before) {
                     tracing::debug!(module = &*self.definition.name, "stopped, nobody used it");
@@ -482,8 +466,7 @@ impl UpstreamInner {
     }
 
     async fn close(&self, drain: Duration) {
-        let slots: Vec<_> =
-            self.owned.lock().drain().map(|(_, slot)| slot).chain([Arc::clone(&self.shared)]).collect();
+        let slots: Vec<_> = self.owned.lock().drain().map(|(_, slot)| slot).chain([Arc::clone(&self.shared)]).collect();
         let busy = || self.calls.load(Ordering::Relaxed) > 0;
         let deadline = Instant::now() + drain;
         while busy() && Instant::now() < deadline {
@@ -497,8 +480,7 @@ impl UpstreamInner {
             slot.end(reason());
         }
         // Closed one by one before the common token, so that each server receives its cancellations.
-        let alive: Vec<_> =
-            self.alive.lock().drain(..).filter_map(|connection| connection.upgrade()).collect();
+        let alive: Vec<_> = self.alive.lock().drain(..).filter_map(|connection| connection.upgrade()).collect();
         for connection in alive {
             connection.close(reason());
         }
@@ -510,8 +492,7 @@ impl UpstreamInner {
 
 /// Returns the OAuth state of a remote server with a login.
 fn authorization(definition: &UpstreamDefinition) -> Option<Arc<Authorization>> {
-    let (UpstreamTransport::Http { url, .. } | UpstreamTransport::Sse { url, .. }) = &definition.transport
-    else {
+    let (UpstreamTransport::Http { url, .. } | UpstreamTransport::Sse { url, .. }) = &definition.transport else {
         return None;
     };
     let access = definition.access.clone()?;

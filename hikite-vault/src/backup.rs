@@ -68,8 +68,7 @@ mod tests {
     fn nothing_of_a_copy_can_be_changed() {
         let passphrase = Password::new("correct horse");
         let copy = seal_backup(&Secret::hidden("canary"), &passphrase).expect("sealed");
-        for (from, to) in [(":65536:", ":8192:"), (":3:", ":1:"), (":65536:", ":4194304:"), (FORM, "hikite")]
-        {
+        for (from, to) in [(":65536:", ":8192:"), (":3:", ":1:"), (":65536:", ":4194304:"), (FORM, "hikite")] {
             let changed = copy.replacen(from, to, 1);
             assert_eq!(open_backup(&changed, &passphrase), Err(VaultError::Sealed), "{to}");
         }

@@ -179,8 +179,7 @@ impl Jwk {
         let kind = match (kty.as_str(), crv.as_str()) {
             ("EC", "P-256") => {
                 let (x, y) = (decode(x)?, decode(y)?);
-                (x.len() == 32 && y.len() == 32)
-                    .then(|| JwkMaterial::P256([&[4], &x[..], &y[..]].concat()))?
+                (x.len() == 32 && y.len() == 32).then(|| JwkMaterial::P256([&[4], &x[..], &y[..]].concat()))?
             }
             ("OKP", "Ed25519") => JwkMaterial::Ed25519(decode(x)?),
             ("RSA", _) => {
@@ -213,9 +212,7 @@ impl Jwk {
                     "PS512" => &signature::RSA_PSS_2048_8192_SHA512,
                     _ => return false,
                 };
-                RsaPublicKeyComponents { n: modulus, e: exponent }
-                    .verify(algorithm, message, signature)
-                    .is_ok()
+                RsaPublicKeyComponents { n: modulus, e: exponent }.verify(algorithm, message, signature).is_ok()
             }
             _ => false,
         }
@@ -237,10 +234,7 @@ pub struct UnverifiedToken<'a> {
 
 impl fmt::Debug for UnverifiedToken<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UnverifiedToken")
-            .field("alg", &self.alg)
-            .field("kid", &self.kid)
-            .finish_non_exhaustive()
+        f.debug_struct("UnverifiedToken").field("alg", &self.alg).field("kid", &self.kid).finish_non_exhaustive()
     }
 }
 
@@ -259,8 +253,7 @@ impl<'a> UnverifiedToken<'a> {
             return None;
         }
         let text = |member: &str| header[member].as_str().map(str::to_owned);
-        let typ =
-            text("typ").map(|typ| typ.to_ascii_lowercase().trim_start_matches("application/").to_owned());
+        let typ = text("typ").map(|typ| typ.to_ascii_lowercase().trim_start_matches("application/").to_owned());
         Some(Self { alg: text("alg")?, kid: text("kid"), typ, claims, signed, signature: decode(signature)? })
     }
 
@@ -336,10 +329,10 @@ mod tests {
     /// Uses tokens and keys of other issuers, from the examples of RFC 7515 (A.2) and RFC 8037 (A.4).
     #[test]
     fn tokens_of_other_kinds_are_verified() {
-        let ed = json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] });
+        let ed =
+            json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }] });
         let signed = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
-        let signature =
-            "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg";
+        let signature = "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg";
         let token = UnverifiedToken {
             alg: "EdDSA".into(),
             kid: None,
@@ -349,8 +342,7 @@ mod tests {
             signature: URL_SAFE_NO_PAD.decode(signature).expect("base64"),
         };
         assert!(Jwks::read(&ed).verify(&token).is_ok());
-        let short =
-            json!({ "keys": [{ "kty": "RSA", "n": "AQAB", "e": "AQAB" }, { "kty": "oct", "k": "AAAA" }] });
+        let short = json!({ "keys": [{ "kty": "RSA", "n": "AQAB", "e": "AQAB" }, { "kty": "oct", "k": "AAAA" }] });
         assert!(Jwks::read(&short).is_empty(), "short and symmetric keys are no keys");
     }
 }

@@ -58,8 +58,7 @@ impl MasterKey {
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
         let salt = Salt::new(HKDF_SHA256, b"hikite");
         let mut key = [0_u8; 32];
-        let made =
-            salt.extract(&*self.bytes).expand(&[purpose.as_bytes()], KeyLength).map(|out| out.fill(&mut key));
+        let made = salt.extract(&*self.bytes).expand(&[purpose.as_bytes()], KeyLength).map(|out| out.fill(&mut key));
         match made {
             Ok(Ok(())) => key,
             _ => unreachable!("32 bytes are not too many"),
@@ -210,8 +209,7 @@ fn decode_hex(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    const PLACE: SecretContext<'_> =
-        SecretContext { account: "work", provider: "notion", field: "token", version: 1 };
+    const PLACE: SecretContext<'_> = SecretContext { account: "work", provider: "notion", field: "token", version: 1 };
 
     #[test]
     fn a_master_key_is_read_as_it_was_written() {
@@ -220,10 +218,7 @@ mod tests {
         assert_eq!((again.id(), again.derive("x")), (key.id(), key.derive("x")));
         assert_ne!(key.derive("x"), key.derive("y"));
         let base64 = MasterKey::parse("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").expect("a key");
-        assert_eq!(
-            base64.text().expose(),
-            "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
-        );
+        assert_eq!(base64.text().expose(), "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f");
         for wrong in ["", "00", &"zz".repeat(32), &"é".repeat(32), "AAEC"] {
             assert_eq!(MasterKey::parse(wrong).map(|_| ()), Err(VaultError::NoKey), "{wrong}");
         }

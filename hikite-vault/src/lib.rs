@@ -13,8 +13,8 @@ pub use backup::{open_backup, seal_backup};
 pub use jws::{Jwk, Jwks, SigningKey, UnverifiedToken};
 pub use key::{DataKey, KeyRing, MasterKey, WrappedKey};
 pub use passkey::{
-    Base64UrlBytes, Passkey, PasskeyAssertion, PasskeyChallenge, PasskeyError, PasskeyRegistration,
-    RelyingParty, UserVerification,
+    Base64UrlBytes, Passkey, PasskeyAssertion, PasskeyChallenge, PasskeyError, PasskeyRegistration, RelyingParty,
+    UserVerification,
 };
 pub use password::{Password, PasswordHash};
 pub use random::random_bytes;

@@ -55,9 +55,7 @@ impl Password {
         let costs = Params::new(memory, passes, lanes, Some(HASH_BYTES)).map_err(|_| VaultError::Hash)?;
         let mut hash = [0_u8; HASH_BYTES];
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, costs);
-        argon
-            .hash_password_into(self.0.expose().as_bytes(), salt, &mut hash)
-            .map_err(|_| VaultError::Hash)?;
+        argon.hash_password_into(self.0.expose().as_bytes(), salt, &mut hash).map_err(|_| VaultError::Hash)?;
         Ok(hash)
     }
 }

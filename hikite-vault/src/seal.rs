@@ -75,21 +75,14 @@ impl Cipher {
     pub(crate) fn seal(&self, place: SecretContext<'_>, plain: &[u8]) -> Result<SealedText, VaultError> {
         let nonce: [u8; NONCE_LEN] = random_bytes()?;
         let mut bytes = Zeroizing::new(plain.to_vec());
-        let sealed = self.0.seal_in_place_append_tag(
-            Nonce::from(&nonce),
-            Aad::from(place.associated_data()),
-            &mut *bytes,
-        );
+        let sealed =
+            self.0.seal_in_place_append_tag(Nonce::from(&nonce), Aad::from(place.associated_data()), &mut *bytes);
         sealed.map_err(|_| VaultError::Sealed)?;
         let whole = [&nonce[..], &bytes[..]].concat();
         Ok(SealedText(format!("{FORM}{}", URL_SAFE_NO_PAD.encode(whole))))
     }
 
-    pub(crate) fn open(
-        &self,
-        place: SecretContext<'_>,
-        sealed: &SealedText,
-    ) -> Result<Zeroizing<Vec<u8>>, VaultError> {
+    pub(crate) fn open(&self, place: SecretContext<'_>, sealed: &SealedText) -> Result<Zeroizing<Vec<u8>>, VaultError> {
         let text = sealed.0.strip_prefix(FORM).ok_or(VaultError::Sealed)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| VaultError::Sealed)?;
         let (nonce, rest) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(VaultError::Sealed)?;
@@ -176,8 +169,7 @@ mod tests {
 
     #[test]
     fn the_same_is_never_sealed_the_same_and_nothing_shows() {
-        let (one, two) =
-            (cipher(1).seal(PLACE, b"x").expect("one"), cipher(1).seal(PLACE, b"x").expect("two"));
+        let (one, two) = (cipher(1).seal(PLACE, b"x").expect("one"), cipher(1).seal(PLACE, b"x").expect("two"));
         assert_ne!(one, two);
         assert_eq!(format!("{one:?}"), "Sealed(…)");
     }

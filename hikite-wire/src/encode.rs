@@ -87,8 +87,7 @@ mod tests {
     fn what_is_written_reads_back() {
         let params = Raw::parse(r#"{"a" :1}"#).expect("valid");
         let bytes = request(&MessageId::number(7), "tools/call", Some(&params));
-        let expected =
-            Message::Request { id: MessageId::number(7), method: "tools/call".into(), params: Some(params) };
+        let expected = Message::Request { id: MessageId::number(7), method: "tools/call".into(), params: Some(params) };
         assert_eq!(Message::decode(&bytes).expect("valid"), expected);
         let refusal = error(None, &error_object(-32700, "no"));
         assert_eq!(&refusal[..], br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#);

@@ -90,8 +90,5 @@ pub fn server_info() -> Object {
 
 /// Returns hikite's own name and version.
 pub fn own_info() -> Object {
-    Object::default()
-        .with("name", "hikite")
-        .with("title", "hikite")
-        .with("version", env!("CARGO_PKG_VERSION"))
+    Object::default().with("name", "hikite").with("title", "hikite").with("version", env!("CARGO_PKG_VERSION"))
 }

@@ -158,8 +158,7 @@ const VALUE_MEMBERS: [&str; 5] = [ANNOTATION, "default", "const", "enum", "examp
 
 /// Returns `true` for a token of RFC 9110.
 fn is_token(name: &str) -> bool {
-    !name.is_empty()
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 #[cfg(test)]

@@ -108,15 +108,14 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&
 
 impl Message {
     pub fn decode(bytes: &Bytes) -> Result<Self, InvalidMessage> {
-        let envelope: MessageEnvelope<'_> =
-            serde_json::from_slice(bytes).map_err(|error| match error.classify() {
-                // Valid JSON of the wrong form (an array, a number, `"method": 1`) is an invalid request, not a parse
-                // error.
-                serde_json::error::Category::Data if Raw::parse(bytes.clone()).is_ok() => {
-                    InvalidMessage::Shape { reason: "members of the wrong type", id: None }
-                }
-                _ => InvalidMessage::Json(error),
-            })?;
+        let envelope: MessageEnvelope<'_> = serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+            // Valid JSON of the wrong form (an array, a number, `"method": 1`) is an invalid request, not a parse
+            // error.
+            serde_json::error::Category::Data if Raw::parse(bytes.clone()).is_ok() => {
+                InvalidMessage::Shape { reason: "members of the wrong type", id: None }
+            }
+            _ => InvalidMessage::Json(error),
+        })?;
         let id = envelope.id.and_then(|id| MessageId::read(Raw::part(bytes, id)));
         let bad = |reason| Err(InvalidMessage::Shape { reason, id: id.clone() });
         if envelope.jsonrpc.is_none_or(|version| version.0 != "2.0") {
@@ -125,8 +124,7 @@ impl Message {
         if envelope.id.is_some() && id.is_none() && envelope.error.is_none() {
             return bad("`id` must be a string or a number");
         }
-        let params =
-            envelope.params.map(|params| Raw::part(bytes, params)).filter(|params| !params.is_null());
+        let params = envelope.params.map(|params| Raw::part(bytes, params)).filter(|params| !params.is_null());
         if params.as_ref().is_some_and(|params| !params.is_object()) {
             return bad("`params` must be an object");
         }
@@ -232,8 +230,7 @@ mod tests {
         assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"error":{"#), MessageHead::Answer(7));
         assert_eq!(head(r#"{"jsonrpc":"2.0","id":7,"method":"x","#), MessageHead::NotResponse);
         assert_eq!(head(r#"{"jsonrpc":"2.0","method":"notifications/message","#), MessageHead::NotResponse);
-        for unknown in [r#"{"result":{"id":7}"#, r#"{"jsonrpc":"2.0","id":7"#, "[{", "", "log", r#"{"id":{}"#]
-        {
+        for unknown in [r#"{"result":{"id":7}"#, r#"{"jsonrpc":"2.0","id":7"#, "[{", "", "log", r#"{"id":{}"#] {
             assert_eq!(head(unknown), MessageHead::Unknown, "{unknown}");
         }
     }

@@ -161,10 +161,7 @@ mod tests {
         let claim = RequestClaim::read(&Object::default().with("_meta", meta)).expect("a claim");
         assert_eq!(claim.revision, REVISION);
         assert_eq!(claim.level, LogLevel::parse("warning"));
-        assert_eq!(
-            claim.client_capabilities.roots.map(|roots| roots.as_str().into_owned()).as_deref(),
-            Some("{}")
-        );
+        assert_eq!(claim.client_capabilities.roots.map(|roots| roots.as_str().into_owned()).as_deref(), Some("{}"));
         assert_eq!(claim.client_capabilities.sampling, client_capabilities.sampling);
     }
 

@@ -20,8 +20,7 @@ use serde_json::json;
 async fn main() -> anyhow::Result<()> {
     let outside = ConfigEnvironment { env: &|_| None, read: &|path| std::fs::read_to_string(path) };
     // Nothing is stored between runs.
-    let config =
-        Config::parse(r#"{ "store": { "url": "sqlite::memory:" } }"#, Path::new("embed.json"), outside)?;
+    let config = Config::parse(r#"{ "store": { "url": "sqlite::memory:" } }"#, Path::new("embed.json"), outside)?;
     let sum = json!({
         "name": "sum",
         "description": "Adds two numbers",

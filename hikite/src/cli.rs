@@ -254,8 +254,7 @@ fn format_error(error: &hikite_core::error::Error) -> String {
     let faults = details.iter().filter_map(Raw::object);
     let faults: Vec<(String, String)> =
         faults.filter_map(|fault| Some((fault.text("pointer")?, fault.text("message")?))).collect();
-    let lines: Vec<String> =
-        faults.iter().map(|(pointer, message)| format!("{pointer}: {message}")).collect();
+    let lines: Vec<String> = faults.iter().map(|(pointer, message)| format!("{pointer}: {message}")).collect();
     let is_joined = !faults.is_empty() && faults.iter().all(|(_, message)| error.message.contains(message));
     let mut text = if is_joined { lines.join("\nerror: ") } else { error.message.to_string() };
     if !is_joined {

@@ -177,8 +177,7 @@ pub fn find(explicit: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Op
         .map(Path::to_owned)
         .or_else(|| env("HIKITE_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from));
     named.or_else(|| {
-        let user =
-            user_folder(env, "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("hikite/hikite.json"));
+        let user = user_folder(env, "XDG_CONFIG_HOME", ".config").map(|folder| folder.join("hikite/hikite.json"));
         [Some(PathBuf::from("hikite.json")), user].into_iter().flatten().find(|path| path.exists())
     })
 }

@@ -81,11 +81,8 @@ async fn read(config: &ProviderConfig) -> Result<Credential, Error> {
         Some(TokenLocation::File(file)) => {
             let text = tokio::fs::read_to_string(file).await.map_err(|error| {
                 tracing::warn!(provider = config.name, %error, "the file with the token cannot be read");
-                Error::new(
-                    ErrorKind::AccountRequired,
-                    format!("the token of `{}` cannot be read", config.name),
-                )
-                .hint(format!("the owner looks at `providers.{}.token_file` of the config", config.name))
+                Error::new(ErrorKind::AccountRequired, format!("the token of `{}` cannot be read", config.name))
+                    .hint(format!("the owner looks at `providers.{}.token_file` of the config", config.name))
             })?;
             text.trim().to_owned()
         }

@@ -134,12 +134,7 @@ impl Hikite {
     }
 
     /// Calls a tool, with the checks and limits of every other call.
-    pub async fn execute(
-        &self,
-        name: &str,
-        parameters: &Value,
-        options: CallOptions,
-    ) -> Result<ToolOutput, Error> {
+    pub async fn execute(&self, name: &str, parameters: &Value, options: CallOptions) -> Result<ToolOutput, Error> {
         let session = Session {
             id: SessionId(0),
             caller: self.gateway().people().owner(),

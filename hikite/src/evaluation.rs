@@ -89,12 +89,7 @@ impl<'a> SearchEvaluation<'a> {
         [self.row(&evaluated, &[], Some(0)), self.row(&evaluated, &memory, Some(count))]
     }
 
-    fn row(
-        &self,
-        evaluated: &[&LabelledQuery],
-        memory: &[UsageTrace],
-        remembered: Option<usize>,
-    ) -> EvaluationRow {
+    fn row(&self, evaluated: &[&LabelledQuery], memory: &[UsageTrace], remembered: Option<usize>) -> EvaluationRow {
         let mask = ToolSet::all(self.index.len());
         let mut steps = StepProgress::new(&format!("{}: asking", self.set.name), evaluated.len());
         let mut times = Vec::with_capacity(evaluated.len());
@@ -133,8 +128,7 @@ impl<'a> SearchEvaluation<'a> {
 
 /// Encodes all tools, with one thread per core.
 fn vectors(set: &LabelledSet, encoder: &dyn Encoder) -> Vec<(usize, Vector)> {
-    let steps =
-        parking_lot::Mutex::new(StepProgress::new(&format!("{}: reading", set.name), set.documents.len()));
+    let steps = parking_lot::Mutex::new(StepProgress::new(&format!("{}: reading", set.name), set.documents.len()));
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let encode = |first: usize| -> Vec<(usize, Vector)> {
         let own = set.documents.iter().enumerate().skip(first).step_by(threads);

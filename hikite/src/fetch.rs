@@ -43,8 +43,7 @@ impl IssuerFetcher {
         let answer: Result<_, hikite_egress::SendError> =
             tokio::time::timeout(TIMEOUT, exchange).await.map_err(|_| failed("no answer in time".into()))?;
         let (status, body) = answer.map_err(|error| failed(error.to_string()))?;
-        let body =
-            serde_json::from_slice(&body).map_err(|_| failed(format!("it answers {status} and no JSON")))?;
+        let body = serde_json::from_slice(&body).map_err(|_| failed(format!("it answers {status} and no JSON")))?;
         Ok(FetchResponse { status, body })
     }
 }

@@ -82,8 +82,7 @@ impl Instance {
         let seen = reload::ConfigFileState::of(&config);
         let runtime = Runtime::start(&config, program).await?;
         let stopping = CancellationToken::new();
-        let app =
-            App::new(Arc::clone(&runtime.gateway), Arc::clone(&runtime.limits), settings, stopping.clone());
+        let app = App::new(Arc::clone(&runtime.gateway), Arc::clone(&runtime.limits), settings, stopping.clone());
         if let Some(url) = &config.server.node_url {
             let joined = runtime.join(url).await;
             if joined.is_err() {
@@ -247,12 +246,7 @@ fn has_terminal() -> bool {
 
 /// Announces the shutdown to load balancers and other nodes on SIGINT or SIGTERM, then cancels `stopping`. A second
 /// signal exits at once; the guards then stop the servers.
-async fn stop_on_signal(
-    mut signals: Signals,
-    app: Arc<App>,
-    stopping: CancellationToken,
-    stopped: CancellationToken,
-) {
+async fn stop_on_signal(mut signals: Signals, app: Arc<App>, stopping: CancellationToken, stopped: CancellationToken) {
     if stopping.run_until_cancelled(signals.stop()).await.is_some() {
         let is_graceful = tokio::select! {
             () = app.leave() => true,

@@ -72,12 +72,7 @@ impl JqProcesses {
             .spawn()
     }
 
-    async fn exchange_data(
-        &self,
-        child: &mut Child,
-        program: &str,
-        input: &Raw,
-    ) -> std::io::Result<JqProcessOutput> {
+    async fn exchange_data(&self, child: &mut Child, program: &str, input: &Raw) -> std::io::Result<JqProcessOutput> {
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
             let Some(mut stdin) = stdin else { return };
@@ -125,11 +120,8 @@ impl JqProcesses {
             return Err(self.timed_out());
         }
         if stderr_bytes.contains("overflowed its stack") || signal == Some(Signal::SEGV.as_raw()) {
-            return Err(Error::new(
-                ErrorKind::Validation,
-                "jq: the program calls itself too deep, or nests too deep",
-            )
-            .hint("make it end: let it go through a list with `map` or `reduce` instead"));
+            return Err(Error::new(ErrorKind::Validation, "jq: the program calls itself too deep, or nests too deep")
+                .hint("make it end: let it go through a list with `map` or `reduce` instead"));
         }
         if stderr_bytes.contains("memory allocation") || stderr_bytes.contains("capacity overflow") {
             return Err(self.out_of_memory());
@@ -145,9 +137,8 @@ impl JqProcesses {
 
     fn out_of_memory(&self) -> Error {
         let most = self.limits.jq_bytes / (1024 * 1024);
-        Error::new(ErrorKind::Validation, format!("jq: the program needs more memory than its {most} MiB")).hint(
-            "make the program simpler, or let it keep less; whoever runs hikite can raise `limits.jq_bytes`",
-        )
+        Error::new(ErrorKind::Validation, format!("jq: the program needs more memory than its {most} MiB"))
+            .hint("make the program simpler, or let it keep less; whoever runs hikite can raise `limits.jq_bytes`")
     }
 
     fn output_too_long(&self) -> Error {

@@ -45,22 +45,13 @@ struct LogState {
 static STATE: OnceLock<LogState> = OnceLock::new();
 
 /// Starts logging. `level` and `format` come from flags and environment variables; `default_level` is the default level.
-pub(crate) fn start(
-    level: Option<&str>,
-    format: Option<LogFormat>,
-    default_level: &'static str,
-) -> anyhow::Result<()> {
+pub(crate) fn start(level: Option<&str>, format: Option<LogFormat>, default_level: &'static str) -> anyhow::Result<()> {
     let text = level.unwrap_or(default_level);
-    let first = filter(text)
-        .map_err(|error| anyhow::anyhow!("`{text}` is not a log filter: {error}\nhint: {HINT}"))?;
+    let first = filter(text).map_err(|error| anyhow::anyhow!("`{text}` is not a log filter: {error}\nhint: {HINT}"))?;
     let (filter, handle) = reload::Layer::new(first);
     line::set_format(format.unwrap_or_default());
-    let started = LogState {
-        filter: handle,
-        default_level,
-        fixed_level: level.is_some(),
-        fixed_format: format.is_some(),
-    };
+    let started =
+        LogState { filter: handle, default_level, fixed_level: level.is_some(), fixed_format: format.is_some() };
     let _ = STATE.set(started);
     let lines = tracing_subscriber::fmt::layer()
         .event_format(line::LogLineFormat)
@@ -116,9 +107,7 @@ mod tests {
 
     #[test]
     fn levels_of_other_programs_are_understood() {
-        for (word, level) in
-            [("fatal", Some("error")), ("WARN", Some("warn")), ("silent", Some("off")), ("7", None)]
-        {
+        for (word, level) in [("fatal", Some("error")), ("WARN", Some("warn")), ("silent", Some("off")), ("7", None)] {
             assert_eq!(parse_level(word).as_deref(), level, "{word}");
         }
     }

@@ -108,10 +108,7 @@ impl MasterKeyLocations {
             KeyLocation::Keyring => (keyring::get(&self.data).await?, "the keyring".to_owned()),
             KeyLocation::Command(words) => {
                 let text = program::output(words, None).await?;
-                (
-                    text.ok_or_else(|| anyhow!("`{}` did not print a key", words[0]))?,
-                    format!("`{}`", words[0]),
-                )
+                (text.ok_or_else(|| anyhow!("`{}` did not print a key", words[0]))?, format!("`{}`", words[0]))
             }
         };
         KeyRing::parse(text.expose()).with_context(|| format!("{from} holds no key of the vault"))

@@ -61,8 +61,7 @@ impl MeasureReport {
     ) -> Result<Self> {
         let modules = menu::offers(gateway).await?;
         let menus = menu::menus(gateway, shown);
-        let weight =
-            |surfaces| menus.iter().find(|menu| menu.surfaces == surfaces).map_or(0, |menu| menu.tokens);
+        let weight = |surfaces| menus.iter().find(|menu| menu.surfaces == surfaces).map_or(0, |menu| menu.tokens);
         let flat = weight(Surfaces::of([Surface::Direct]));
         let opened: Vec<usize> = modules.iter().map(|module| module.signatures.tokens).collect();
         Ok(Self {

@@ -94,11 +94,7 @@ fn of(name: String, definition: ProviderDefinition) -> AccountProvider {
     }
 }
 
-fn with_overrides(
-    known: Option<AccountProvider>,
-    name: &str,
-    oauth: &OauthConfig,
-) -> Option<AccountProvider> {
+fn with_overrides(known: Option<AccountProvider>, name: &str, oauth: &OauthConfig) -> Option<AccountProvider> {
     let base = match known {
         Some(known) => known,
         None => AccountProvider {
@@ -138,9 +134,8 @@ fn with_overrides(
 
 /// Encodes the pairs as `application/x-www-form-urlencoded`.
 pub(crate) fn form(pairs: &[(String, hikite_core::secret::Secret)]) -> String {
-    let pair = |(name, value): &(String, hikite_core::secret::Secret)| {
-        format!("{}={}", encode(name), encode(value.expose()))
-    };
+    let pair =
+        |(name, value): &(String, hikite_core::secret::Secret)| format!("{}={}", encode(name), encode(value.expose()));
     pairs.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 

@@ -28,20 +28,14 @@ fn catalog(view: &View) {
     for module in view.modules() {
         for name in &module.unresolved {
             unresolved += 1;
-            tracing::warn!(
-                "`mcpServers.{}.tools` names `{name}`, which the server does not have",
-                module.name
-            );
+            tracing::warn!("`mcpServers.{}.tools` names `{name}`, which the server does not have", module.name);
         }
     }
     for category in view.categories() {
         for name in &category.unresolved {
             unresolved += 1;
             let servers = category.rule.servers.join(", ");
-            tracing::warn!(
-                "the category `{}` names `{name}`, which {servers} does not have",
-                category.rule.name
-            );
+            tracing::warn!("the category `{}` names `{name}`, which {servers} does not have", category.rule.name);
         }
         if !category.missing.is_empty() {
             let servers: Vec<&str> = category.missing.iter().map(|missing| &*missing.server).collect();
@@ -85,10 +79,7 @@ impl Snippets {
     pub(crate) fn over_http(&self) -> String {
         let url = format!("{}/mcp", self.url);
         let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
-        let flag = bearer
-            .as_ref()
-            .map(|bearer| format!(" --header \"Authorization: {bearer}\""))
-            .unwrap_or_default();
+        let flag = bearer.as_ref().map(|bearer| format!(" --header \"Authorization: {bearer}\"")).unwrap_or_default();
         let mut entry = json!({ "url": url });
         if let Some(bearer) = &bearer {
             entry["headers"] = json!({ "Authorization": bearer });
@@ -96,8 +87,7 @@ impl Snippets {
         let cursor = json!({ "mcpServers": { "hikite": entry } });
         entry["type"] = "http".into();
         let code = json!({ "servers": { "hikite": entry } });
-        let codex =
-            bearer.map(|bearer| format!("\n    http_headers = {{ \"Authorization\" = \"{bearer}\" }}"));
+        let codex = bearer.map(|bearer| format!("\n    http_headers = {{ \"Authorization\" = \"{bearer}\" }}"));
         let codex = codex.unwrap_or_default();
         format!(
             "\nConnect a client:\n\n\

@@ -145,8 +145,7 @@ impl Runtime {
             limits: Arc::clone(&limits),
         };
         let guarded = EgressClient::guarded(config.egress.rules());
-        let registry =
-            RegistryStore::new(store.clone(), hikite_modules::maker(guarded.clone(), Arc::clone(&limits)));
+        let registry = RegistryStore::new(store.clone(), hikite_modules::maker(guarded.clone(), Arc::clone(&limits)));
         let maker = hikite_modules::maker(client, Arc::clone(&limits));
         let configured = Arc::<ConfigCredentials>::default();
         let prober = Arc::<CredentialProber>::default();
@@ -237,8 +236,7 @@ impl Runtime {
         let services = self.services(config);
         let others: Vec<&ModuleRule> = services.iter().chain(&self.own).collect();
         let additional = stored.additional_servers(config, &others);
-        for (server, origin) in of_file.chain(additional.iter().map(|server| (*server, ConfigOrigin::Store)))
-        {
+        for (server, origin) in of_file.chain(additional.iter().map(|server| (*server, ConfigOrigin::Store))) {
             let running = match upstreams.get(&server.name) {
                 Some(running) if running.is_unchanged(server, origin) => running.clone(),
                 _ => self.start_upstream(config, server, origin)?,
@@ -309,17 +307,14 @@ impl Runtime {
     /// the audit does not have.
     pub async fn stop(&self) -> UnwrittenRecords {
         self.stopping.cancel();
-        let upstreams: Vec<RunningUpstream> =
-            self.upstreams.lock().drain().map(|(_, running)| running).collect();
+        let upstreams: Vec<RunningUpstream> = self.upstreams.lock().drain().map(|(_, running)| running).collect();
         join_all(upstreams.iter().map(|running| running.upstream.close(Duration::ZERO))).await;
         self.tasks.close();
         self.tasks.wait().await;
         self.accounts.stop().await;
         // The audit log needs time left if the store does not answer.
         if tokio::time::timeout(FINAL_WRITE_TIMEOUT, self.write_final_state()).await.is_err() {
-            tracing::warn!(
-                "the store does not answer; the last lists, searches and counts are not written down"
-            );
+            tracing::warn!("the store does not answer; the last lists, searches and counts are not written down");
         }
         let unwritten = self.gateway.stop_audit().await;
         self.store.close().await;
@@ -358,12 +353,7 @@ impl Runtime {
         self.upstreams.lock().get(module).map(|running| running.upstream.stderr()).unwrap_or_default()
     }
 
-    fn start_upstream(
-        &self,
-        config: &Config,
-        server: &ServerConfig,
-        origin: ConfigOrigin,
-    ) -> Result<RunningUpstream> {
+    fn start_upstream(&self, config: &Config, server: &ServerConfig, origin: ConfigOrigin) -> Result<RunningUpstream> {
         let definition = UpstreamDefinition {
             name: Arc::clone(&server.name),
             transport: transport(server)?,
@@ -384,13 +374,7 @@ impl Runtime {
         }
         let upstream = Upstream::start(definition, environment, listener);
         let source: Arc<dyn Source> = Arc::new(upstream.clone());
-        Ok(RunningUpstream {
-            upstream,
-            source,
-            hash: server.definition_hash.clone(),
-            share: server.share,
-            origin,
-        })
+        Ok(RunningUpstream { upstream, source, hash: server.definition_hash.clone(), share: server.share, origin })
     }
 }
 

@@ -16,17 +16,11 @@ pub(crate) fn encoder() -> Arc<dyn Encoder> {
     Arc::new(hikite_encoder::SentenceEncoder::new())
 }
 
-pub(crate) fn settings(
-    config: &Config,
-    client: &EgressClient,
-    encoder: &Arc<dyn Encoder>,
-) -> Result<SearchSettings> {
+pub(crate) fn settings(config: &Config, client: &EgressClient, encoder: &Arc<dyn Encoder>) -> Result<SearchSettings> {
     let search = &config.search;
-    let named = |key: &'static str| {
-        move |InvalidEndpoint(what): InvalidEndpoint| anyhow::anyhow!("`search.{key}`: {what}")
-    };
-    let cloud =
-        search.cloud.as_ref().map(|at| CloudSearchClient::new(client.clone(), &place(at))).transpose();
+    let named =
+        |key: &'static str| move |InvalidEndpoint(what): InvalidEndpoint| anyhow::anyhow!("`search.{key}`: {what}");
+    let cloud = search.cloud.as_ref().map(|at| CloudSearchClient::new(client.clone(), &place(at))).transpose();
     let cloud = cloud.map_err(named("cloud"))?;
     let embedding = search
         .embedding

@@ -47,8 +47,7 @@ impl Services {
                 Ok(made) => made,
                 Err(error) => {
                     let was = before.values().find(|made| made.from == from);
-                    let left =
-                        if was.is_some() { "what it was before stays in force" } else { "it is left out" };
+                    let left = if was.is_some() { "what it was before stays in force" } else { "it is left out" };
                     tracing::error!("a module file is wrong, {left}:\n{error}");
                     let Some(was) = was else { continue };
                     was.clone()
@@ -57,8 +56,7 @@ impl Services {
             let name = Arc::clone(&made.service.name);
             // A file in the modules folder replaces a built-in module of the same name.
             services.retain(|service| service.name != name);
-            let taken =
-                config.servers.iter().any(|server| server.name == name) || config.disabled.contains(&name);
+            let taken = config.servers.iter().any(|server| server.name == name) || config.disabled.contains(&name);
             if !taken {
                 services.push(Arc::clone(&made.service));
             }
@@ -75,22 +73,17 @@ fn make(
     settings: &ServiceSettings,
 ) -> Vec<(String, Result<LoadedService, String>)> {
     let one = |from: &str, text: Arc<str>| match read(&text, settings) {
-        Ok(service) => Ok(LoadedService {
-            from: from.to_owned(),
-            text,
-            language: settings.language,
-            service: Arc::new(service),
-        }),
+        Ok(service) => {
+            Ok(LoadedService { from: from.to_owned(), text, language: settings.language, service: Arc::new(service) })
+        }
         Err(faults) => Err(shown(from, &faults)),
     };
-    let is_known =
-        |made: &&LoadedService, text: &Arc<str>| made.text == *text && made.language == settings.language;
+    let is_known = |made: &&LoadedService, text: &Arc<str>| made.text == *text && made.language == settings.language;
     std::thread::scope(|scope| {
         let making: Vec<_> = texts
             .into_iter()
             .map(|(from, text)| {
-                let known =
-                    text.as_ref().ok().and_then(|text| before.values().find(|made| is_known(made, text)));
+                let known = text.as_ref().ok().and_then(|text| before.values().find(|made| is_known(made, text)));
                 let made = match (known, text) {
                     (Some(known), _) => ServiceLoad::Done(Ok(known.clone())),
                     (None, Err(error)) => ServiceLoad::Done(Err(format!("{from}: {error}"))),
@@ -143,16 +136,13 @@ pub(crate) fn configured(config: &Config, settings: &ServiceSettings) -> Vec<Con
     let mut all: Vec<ConfiguredModule> = Vec::new();
     for (from, text) in texts(config) {
         let file = (!BUILTIN.iter().any(|(name, _)| *name == from)).then(|| from.clone());
-        let read =
-            text.map_err(|wrong| vec![Violation::new("", wrong)]).and_then(|text| read(&text, settings));
+        let read = text.map_err(|wrong| vec![Violation::new("", wrong)]).and_then(|text| read(&text, settings));
         let mut hidden_by = None;
         if let Ok(service) = &read {
             let is_same = |configured: &&mut ConfiguredModule| {
                 configured.read.as_ref().is_ok_and(|other| other.name == service.name)
             };
-            if let Some(before) =
-                all.iter_mut().filter(|configured| configured.hidden_by.is_none()).find(is_same)
-            {
+            if let Some(before) = all.iter_mut().filter(|configured| configured.hidden_by.is_none()).find(is_same) {
                 let name = Path::new(&from).file_name();
                 before.hidden_by = name.map(|name| name.to_string_lossy().into_owned());
             }
@@ -209,10 +199,7 @@ fn files(folder: &Path) -> Vec<ModuleFileText> {
     let paths = match paths(folder) {
         Ok(paths) => paths,
         Err(error) => {
-            return vec![ModuleFileText {
-                path: folder.to_owned(),
-                text: Err(format!("cannot be read: {error}")),
-            }];
+            return vec![ModuleFileText { path: folder.to_owned(), text: Err(format!("cannot be read: {error}")) }];
         }
     };
     paths.into_iter().map(|path| ModuleFileText { text: text_of(&path), path }).collect()

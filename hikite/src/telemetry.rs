@@ -103,8 +103,7 @@ async fn gather(spans: &mut mpsc::Receiver<SpanRecord>, batch: &mut Vec<SpanReco
         // All senders are gone; only cancellation ends the wait.
         return std::future::pending().await;
     }
-    let more =
-        async { while batch.len() < BATCH && spans.recv_many(batch, BATCH - batch.len()).await > 0 {} };
+    let more = async { while batch.len() < BATCH && spans.recv_many(batch, BATCH - batch.len()).await > 0 {} };
     let _ = tokio::time::timeout(BATCH_DELAY_MAX, more).await;
 }
 

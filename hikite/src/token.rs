@@ -50,9 +50,11 @@ pub(crate) fn path(data: &Path) -> PathBuf {
 }
 
 pub(crate) fn make_folder(data: &Path) -> Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(data).with_context(|| {
-        format!("cannot make the data folder `{}`\nhint: name another with `--data`", data.display())
-    })
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data)
+        .with_context(|| format!("cannot make the data folder `{}`\nhint: name another with `--data`", data.display()))
 }
 
 fn read(path: &Path) -> Result<Secret> {

@@ -39,8 +39,7 @@ impl HttpTokenEndpoint {
         };
         let mut sent = Request::new(RequestBody::new(Bytes::from(body)));
         *sent.method_mut() = Method::POST;
-        *sent.uri_mut() =
-            request.url.parse::<Uri>().map_err(|_| unreachable(&request.url, "it is no address"))?;
+        *sent.uri_mut() = request.url.parse::<Uri>().map_err(|_| unreachable(&request.url, "it is no address"))?;
         let headers = sent.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -48,8 +47,7 @@ impl HttpTokenEndpoint {
             // RFC 6749 section 2.3.1 wants both form-encoded.
             let pair = format!("{}:{}", encode(id), encode(secret.expose()));
             let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
-            let mut value =
-                value.map_err(|_| unreachable(&request.url, "the app's secret cannot be sent"))?;
+            let mut value = value.map_err(|_| unreachable(&request.url, "the app's secret cannot be sent"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
@@ -58,8 +56,7 @@ impl HttpTokenEndpoint {
         let status = answer.status().as_u16();
         let retry_after = hikite_egress::retry_after(answer.headers());
         let body = read(answer.into_body(), ANSWER_BYTES).await.map_err(send_failed)?;
-        let body =
-            String::from_utf8(body.to_vec()).map_err(|_| unreachable(&request.url, "it answered no text"))?;
+        let body = String::from_utf8(body.to_vec()).map_err(|_| unreachable(&request.url, "it answered no text"))?;
         Ok(TokenResponse { status, body: Secret::hidden(body), retry_after })
     }
 }

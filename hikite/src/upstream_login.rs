@@ -12,9 +12,7 @@ use crate::runtime::Runtime;
 impl Runtime {
     fn login_upstream(&self, module: &str) -> Result<Upstream, Error> {
         let upstream = self.upstream(module).filter(Upstream::uses_oauth);
-        upstream.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("there is nothing to log in to: `{module}`"))
-        })
+        upstream.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is nothing to log in to: `{module}`")))
     }
 }
 
@@ -23,11 +21,7 @@ impl ModuleLogins for Runtime {
         self.login_upstream(module).is_ok()
     }
 
-    fn begin<'a>(
-        &'a self,
-        module: &'a str,
-        redirect: &'a str,
-    ) -> BoxFuture<'a, Result<LoginRedirect, Error>> {
+    fn begin<'a>(&'a self, module: &'a str, redirect: &'a str) -> BoxFuture<'a, Result<LoginRedirect, Error>> {
         Box::pin(async move { self.login_upstream(module)?.begin_login(redirect).await })
     }
 

@@ -35,10 +35,9 @@ pub(crate) fn of(
 ) -> Result<Option<OAuthSettings>> {
     let Some(access) = &server.access else { return Ok(None) };
     let base = base(config);
-    let document = base.starts_with("https://").then(|| ClientMetadataDocument {
-        url: format!("{base}{DOCUMENT}"),
-        redirect: format!("{base}{CALLBACK}"),
-    });
+    let document = base
+        .starts_with("https://")
+        .then(|| ClientMetadataDocument { url: format!("{base}{DOCUMENT}"), redirect: format!("{base}{CALLBACK}") });
     let name = &server.name;
     Ok(Some(OAuthSettings {
         grant: match access.grant {
@@ -108,9 +107,9 @@ impl UpstreamTokenStore {
 
 impl OwnerSecrets for UpstreamTokenStore {
     fn load<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Secret>, Error>> {
-        Box::pin(async move {
-            Ok(self.secret_store.get(&self.account, name, FIELD).await?.map(|stored| stored.secret))
-        })
+        Box::pin(
+            async move { Ok(self.secret_store.get(&self.account, name, FIELD).await?.map(|stored| stored.secret)) },
+        )
     }
 
     fn save<'a>(&'a self, name: &'a str, secret: &'a Secret) -> BoxFuture<'a, Result<(), Error>> {

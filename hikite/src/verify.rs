@@ -36,8 +36,7 @@ impl CredentialProber {
         let Some(config) = &self.config else { return Arc::default() };
         let configured = services::configured(config, &services::settings(Some(config)));
         let read = configured.into_iter().filter(|configured| configured.hidden_by.is_none());
-        let services: Vec<Arc<Service>> =
-            read.filter_map(|configured| configured.read.ok()).map(Arc::new).collect();
+        let services: Vec<Arc<Service>> = read.filter_map(|configured| configured.read.ok()).map(Arc::new).collect();
         self.follow(&services);
         self.services.load_full().unwrap_or_default()
     }
@@ -61,11 +60,7 @@ impl CredentialProber {
 }
 
 impl Verifier for CredentialProber {
-    fn verify<'a>(
-        &'a self,
-        provider: &'a str,
-        credential: Arc<Credential>,
-    ) -> BoxFuture<'a, CredentialVerdict> {
+    fn verify<'a>(&'a self, provider: &'a str, credential: Arc<Credential>) -> BoxFuture<'a, CredentialVerdict> {
         Box::pin(self.probe(provider, credential))
     }
 }

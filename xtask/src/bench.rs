@@ -47,8 +47,7 @@ use report::BenchReport;
 use side::GatewayRole;
 
 /// Tables that can be measured on their own.
-const SINGLE: &[&str] =
-    &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui", "projects", HOSTILE];
+const SINGLE: &[&str] = &["calls", "start", "dead", "core", "pages", "rest", "batch", "ui", "projects", HOSTILE];
 
 /// The table with its own section on the page.
 const HOSTILE: &str = "hostile";
@@ -143,8 +142,7 @@ fn compare(options: &BenchOptions, words: &[&str], hikite: &std::path::Path, rou
     let before = Machine::read();
     let book = tokio::runtime::Runtime::new()?.block_on(until_terminated(comparison.run()))?;
     let machine = before.told(&Machine::read());
-    let report =
-        BenchReport { results: &book, sides: &sides, words_us: &words_us, rounds, duration, machine };
+    let report = BenchReport { results: &book, sides: &sides, words_us: &words_us, rounds, duration, machine };
     let tables = report.tables();
     for table in &tables {
         crate::print(&format!("{table}"));
@@ -227,11 +225,7 @@ mod tests {
     #[test]
     fn options_are_read_and_a_part_is_never_written_as_the_page() {
         let options = parse(&["--rounds", "0", "--peers", "a,b", "--write"]).expect("options");
-        assert!(
-            options.rounds == Some(1)
-                && options.writes
-                && options.peers.is_some_and(|peers| peers.len() == 2)
-        );
+        assert!(options.rounds == Some(1) && options.writes && options.peers.is_some_and(|peers| peers.len() == 2));
         assert!(parse(&["--only", "http", "--write"]).is_err());
         assert!(parse(&["--only", "hostile", "--write"]).is_ok());
         assert!(parse(&["--only"]).is_err() && parse(&["--fast"]).is_err());

@@ -102,11 +102,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 
 async fn run_rows(stage: &FaultSettings, options: &FaultOptions) -> Vec<(&'static str, FaultCheck)> {
     let wanted = |name: &str, is_short: bool| {
-        if options.only.is_empty() {
-            is_short || !options.short
-        } else {
-            options.only.iter().any(|only| only == name)
-        }
+        if options.only.is_empty() { is_short || !options.short } else { options.only.iter().any(|only| only == name) }
     };
     let mut rows = Vec::new();
     for (name, is_short, about) in ROWS {
@@ -116,9 +112,9 @@ async fn run_rows(stage: &FaultSettings, options: &FaultOptions) -> Vec<(&'stati
         crate::print(&format!("{name}: {about}"));
         let started = Instant::now();
         // A row that cannot run proves nothing.
-        let checks = row(name, stage).await.unwrap_or_else(|error| {
-            vec![FaultCheck::that("it can be tried", "no error", format!("{error:#}"), false)]
-        });
+        let checks = row(name, stage)
+            .await
+            .unwrap_or_else(|error| vec![FaultCheck::that("it can be tried", "no error", format!("{error:#}"), false)]);
         for check in checks {
             crate::print(&format!("  {check}"));
             rows.push((*name, check));
@@ -155,8 +151,7 @@ async fn row(name: &str, stage: &FaultSettings) -> Result<Vec<FaultCheck>> {
 }
 
 fn parse(words: &[&str]) -> Result<FaultOptions> {
-    let mut options =
-        FaultOptions { only: Vec::new(), short: false, seconds: None, binary: None, json: None };
+    let mut options = FaultOptions { only: Vec::new(), short: false, seconds: None, binary: None, json: None };
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if *word == "--short" {

@@ -63,10 +63,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         let report = json!({ "total": total, "bound": BOUND, "steps": table.json() });
         fs::write(&file, report.to_string()).with_context(|| format!("cannot write `{}`", file.display()))?;
     }
-    ensure!(
-        total <= BOUND,
-        "a call costs more than it may; docs/performance.md says what its steps cost before"
-    );
+    ensure!(total <= BOUND, "a call costs more than it may; docs/performance.md says what its steps cost before");
     Ok(())
 }
 
@@ -121,14 +118,11 @@ fn read(profile: &Path) -> Result<(u64, Vec<InstructionStep>)> {
 
 fn table(steps: &[InstructionStep]) -> ReportTable {
     #[expect(clippy::cast_precision_loss, reason = "far fewer instructions than a double counts exactly")]
-    let cell = |cost: &Option<u64>| {
-        cost.map_or(TableCell::text("not told apart"), |cost| TableCell::Number(cost as f64, 0))
-    };
+    let cell =
+        |cost: &Option<u64>| cost.map_or(TableCell::text("not told apart"), |cost| TableCell::Number(cost as f64, 0));
     ReportTable {
         name: "instructions",
-        title: format!(
-            "instructions of one call with everything on, the mean of {CALLS}; each step with all below it"
-        ),
+        title: format!("instructions of one call with everything on, the mean of {CALLS}; each step with all below it"),
         columns: &["step", "instructions"],
         rows: steps.iter().map(|(step, cost)| vec![TableCell::text(*step), cell(cost)]).collect(),
     }

@@ -57,9 +57,8 @@ fn make(file: &Path, hikite: &Path) -> Result<()> {
     }
     let calls = names(&runtime.block_on(calls(hikite, &folder.path().join("calls")))?, hikite)?;
     let calls: SymbolNames = calls.difference(&start).cloned().collect();
-    let part = |name: &str, names: &SymbolNames| {
-        names.iter().fold(format!("[{name}]\n"), |text, name| text + name + "\n")
-    };
+    let part =
+        |name: &str, names: &SymbolNames| names.iter().fold(format!("[{name}]\n"), |text, name| text + name + "\n");
     fs::write(file, format!("{HEAD}{}{}", part("start", &start), part("calls", &calls)))?;
     crate::print(&format!("{FILE}: {} names of a start, {} more of calls", start.len(), calls.len()));
     Ok(())
@@ -106,8 +105,7 @@ fn answered(answer: &Value) -> Result<()> {
 /// Returns the program's functions in a profile.
 fn names(profile: &Path, hikite: &Path) -> Result<SymbolNames> {
     let text = fs::read_to_string(profile)?;
-    let names: SymbolNames =
-        symbol::executed(&text, &hikite.display().to_string()).map(symbol::pattern).collect();
+    let names: SymbolNames = symbol::executed(&text, &hikite.display().to_string()).map(symbol::pattern).collect();
     ensure!(!names.is_empty(), "no function of the program is in the profile: was it stripped?");
     Ok(names)
 }

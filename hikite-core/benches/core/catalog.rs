@@ -30,16 +30,15 @@ fn row(timer: Timer, count: usize) -> Value {
     assert_eq!(keys.len(), count);
     let mut order = scattered(count);
     let by_key = timer.nanoseconds(|| catalog.tool_by_key(&keys[order.next()]).expect("found").is_enabled());
-    let by_name =
-        timer.nanoseconds(|| catalog.tool_by_direct_name(&names[order.next()]).expect("found").is_enabled());
+    let by_name = timer.nanoseconds(|| catalog.tool_by_direct_name(&names[order.next()]).expect("found").is_enabled());
     let absent = ToolKey::new("module_7", "absent");
     let no_tool = timer.nanoseconds(|| catalog.tool_by_key(&absent).is_none());
     let walk = timer.nanoseconds(|| {
         let key = &keys[order.next()];
         catalog.tools().find(|tool| tool.key == *key).expect("found").is_enabled()
     });
-    let build = timer
-        .nanoseconds(|| Catalog::build(&rules, &[], &Switches::default(), &Catalog::default()).modules.len());
+    let build =
+        timer.nanoseconds(|| Catalog::build(&rules, &[], &Switches::default(), &Catalog::default()).modules.len());
     json!([count, by_key, by_name, no_tool, walk, build / 1e6])
 }
 

@@ -9,11 +9,7 @@ use crate::timer::Timer;
 
 /// Server, tool, arguments that pass as they are, the same with a number as text or a member too few.
 const CASES: &[(&str, &str, &str)] = &[
-    (
-        "time",
-        "convert_time",
-        r#"{"source_timezone":"Asia/Tokyo","time":"16:30","target_timezone":"Europe/Berlin"}"#,
-    ),
+    ("time", "convert_time", r#"{"source_timezone":"Asia/Tokyo","time":"16:30","target_timezone":"Europe/Berlin"}"#),
     (
         "github",
         "list_issues",
@@ -34,10 +30,7 @@ const CASES: &[(&str, &str, &str)] = &[
 pub(crate) fn rows(timer: Timer) -> Vec<Value> {
     let servers: Map<String, Value> =
         serde_json::from_str(include_str!("../../tests/fixtures/tools.json")).expect("valid JSON");
-    CASES
-        .iter()
-        .map(|(server, tool, arguments)| row(timer, &servers[*server][*tool], tool, arguments))
-        .collect()
+    CASES.iter().map(|(server, tool, arguments)| row(timer, &servers[*server][*tool], tool, arguments)).collect()
 }
 
 fn row(timer: Timer, schema: &Value, tool: &str, arguments: &str) -> Value {

@@ -31,8 +31,7 @@ const THINGS: &[&str] = &[
     "alert",
     "job",
 ];
-const PLACES: &[&str] =
-    &["project", "workspace", "account", "team", "region", "archive", "inbox", "warehouse"];
+const PLACES: &[&str] = &["project", "workspace", "account", "team", "region", "archive", "inbox", "warehouse"];
 const PARAMETERS: &[&str] = &["owner", "limit", "cursor", "fields", "since", "title", "labels", "format"];
 /// As many as the encoder's vectors have.
 const DIMENSION: u32 = 512;
@@ -51,8 +50,7 @@ fn row(timer: Timer, count: usize) -> Value {
     let queries = ["Export every overdue invoice of the customer as a report".to_owned()];
     let words = SearchQuery::lexical(&queries, None);
     assert_eq!(index.search(&words, &mask, &[], 10).len(), 10);
-    let by_words =
-        timer.nanoseconds(|| index.search(&SearchQuery::lexical(&queries, None), &mask, &[], 10).len());
+    let by_words = timer.nanoseconds(|| index.search(&SearchQuery::lexical(&queries, None), &mask, &[], 10).len());
     let meaning = SearchQuery::lexical(&queries, None).with_vectors(vec![vector(7)]);
     assert!(index.search(&meaning, &mask, &[], 10)[0].explanation.contains("meaning"));
     let by_meaning = timer.nanoseconds(|| index.search(&meaning, &mask, &[], 10).len());

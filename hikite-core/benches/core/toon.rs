@@ -143,8 +143,7 @@ fn reading(id: u64) -> Value {
 
 fn change(id: u64) -> Value {
     let kind = ["added", "removed", "moved"][index(id, 3)];
-    let mut change =
-        json!({"kind": kind, "path": format!("src/part_{}/file_{id}.rs", id % 40), "lines": id % 300});
+    let mut change = json!({"kind": kind, "path": format!("src/part_{}/file_{id}.rs", id % 40), "lines": id % 300});
     if kind == "moved" {
         change["from"] = format!("src/old/file_{id}.rs").into();
     }

@@ -19,8 +19,7 @@ const EDITS_MAX: usize = 256;
 /// Returns the edits that may make the arguments valid; `None` if there are too many.
 pub(super) fn edits(schema: &CompiledSchema, draft: &ArgumentDraft) -> Option<Vec<ArgumentEdit>> {
     let Some(errors) = schema.errors(&draft.value) else { return Some(Vec::new()) };
-    let edits: Vec<ArgumentEdit> =
-        errors.filter_map(|error| edit(&error, &draft.value)).take(EDITS_MAX + 1).collect();
+    let edits: Vec<ArgumentEdit> = errors.filter_map(|error| edit(&error, &draft.value)).take(EDITS_MAX + 1).collect();
     (edits.len() <= EDITS_MAX).then_some(edits)
 }
 
@@ -47,8 +46,7 @@ fn edit(error: &ValidationError<'_>, whole: &Value) -> Option<ArgumentEdit> {
         return wanted.contains(JsonType::String).then(|| ArgumentEdit::quote(path));
     }
     let text = value.as_str()?;
-    let mut meanings: Vec<Raw> =
-        wanted.iter().filter_map(|wanted| convert(text, wanted, path.len())).collect();
+    let mut meanings: Vec<Raw> = wanted.iter().filter_map(|wanted| convert(text, wanted, path.len())).collect();
     meanings.dedup();
     // An ambiguous string is left for the caller to resolve.
     let only = meanings.pop().filter(|_| meanings.is_empty())?;

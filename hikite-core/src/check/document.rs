@@ -23,8 +23,7 @@ pub(super) struct SchemaDocument {
 impl SchemaDocument {
     /// Indexes the document. The error names the exceeded limit.
     pub(super) fn new(root: Value) -> Result<Self, String> {
-        let mut walk =
-            SchemaWalk { pointer: String::new(), bytes_left: POINTERS_MAX, anchors: HashMap::new() };
+        let mut walk = SchemaWalk { pointer: String::new(), bytes_left: POINTERS_MAX, anchors: HashMap::new() };
         walk.visit(&root)?;
         Ok(Self { root, anchors: walk.anchors, backtracking_patterns: HashSet::new() })
     }
@@ -44,8 +43,7 @@ impl SchemaDocument {
 
     /// Returns `true` if this pattern of the document needs backtracking.
     pub(super) fn needs_backtracking(&self, pattern: &str) -> bool {
-        !self.backtracking_patterns.is_empty()
-            && self.backtracking_patterns.contains(&pattern.as_ptr().addr())
+        !self.backtracking_patterns.is_empty() && self.backtracking_patterns.contains(&pattern.as_ptr().addr())
     }
 
     /// Returns the schema and everything that it unconditionally applies to the same value (`$ref`, `allOf`), without
@@ -83,8 +81,7 @@ impl SchemaWalk {
             .ok_or("the names in the schema are too long for how many it has")?;
         match value {
             Value::Object(members) => {
-                let named =
-                    ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|k| members.get(k)?.as_str());
+                let named = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|k| members.get(k)?.as_str());
                 let old = members.get("$id").and_then(|id| id.as_str()?.strip_prefix('#'));
                 for name in named.chain(old).filter(|name| !name.is_empty()) {
                     self.anchors.insert(name.to_owned(), self.pointer.clone());

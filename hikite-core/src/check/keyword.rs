@@ -20,15 +20,14 @@ pub(super) enum SubschemaTarget {
 /// Returns the target of a keyword that contains one subschema, a list, or named subschemas; else `None`.
 fn part(keyword: &str) -> Option<SubschemaTarget> {
     match keyword {
-        "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
-        | "dependencies" => Some(SubschemaTarget::Same),
+        "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas" | "dependencies" => {
+            Some(SubschemaTarget::Same)
+        }
         "properties" => Some(SubschemaTarget::Member),
         "patternProperties" | "additionalProperties" | "unevaluatedProperties" | "propertyNames" => {
             Some(SubschemaTarget::Members)
         }
-        "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" | "contains" => {
-            Some(SubschemaTarget::Items)
-        }
+        "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" | "contains" => Some(SubschemaTarget::Items),
         "contentSchema" | "$defs" | "definitions" => Some(SubschemaTarget::Nothing),
         _ => None,
     }

@@ -33,11 +33,8 @@ pub(super) fn read(raw: Raw) -> Result<ParsedArguments, &'static str> {
 /// Parses a value that will be placed at `depth` in the arguments.
 pub(super) fn read_at(raw: Raw, depth: usize) -> Result<ParsedArguments, &'static str> {
     let (has_duplicates, deep) = (Cell::new(false), Cell::new(false));
-    let seed = ArgumentsVisitor {
-        depth: DEPTH_MAX.saturating_sub(depth),
-        has_duplicates: &has_duplicates,
-        deep: &deep,
-    };
+    let seed =
+        ArgumentsVisitor { depth: DEPTH_MAX.saturating_sub(depth), has_duplicates: &has_duplicates, deep: &deep };
     match seed.deserialize(&mut serde_json::Deserializer::from_slice(raw.bytes())) {
         Ok(value) if has_duplicates.get() => {
             Ok(ParsedArguments { raw: without_duplicates(&raw), value, changed: true })

@@ -25,11 +25,7 @@ pub(super) fn faults(schema: &CompiledSchema, value: &Value) -> Vec<Violation> {
 }
 
 /// Returns the violations that no value of the unresolved references could fix.
-pub(super) fn certain_violations(
-    schema: &CompiledSchema,
-    value: &Value,
-    wildcards: &Wildcards,
-) -> Vec<Violation> {
+pub(super) fn certain_violations(schema: &CompiledSchema, value: &Value, wildcards: &Wildcards) -> Vec<Violation> {
     report(schema, value, Some(wildcards))
 }
 
@@ -106,8 +102,7 @@ impl ViolationReport<'_> {
             Kind::Enum { options } => {
                 let options = options.as_array().map_or(&[][..], Vec::as_slice);
                 let known = options.iter().filter_map(Value::as_str).take(OPTIONS_MAX * 50);
-                let near =
-                    error.instance().as_str().map(|sent| self.suggest(sent, known)).unwrap_or_default();
+                let near = error.instance().as_str().map(|sent| self.suggest(sent, known)).unwrap_or_default();
                 self.invalid(pointer, &format!("expected one of {}{near}", listed(options)));
             }
             kind => {
@@ -129,8 +124,7 @@ impl ViolationReport<'_> {
         let (null, mut names): (Vec<_>, Vec<_>) = wanted.iter().partition(|wanted| *wanted == JsonType::Null);
         names.extend(null);
         let names: Vec<&str> = names.into_iter().map(JsonType::as_str).collect();
-        let message =
-            format!("Invalid type for parameter {}: expected {}", path(pointer), names.join(" or "));
+        let message = format!("Invalid type for parameter {}: expected {}", path(pointer), names.join(" or "));
         self.push(pointer, message);
     }
 
@@ -138,14 +132,9 @@ impl ViolationReport<'_> {
         let member = format!("{}{}", error.instance_path(), step(name));
         let keyword = error.schema_path().as_str();
         let parent = keyword.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let properties = self
-            .schema
-            .document
-            .root
-            .pointer(parent)
-            .and_then(|schema| schema.get("properties")?.as_object());
-        let near =
-            self.suggest(name, properties.into_iter().flat_map(|names| names.keys().map(String::as_str)));
+        let properties =
+            self.schema.document.root.pointer(parent).and_then(|schema| schema.get("properties")?.as_object());
+        let near = self.suggest(name, properties.into_iter().flat_map(|names| names.keys().map(String::as_str)));
         self.push(&member, format!("Unknown parameter: {}{near}", path(&member)));
     }
 
@@ -173,10 +162,7 @@ impl ViolationReport<'_> {
         });
         match types.collect::<Option<Vec<JsonTypeSet>>>() {
             Some(types) if meant.is_empty() && !types.is_empty() => {
-                self.wrong_type(
-                    pointer,
-                    types.into_iter().flatten().fold(JsonTypeSet::empty(), JsonTypeSet::insert),
-                );
+                self.wrong_type(pointer, types.into_iter().flatten().fold(JsonTypeSet::empty(), JsonTypeSet::insert));
             }
             _ => self.invalid(pointer, &format!("it has none of the {} allowed forms", branches.len())),
         }
@@ -214,8 +200,7 @@ fn reason(kind: &ValidationErrorKind) -> String {
 }
 
 fn listed(options: &[Value]) -> String {
-    let mut shown: Vec<String> =
-        options.iter().take(OPTIONS_MAX).map(|option| excerpt(&option.to_string())).collect();
+    let mut shown: Vec<String> = options.iter().take(OPTIONS_MAX).map(|option| excerpt(&option.to_string())).collect();
     if options.len() > OPTIONS_MAX {
         shown.push(format!("… ({} in all)", options.len()));
     }

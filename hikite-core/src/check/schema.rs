@@ -39,9 +39,8 @@ impl CompiledSchema {
         let mut findings = survey(&document)?;
         document.backtracking_patterns = std::mem::take(&mut findings.backtracking_patterns);
         // If every draft fails, the error of the declared or default draft is reported.
-        let validator = build(&document.root, meant).or_else(|problem| {
-            others.iter().find_map(|draft| build(&document.root, *draft).ok()).ok_or(problem)
-        })?;
+        let validator = build(&document.root, meant)
+            .or_else(|problem| others.iter().find_map(|draft| build(&document.root, *draft).ok()).ok_or(problem))?;
         let defaults = SchemaDefaults::of(&document, &findings);
         Ok(Self { document, defaults, validator, steps: findings.steps })
     }

@@ -74,8 +74,7 @@ fn a_broken_schema_switches_its_own_check_off_and_says_why() {
 #[test]
 fn drafts_are_told_apart_by_schema() {
     let tuple = |schema: &str, keyword: &str| json!({ "$schema": schema, "properties": { "t": { "type": "array", keyword: [{ "type": "string" }] } } });
-    let (modern, seven) =
-        ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#");
+    let (modern, seven) = ("https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#");
     let wrong = [("/t/0", "Invalid type for parameter t[0]: expected string")];
     refused(&tuple(modern, "prefixItems"), r#"{"t":[null]}"#, &wrong);
     refused(&tuple(seven, "items"), r#"{"t":[null]}"#, &wrong);
@@ -89,8 +88,7 @@ fn drafts_are_told_apart_by_schema() {
 fn formats_are_not_asserted() {
     as_sent(&of("at", &json!({ "type": "string", "format": "date-time" })), r#"{"at":"tomorrow"}"#);
     let encoded = json!({ "type": "string", "contentEncoding": "base64" });
-    let schema =
-        json!({ "$schema": "http://json-schema.org/draft-07/schema#", "properties": { "a": encoded } });
+    let schema = json!({ "$schema": "http://json-schema.org/draft-07/schema#", "properties": { "a": encoded } });
     as_sent(&schema, r#"{"a":"%%"}"#);
 }
 
@@ -136,9 +134,8 @@ fn a_value_that_came_is_never_repeated() {
         }
     });
     let canary = "hunter2-canary";
-    let sent: serde_json::Map<String, Value> = ('a'..='j')
-        .map(|name| (name.into(), if name == 'i' { json!({ canary: 1 }) } else { json!(canary) }))
-        .collect();
+    let sent: serde_json::Map<String, Value> =
+        ('a'..='j').map(|name| (name.into(), if name == 'i' { json!({ canary: 1 }) } else { json!(canary) })).collect();
     let faults = checker(schema).check(Some(&Raw::of(&sent))).expect_err("refused");
     assert_eq!(faults.len(), 10, "{faults:?}");
     assert!(faults.iter().all(|fault| !fault.message.contains("hunter2")), "{faults:?}");
@@ -256,8 +253,7 @@ fn defaults_are_filled_in_wherever_a_reference_brings_them() {
 
 #[test]
 fn a_default_never_makes_valid_arguments_invalid() {
-    let wrong =
-        json!({ "properties": { "a": { "type": "integer", "default": "x" }, "b": { "default": 2 } } });
+    let wrong = json!({ "properties": { "a": { "type": "integer", "default": "x" }, "b": { "default": 2 } } });
     changed(&wrong, "{}", r#"{"b":2}"#);
     let crowded = json!({ "properties": { "a": { "default": 1 }, "b": {} }, "maxProperties": 1 });
     as_sent(&crowded, r#"{"b":1}"#);
@@ -339,7 +335,8 @@ fn a_null_is_removed_only_where_an_optional_property_was_meant() {
 
 #[test]
 fn what_is_not_touched_keeps_its_bytes() {
-    let schema = json!({ "properties": { "n": { "type": "integer" }, "page": { "properties": { "at": { "default": 1 } } } } });
+    let schema =
+        json!({ "properties": { "n": { "type": "integer" }, "page": { "properties": { "at": { "default": 1 } } } } });
     changed(
         &schema,
         r#"{"big":12345678901234567890123, "n":"5", "page": {"x": 1.50, "u":"\u00e9"}}"#,
@@ -413,7 +410,8 @@ fn no_value_makes_a_check_run_away() {
         { "type": "object", "properties": { "x": { "$ref": "#" } }, "minProperties": 1 }
     ] });
     let deep = format!(r#"{}{{"x":0}}{}"#, r#"{"x":"#.repeat(50), "}".repeat(50));
-    let told = "the arguments do not match the tool's schema, and are too many or too long to say where; send fewer of them";
+    let told =
+        "the arguments do not match the tool's schema, and are too many or too long to say where; send fewer of them";
     refused(&node, &deep, &[("", told)]);
     let evil = of("a", &json!({ "type": "string", "pattern": "^(?=(a+)+$)(a+)+$" }));
     let sent = format!(r#"{{"a":"{}b"}}"#, "a".repeat(5000));
@@ -424,8 +422,7 @@ fn no_value_makes_a_check_run_away() {
 /// Everything that the survey accepts must fit the stack of a worker thread, however deep the arguments.
 #[test]
 fn the_deepest_of_everything_fits_a_small_stack() {
-    let nested =
-        (0..11).fold(json!({ "$ref": "#" }), |inner, _| json!({ "allOf": [inner], "type": "object" }));
+    let nested = (0..11).fold(json!({ "$ref": "#" }), |inner, _| json!({ "allOf": [inner], "type": "object" }));
     let schema = json!({ "properties": { "x": nested }, "additionalProperties": false });
     let check = move || {
         let checker = checker(schema);
@@ -450,8 +447,7 @@ fn argument() -> impl Strategy<Value = Value> {
 }
 
 fn property() -> impl Strategy<Value = Value> {
-    let kind =
-        prop::sample::select(vec!["integer", "number", "string", "boolean", "array", "object", "null"]);
+    let kind = prop::sample::select(vec!["integer", "number", "string", "boolean", "array", "object", "null"]);
     (kind, any::<Option<u8>>()).prop_map(|(kind, default)| match default {
         Some(default) => json!({ "type": kind, "default": default }),
         None => json!({ "type": kind }),

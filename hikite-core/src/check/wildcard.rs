@@ -50,10 +50,8 @@ impl Wildcards {
         let is_text = |pointer: &String| {
             value.pointer(pointer).and_then(Value::as_str).is_some_and(|text| !reference::is_whole(text))
         };
-        let mut places: Vec<Wildcard> = filled
-            .iter()
-            .map(|pointer| Wildcard { is_text: is_text(pointer), pointer: pointer.clone() })
-            .collect();
+        let mut places: Vec<Wildcard> =
+            filled.iter().map(|pointer| Wildcard { is_text: is_text(pointer), pointer: pointer.clone() }).collect();
         places.sort_by(|a, b| a.pointer.cmp(&b.pointer));
         Self(places)
     }

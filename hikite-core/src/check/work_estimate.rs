@@ -46,12 +46,7 @@ struct WorkPosition {
 impl<'a> WorkEstimate<'a> {
     /// Returns `true` if a check of this value is affordable. `steps` is the total of all schemas; `values` is an upper
     /// bound on the number of values.
-    pub(super) fn fits_check(
-        document: &'a SchemaDocument,
-        steps: usize,
-        values: usize,
-        value: &'a Value,
-    ) -> bool {
+    pub(super) fn fits_check(document: &'a SchemaDocument, steps: usize, values: usize, value: &'a Value) -> bool {
         if document.backtracking_patterns.is_empty() && steps.saturating_mul(values) <= CHECK_MAX {
             return true;
         }
@@ -146,8 +141,7 @@ impl<'a> WorkEstimate<'a> {
         match value {
             Value::Object(members) => list(schema, "required") + options + self.names(schema, members),
             Value::String(text) => {
-                let pattern =
-                    schema.get("pattern").map_or(0, |pattern| self.text(pattern.as_str(), text.len()));
+                let pattern = schema.get("pattern").map_or(0, |pattern| self.text(pattern.as_str(), text.len()));
                 pattern + if options > TEXTS_FEW { 1 } else { options }
             }
             _ => options,
@@ -170,8 +164,7 @@ impl<'a> WorkEstimate<'a> {
     /// Returns the steps to check the names of members.
     fn names(&self, schema: &Value, members: &serde_json::Map<String, Value>) -> usize {
         let by_name = schema.get("patternProperties").and_then(Value::as_object);
-        let is_for_all =
-            !self.document.backtracking_patterns.is_empty() && schema.get("propertyNames").is_some();
+        let is_for_all = !self.document.backtracking_patterns.is_empty() && schema.get("propertyNames").is_some();
         if by_name.is_none() && !is_for_all {
             return 0;
         }
@@ -179,9 +172,7 @@ impl<'a> WorkEstimate<'a> {
         let by_name = by_name.into_iter().flatten().map(|(pattern, _)| self.text(Some(pattern), bytes));
         // `propertyNames` may use any of the backtracking patterns.
         let for_all = if is_for_all { self.document.backtracking_patterns.len() } else { 0 };
-        by_name
-            .sum::<usize>()
-            .saturating_add(for_all.saturating_mul(bytes).saturating_mul(self.backtrack_steps()))
+        by_name.sum::<usize>().saturating_add(for_all.saturating_mul(bytes).saturating_mul(self.backtrack_steps()))
     }
 
     /// Returns `true` if the reference target was not yet checked against this value. Only arrays and objects are

@@ -23,8 +23,7 @@ struct TrimBounds {
     depth: usize,
 }
 
-const ALL: TrimBounds =
-    TrimBounds { text: usize::MAX, elements: usize::MAX, members: usize::MAX, depth: usize::MAX };
+const ALL: TrimBounds = TrimBounds { text: usize::MAX, elements: usize::MAX, members: usize::MAX, depth: usize::MAX };
 
 /// Counts of omitted parts.
 #[derive(Debug, Default)]
@@ -97,11 +96,7 @@ impl BudgetFitter<'_> {
         let mut left = Omissions::default();
         let trimmed = trim(self.value, bounds, &mut left);
         let (text, form) = render(&trimmed, self.hoist);
-        (text.len() <= self.budget).then(|| CompactText {
-            text,
-            form,
-            left_out: left.description(bounds.text),
-        })
+        (text.len() <= self.budget).then(|| CompactText { text, form, left_out: left.description(bounds.text) })
     }
 
     /// Finds the largest number of elements per list that fits, by doubling and then bisection.
@@ -120,12 +115,7 @@ impl BudgetFitter<'_> {
     }
 
     fn outline(&self, depth: usize) -> Option<CompactText> {
-        self.try_with(TrimBounds {
-            text: 80,
-            elements: ELEMENTS_IN_OUTLINE,
-            members: MEMBERS_IN_OUTLINE,
-            depth,
-        })
+        self.try_with(TrimBounds { text: 80, elements: ELEMENTS_IN_OUTLINE, members: MEMBERS_IN_OUTLINE, depth })
     }
 }
 

@@ -81,8 +81,7 @@ impl<'a> ColumnTable<'a> {
         if rows.len() < 2 || !rows.iter().all(|row| row.as_object().is_some_and(|row| !row.is_empty())) {
             return None;
         }
-        let mut table =
-            Self { rows, nodes: vec![ColumnNode::new("", false)], hoisted: false, places: HashMap::new() };
+        let mut table = Self { rows, nodes: vec![ColumnNode::new("", false)], hoisted: false, places: HashMap::new() };
         for row in rows {
             table.walk(ROOT, row.as_object()?, false)?;
         }
@@ -200,8 +199,7 @@ impl<'a> ColumnTable<'a> {
             let stands_alone = other.is_none_or(|other| each && !self.nodes[other].filled);
             let node = &mut self.nodes[child];
             let is_empty_column = (node.values.count > 0 || each) && !node.filled && stands_alone;
-            node.role =
-                if node.values.filled || is_empty_column { ColumnRole::Column } else { ColumnRole::Empty };
+            node.role = if node.values.filled || is_empty_column { ColumnRole::Column } else { ColumnRole::Empty };
         }
     }
 
@@ -277,8 +275,7 @@ impl<'a> ColumnTable<'a> {
     }
 
     fn has_column(&self, at: usize) -> bool {
-        self.nodes[at].role == ColumnRole::Column
-            || self.nodes[at].children.iter().any(|child| self.has_column(*child))
+        self.nodes[at].role == ColumnRole::Column || self.nodes[at].children.iter().any(|child| self.has_column(*child))
     }
 
     fn first_constant(&self, at: usize) -> Option<usize> {

@@ -109,8 +109,7 @@ impl<'a> RenderNode<'a> {
         let value = match self {
             Self::Plain(value) => return Some(Cow::Borrowed(*value)),
             Self::Object(members) => {
-                let member =
-                    |(key, part): &(&str, Self)| Some(((*key).to_owned(), part.for_toon()?.into_owned()));
+                let member = |(key, part): &(&str, Self)| Some(((*key).to_owned(), part.for_toon()?.into_owned()));
                 Value::Object(members.iter().map(member).collect::<Option<_>>()?)
             }
             Self::List(parts) => {

@@ -56,9 +56,7 @@ impl Shape {
             Self::Text(path) => match path.all(value).as_slice() {
                 [] | [Value::Null] => None,
                 [only] => Some((*only).clone()),
-                many => {
-                    Some(Value::String(many.iter().map(|text| plain(text)).collect::<Vec<_>>().join("\n")))
-                }
+                many => Some(Value::String(many.iter().map(|text| plain(text)).collect::<Vec<_>>().join("\n"))),
             },
             Self::Prepared(made) => Some(Value::clone(made)),
         }
@@ -76,10 +74,7 @@ impl TableShape {
         let mut table = Map::new();
         add(&self.leading, value, &mut table);
         let row = |row: &Value| {
-            self.columns
-                .iter()
-                .map(|column| (column.name.clone(), column.of(row).unwrap_or_default()))
-                .collect()
+            self.columns.iter().map(|column| (column.name.clone(), column.of(row).unwrap_or_default())).collect()
         };
         table.insert(self.name.clone(), rows.into_iter().map(|value| Value::Object(row(value))).collect());
         Some(Value::Object(table))
@@ -168,18 +163,14 @@ mod tests {
     #[test]
     fn an_answer_without_the_shape_is_not_given_it() {
         assert_eq!(issues().apply(&json!({"message": "Not Found"})), None);
-        assert_eq!(
-            Shape::Text(ValuePath::parse(".markdown").expect("a path")).apply(&json!({"error": 1})),
-            None
-        );
+        assert_eq!(Shape::Text(ValuePath::parse(".markdown").expect("a path")).apply(&json!({"error": 1})), None);
         assert_eq!(Shape::Record(vec![column("id", ".id")]).apply(&json!({"error": 1})), None);
         assert_eq!(Shape::Pick(FieldList::parse("id").expect("fields")).apply(&json!({"error": 1})), None);
     }
 
     #[test]
     fn a_record_has_the_members_that_are_there() {
-        let shape =
-            Shape::Record(vec![column("id", ".id"), column("url", ".html_url"), column("bio", ".bio")]);
+        let shape = Shape::Record(vec![column("id", ".id"), column("url", ".html_url"), column("bio", ".bio")]);
         assert_eq!(
             shape.apply(&json!({"id": 1, "html_url": "u", "bio": null, "x": 2})),
             Some(json!({"id": 1, "url": "u"}))
@@ -189,9 +180,6 @@ mod tests {
     #[test]
     fn a_text_is_the_text_alone() {
         let shape = Shape::Text(ValuePath::parse(".pages[].markdown").expect("a path"));
-        assert_eq!(
-            shape.apply(&json!({"pages": [{"markdown": "# A"}, {"markdown": "# B"}]})),
-            Some(json!("# A\n# B"))
-        );
+        assert_eq!(shape.apply(&json!({"pages": [{"markdown": "# A"}, {"markdown": "# B"}]})), Some(json!("# A\n# B")));
     }
 }

@@ -97,8 +97,7 @@ impl<'a> ColumnTable<'a> {
             let Some(child) = self.child(at, key, each) else { continue };
             let node = &self.nodes[child];
             let below = value.as_object().filter(|below| !below.is_empty());
-            let stays =
-                if each || below.is_some() { node.has_column_below } else { node.role == ColumnRole::Column };
+            let stays = if each || below.is_some() { node.has_column_below } else { node.role == ColumnRole::Column };
             if !stays {
                 continue;
             }

@@ -14,10 +14,7 @@ const AMPLE: usize = usize::MAX;
 fn words_stay_words() {
     for text in ["# 題名\n\n本文", "<p>x</p>", "", "12"] {
         let compacted = compact(&json!(text), None, AMPLE);
-        assert_eq!(
-            (compacted.text.as_str(), compacted.form, compacted.left_out),
-            (text, TextFormat::Text, None)
-        );
+        assert_eq!((compacted.text.as_str(), compacted.form, compacted.left_out), (text, TextFormat::Text, None));
     }
 }
 
@@ -62,10 +59,7 @@ fn a_list_that_is_long_in_its_row_is_a_table_of_its_own() {
     let issues: Vec<Value> = (0..20).map(|n| json!({"n": n, "state": "open"})).collect();
     let repos = json!([{"name": "a", "issues": issues}, {"name": "b", "issues": []}]);
     let flat = render::flat(&repos, true).expect("tables");
-    assert_eq!(
-        (&flat[0]["issues"]["in_every_row"], &flat[1]["name"]),
-        (&json!({"state": "open"}), &json!("b"))
-    );
+    assert_eq!((&flat[0]["issues"]["in_every_row"], &flat[1]["name"]), (&json!({"state": "open"}), &json!("b")));
 }
 
 #[test]
@@ -91,17 +85,13 @@ fn small_things_stay_as_they_are() {
 
 #[test]
 fn long_texts_are_cut_before_rows_are_left_out() {
-    let rows: Vec<Value> =
-        (0..10).map(|n| json!({"n": n, "body": format!("{n}{}", "長".repeat(3000))})).collect();
+    let rows: Vec<Value> = (0..10).map(|n| json!({"n": n, "body": format!("{n}{}", "長".repeat(3000))})).collect();
     let rows = Value::from(rows);
     let compacted = compact(&rows, None, 9000);
     assert_eq!(compacted.left_out.as_deref(), Some("the ends of 10 texts longer than 200 characters"));
     assert!(compacted.text.contains("9長長"), "{}", compacted.text);
     let compacted = compact(&rows, None, 2000);
-    assert_eq!(
-        compacted.left_out.as_deref(),
-        Some("7 of 10 rows, the ends of 3 texts longer than 200 characters")
-    );
+    assert_eq!(compacted.left_out.as_deref(), Some("7 of 10 rows, the ends of 3 texts longer than 200 characters"));
 }
 
 #[test]
@@ -125,10 +115,7 @@ fn where_nothing_fits_there_is_an_outline_and_at_last_a_count() {
     let left_out = outline.left_out.expect("much");
     assert_eq!(left_out, "60 members of objects, what is in 40 values deep inside");
     let tiny = compact(&value, None, 20);
-    assert_eq!(
-        (tiny.text.as_str(), tiny.left_out.as_deref()),
-        ("{100 members}", Some("everything but what it is"))
-    );
+    assert_eq!((tiny.text.as_str(), tiny.left_out.as_deref()), ("{100 members}", Some("everything but what it is")));
 }
 
 #[test]
@@ -139,8 +126,5 @@ fn a_text_is_cut_at_the_end_of_a_line() {
     let kept = compacted.text.lines().count();
     assert_eq!(compacted.left_out, Some(format!("{} of 100 lines", 100 - kept)));
     let compacted = compact(&json!("長".repeat(100)), None, 100);
-    assert_eq!(
-        (compacted.text.chars().count(), compacted.left_out.as_deref()),
-        (33, Some("67 of 100 characters"))
-    );
+    assert_eq!((compacted.text.chars().count(), compacted.left_out.as_deref()), (33, Some("67 of 100 characters")));
 }

@@ -149,8 +149,7 @@ impl<'a> Decimal<'a> {
             None => (text, 0),
         };
         let point = mantissa.iter().position(|byte| *byte == b'.');
-        let (whole, fraction) =
-            point.map_or((mantissa, &[][..]), |point| (&mantissa[..point], &mantissa[point + 1..]));
+        let (whole, fraction) = point.map_or((mantissa, &[][..]), |point| (&mantissa[..point], &mantissa[point + 1..]));
         Some(Self { negative, whole, fraction, exponent: exponent.into() })
     }
 
@@ -281,9 +280,7 @@ mod tests {
                 format!("[\t{}\r]", items.iter().map(spelled_otherwise).collect::<Vec<_>>().join(" ,"))
             }
             serde_json::Value::String(string) => text(string),
-            serde_json::Value::Number(number) if number.is_f64() => {
-                format!("{number}00e0").replace("e0", "E+00")
-            }
+            serde_json::Value::Number(number) if number.is_f64() => format!("{number}00e0").replace("e0", "E+00"),
             plain => plain.to_string(),
         }
     }

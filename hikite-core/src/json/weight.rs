@@ -11,9 +11,7 @@ pub fn weight(value: &Value) -> usize {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.capacity(),
         Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| MEMBER + name.len() + weight(value)).sum()
-        }
+        Value::Object(members) => members.iter().map(|(name, value)| MEMBER + name.len() + weight(value)).sum(),
     };
     size_of::<Value>() + inside
 }

@@ -95,12 +95,8 @@ impl PermissionEntry {
         for (member, value) in members.iter().take(2 * MEMBERS.len()) {
             let text = || value.text().ok_or_else(|| format!("`{member}` must be a string"));
             let read = match member {
-                "module" => {
-                    text().and_then(|text| NameMatcher::read(&text)).map(|name| entry.module = Some(name))
-                }
-                "tool" => {
-                    text().and_then(|text| NameMatcher::read(&text)).map(|name| entry.tool = Some(name))
-                }
+                "module" => text().and_then(|text| NameMatcher::read(&text)).map(|name| entry.module = Some(name)),
+                "tool" => text().and_then(|text| NameMatcher::read(&text)).map(|name| entry.tool = Some(name)),
                 "pattern" => text().and_then(|text| pattern(&text)).map(|found| entry.pattern = Some(found)),
                 "risk" => text().and_then(|text| risk(&text)).map(|found| entry.risk = Some(found)),
                 _ => {

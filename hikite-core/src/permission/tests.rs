@@ -35,21 +35,13 @@ fn an_entry_names_a_module_a_tool_a_pattern_or_a_risk() {
     for whole in [r#""git""#, r#""git:*""#, r#"{"module":"git"}"#] {
         check(
             &format!(r#"{{"allow":[{whole}]}}"#),
-            &[
-                ("git:push", Risk::Write, true),
-                ("github:push", Risk::Write, false),
-                ("it:git", Risk::Read, false),
-            ],
+            &[("git:push", Risk::Write, true), ("github:push", Risk::Write, false), ("it:git", Risk::Read, false)],
         );
     }
     for one in [r#""git:push""#, r#"{"tool":"git:push"}"#, r#"{"module":"git","tool":"push"}"#] {
         check(
             &format!(r#"{{"allow":[{one}]}}"#),
-            &[
-                ("git:push", Risk::Write, true),
-                ("git:push_all", Risk::Write, false),
-                ("hg:push", Risk::Write, false),
-            ],
+            &[("git:push", Risk::Write, true), ("git:push_all", Risk::Write, false), ("hg:push", Risk::Write, false)],
         );
     }
     check(
@@ -71,10 +63,7 @@ fn an_entry_names_a_module_a_tool_a_pattern_or_a_risk() {
             &[("a:b", Risk::Read, true), ("a:b", Risk::Write, false), ("a:b", Risk::Destructive, false)],
         );
     }
-    check(
-        r#"{"allow":[{"tool":"*_issue"}]}"#,
-        &[("a:get_issue", Risk::Read, true), ("a:issue", Risk::Read, false)],
-    );
+    check(r#"{"allow":[{"tool":"*_issue"}]}"#, &[("a:get_issue", Risk::Read, true), ("a:issue", Risk::Read, false)]);
 }
 
 #[test]
@@ -189,8 +178,7 @@ fn together_everything_must_allow_and_one_account_for_each_module() {
     let reader = of(json!({ "deny": ["risk:write", "risk:destructive"] }));
     let narrow = of(json!({ "allow": ["notion:search", "github:*"] }));
     let key = |tool: &str| ToolKey::new("notion", tool);
-    let both =
-        Permissions::intersection([Arc::clone(&reader), Arc::clone(&narrow)], AccountPermissions::new());
+    let both = Permissions::intersection([Arc::clone(&reader), Arc::clone(&narrow)], AccountPermissions::new());
     assert!(both.allows(&key("search"), Risk::Read) && !both.allows(&key("search"), Risk::Write));
     assert!(!both.allows(&key("get_page"), Risk::Read) && !both.is_unrestricted());
     assert!(both.may_reach("github") && !both.may_reach("jira"));

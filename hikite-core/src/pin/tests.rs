@@ -64,8 +64,10 @@ fn check_diff(before: &Value, after: &Value, expected: &Value) {
 
 #[test]
 fn a_difference_is_told_by_its_place() {
-    let before = json!({ "description": "a", "inputSchema": { "properties": { "p/q": { "type": "string" }, "x": {} } } });
-    let after = json!({ "description": "b", "inputSchema": { "properties": { "p/q": { "type": "number" }, "y": {} } } });
+    let before =
+        json!({ "description": "a", "inputSchema": { "properties": { "p/q": { "type": "string" }, "x": {} } } });
+    let after =
+        json!({ "description": "b", "inputSchema": { "properties": { "p/q": { "type": "number" }, "y": {} } } });
     check_diff(
         &before,
         &after,
@@ -90,11 +92,7 @@ fn a_difference_is_told_by_its_place() {
 }
 
 fn values() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(json!(null)),
-        any::<bool>().prop_map(Value::from),
-        "[ab]{0,2}".prop_map(Value::from)
-    ];
+    let leaf = prop_oneof![Just(json!(null)), any::<bool>().prop_map(Value::from), "[ab]{0,2}".prop_map(Value::from)];
     leaf.prop_recursive(3, 16, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),

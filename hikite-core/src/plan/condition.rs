@@ -165,13 +165,11 @@ fn equal(left: &Value, right: &Value, visits: &Cell<usize>) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => order(left, right) == Some(Ordering::Equal),
         (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len()
-                && left.iter().zip(right).all(|(left, right)| equal(left, right, visits))
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right, visits))
         }
         (Value::Object(left), Value::Object(right)) => {
-            let same = |(name, value): (&String, &Value)| {
-                right.get(name).is_some_and(|other| equal(value, other, visits))
-            };
+            let same =
+                |(name, value): (&String, &Value)| right.get(name).is_some_and(|other| equal(value, other, visits));
             left.len() == right.len() && left.iter().all(same)
         }
         (Value::String(left), Value::String(right)) => {

@@ -81,13 +81,11 @@ pub(super) fn cycles(after: &[&[usize]]) -> Vec<Vec<usize>> {
                 VisitState::New => next = Some(*other),
                 VisitState::OnPath if marks[*task] == VisitState::OnPath => {
                     let start_of_cycle = path.iter().rposition(|(task, _)| task == other).unwrap_or_default();
-                    let mut cycle: Vec<usize> =
-                        path[start_of_cycle..].iter().map(|(task, _)| *task).collect();
+                    let mut cycle: Vec<usize> = path[start_of_cycle..].iter().map(|(task, _)| *task).collect();
                     for task in &cycle {
                         marks[*task] = VisitState::InCycle;
                     }
-                    let first =
-                        cycle.iter().enumerate().min_by_key(|(_, task)| **task).map(|(place, _)| place);
+                    let first = cycle.iter().enumerate().min_by_key(|(_, task)| **task).map(|(place, _)| place);
                     cycle.rotate_left(first.unwrap_or_default());
                     cycles.push(cycle);
                 }

@@ -79,18 +79,12 @@ pub(crate) fn is_whole(text: &str) -> bool {
 
 impl TaskReference {
     /// Links a parsed reference to its task. Returns `None` if the name is unknown but some task ids could not be read.
-    pub(super) fn link(
-        written: syntax::ParsedReference<'_>,
-        names: KnownNames<'_>,
-    ) -> Result<Option<Self>, String> {
+    pub(super) fn link(written: syntax::ParsedReference<'_>, names: KnownNames<'_>) -> Result<Option<Self>, String> {
         let text = written.text;
         let origin = match (names.tasks.get(written.name), written.name) {
             (Some(task), _) => ReferenceRoot::Task(*task),
             (None, ITEM | INDEX) if !names.item => {
-                return Err(format!(
-                    "`{}` is known in `params` of a task with `for_each` alone",
-                    shortened(text)
-                ));
+                return Err(format!("`{}` is known in `params` of a task with `for_each` alone", shortened(text)));
             }
             (None, ITEM) => ReferenceRoot::Item,
             (None, INDEX) if !written.path.is_empty() => {

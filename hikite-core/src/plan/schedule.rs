@@ -43,10 +43,8 @@ enum TaskState {
 impl<'a> Schedule<'a> {
     /// Creates a schedule. A `concurrency` of 0 counts as 1.
     pub fn new(plan: &'a Plan, concurrency: usize) -> Self {
-        let states: Vec<TaskState> =
-            plan.tasks.iter().map(|task| TaskState::Waiting(task.after.len())).collect();
-        let ready =
-            (0..states.len()).filter(|task| states[*task] == TaskState::Waiting(0)).map(Reverse).collect();
+        let states: Vec<TaskState> = plan.tasks.iter().map(|task| TaskState::Waiting(task.after.len())).collect();
+        let ready = (0..states.len()).filter(|task| states[*task] == TaskState::Waiting(0)).map(Reverse).collect();
         Self {
             plan,
             concurrency: concurrency.max(1),

@@ -85,11 +85,8 @@ impl JsonTemplate {
         walk.value(&mut written);
         let placeholders = walk.placeholders;
         after.extend(placeholders.iter().flat_map(Placeholder::references).filter_map(TaskReference::task));
-        let many = placeholders
-            .iter()
-            .flat_map(Placeholder::references)
-            .filter(|reference| reference.has_wildcard())
-            .count();
+        let many =
+            placeholders.iter().flat_map(Placeholder::references).filter(|reference| reference.has_wildcard()).count();
         let cost = bytes(&written) + placeholders.len() * REFERENCE_COST + many * WILDCARD_COST;
         Self { written, placeholders, cost }
     }
@@ -225,8 +222,7 @@ impl TemplateWalk<'_, '_> {
             Value::Object(members) => {
                 for (name, member) in members.iter_mut().filter(|(_, member)| may_refer(member)) {
                     let plain = !name.contains(['~', '/']);
-                    let name =
-                        if plain { Cow::Borrowed(name.as_str()) } else { step(name).split_off(1).into() };
+                    let name = if plain { Cow::Borrowed(name.as_str()) } else { step(name).split_off(1).into() };
                     self.below(&name, member);
                 }
             }

@@ -69,9 +69,7 @@ impl PlanFixture {
     #[track_caller]
     fn condition(&self, text: &str) -> Result<bool, UnresolvedReference> {
         let last = self.last(json!({ "if": text }));
-        last.condition
-            .expect("a condition")
-            .holds(&ReferenceScope { result: &|place| self.result(place), item: None })
+        last.condition.expect("a condition").holds(&ReferenceScope { result: &|place| self.result(place), item: None })
     }
 
     /// Returns the result of a task; an empty string stands for no result.

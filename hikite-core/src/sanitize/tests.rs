@@ -64,18 +64,13 @@ fn texts_in_json_are_cleaned_however_they_are_written_and_all_else_keeps_its_byt
     check_value(r#"{"a\u202ee":["x\\u200b","\uD83D\uDE00\udb40\udc41"]}"#, r#"{"ae":["x\\u200b","😀"]}"#, 2);
     check_value(r#"["\b\f\n\t\u0000\"q\""]"#, r#"["\n\t\"q\""]"#, 3);
     check_value(r#"{"a":"\u00e9\/é","b":"\u0041"}"#, r#"{"a":"\u00e9\/é","b":"\u0041"}"#, 0);
-    check_value(
-        r#"["half \ud800 of \udc00\u200b\\ud800 it\ud83d\ude00"]"#,
-        r#"["half  of \\ud800 it😀"]"#,
-        3,
-    );
+    check_value(r#"["half \ud800 of \udc00\u200b\\ud800 it\ud83d\ude00"]"#, r#"["half  of \\ud800 it😀"]"#, 3);
 }
 
 #[test]
 fn a_listing_tells_what_was_hidden_where() {
-    let tool = |text: &str| {
-        ListItem::read(ListKind::Tools, Raw::parse(text.to_owned()).expect("valid")).expect("named")
-    };
+    let tool =
+        |text: &str| ListItem::read(ListKind::Tools, Raw::parse(text.to_owned()).expect("valid")).expect("named");
     let mut dirty = Listing {
         tools: vec![
             tool(r#"{"name":"plain", "description":"é"}"#),
@@ -95,11 +90,8 @@ fn a_listing_tells_what_was_hidden_where() {
         r#"{"name":"sly","inputSchema":{"properties":{"p":{"description":"ab"}}}}"#
     );
     assert_eq!((dirty.tools.len(), dirty.instructions.as_deref()), (2, Some("use it")));
-    let told: Vec<_> = dirty
-        .sanitized
-        .iter()
-        .map(|one| (one.kind.as_str(), one.name.as_str(), one.removed, one.left_out))
-        .collect();
+    let told: Vec<_> =
+        dirty.sanitized.iter().map(|one| (one.kind.as_str(), one.name.as_str(), one.removed, one.left_out)).collect();
     assert_eq!(told, [("tool", "sly", 2, false), ("tool", "plain", 1, true), ("instructions", "", 1, false)]);
     let once = dirty.clone();
     listing(&mut dirty);

@@ -112,8 +112,8 @@ fn split_identifier(name: &str) -> String {
     for (at, letter) in letters.iter().enumerate() {
         let before = at.checked_sub(1).map(|before| letters[before]);
         let next_is_lower = letters.get(at + 1).is_some_and(|next| next.is_lowercase());
-        let begins = letter.is_uppercase()
-            && before.is_some_and(|b| b.is_lowercase() || b.is_uppercase() && next_is_lower);
+        let begins =
+            letter.is_uppercase() && before.is_some_and(|b| b.is_lowercase() || b.is_uppercase() && next_is_lower);
         if begins {
             words.push(' ');
         }

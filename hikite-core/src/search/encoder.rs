@@ -30,10 +30,8 @@ pub struct Vector {
 impl Vector {
     /// Quantises a vector: the largest absolute value becomes ±127.
     pub fn of(values: &[f32]) -> Self {
-        let largest = values
-            .iter()
-            .filter(|value| value.is_finite())
-            .fold(0.0_f32, |most, value| most.max(value.abs()));
+        let largest =
+            values.iter().filter(|value| value.is_finite()).fold(0.0_f32, |most, value| most.max(value.abs()));
         let scale = if largest > 0.0 { 127.0 / largest } else { 0.0 };
         Self::from_bytes(values.iter().map(|value| byte(value * scale)).collect())
     }
@@ -53,8 +51,7 @@ impl Vector {
         if self.square == 0 || other.square == 0 || self.dimension() != other.dimension() {
             return 0.0;
         }
-        as_f32(product(&self.values, &other.values))
-            / (as_f32(self.square).sqrt() * as_f32(other.square).sqrt())
+        as_f32(product(&self.values, &other.values)) / (as_f32(self.square).sqrt() * as_f32(other.square).sqrt())
     }
 
     pub fn dimension(&self) -> usize {
@@ -72,10 +69,7 @@ impl Vector {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "at most 127 by its scale; what is not a number becomes 0"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "at most 127 by its scale; what is not a number becomes 0")]
 fn byte(value: f32) -> i8 {
     value.round() as i8
 }
@@ -84,9 +78,7 @@ fn byte(value: f32) -> i8 {
 fn product(a: &[i8], b: &[i8]) -> i64 {
     const PIECE: usize = 4096;
     let pieces = a.chunks(PIECE).zip(b.chunks(PIECE));
-    pieces
-        .map(|(a, b)| i64::from(a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>()))
-        .sum()
+    pieces.map(|(a, b)| i64::from(a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum::<i32>())).sum()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seven digits are more than a likeness needs")]

@@ -2,7 +2,8 @@
 //! forms. A small table of our own, for indexed text only, never for display.
 
 /// Katakana for the half-width forms from U+FF66 on, in Unicode order.
-const KATAKANA: &str = "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
+const KATAKANA: &str =
+    "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
 const VOICED: char = '\u{ff9e}';
 const HALF_VOICED: char = '\u{ff9f}';
 

@@ -78,10 +78,9 @@ impl UsageRecall {
             let known = by_document.entry(trace.document).or_default();
             known.record(similarity);
             known.count += weight;
-            known.same = known.same.max(
-                weight
-                    * ((similarity - SAME_QUERY_SIMILARITY) / (1.0 - SAME_QUERY_SIMILARITY)).clamp(0.0, 1.0),
-            );
+            known.same = known
+                .same
+                .max(weight * ((similarity - SAME_QUERY_SIMILARITY) / (1.0 - SAME_QUERY_SIMILARITY)).clamp(0.0, 1.0));
         }
         Self { by_document }
     }
@@ -125,8 +124,8 @@ impl RegressionLine {
         let count = known.len() as f32;
         let (prior_mean, prior_deviation, prior_tools) = UNRELATED_PRIOR;
         let all = || known.iter().map(|(place, known)| (scores[*place], known.similarity()));
-        let similarity = (all().map(|(_, similarity)| similarity).sum::<f32>() + prior_tools * prior_mean)
-            / (count + prior_tools);
+        let similarity =
+            (all().map(|(_, similarity)| similarity).sum::<f32>() + prior_tools * prior_mean) / (count + prior_tools);
         let squares: f32 = all().map(|(_, one)| (one - similarity).powi(2)).sum();
         let prior_squares = prior_tools * ((prior_mean - similarity).powi(2) + prior_deviation.powi(2));
         let deviation = ((squares + prior_squares) / (count + prior_tools)).sqrt();
@@ -158,7 +157,6 @@ fn similarity(index: &SearchIndex, question: &SearchQuery, terms: &[u64], trace:
     }
     let weight = |term: &u64| index.lexical.idf(*term);
     let shared: f32 = trace.terms.iter().filter(|term| terms.binary_search(term).is_ok()).map(weight).sum();
-    let (query, remembered): (f32, f32) =
-        (terms.iter().map(weight).sum(), trace.terms.iter().map(weight).sum());
+    let (query, remembered): (f32, f32) = (terms.iter().map(weight).sum(), trace.terms.iter().map(weight).sum());
     if shared > 0.0 { shared / (query * remembered).sqrt() } else { 0.0 }
 }

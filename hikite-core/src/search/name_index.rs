@@ -62,7 +62,5 @@ fn is_name_character(letter: char) -> bool {
 fn is_identifier(word: &str) -> bool {
     let inner = word.get(1..).unwrap_or_default();
     let mixed = word.bytes().any(|byte| byte.is_ascii_lowercase());
-    inner.contains(['_', ':'])
-        || mixed && inner.bytes().any(|byte| byte.is_ascii_uppercase())
-        || inner.contains('-')
+    inner.contains(['_', ':']) || mixed && inner.bytes().any(|byte| byte.is_ascii_uppercase()) || inner.contains('-')
 }

@@ -38,10 +38,7 @@ pub struct ProviderRequest<'a> {
 /// Chooses tools from a list.
 pub trait SearchProvider: Send + Sync + fmt::Debug {
     /// Returns tools of the request, best first.
-    fn search<'a>(
-        &'a self,
-        request: ProviderRequest<'a>,
-    ) -> BoxFuture<'a, Result<Vec<RankedTool>, ProviderFailure>>;
+    fn search<'a>(&'a self, request: ProviderRequest<'a>) -> BoxFuture<'a, Result<Vec<RankedTool>, ProviderFailure>>;
 }
 
 /// Computes vectors remotely.

@@ -24,8 +24,7 @@ impl RankingQuality {
     pub fn of<T: PartialEq>(ranking: &[T], right: &[(T, f64)]) -> Self {
         let grade = |answer: &T| right.iter().find(|(is, _)| is == answer).map_or(0.0, |(_, grade)| *grade);
         let grades: Vec<f64> = ranking.iter().map(grade).collect();
-        let found =
-            DEPTHS.map(|depth| count(grades.iter().take(depth).filter(|grade| **grade > 0.0).count()));
+        let found = DEPTHS.map(|depth| count(grades.iter().take(depth).filter(|grade| **grade > 0.0).count()));
         let mut ideal: Vec<f64> = right.iter().map(|(_, grade)| *grade).collect();
         ideal.sort_by(|a, b| b.total_cmp(a));
         let best = dcg(&ideal);
@@ -39,8 +38,7 @@ impl RankingQuality {
 
     /// Returns the mean over many rankings; zeros if there are none.
     pub fn average(all: &[Self]) -> Self {
-        let mean =
-            |part: &dyn Fn(&Self) -> f64| all.iter().map(part).sum::<f64>() / count(all.len()).max(1.0);
+        let mean = |part: &dyn Fn(&Self) -> f64| all.iter().map(part).sum::<f64>() / count(all.len()).max(1.0);
         Self {
             recall: std::array::from_fn(|at| mean(&|one| one.recall[at])),
             hit: std::array::from_fn(|at| mean(&|one| one.hit[at])),

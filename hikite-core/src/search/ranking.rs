@@ -108,10 +108,8 @@ impl SearchRun<'_> {
     /// Collects the evidence for one document, the best of all queries.
     fn evidence(&self, at: usize) -> HitEvidence {
         let words = self.parts().map(|part| {
-            let impact_max: f32 =
-                part.words.iter().map(|word| self.index.lexical.impact_max(word.term)).sum();
-            let impact: f32 =
-                part.words.iter().map(|word| self.index.lexical.impact_of(word.term, at).0).sum();
+            let impact_max: f32 = part.words.iter().map(|word| self.index.lexical.impact_max(word.term)).sum();
+            let impact: f32 = part.words.iter().map(|word| self.index.lexical.impact_of(word.term, at).0).sum();
             if impact_max > 0.0 { impact / impact_max } else { 0.0 }
         });
         HitEvidence {

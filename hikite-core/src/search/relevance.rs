@@ -30,8 +30,7 @@ impl HitEvidence {
         let meaning = self
             .similarity
             .map_or(0.0, |similarity| (similarity - SIMILARITY_LOW) / (SIMILARITY_HIGH - SIMILARITY_LOW));
-        let complements =
-            [self.words, meaning, self.memory].map(|sign| 1.0 - f64::from(sign.clamp(0.0, 1.0)));
+        let complements = [self.words, meaning, self.memory].map(|sign| 1.0 - f64::from(sign.clamp(0.0, 1.0)));
         1.0 - complements.iter().product::<f64>()
     }
 }

@@ -24,8 +24,7 @@ fn catalog() -> Vec<ToolDocument> {
 #[derive(Debug)]
 struct KeywordEncoder;
 
-const MEANINGS: [&[&str]; 4] =
-    [&["issue", "課題"], &["file", "ファイル"], &["weather", "天気"], &["write", "書"]];
+const MEANINGS: [&[&str]; 4] = [&["issue", "課題"], &["file", "ファイル"], &["weather", "天気"], &["write", "書"]];
 
 impl Encoder for KeywordEncoder {
     fn model(&self) -> &'static str {
@@ -45,8 +44,7 @@ impl Encoder for KeywordEncoder {
 
 fn encoded(documents: Vec<ToolDocument>) -> SearchIndex {
     let index = SearchIndex::build(documents, None);
-    let vectors =
-        index.without_vector().into_iter().map(|at| (at, KeywordEncoder.tool(&index.document(at).text())));
+    let vectors = index.without_vector().into_iter().map(|at| (at, KeywordEncoder.tool(&index.document(at).text())));
     index.with_vectors("agreed", vectors.collect())
 }
 
@@ -148,10 +146,7 @@ fn the_context_tips_the_scales() {
 
 #[test]
 fn equals_stand_in_the_order_of_the_catalog() {
-    let index = SearchIndex::build(
-        vec![tool("a", "same", "x y"), tool("b", "same", "x y"), tool("c", "z", "x")],
-        None,
-    );
+    let index = SearchIndex::build(vec![tool("a", "same", "x y"), tool("b", "same", "x y"), tool("c", "z", "x")], None);
     let first = ask(&index, &["same"], None);
     assert_eq!(places(&first), [0, 1]);
     assert_eq!(first, ask(&index, &["same"], None));

@@ -116,7 +116,6 @@ fn scale(values: &[i8]) -> f32 {
 /// it), because vector search spends its time here.
 #[expect(clippy::cast_precision_loss, reason = "likeness needs no more than seven digits")]
 fn product(left: &[i16], right: &[i8]) -> f32 {
-    let products =
-        left.iter().zip(right).map(|(left, right)| i32::from(*left).wrapping_mul(i32::from(*right)));
+    let products = left.iter().zip(right).map(|(left, right)| i32::from(*left).wrapping_mul(i32::from(*right)));
     products.fold(0, i32::wrapping_add) as f32
 }

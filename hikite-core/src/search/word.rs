@@ -11,16 +11,15 @@ const WORD_BYTES_MAX: usize = 64;
 
 /// Stop words, in alphabetical order.
 const STOP: &[&str] = &[
-    "a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at",
-    "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "could", "d",
-    "did", "do", "does", "doing", "don", "down", "during", "each", "etc", "few", "for", "from", "further",
-    "had", "has", "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in",
-    "into", "is", "it", "its", "just", "like", "ll", "m", "may", "me", "more", "most", "my", "need", "no",
-    "nor", "not", "now", "of", "off", "on", "once", "only", "or", "other", "our", "ours", "out", "over",
-    "own", "please", "re", "s", "same", "she", "should", "so", "some", "such", "t", "than", "that", "the",
-    "their", "theirs", "them", "then", "there", "these", "they", "this", "those", "through", "to", "too",
-    "under", "until", "up", "us", "ve", "very", "via", "want", "was", "we", "were", "what", "when", "where",
-    "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your", "yours",
+    "a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
+    "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "could", "d", "did", "do",
+    "does", "doing", "don", "down", "during", "each", "etc", "few", "for", "from", "further", "had", "has", "have",
+    "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "just",
+    "like", "ll", "m", "may", "me", "more", "most", "my", "need", "no", "nor", "not", "now", "of", "off", "on", "once",
+    "only", "or", "other", "our", "ours", "out", "over", "own", "please", "re", "s", "same", "she", "should", "so",
+    "some", "such", "t", "than", "that", "the", "their", "theirs", "them", "then", "there", "these", "they", "this",
+    "those", "through", "to", "too", "under", "until", "up", "us", "ve", "very", "via", "want", "was", "we", "were",
+    "what", "when", "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your", "yours",
 ];
 
 /// One word of a text, folded but not stemmed.
@@ -165,9 +164,7 @@ pub(super) fn is_cjk(letter: char) -> bool {
 
 /// FNV-1a. Hashes are stored with remembered queries and must never change.
 pub(super) fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 #[cfg(test)]

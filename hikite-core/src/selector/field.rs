@@ -99,8 +99,7 @@ impl FieldList {
             _ => return no_fields("a plain value"),
         };
         let mut hint = format!("There are: {}", names(members.keys().map(|key| &**key)));
-        let rows =
-            find_rows(members).and_then(|(_, rows)| rows.as_array()?.iter().find_map(Value::as_object));
+        let rows = find_rows(members).and_then(|(_, rows)| rows.as_array()?.iter().find_map(Value::as_object));
         if let Some(row) = rows {
             let _ = write!(hint, "; in its rows: {}", names(row.keys().map(|key| &**key)));
         }
@@ -338,8 +337,7 @@ mod tests {
 
     #[test]
     fn members_can_be_gone_through_like_elements() {
-        let page =
-            json!({"properties": {"名前": {"type": "title", "id": 1}, "状態": {"type": "select", "id": 2}}});
+        let page = json!({"properties": {"名前": {"type": "title", "id": 1}, "状態": {"type": "select", "id": 2}}});
         check(
             "properties[].type",
             &page,
@@ -349,8 +347,7 @@ mod tests {
 
     #[test]
     fn rows_are_found_in_the_object_around_them() {
-        let page =
-            json!({"total": 2, "more": false, "meta": {"x": 1}, "items": [{"id": 1, "n": "a"}, {"id": 2}]});
+        let page = json!({"total": 2, "more": false, "meta": {"x": 1}, "items": [{"id": 1, "n": "a"}, {"id": 2}]});
         check("id", &page, &json!({"total": 2, "more": false, "items": [{"id": 1}, {"id": 2}]}));
         check("total", &page, &json!({"total": 2}));
         check("total,id", &page, &json!({"total": 2, "items": [{"id": 1}, {"id": 2}]}));
@@ -376,17 +373,13 @@ mod tests {
              begins with a dot: `. | length`."
         );
         assert_eq!(missing("a", &json!("words")).message, "the answer is a text, which has no fields");
-        assert_eq!(
-            missing("a", &json!([1, 2])).message,
-            "the answer is a list of plain values, which has no fields"
-        );
+        assert_eq!(missing("a", &json!([1, 2])).message, "the answer is a list of plain values, which has no fields");
         assert!(missing("a[0]", &json!({"a": {"b": 1}})).hint.contains("There are: a."));
     }
 
     #[test]
     fn names_that_are_told_are_few_and_short() {
-        let many: Map<String, Value> =
-            (0..1000).map(|n| (format!("{n}{}", "x".repeat(500)), json!(1))).collect();
+        let many: Map<String, Value> = (0..1000).map(|n| (format!("{n}{}", "x".repeat(500)), json!(1))).collect();
         assert!(missing("a", &Value::Object(many)).hint.len() < 4000);
     }
 
@@ -395,9 +388,6 @@ mod tests {
         for text in ["", "a,", ",a", "a b", ".a", "a..b", "a[x]", "{a}", "a|b", "a.", "\"a", "[]", "a.[0]"] {
             assert!(FieldList::parse(text).is_err(), "{text}");
         }
-        assert_eq!(
-            FieldList::parse(&vec!["f"; 201].join(",")).expect_err("many"),
-            "names more than 200 fields"
-        );
+        assert_eq!(FieldList::parse(&vec!["f"; 201].join(",")).expect_err("many"), "names more than 200 fields");
     }
 }

@@ -172,16 +172,14 @@ fn key(text: &str) -> Option<(PathStep, &str)> {
 }
 
 fn is_plain(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 fn refuse(step: &PathStep, value: &Value) -> MissingPart {
     let (what, hint) = match value {
-        Value::Object(members) => (
-            "an object",
-            format!("Its members are {}.", super::field::names(members.keys().map(|key| &**key))),
-        ),
+        Value::Object(members) => {
+            ("an object", format!("Its members are {}.", super::field::names(members.keys().map(|key| &**key))))
+        }
         Value::Array(items) => {
             ("a list", format!("It has {} elements: `[0]` is the first, `[]` (jq) each.", items.len()))
         }
@@ -270,9 +268,7 @@ mod tests {
 
     #[test]
     fn what_is_no_path_is_refused() {
-        for text in
-            ["", "a", "..", ".a.", ".a b", ".a[", ".a[x]", ".a[1.5]", ".a[--1]", ".a\"b\"", ".[\"a]", ".1"]
-        {
+        for text in ["", "a", "..", ".a.", ".a b", ".a[", ".a[x]", ".a[1.5]", ".a[--1]", ".a\"b\"", ".[\"a]", ".1"] {
             assert!(ValuePath::parse(text).is_err(), "{text}");
         }
     }

@@ -13,11 +13,7 @@ fn shares(all: usize, each: usize, reserved: usize) -> Shares<u32> {
 }
 
 /// Returns the second encoded in the value as the time since which the place has been idle.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    clippy::unnecessary_wraps,
-    reason = "the shape that `take` asks for"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, clippy::unnecessary_wraps, reason = "the shape that `take` asks for")]
 fn idle(value: &u32, _: bool) -> Option<Duration> {
     Some(at(*value))
 }
@@ -96,11 +92,7 @@ fn an_admin_gets_in_whoever_holds_what() {
     for name in ["a", "a", "b"] {
         shares.take(&who(name), 0, at(1), busy).expect("room");
     }
-    assert_eq!(
-        shares.take(&who("b"), 0, at(1), busy),
-        Err(LimitExceeded::All),
-        "the last place is set aside"
-    );
+    assert_eq!(shares.take(&who("b"), 0, at(1), busy), Err(LimitExceeded::All), "the last place is set aside");
     assert!(shares.take(&admin(), 0, at(1), busy).is_ok());
     assert_eq!(shares.take(&admin(), 0, at(1), busy), Err(LimitExceeded::All), "there is an end");
 }
@@ -120,10 +112,8 @@ fn a_place_is_given_back_once() {
 
 #[test]
 fn a_refusal_says_whose_fault_it_is_and_when_to_come_back() {
-    let (own, all) = (
-        LimitExceeded::Share.error("open streams", "streams"),
-        LimitExceeded::All.error("batches", "batches"),
-    );
+    let (own, all) =
+        (LimitExceeded::Share.error("open streams", "streams"), LimitExceeded::All.error("batches", "batches"));
     assert_eq!((own.kind, all.kind), (ErrorKind::RateLimit, ErrorKind::Overloaded));
     assert!(own.retry_after.is_some() && all.retry_after.is_some());
     assert!(own.hint.is_some_and(|hint| hint.contains("limits.streams")));

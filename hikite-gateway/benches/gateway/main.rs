@@ -14,8 +14,7 @@ use hikite_core::caller::{OWNER, Scopes};
 use hikite_core::json::Object;
 use hikite_core::share::Allowance;
 use hikite_gateway::identity::{
-    ApprovedRequest, BearerLookup, ClientQuota, CodeExchange, NewClient, ResourceTarget, TokenTerms,
-    UserAuthority,
+    ApprovedRequest, BearerLookup, ClientQuota, CodeExchange, NewClient, ResourceTarget, TokenTerms, UserAuthority,
 };
 use hikite_gateway::{Identity, People, SecretStore};
 use hikite_store::{Store, StoreUrl};
@@ -67,8 +66,7 @@ impl House {
         let access = access(&identity, &terms).await;
         let people = People::new(store);
         let form = Object::default().with("name", "bench").with("subject", "bob");
-        let personal =
-            people.create_token(&form, UserAuthority::Owner).await.expect("a token").1.expose().to_owned();
+        let personal = people.create_token(&form, UserAuthority::Owner).await.expect("a token").1.expose().to_owned();
         Self { identity, people, terms, access, personal }
     }
 
@@ -90,12 +88,7 @@ impl House {
 
 /// As a client gets it, with a code.
 async fn access(identity: &Identity, terms: &TokenTerms) -> String {
-    let form = NewClient {
-        name: "bench".into(),
-        redirect_uris: vec![REDIRECT.into()],
-        confidential: false,
-        own: None,
-    };
+    let form = NewClient { name: "bench".into(), redirect_uris: vec![REDIRECT.into()], confidential: false, own: None };
     let room = ClientQuota { from: "192.0.2.1".into(), allowance: Allowance::of(100, 50) };
     let client = identity.register_client(form, &room).await.expect("a client").0;
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(VERIFIER));
@@ -109,7 +102,6 @@ async fn access(identity: &Identity, terms: &TokenTerms) -> String {
     };
     let code = identity.issue_code(ask).await.expect("a code");
     let target = ResourceTarget::Unspecified;
-    let code =
-        CodeExchange { code: code.expose(), client: &client.id, redirect: None, verifier: VERIFIER, target };
+    let code = CodeExchange { code: code.expose(), client: &client.id, redirect: None, verifier: VERIFIER, target };
     identity.redeem_code(terms, code).await.expect("tokens").access.expose().to_owned()
 }

@@ -93,14 +93,12 @@ impl Account {
         let form = entry.form.object()?;
         let number = |name: &str| form.get(name).and_then(|at| at.decode().ok()).unwrap_or_default();
         let flag = |name: &str| form.get(name).and_then(|flag| flag.decode().ok()).unwrap_or_default();
-        let permissions = match form
-            .get("permissions")
-            .map(|form| crate::off_worker::run_blocking(|| Permissions::read(form)))
-        {
-            None => Arc::default(),
-            Some(Ok(permissions)) => Arc::new(permissions),
-            Some(Err(_)) => hikite_core::permission::nothing(),
-        };
+        let permissions =
+            match form.get("permissions").map(|form| crate::off_worker::run_blocking(|| Permissions::read(form))) {
+                None => Arc::default(),
+                Some(Ok(permissions)) => Arc::new(permissions),
+                Some(Err(_)) => hikite_core::permission::nothing(),
+            };
         let status = match form.text("state").as_deref() {
             Some("reconnect") => AccountStatus::Reconnect,
             Some("unverified") => AccountStatus::Unverified,
@@ -187,7 +185,6 @@ pub(super) fn check_name(name: &str) -> Result<(), Error> {
     if (1..=NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fine) {
         return Ok(());
     }
-    let message =
-        format!("the name of an account must be letters, digits, `-_.@+`, at most {NAME_CHARS} of them");
+    let message = format!("the name of an account must be letters, digits, `-_.@+`, at most {NAME_CHARS} of them");
     Err(violation::error(&[Violation::new("/name", message)]))
 }

@@ -27,8 +27,7 @@ impl AccountStore {
     pub fn objects(&self, caller: &Caller, all: bool) -> Vec<Raw> {
         let known = self.known.load();
         let is_shown = |account: &&Arc<Account>| all || account.subject == caller.subject || account.shared;
-        let mut objects: Vec<Raw> =
-            known.all().iter().filter(is_shown).map(|account| account.object()).collect();
+        let mut objects: Vec<Raw> = known.all().iter().filter(is_shown).map(|account| account.object()).collect();
         for (provider, allowed) in &self.settings.load().from_file {
             let object = Object::default()
                 .with("id", format!("{FROM_FILE}:{provider}"))
@@ -121,8 +120,7 @@ impl AccountStore {
         if let Some(site) = text("site") {
             let site = site.trim_start_matches("https://").trim_end_matches('/').to_owned();
             if !caller.is_admin() && !self.is_site(&provider, &site) {
-                faults
-                    .push(Violation::new("/site", "only an admin may name a site outside the service's own"));
+                faults.push(Violation::new("/site", "only an admin may name a site outside the service's own"));
             }
             account.details.insert("site".into(), site);
         }
@@ -159,9 +157,7 @@ impl AccountStore {
         {
             Ok(permissions) => permissions.map(Arc::new),
             Err(inner) => {
-                let inside = |fault: Violation| {
-                    Violation::new(format!("/permissions{}", fault.pointer), fault.message)
-                };
+                let inside = |fault: Violation| Violation::new(format!("/permissions{}", fault.pointer), fault.message);
                 faults.extend(inner.into_iter().map(inside));
                 None
             }
@@ -225,9 +221,7 @@ impl AccountStore {
         }
         let _change = self.change_lock.lock().await;
         if let Some(secret) = form.text(CLIENT_SECRET) {
-            self.secret_store
-                .set((&safe_of(provider), provider, CLIENT_SECRET), &Secret::hidden(secret))
-                .await?;
+            self.secret_store.set((&safe_of(provider), provider, CLIENT_SECRET), &Secret::hidden(secret)).await?;
         }
         let form = Object::default().with("client_id", client_id.unwrap_or_default());
         self.secret_store.store().take_document(PROVIDER, provider, now_ms()).await?;
@@ -249,9 +243,7 @@ impl AccountStore {
         let taken = self.secret_store.store().take_document(PROVIDER, provider, now_ms()).await?;
         self.secret_store.remove(&safe_of(provider), None).await?;
         self.read().await?;
-        taken
-            .map(drop)
-            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("`{provider}` has no app in the store")))
+        taken.map(drop).ok_or_else(|| Error::new(ErrorKind::NotFound, format!("`{provider}` has no app in the store")))
     }
 }
 
@@ -275,8 +267,7 @@ impl AccountStore {
 /// Reports the members that are present but not strings.
 fn not_text<'a>(form: &'a Object, members: &'a [&str]) -> impl Iterator<Item = Violation> + 'a {
     let wrong = |member: &&&str| form.get(member).is_some_and(|value| value.text().is_none());
-    let fault =
-        |member: &&str| Violation::new(violation::step(member), format!("`{member}` must be a string"));
+    let fault = |member: &&str| Violation::new(violation::step(member), format!("`{member}` must be a string"));
     members.iter().filter(wrong).map(fault)
 }
 

@@ -84,12 +84,7 @@ impl BrowserSecret {
 
 impl AccountStore {
     /// Creates a link with which a subject connects an account. An existing account of that name is connected again.
-    pub async fn begin(
-        &self,
-        subject: &str,
-        provider: &str,
-        name: Option<&str>,
-    ) -> Result<ConnectionLink, Error> {
+    pub async fn begin(&self, subject: &str, provider: &str, name: Option<&str>) -> Result<ConnectionLink, Error> {
         self.begin_with((subject, provider, name), None).await
     }
 
@@ -158,9 +153,8 @@ impl AccountStore {
     pub async fn progress(&self, subject: &str, id: &str) -> Result<Raw, Error> {
         let entry = self.secret_store.store().entry(CONNECTION, id, now_ms()).await?;
         let entry = entry.filter(|entry| entry.owner == subject);
-        let entry = entry.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, "there is no such connection, or its time is over")
-        })?;
+        let entry =
+            entry.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no such connection, or its time is over"))?;
         let form = entry.form.object().unwrap_or_default();
         let or_null = |name: &str| form.text(name).map_or_else(Raw::null, Raw::from);
         let shown = Object::default()
@@ -224,10 +218,8 @@ impl AccountStore {
         let waiting = self.shown(&provider, &entry, &form)?;
         // Checked before the step is taken: if the user was removed meanwhile, the document is gone and the step fails.
         let holder = self.holder(&waiting.subject).await?;
-        let taken = DocumentRow {
-            form: form.clone().with("step", EXCHANGING).with("state", Raw::null()).raw(),
-            ..entry
-        };
+        let taken =
+            DocumentRow { form: form.clone().with("step", EXCHANGING).with("state", Raw::null()).raw(), ..entry };
         if !self.secret_store.store().change_document(&taken).await? {
             return Err(invalid_link());
         }
@@ -254,8 +246,7 @@ impl AccountStore {
     ) -> Result<Arc<Account>, Error> {
         if let Some(error) = &returned.error {
             let word: String = error.chars().filter(char::is_ascii_graphic).take(64).collect();
-            let error =
-                Error::new(ErrorKind::AccountRequired, format!("{} said no: `{word}`", waiting.title));
+            let error = Error::new(ErrorKind::AccountRequired, format!("{} said no: `{word}`", waiting.title));
             return Err(error.hint("begin again, and allow what is asked for"));
         }
         let code = returned.code.clone().ok_or_else(invalid_link)?;
@@ -313,8 +304,7 @@ impl AccountStore {
     /// Returns the document of a secret, if it is at this step and the secret is right.
     async fn at(&self, proof: &str, (step, field): (&str, &str)) -> Result<(DocumentRow, Object), Error> {
         let id = proof.split('.').next().unwrap_or_default();
-        let entry =
-            self.secret_store.store().entry(CONNECTION, id, now_ms()).await?.ok_or_else(invalid_link)?;
+        let entry = self.secret_store.store().entry(CONNECTION, id, now_ms()).await?.ok_or_else(invalid_link)?;
         let form = entry.form.object().ok_or_else(invalid_link)?;
         let is_there = form.text("step").as_deref() == Some(step);
         let is_right = form.text(field).is_some_and(|kept| kept == hash(secret_of(proof)));
@@ -347,12 +337,8 @@ impl AccountStore {
         let redirect = self.redirect_uri();
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier(state).expose()));
         let scopes = provider.scopes.join(" ");
-        let mut pairs = vec![
-            ("response_type", "code"),
-            ("client_id", client_id),
-            ("redirect_uri", &redirect),
-            ("state", state),
-        ];
+        let mut pairs =
+            vec![("response_type", "code"), ("client_id", client_id), ("redirect_uri", &redirect), ("state", state)];
         if !scopes.is_empty() {
             pairs.push(("scope", &scopes));
         }
@@ -374,8 +360,7 @@ fn secret() -> Result<Secret, Error> {
 
 /// Generates a code that a person reads from one screen and types into another. 32 letters divide a byte evenly.
 fn code() -> Result<Secret, Error> {
-    let bytes: [u8; CODE_CHARS] =
-        random_bytes().map_err(|why| Error::new(ErrorKind::Internal, why.to_string()))?;
+    let bytes: [u8; CODE_CHARS] = random_bytes().map_err(|why| Error::new(ErrorKind::Internal, why.to_string()))?;
     let letters = bytes.map(|byte| char::from(CODE_LETTERS[usize::from(byte % 32)]));
     let (first, second): (String, String) = (letters[..4].iter().collect(), letters[4..].iter().collect());
     Ok(Secret::hidden(format!("{first}-{second}")))

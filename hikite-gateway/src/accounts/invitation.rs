@@ -43,10 +43,9 @@ impl AccountStore {
     /// Adds to the error the link where the account is connected again.
     pub(super) async fn with_link(&self, error: Error, provider: &str, context: &CallContext) -> Error {
         match self.link_for(provider, context).await {
-            Some(link) => error.hint(format!(
-                "give this address to the user, who connects it again there: {}",
-                link.url.expose()
-            )),
+            Some(link) => {
+                error.hint(format!("give this address to the user, who connects it again there: {}", link.url.expose()))
+            }
             None => error,
         }
     }
@@ -69,10 +68,8 @@ impl AccountStore {
         if action.as_deref() != Some("accept") {
             return Ok(false);
         }
-        let waited = tokio::time::timeout(
-            CONNECT_WAIT_MAX,
-            self.until_connected(&context.session.caller.subject, &link.id),
-        );
+        let waited =
+            tokio::time::timeout(CONNECT_WAIT_MAX, self.until_connected(&context.session.caller.subject, &link.id));
         waited.await.unwrap_or(Ok(false))
     }
 

@@ -142,10 +142,7 @@ impl AccountStore {
                 return outcome;
             }
             if Instant::now() > give_up_at {
-                return Err(Error::new(
-                    ErrorKind::Overloaded,
-                    "another process is still renewing the account's token",
-                ));
+                return Err(Error::new(ErrorKind::Overloaded, "another process is still renewing the account's token"));
             }
             tokio::time::sleep(self.timing.poll_interval).await;
         }
@@ -165,10 +162,8 @@ impl AccountStore {
         if current.attempt.is_some() {
             tracing::warn!(account = %account.id, provider = %account.provider, "an earlier refresh is not known to have ended; its token is tried again");
         }
-        let mut form = vec![
-            ("grant_type".to_owned(), Secret::hidden("refresh_token")),
-            ("refresh_token".to_owned(), refresh),
-        ];
+        let mut form =
+            vec![("grant_type".to_owned(), Secret::hidden("refresh_token")), ("refresh_token".to_owned(), refresh)];
         if provider.repeats_scopes {
             form.push(("scope".to_owned(), Secret::hidden(provider.scopes.join(" "))));
         }
@@ -194,8 +189,7 @@ impl AccountStore {
                 }
                 tracing::warn!(account = %account.id, provider = %account.provider, "the account has to be connected again");
                 // Recorded with the token itself, so that no process uses it again.
-                let over_now =
-                    AccountTokens { over: Some(now_ms()), attempt: None, ..AccountTokens::clone(&current) };
+                let over_now = AccountTokens { over: Some(now_ms()), attempt: None, ..AccountTokens::clone(&current) };
                 self.store_tokens(account, (&current, begun.version_after()), over_now).await?;
                 self.update_account(account, |account| account.status = AccountStatus::Reconnect).await;
                 Err(over(account))

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hikite_core::caller::Caller;
-use hikite_core::credential::{
-    Credential, CredentialProvider, NoVerifier, TokenEndpoint, TokenRequest, TokenResponse,
-};
+use hikite_core::credential::{Credential, CredentialProvider, NoVerifier, TokenEndpoint, TokenRequest, TokenResponse};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
@@ -21,8 +19,7 @@ use serde_json::{Value, json};
 use super::account::Account;
 use super::token::{AccountTokens, TokenOutcome};
 use super::{
-    AccountProvider, AccountSettings, AccountStatus, AccountStore, DEFAULT, OAUTH, OAuthApp, SelectedAccount,
-    TokenAuth,
+    AccountProvider, AccountSettings, AccountStatus, AccountStore, DEFAULT, OAUTH, OAuthApp, SelectedAccount, TokenAuth,
 };
 use crate::clock::now_ms;
 use crate::fake::context;
@@ -119,12 +116,8 @@ async fn accounts_with(play: TokenScript) -> (Arc<AccountStore>, Arc<ScriptedEnd
     let ring = KeyRing::new(MasterKey::random().expect("random"), Vec::new());
     let secret_store = Arc::new(SecretStore::new(probe::store().await, ring));
     let stage = Arc::new(ScriptedEndpoint { play, asked: Mutex::default() });
-    let accounts = AccountStore::new(
-        secret_store,
-        Arc::clone(&stage) as _,
-        Arc::new(FileCredentials),
-        Arc::new(NoVerifier),
-    );
+    let accounts =
+        AccountStore::new(secret_store, Arc::clone(&stage) as _, Arc::new(FileCredentials), Arc::new(NoVerifier));
     let rules = [("work".into(), BTreeMap::from([("fake".to_owned(), "office".to_owned())]))].into();
     accounts.follow(AccountSettings {
         providers: vec![provider("fake"), provider("filed")],
@@ -200,8 +193,7 @@ async fn new_tokens_are_in_the_safe_before_anybody_has_them() {
     assert_eq!((&kept.access, kept.attempt), (&fresh.access, None));
     assert_eq!(kept.refresh.expect("a refresh token").expose(), "canary-new-refresh");
     let asked = stage.asked.lock().clone();
-    let form: BTreeMap<&str, &str> =
-        asked[0].form.iter().map(|(name, value)| (&**name, value.expose())).collect();
+    let form: BTreeMap<&str, &str> = asked[0].form.iter().map(|(name, value)| (&**name, value.expose())).collect();
     let expected = [
         ("client_id", "id"),
         ("client_secret", "canary-app"),
@@ -290,20 +282,14 @@ fn what_providers_say_is_understood() {
         let answer = TokenResponse { status, body: Secret::hidden(body.to_string()), retry_after: None };
         match TokenOutcome::read(&provider("fake"), &answer, None, 1000) {
             TokenOutcome::Tokens(tokens, more) => {
-                format!(
-                    "{} {} {}",
-                    tokens.expires_at,
-                    more.scopes.unwrap_or_default().join("+"),
-                    more.details.len()
-                )
+                format!("{} {} {}", tokens.expires_at, more.scopes.unwrap_or_default().join("+"), more.details.len())
             }
             TokenOutcome::GrantEnded => "over".into(),
             TokenOutcome::Refused(word) => format!("wrong {word}"),
             TokenOutcome::Transient(_) => "later".into(),
         }
     };
-    let good =
-        json!({ "access_token": "a", "expires_in": "60", "scope": "x,y z", "workspace": "w", "other": "o" });
+    let good = json!({ "access_token": "a", "expires_in": "60", "scope": "x,y z", "workspace": "w", "other": "o" });
     assert_eq!(said(201, good), "61000 x+y+z 1");
     assert_eq!(said(200, json!({ "access_token": "a" })), "0  0");
     assert_eq!(said(200, json!({ "error": "bad_refresh_token" })), "over");
@@ -318,22 +304,13 @@ fn what_providers_say_is_understood() {
 async fn only_an_admin_names_addresses_outside_the_service() {
     let (accounts, _) = accounts(|_| answer(500, &json!({}))).await;
     let form = |site: &str, name: &str| {
-        Object::default()
-            .with("provider", "fake")
-            .with("name", name)
-            .with("token", "canary-token")
-            .with("site", site)
+        Object::default().with("provider", "fake").with("name", name).with("token", "canary-token").with("site", site)
     };
     let alice = Caller::named("alice");
-    for (at, site) in
-        ["127.0.0.1", "fake.example.evil", "evil/x.fake.example", "metadata.internal"].iter().enumerate()
+    for (at, site) in ["127.0.0.1", "fake.example.evil", "evil/x.fake.example", "metadata.internal"].iter().enumerate()
     {
         let error = accounts.add(&alice, &form(site, &format!("a{at}"))).await.expect_err(site);
-        assert!(
-            error.message.contains("only an admin") && !error.message.contains("canary"),
-            "{}",
-            error.message
-        );
+        assert!(error.message.contains("only an admin") && !error.message.contains("canary"), "{}", error.message);
     }
     accounts.add(&alice, &form("mine.fake.example", "b")).await.expect("its own");
     accounts.add(&Caller::owner(), &form("10.0.0.5", "c")).await.expect("the owner may");

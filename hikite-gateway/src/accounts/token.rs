@@ -141,14 +141,10 @@ impl TokenOutcome {
         let Some(access) = body.text("access_token").filter(|_| (200..300).contains(&answer.status)) else {
             return Self::Transient(format!("it answered {} without a token", answer.status));
         };
-        let seconds = body.get("expires_in").and_then(|raw| {
-            raw.decode::<f64>().ok().or_else(|| raw.text().and_then(|text| text.parse().ok()))
-        });
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "bounded to a hundred years"
-        )]
+        let seconds = body
+            .get("expires_in")
+            .and_then(|raw| raw.decode::<f64>().ok().or_else(|| raw.text().and_then(|text| text.parse().ok())));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded to a hundred years")]
         let life = seconds.map(|seconds| (seconds.clamp(0.0, 3.2e9) * 1000.0) as u64);
         let refresh = body.text("refresh_token").map(Secret::hidden);
         let tokens = AccountTokens {
@@ -160,14 +156,11 @@ impl TokenOutcome {
             over: None,
             version: 0,
         };
-        let scopes = body.text("scope").map(|scopes| {
-            scopes.split([' ', ',']).filter(|scope| !scope.is_empty()).map(str::to_owned).collect()
-        });
+        let scopes = body
+            .text("scope")
+            .map(|scopes| scopes.split([' ', ',']).filter(|scope| !scope.is_empty()).map(str::to_owned).collect());
         let detail = |name: &String| Some((name.clone(), body.text(name)?));
-        Self::Tokens(
-            tokens,
-            TokenDetails { scopes, details: provider.details.iter().filter_map(detail).collect() },
-        )
+        Self::Tokens(tokens, TokenDetails { scopes, details: provider.details.iter().filter_map(detail).collect() })
     }
 
     fn refusal(error: &str, status: u16) -> Self {
@@ -189,13 +182,10 @@ pub(super) fn failed(title: &str, said: TokenOutcome) -> Error {
         TokenOutcome::GrantEnded => {
             Error::new(ErrorKind::AccountRequired, format!("{title} takes the account's token no more"))
         }
-        TokenOutcome::Refused(word) => Error::new(
-            ErrorKind::AccountRequired,
-            format!("{title} refuses this hikite: `{word}`"),
-        )
-        .hint(
-            "the owner looks at the app's id and secret: `providers` of the config, or `hikite provider set`",
-        ),
+        TokenOutcome::Refused(word) => {
+            Error::new(ErrorKind::AccountRequired, format!("{title} refuses this hikite: `{word}`"))
+                .hint("the owner looks at the app's id and secret: `providers` of the config, or `hikite provider set`")
+        }
         TokenOutcome::Transient(word) => {
             Error::new(ErrorKind::UpstreamUnavailable, format!("{title} gives no tokens at present: {word}"))
                 .hint("try again in a moment")

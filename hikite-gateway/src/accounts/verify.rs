@@ -34,23 +34,14 @@ impl ConfiguredStatus {
 
 impl AccountStore {
     /// Verifies an account before it is stored. A refusal is an error with the vendor's message.
-    pub(super) async fn verify_new(
-        &self,
-        account: &mut Account,
-        tokens: &AccountTokens,
-    ) -> Result<(), Error> {
+    pub(super) async fn verify_new(&self, account: &mut Account, tokens: &AccountTokens) -> Result<(), Error> {
         let proof = self.proof(account, tokens).await;
         if let CredentialVerdict::Refused(words) = &proof {
             let title = self
                 .provider(&account.provider)
                 .map_or_else(|| format!("`{}`", account.provider), |provider| provider.title);
-            return Err(Error::new(
-                ErrorKind::Validation,
-                format!("{title} refuses the credential: {words}"),
-            )
-            .hint(
-                "nothing was kept; make a new one at the service, give it whole, and allow what is asked for",
-            ));
+            return Err(Error::new(ErrorKind::Validation, format!("{title} refuses the credential: {words}"))
+                .hint("nothing was kept; make a new one at the service, give it whole, and allow what is asked for"));
         }
         account.status = AccountStatus::Unverified;
         note(account, &proof);
@@ -65,24 +56,19 @@ impl AccountStore {
                 CredentialVerdict::Refused(words) => {
                     match self.fresh(account, Some(&tokens.credential(account).secret)).await {
                         Ok(newer) => self.proof(account, &newer).await,
-                        Err(error) if error.kind == ErrorKind::AccountRequired => {
-                            CredentialVerdict::Refused(words)
-                        }
+                        Err(error) if error.kind == ErrorKind::AccountRequired => CredentialVerdict::Refused(words),
                         Err(error) => CredentialVerdict::Unclear(error.message.into()),
                     }
                 }
                 proof => proof,
             },
-            Err(error) if error.kind == ErrorKind::AccountRequired => {
-                CredentialVerdict::Refused(error.message.into())
-            }
+            Err(error) if error.kind == ErrorKind::AccountRequired => CredentialVerdict::Refused(error.message.into()),
             Err(error) => CredentialVerdict::Unclear(error.message.into()),
         };
         self.update_account(account, |account| note(account, &proof)).await;
         self.read_store().await?;
         self.known.load().by_id(&account.id).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, "the account was removed meanwhile")
-                .hint("list the accounts again")
+            Error::new(ErrorKind::NotFound, "the account was removed meanwhile").hint("list the accounts again")
         })
     }
 
@@ -103,9 +89,10 @@ impl AccountStore {
         judge(&mut known.status, &mut known.problem, &mut known.at, &proof);
         self.configured_states.lock().insert(provider.to_owned(), known);
         let id = format!("{FROM_FILE}:{provider}");
-        let found = self.objects(&Caller::owner(), false).into_iter().find(|object| {
-            object.object().and_then(|object| object.text("id")).as_deref() == Some(id.as_str())
-        });
+        let found = self
+            .objects(&Caller::owner(), false)
+            .into_iter()
+            .find(|object| object.object().and_then(|object| object.text("id")).as_deref() == Some(id.as_str()));
         found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no account `{DEFAULT}`")))
     }
 
@@ -119,8 +106,7 @@ impl AccountStore {
         if &*credential.account == FROM_FILE {
             let mut configured_states = self.configured_states.lock();
             if configured_states.get(provider).is_none_or(|known| known.status != AccountStatus::Connected) {
-                let known =
-                    ConfiguredStatus { status: AccountStatus::Connected, problem: None, at: now_ms() };
+                let known = ConfiguredStatus { status: AccountStatus::Connected, problem: None, at: now_ms() };
                 configured_states.insert(provider.to_owned(), known);
             }
             return;

@@ -112,13 +112,9 @@ impl AuditedRequest {
         };
         Some(match command {
             Command::Describe { .. } | Command::Open(_) => return None,
-            Command::Call { target, params, .. } => Self::new(
-                "call",
-                SourceMethod::CallTool,
-                RequestName::of(target, params),
-                arguments(params),
-                params,
-            ),
+            Command::Call { target, params, .. } => {
+                Self::new("call", SourceMethod::CallTool, RequestName::of(target, params), arguments(params), params)
+            }
             Command::Execute { target, params, .. } => Self::new(
                 "call",
                 SourceMethod::CallTool,
@@ -126,14 +122,11 @@ impl AuditedRequest {
                 arguments(params),
                 params,
             ),
-            Command::Search { .. } => {
-                Self { kind: SEARCH, method: SourceMethod::CallTool.name(), ..Self::default() }
-            }
+            Command::Search { .. } => Self { kind: SEARCH, method: SourceMethod::CallTool.name(), ..Self::default() },
             Command::Batch(batch) => {
                 let commands = batch.commands.clone();
                 let weight = commands.bytes().len();
-                let request =
-                    Self::new(BATCH, SourceMethod::CallTool, RequestName::None, commands, &batch.params);
+                let request = Self::new(BATCH, SourceMethod::CallTool, RequestName::None, commands, &batch.params);
                 Self { weight: request.weight + weight, ..request }
             }
             Command::Fetch { uri, params, .. } => {
@@ -313,9 +306,7 @@ impl RequestName {
             Self::None => Default::default(),
             Self::Target(ToolTarget::Named(name)) => (name.clone(), name.clone()),
             Self::Target(ToolTarget::Keyed(key)) => (key.to_string(), key.tool.to_string()),
-            Self::Target(ToolTarget::InCategory { category, name }) => {
-                (format!("{category}/{name}"), name.clone())
-            }
+            Self::Target(ToolTarget::InCategory { category, name }) => (format!("{category}/{name}"), name.clone()),
             Self::Text(name) => {
                 let name = name.text().unwrap_or_default();
                 (name.clone(), name)

@@ -34,12 +34,7 @@ impl Gateway {
 
     /// Returns a page of records, including those of a moment ago, backwards from the newest or onwards from a given
     /// one.
-    pub async fn audit_page(
-        &self,
-        filter: &AuditFilter,
-        walk: AuditCursor,
-        limit: usize,
-    ) -> Result<AuditPage, Error> {
+    pub async fn audit_page(&self, filter: &AuditFilter, walk: AuditCursor, limit: usize) -> Result<AuditPage, Error> {
         self.auditor.flush().await;
         Ok(self.registry.store().audit_page(filter, walk, limit).await?)
     }

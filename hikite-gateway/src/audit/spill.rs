@@ -60,8 +60,7 @@ impl SpillFile {
             return Err(error);
         }
         let (path, file, _) = open.ok_or_else(|| io::Error::other("nothing was kept"))?;
-        let synced =
-            file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
+        let synced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
         if let Err(error) = synced {
             let _ = std::fs::remove_file(&path);
             return Err(error);

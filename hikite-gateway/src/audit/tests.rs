@@ -194,15 +194,9 @@ async fn what_is_refused_is_recorded_in_the_words_of_whoever_asked() {
             Command::Read { params: uri(&format!("no:such?key={SECRET}")) },
             json!({ "kind": "read", "outcome": "NOT_FOUND", "what": "no:such", "method": "resources/read" }),
         ),
-        (
-            Command::Read { params: Object::default() },
-            json!({ "kind": "read", "outcome": "VALIDATION_ERROR" }),
-        ),
+        (Command::Read { params: Object::default() }, json!({ "kind": "read", "outcome": "VALIDATION_ERROR" })),
         (Command::Subscribe { params: uri("no:such") }, json!({ "kind": "subscribe" })),
-        (
-            Command::Prompt { params: Object::default().with("name", "p") },
-            json!({ "kind": "prompt", "what": "p" }),
-        ),
+        (Command::Prompt { params: Object::default().with("name", "p") }, json!({ "kind": "prompt", "what": "p" })),
         (Command::Complete { params: Object::default() }, json!({ "kind": "complete" })),
         (
             Command::Task { method: SourceMethod::GetTask, params: Object::default() },
@@ -289,10 +283,7 @@ async fn what_an_admin_does_is_recorded_also_if_it_fails() {
     let failed = async { Err::<(), _>(Error::new(ErrorKind::Conflict, "no")) };
     audited.gateway.audit_admin(who, "tool.disable", "m:add", failed).await.expect_err("refused");
     let records = audited.records().await;
-    is(
-        &records[0],
-        &json!({ "kind": "admin", "method": "tool.enable", "what": "m:read", "subject": "owner" }),
-    );
+    is(&records[0], &json!({ "kind": "admin", "method": "tool.enable", "what": "m:read", "subject": "owner" }));
     is(&records[1], &json!({ "method": "tool.disable", "outcome": "CONFLICT" }));
 }
 
@@ -359,13 +350,9 @@ async fn everything_that_waits_is_written_before_the_end_and_nothing_is_asked_of
 #[tokio::test]
 async fn what_is_too_old_or_too_much_goes() {
     let kept = AuditRules { retention: Duration::from_secs(1), ..KEPT };
-    let audited = AuditFixture::with(
-        |n| Box::pin(async move { Ok(result(n)) }),
-        CallPolicy::default(),
-        Limits::default(),
-        kept,
-    )
-    .await;
+    let audited =
+        AuditFixture::with(|n| Box::pin(async move { Ok(result(n)) }), CallPolicy::default(), Limits::default(), kept)
+            .await;
     audited.call("add").await.expect("a result");
     assert_eq!(audited.records().await.len(), 1);
     let begin = std::time::Instant::now();
@@ -387,13 +374,11 @@ async fn what_is_too_old_or_too_much_goes() {
 async fn in_strict_the_record_is_committed_before_the_answer() {
     let kept = AuditRules { durability: Durability::Strict, ..KEPT };
     let audited =
-        AuditFixture::with(answering(r#"{"content":[]}"#), CallPolicy::default(), Limits::default(), kept)
-            .await;
+        AuditFixture::with(answering(r#"{"content":[]}"#), CallPolicy::default(), Limits::default(), kept).await;
     for count in 1..=3 {
         audited.call("read").await.expect("a result");
         // Read from the store directly, because reading through the gateway flushes.
-        let rows =
-            audited.store.audit(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 10).await;
+        let rows = audited.store.audit(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 10).await;
         assert_eq!(rows.expect("read").len(), count);
     }
     let state = audited.gateway.audit_state().expect("it is on");

@@ -283,14 +283,7 @@ fn log_trim_pause(before: Option<ClockJump>, now: Option<ClockJump>) {
 }
 
 fn loss_record(lost: u64) -> AuditRecord {
-    AuditRecord {
-        at: now_ms(),
-        kind: "lost",
-        decision: "allowed",
-        outcome: super::OK,
-        lost,
-        ..AuditRecord::default()
-    }
+    AuditRecord { at: now_ms(), kind: "lost", decision: "allowed", outcome: super::OK, lost, ..AuditRecord::default() }
 }
 
 fn interval(retention: Duration) -> Duration {

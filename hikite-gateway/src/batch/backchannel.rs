@@ -37,8 +37,8 @@ impl Backchannel for TaskBackchannel {
         if self.asks {
             return self.back.ask(question);
         }
-        let refused = Error::new(ErrorKind::MethodNotFound, "nobody can be asked anything in a batch")
-            .hint(CALL_ALONE_HINT);
+        let refused =
+            Error::new(ErrorKind::MethodNotFound, "nobody can be asked anything in a batch").hint(CALL_ALONE_HINT);
         Box::pin(std::future::ready(Err(refused.rpc())))
     }
 }

@@ -73,11 +73,7 @@ impl Gateway {
             };
             off_worker(cost, check).await;
         }
-        if faults.is_empty() {
-            Ok(CheckedPlan { plan, risks })
-        } else {
-            Err(refused(kind_of(&kinds), faults))
-        }
+        if faults.is_empty() { Ok(CheckedPlan { plan, risks }) } else { Err(refused(kind_of(&kinds), faults)) }
     }
 
     /// Returns the risk of a valid task, or all its faults and their kind.
@@ -94,9 +90,7 @@ impl Gateway {
             let message = format!("task `{}`: {}", task.id, error.message);
             return Err(match field {
                 "tool" => no_tool(&error),
-                _ => {
-                    (ErrorKind::Validation, vec![Violation::new(format!("/commands/{at}/{field}"), message)])
-                }
+                _ => (ErrorKind::Validation, vec![Violation::new(format!("/commands/{at}/{field}"), message)]),
             });
         }
         let faults = params(tool, task, at);
@@ -132,8 +126,7 @@ fn is_shown(view: &View, key: &ToolKey) -> bool {
 
 /// Returns the error kind of a refused batch: an unavailable server only if nothing is wrong with the tasks themselves.
 fn kind_of(kinds: &[ErrorKind]) -> ErrorKind {
-    let is_unavailable =
-        |kind: &ErrorKind| matches!(kind, ErrorKind::UpstreamUnavailable | ErrorKind::AccountRequired);
+    let is_unavailable = |kind: &ErrorKind| matches!(kind, ErrorKind::UpstreamUnavailable | ErrorKind::AccountRequired);
     match kinds {
         [] => ErrorKind::Validation,
         [first, others @ ..] if is_unavailable(first) && others.iter().all(|other| other == first) => *first,

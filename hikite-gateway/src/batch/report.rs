@@ -79,15 +79,9 @@ pub(super) fn report(plan: &Plan, ended: Vec<TaskEnd>) -> BatchReport {
         TaskStatus::Ok | TaskStatus::Skipped => false,
     };
     let is_over = !plan.tasks.iter().zip(&ended).any(given_up);
-    let tasks: Vec<Raw> =
-        plan.tasks.iter().zip(&ended).map(|(task, ended)| task_object(&task.id, ended)).collect();
+    let tasks: Vec<Raw> = plan.tasks.iter().zip(&ended).map(|(task, ended)| task_object(&task.id, ended)).collect();
     let document = Object::default().with("tasks", Raw::array(&tasks)).with("summary", summary).raw();
-    BatchReport {
-        document,
-        content: ended.into_iter().flat_map(|task| task.content).collect(),
-        failed,
-        is_over,
-    }
+    BatchReport { document, content: ended.into_iter().flat_map(|task| task.content).collect(), failed, is_over }
 }
 
 fn task_object(id: &str, ended: &TaskEnd) -> Raw {
@@ -134,15 +128,9 @@ mod tests {
 
     #[test]
     fn a_span_is_told_in_few_digits() {
-        for (micros, text) in [
-            (0, "0"),
-            (40, "0"),
-            (60, "0.1"),
-            (1_000, "1"),
-            (12_340, "12.3"),
-            (99_960, "100"),
-            (123_556, "124"),
-        ] {
+        for (micros, text) in
+            [(0, "0"), (40, "0"), (60, "0.1"), (1_000, "1"), (12_340, "12.3"), (99_960, "100"), (123_556, "124")]
+        {
             assert_eq!(milliseconds(Duration::from_micros(micros)), text);
         }
     }

@@ -78,11 +78,8 @@ impl<'a> BatchRun<'a> {
         let mut params = batch.params;
         let holder = ResultOwner::of(&mut params, &context);
         let limits = &gateway.limits;
-        let concurrency = batch
-            .concurrency
-            .unwrap_or(usize::MAX)
-            .min(limits.batch_concurrency)
-            .clamp(1, Semaphore::MAX_PERMITS);
+        let concurrency =
+            batch.concurrency.unwrap_or(usize::MAX).min(limits.batch_concurrency).clamp(1, Semaphore::MAX_PERMITS);
         let shown = plan.tasks.iter().filter(|task| task.output == TaskOutput::Compact).count().max(1);
         Self {
             gateway,
@@ -151,8 +148,7 @@ impl<'a> BatchRun<'a> {
     async fn task(&self, at: usize, inputs: TaskInputs) -> TaskOutcome {
         let task = &self.plan.tasks[at];
         let mut began = Instant::now();
-        let holds =
-            task.condition.as_ref().map(|condition| inputs.read(None, |scope| condition.holds(scope)));
+        let holds = task.condition.as_ref().map(|condition| inputs.read(None, |scope| condition.holds(scope)));
         let outcome = match (holds, &task.for_each) {
             (Some(Ok(false)), _) => {
                 let ended = TaskEnd::because(TaskStatus::Skipped, Arc::from("if"));
@@ -190,20 +186,14 @@ impl<'a> BatchRun<'a> {
         match shown {
             Ok(value) => TaskOutcome { ended, value: Some(value) },
             Err(error) => {
-                let status =
-                    if error.kind == ErrorKind::Timeout { TaskStatus::Timeout } else { TaskStatus::Error };
+                let status = if error.kind == ErrorKind::Timeout { TaskStatus::Timeout } else { TaskStatus::Error };
                 TaskOutcome { ended: TaskEnd { status, error: Some(error), ..ended }, value: None }
             }
         }
     }
 
     /// Adds the requested output to the answer, releases the rest and returns the value for dependent tasks.
-    async fn shown(
-        &self,
-        task: &Task,
-        mut call_output: CallOutput,
-        ended: &mut TaskEnd,
-    ) -> Result<Raw, Error> {
+    async fn shown(&self, task: &Task, mut call_output: CallOutput, ended: &mut TaskEnd) -> Result<Raw, Error> {
         let output = match task.output {
             TaskOutput::None => None,
             TaskOutput::Raw => Some(call_output.value.clone()),
@@ -221,12 +211,7 @@ impl<'a> BatchRun<'a> {
     }
 
     /// Makes one call per element of a list. All elements share the concurrency limit with the other tasks.
-    async fn elements(
-        &self,
-        task: &Task,
-        list: &JsonTemplate,
-        inputs: &TaskInputs,
-    ) -> Result<CallOutput, Error> {
+    async fn elements(&self, task: &Task, list: &JsonTemplate, inputs: &TaskInputs) -> Result<CallOutput, Error> {
         let resolve = || inputs.read(None, |scope| list.resolve(scope));
         let items = items(off_worker(list.cost(), resolve).await, self.gateway.limits.batch_tasks)?;
         let element = async |index: usize| {
@@ -256,9 +241,7 @@ impl<'a> BatchRun<'a> {
     fn merge(&self, call_outputs: Vec<Option<CallOutput>>) -> Result<CallOutput, Error> {
         let null = Raw::null();
         let value = Raw::array(
-            call_outputs
-                .iter()
-                .map(|call_output| call_output.as_ref().map_or(&null, |call_output| &call_output.value)),
+            call_outputs.iter().map(|call_output| call_output.as_ref().map_or(&null, |call_output| &call_output.value)),
         );
         let (mut others, mut shaped) = (Vec::new(), Some(Vec::new()));
         let mut bytes = value.bytes().len();
@@ -279,12 +262,7 @@ impl<'a> BatchRun<'a> {
         Ok(CallOutput { value, others, shaped: shaped.map(Arc::new), hold: self.memory.hold(bytes)? })
     }
 
-    async fn call(
-        &self,
-        task: &Task,
-        inputs: &TaskInputs,
-        item: Option<(&Value, usize)>,
-    ) -> Result<CallOutput, Error> {
+    async fn call(&self, task: &Task, inputs: &TaskInputs, item: Option<(&Value, usize)>) -> Result<CallOutput, Error> {
         let resolve = || inputs.read(item, |scope| task.params.resolve(scope)).map(Raw::from);
         let arguments = off_worker(task.params.cost(), resolve).await.map_err(not_there)?;
         let mut params = Object::default().with("name", &*task.tool.tool).with("arguments", arguments);
@@ -331,11 +309,7 @@ impl<'a> BatchRun<'a> {
 }
 
 /// Stores the result for dependent tasks. A result that exceeds the budget turns the task into a failure.
-fn store_result(
-    board: &mut TaskResults<'_>,
-    at: usize,
-    TaskOutcome { ended, value }: TaskOutcome,
-) -> TaskEnd {
+fn store_result(board: &mut TaskResults<'_>, at: usize, TaskOutcome { ended, value }: TaskOutcome) -> TaskEnd {
     match value.map_or(Ok(()), |value| board.store(at, &value)) {
         Ok(()) => ended,
         Err(error) => TaskEnd {

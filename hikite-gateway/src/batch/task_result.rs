@@ -81,11 +81,7 @@ impl<'a> TaskResults<'a> {
 
 impl TaskInputs {
     /// Calls `read` with these results in scope, and with the current element inside a `for_each` list.
-    pub(super) fn read<T>(
-        &self,
-        item: Option<(&Value, usize)>,
-        read: impl FnOnce(&ReferenceScope<'_>) -> T,
-    ) -> T {
+    pub(super) fn read<T>(&self, item: Option<(&Value, usize)>, read: impl FnOnce(&ReferenceScope<'_>) -> T) -> T {
         // Dependencies are in the order of the plan, hence sorted.
         let result = |at: usize| {
             let found = self.0.binary_search_by_key(&at, |(place, _)| *place).ok()?;

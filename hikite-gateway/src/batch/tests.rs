@@ -76,21 +76,18 @@ async fn pictures_of_tasks_whose_result_is_wanted_stand_beside_the_document() {
         with(task("seen", "picture", json!({})), json!({ "output": true })),
     ]);
     let result = scene.result(&tasks).await;
-    let kinds: Vec<&Value> =
-        result["content"].as_array().expect("blocks").iter().map(|block| &block["type"]).collect();
+    let kinds: Vec<&Value> = result["content"].as_array().expect("blocks").iter().map(|block| &block["type"]).collect();
     assert_eq!(kinds, ["text", "image"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_ready_runs_side_by_side_and_never_more_than_may() {
-    let many = |count: usize| -> Value {
-        (0..count).map(|n| task(&format!("t{n}"), "sleep", json!({ "ms": 100 }))).collect()
-    };
+    let many =
+        |count: usize| -> Value { (0..count).map(|n| task(&format!("t{n}"), "sleep", json!({ "ms": 100 }))).collect() };
     for (limit, asked, most) in [(16, None, 16), (16, Some(3), 3), (4, Some(100), 4), (1, None, 1)] {
         let scene = BatchFixture::with(Limits { batch_concurrency: limit, ..Limits::default() });
         let begin = tokio::time::Instant::now();
-        let document =
-            scene.send(Batch { concurrency: asked, ..batch(&many(32)) }).await.expect("a plan that runs");
+        let document = scene.send(Batch { concurrency: asked, ..batch(&many(32)) }).await.expect("a plan that runs");
         assert_eq!(document["structuredContent"]["summary"]["ok"], 32);
         assert_eq!(scene.stage.most(), most, "limit {limit}, asked for {asked:?}");
         let rounds = u32::try_from(32_usize.div_ceil(most)).expect("few");
@@ -174,10 +171,7 @@ async fn a_condition_that_does_not_hold_skips_the_task_and_what_waits_for_it() {
     ]);
     let document = scene.run(&tasks).await;
     assert_eq!(statuses(&document), ["look ok", "write skipped", "then skipped", "other ok"]);
-    assert_eq!(
-        (&document["tasks"][1]["cause"], &document["tasks"][2]["cause"]),
-        (&json!("if"), &json!("write"))
-    );
+    assert_eq!((&document["tasks"][1]["cause"], &document["tasks"][2]["cause"]), (&json!("if"), &json!("write")));
 }
 
 #[tokio::test(start_paused = true)]

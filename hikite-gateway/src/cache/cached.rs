@@ -81,12 +81,7 @@ pub(super) fn mark_cached(result: &Raw, age: Duration) -> Raw {
 pub(super) struct CacheExpiry;
 
 impl Expiry<CacheKey, Arc<CachedResult>> for CacheExpiry {
-    fn expire_after_create(
-        &self,
-        _: &CacheKey,
-        cached: &Arc<CachedResult>,
-        _: std::time::Instant,
-    ) -> Option<Duration> {
+    fn expire_after_create(&self, _: &CacheKey, cached: &Arc<CachedResult>, _: std::time::Instant) -> Option<Duration> {
         Some(cached.ttl)
     }
 

@@ -67,14 +67,12 @@ async fn a_result_is_given_again_as_long_as_it_may_and_says_so() {
 async fn what_one_caller_got_is_never_shown_to_another() {
     let source = slow(|number| Ok(result(number)));
     let gateway = gateway(&source, MINUTE);
-    let (ada, bob) =
-        tokio::join!(read(&gateway, "{}", context("ada")), read(&gateway, "{}", context("bob")),);
+    let (ada, bob) = tokio::join!(read(&gateway, "{}", context("ada")), read(&gateway, "{}", context("bob")),);
     assert_ne!(ada, bob);
     assert_eq!((age(&ada), age(&bob), source.calls()), (None, None, 2), "not even while it is fetched");
     let again = read(&gateway, "{}", context("bob")).await;
     assert!(
-        age(&again).is_some()
-            && again.object().expect("object").get("n") == bob.object().expect("object").get("n")
+        age(&again).is_some() && again.object().expect("object").get("n") == bob.object().expect("object").get("n")
     );
 }
 
@@ -140,9 +138,12 @@ async fn a_hundred_who_ask_for_the_same_make_one_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
-    let source = slow(|number| {
-        if number == 1 { Err(Error::new(ErrorKind::UpstreamUnavailable, "no")) } else { Ok(result(number)) }
-    });
+    let source =
+        slow(
+            |number| {
+                if number == 1 { Err(Error::new(ErrorKind::UpstreamUnavailable, "no")) } else { Ok(result(number)) }
+            },
+        );
     let gateway = gateway(&source, MINUTE);
     let all = join_all((0..10).map(|_| call(&gateway, "read"))).await;
     assert!(all.iter().all(Result::is_err) && source.calls() == 1);
@@ -251,11 +252,8 @@ async fn what_is_too_large_is_not_kept_and_zero_bytes_keep_nothing() {
         assert_eq!(age(&call(&large, "read").await.expect("a result")), None);
     }
     let limits = hikite_core::limits::Limits { cache_bytes: 0, ..Default::default() };
-    let off = Gateway::new(
-        limits.into(),
-        hikite_core::signer::HmacSigner::new([7; 32]),
-        crate::probe::registry_detached(),
-    );
+    let off =
+        Gateway::new(limits.into(), hikite_core::signer::HmacSigner::new([7; 32]), crate::probe::registry_detached());
     let source = quick();
     off.apply(rules(&source, MINUTE, MINUTE));
     for _ in 0..2 {

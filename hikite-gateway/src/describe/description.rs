@@ -54,12 +54,8 @@ impl ModuleDescription {
         let whole = |depth: Depth| {
             let mut description = head(module, depth).with("tools", tools(enabled(module), depth));
             let listing = module.listing.as_deref();
-            description.set(
-                "resources",
-                listing.map_or_else(|| Raw::array([]), |listing| resources(listing, depth)),
-            );
-            description
-                .set("prompts", listing.map_or_else(|| Raw::array([]), |listing| prompts(listing, depth)));
+            description.set("resources", listing.map_or_else(|| Raw::array([]), |listing| resources(listing, depth)));
+            description.set("prompts", listing.map_or_else(|| Raw::array([]), |listing| prompts(listing, depth)));
             description
         };
         let mut description = Object::default();
@@ -76,20 +72,13 @@ impl ModuleDescription {
     }
 
     /// Describes the named tools only.
-    pub(super) fn of_tools<'a>(
-        module: &Module,
-        detail: Detail,
-        named: impl Iterator<Item = &'a Tool>,
-    ) -> Self {
+    pub(super) fn of_tools<'a>(module: &Module, detail: Detail, named: impl Iterator<Item = &'a Tool>) -> Self {
         let depth = match detail {
             Detail::Names => Depth::Names,
             Detail::Signatures => Depth::Signatures,
             Detail::Schemas => Depth::Schemas,
         };
-        Self::with_hash(
-            Object::default().with("module", &*module.name).with("tools", tools(named, depth)),
-            detail,
-        )
+        Self::with_hash(Object::default().with("module", &*module.name).with("tools", tools(named, depth)), detail)
     }
 
     /// Adds the hash, which covers the content and the requested level of detail.
@@ -119,8 +108,7 @@ pub(super) fn enabled(module: &Module) -> impl Iterator<Item = &Tool> {
 }
 
 fn head(module: &Module, depth: Depth) -> Object {
-    let mut head =
-        Object::default().with("module", &*module.name).with("description", module.description.as_str());
+    let mut head = Object::default().with("module", &*module.name).with("description", module.description.as_str());
     if let Some(version) = version(module) {
         head.set("api_version", version);
     }
@@ -128,8 +116,7 @@ fn head(module: &Module, depth: Depth) -> Object {
         head.set("state", module.source.state().word());
     }
     let instructions = module.listing.as_ref().and_then(|listing| listing.instructions.as_deref());
-    if let Some(text) = instructions.filter(|text| !text.trim().is_empty() && !matches!(depth, Depth::Names))
-    {
+    if let Some(text) = instructions.filter(|text| !text.trim().is_empty() && !matches!(depth, Depth::Names)) {
         head.set("instructions", brief(text, INSTRUCTION_CHARS));
     }
     head
@@ -163,8 +150,7 @@ fn line(tool: &Tool, style: SignatureStyle) -> String {
 }
 
 fn with_comment(line: String, definition: Option<&Object>, chars: usize) -> String {
-    let told =
-        definition.and_then(|definition| definition.text("description").or_else(|| definition.text("title")));
+    let told = definition.and_then(|definition| definition.text("description").or_else(|| definition.text("title")));
     match told.map(|text| brief(&text, chars)).filter(|text| !text.is_empty()) {
         Some(text) => format!("{line} // {text}"),
         None => line,

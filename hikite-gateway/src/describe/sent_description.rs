@@ -39,12 +39,7 @@ struct ConversationDescriptions {
 
 impl SentDescriptions {
     /// Returns `true` if the last description sent for this request is recent and has this hash.
-    pub(super) fn holds(
-        &self,
-        conversation: &Conversation,
-        request: &DescriptionRequest,
-        hash: &str,
-    ) -> bool {
+    pub(super) fn holds(&self, conversation: &Conversation, request: &DescriptionRequest, hash: &str) -> bool {
         let conversations = self.0.lock();
         let sent = conversations.get(conversation).and_then(|talk| talk.descriptions.get(request));
         sent.is_some_and(|(last, at)| **last == *hash && at.elapsed() < AGE)
@@ -69,8 +64,7 @@ impl SentDescriptions {
             .or_insert_with(|| ConversationDescriptions { last: now, descriptions: HashMap::new() });
         talk.last = now;
         if talk.descriptions.len() >= SHEETS && !talk.descriptions.contains_key(&request) {
-            let oldest =
-                talk.descriptions.iter().min_by_key(|(_, (_, at))| *at).map(|(request, _)| request.clone());
+            let oldest = talk.descriptions.iter().min_by_key(|(_, (_, at))| *at).map(|(request, _)| request.clone());
             oldest.and_then(|oldest| talk.descriptions.remove(&oldest));
         }
         talk.descriptions.insert(request, (hash.into(), now));

@@ -11,9 +11,7 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::limits::Limits;
 use hikite_core::listing::{ListItem, ListKind, Listing};
 use hikite_core::signer::HmacSigner;
-use hikite_core::source::{
-    BoxFuture, CallContext, CallOrigin, Invocation, NoClient, Source, SourceEvent, SourceState,
-};
+use hikite_core::source::{BoxFuture, CallContext, CallOrigin, Invocation, NoClient, Source, SourceEvent, SourceState};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -47,10 +45,7 @@ impl ChangingSource {
 
     fn tell(&self, tools: &[Value]) {
         let items = |kind, values: &[Value]| {
-            values
-                .iter()
-                .map(|value| ListItem::read(kind, Raw::of(value)).expect("named"))
-                .collect::<Vec<_>>()
+            values.iter().map(|value| ListItem::read(kind, Raw::of(value)).expect("named")).collect::<Vec<_>>()
         };
         *self.0.lock() = Some(Arc::new(Listing {
             tools: items(ListKind::Tools, tools),
@@ -58,10 +53,7 @@ impl ChangingSource {
                 ListKind::Resources,
                 &[json!({ "uri": "notion://me", "name": "me", "description": "Who you are.", "size": 3 })],
             ),
-            templates: items(
-                ListKind::Templates,
-                &[json!({ "uriTemplate": "notion://page/{id}", "name": "page" })],
-            ),
+            templates: items(ListKind::Templates, &[json!({ "uriTemplate": "notion://page/{id}", "name": "page" })]),
             prompts: items(
                 ListKind::Prompts,
                 &[json!({ "name": "summarize", "description": "Sums up a page.",
@@ -123,11 +115,7 @@ fn gateway_with(limits: Limits, modules: &[(&str, &Arc<ChangingSource>)]) -> Arc
     gateway_on(probe::registry_detached(), limits, modules)
 }
 
-fn gateway_on(
-    registry: RegistryStore,
-    limits: Limits,
-    modules: &[(&str, &Arc<ChangingSource>)],
-) -> Arc<Gateway> {
+fn gateway_on(registry: RegistryStore, limits: Limits, modules: &[(&str, &Arc<ChangingSource>)]) -> Arc<Gateway> {
     let throttle = Throttle::of(&limits);
     let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), registry);
     let rule = |(name, source): &(&str, &Arc<ChangingSource>)| {
@@ -146,11 +134,8 @@ fn notion() -> (Arc<Gateway>, Arc<ChangingSource>) {
 
 fn in_session(session: u64, accepts_input_required: bool) -> CallContext {
     let caller = Caller::owner();
-    let session = Arc::new(Session {
-        id: SessionId(session),
-        caller,
-        client_capabilities: ClientCapabilities::default(),
-    });
+    let session =
+        Arc::new(Session { id: SessionId(session), caller, client_capabilities: ClientCapabilities::default() });
     CallContext {
         session,
         back: Arc::new(NoClient),
@@ -161,10 +146,8 @@ fn in_session(session: u64, accepts_input_required: bool) -> CallContext {
 }
 
 async fn tool(gateway: &Gateway, context: CallContext, name: &str, arguments: Value, meta: Value) -> Value {
-    let params = Object::default()
-        .with("name", name)
-        .with("arguments", Raw::of(&arguments))
-        .with("_meta", Raw::of(&meta));
+    let params =
+        Object::default().with("name", name).with("arguments", Raw::of(&arguments)).with("_meta", Raw::of(&meta));
     let surfaces = Surfaces::of([Surface::Modules, Surface::Search]);
     gateway.call_tool(surfaces, params, context).await.expect("a result").raw.value()
 }
@@ -227,9 +210,7 @@ async fn what_was_sent_is_not_sent_again_until_it_changes() {
     let first = ask(json!({})).await;
     let again = ask(json!({})).await;
     assert_eq!((&again["unchanged"], &again["hash"]), (&json!(true), &first["hash"]));
-    assert!(
-        again["hint"].as_str().expect("a hint").contains("refresh: true") && again.get("tools").is_none()
-    );
+    assert!(again["hint"].as_str().expect("a hint").contains("refresh: true") && again.get("tools").is_none());
     assert_eq!(ask(json!({ "refresh": true })).await, first);
     assert!(ask(json!({ "detail": "names" })).await["tools"].is_array(), "another detail is something else");
     assert!(ask(json!({ "tools": ["search"] })).await["tools"].is_array(), "and so is one tool");
@@ -262,8 +243,7 @@ async fn a_conversation_remembers_for_itself_and_for_a_while() {
     };
     let (one, other) = (in_session(1, false), in_session(2, false));
     let inbox: Arc<dyn Inbox> = Arc::new(NullInbox);
-    let joined =
-        gateway.join(Arc::clone(&one.session), Surfaces::of([Surface::Modules]), Arc::downgrade(&inbox));
+    let joined = gateway.join(Arc::clone(&one.session), Surfaces::of([Surface::Modules]), Arc::downgrade(&inbox));
     let none = json!({});
     assert!(sent(&one, &none, none.clone()).await.0);
     assert!(!sent(&one, &none, none.clone()).await.0);
@@ -289,10 +269,8 @@ async fn a_conversation_remembers_for_itself_and_for_a_while() {
 #[tokio::test(start_paused = true)]
 async fn one_that_is_down_or_unknown_does_not_hide_the_others() {
     let (source, down) = (ChangingSource::new(&[search()]), ChangingSource::silent());
-    let gateway = gateway_with(
-        Limits::default(),
-        &[("notion", &source), ("jira", &down), ("slow", &ChangingSource::silent())],
-    );
+    let gateway =
+        gateway_with(Limits::default(), &[("notion", &source), ("jira", &down), ("slow", &ChangingSource::silent())]);
     let since = tokio::time::Instant::now();
     let some = result(&gateway, json!({ "modules": ["notion", "jira", "notin", "notion"] })).await;
     assert_eq!(since.elapsed(), gateway.limits.first_list, "both were waited for at once, others not");
@@ -311,20 +289,15 @@ async fn one_that_is_down_or_unknown_does_not_hide_the_others() {
     assert_eq!(none["isError"], true);
     let error = &none["structuredContent"]["error"];
     assert_eq!((&error["code"], error["hint"].is_string()), (&json!("NOT_FOUND"), true), "{none}");
-    let call =
-        tool(&gateway, in_session(1, false), "call", json!({ "module": "jira", "tool": "x" }), json!({}))
-            .await;
+    let call = tool(&gateway, in_session(1, false), "call", json!({ "module": "jira", "tool": "x" }), json!({})).await;
     assert_eq!(call["structuredContent"]["error"]["code"], "UPSTREAM_UNAVAILABLE");
 }
 
 #[tokio::test]
 async fn single_tools_are_shown_alone_and_unknown_ones_told() {
     let registry = RegistryStore::new(probe::store().await, Arc::new(|_, _| Err(Vec::new())));
-    let gateway =
-        gateway_on(registry, Limits::default(), &[("notion", &ChangingSource::new(&[search(), page()]))]);
-    let one =
-        open(&gateway, json!({ "module": "notion", "tools": ["notion:get_page"], "detail": "schemas" }))
-            .await;
+    let gateway = gateway_on(registry, Limits::default(), &[("notion", &ChangingSource::new(&[search(), page()]))]);
+    let one = open(&gateway, json!({ "module": "notion", "tools": ["notion:get_page"], "detail": "schemas" })).await;
     assert_eq!((&one[0]["tools"], one[0].get("prompts")), (&json!([page()]), None));
     let two = open(&gateway, json!({ "module": "notion", "tools": ["search", "get_pag"] })).await;
     assert_eq!(two[0]["tools"].as_array().map(Vec::len), Some(1));
@@ -360,8 +333,7 @@ async fn a_module_that_is_too_large_falls_back_and_says_how_to_get_the_rest() {
         assert_eq!(&description["tools"][0], first);
         let note = description["note"].as_str().unwrap_or_default();
         assert_eq!(note.contains("`tools: [names]`"), budget != 60_000, "{note}");
-        let one =
-            open(&gateway, json!({ "module": "notion", "detail": "schemas", "tools": ["tool_07"] })).await;
+        let one = open(&gateway, json!({ "module": "notion", "detail": "schemas", "tools": ["tool_07"] })).await;
         assert_eq!(one[0]["tools"], json!([tools[7]]), "single ones are never shortened");
     }
 }
@@ -405,8 +377,7 @@ async fn tools_resources_and_prompts_are_called() {
         let result = tool(&gateway, in_session(1, false), "call", arguments, json!({ "x": 1 })).await;
         result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     };
-    let ran =
-        call(json!({ "module": "notion", "tool_name": "search", "params": { "query": "会議メモ" } })).await;
+    let ran = call(json!({ "module": "notion", "tool_name": "search", "params": { "query": "会議メモ" } })).await;
     assert_eq!(ran, r#"tools/call {"name":"search","arguments":{"query":"会議メモ"},"_meta":{"x":1}}"#);
     let read = call(json!({ "uri": "notion://page/7" })).await;
     assert_eq!(read, r#"resources/read {"uri":"notion://page/7","_meta":{"x":1}}"#);
@@ -428,8 +399,7 @@ async fn who_may_only_look_opens_and_who_may_only_call_calls() {
     let (gateway, _) = notion();
     let with = |scopes| {
         let caller = Caller { scopes, ..Caller::named("alice") };
-        let session =
-            Session { id: SessionId(9), caller, client_capabilities: ClientCapabilities::default() };
+        let session = Session { id: SessionId(9), caller, client_capabilities: ClientCapabilities::default() };
         CallContext { session: Arc::new(session), ..in_session(9, false) }
     };
     let code = async |scopes, name: &str, arguments: Value| {

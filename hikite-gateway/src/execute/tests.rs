@@ -153,21 +153,13 @@ async fn time_runs_out_for_the_tool_the_call_and_the_breaker() {
     let error = call(&gateway, "add").await.expect_err("it hangs");
     assert_eq!((error.kind, begin.elapsed().as_secs()), (ErrorKind::Timeout, 2));
     assert_eq!(&*error.message, "`m` did not answer within 2 s");
-    let has_short_timeout =
-        CallOptions { timeout: Some(Duration::from_millis(10)), ..CallOptions::default() };
+    let has_short_timeout = CallOptions { timeout: Some(Duration::from_millis(10)), ..CallOptions::default() };
     for _ in 0..50 {
         let Command::Call { target, params, .. } = command("add", "{}") else { unreachable!() };
         let call = Command::Call { target, params, options: has_short_timeout };
-        assert_eq!(
-            gateway.dispatch(call, context("owner")).await.expect_err("hangs").kind,
-            ErrorKind::Timeout
-        );
+        assert_eq!(gateway.dispatch(call, context("owner")).await.expect_err("hangs").kind, ErrorKind::Timeout);
     }
-    assert_eq!(
-        gateway.breaker_state("m"),
-        Some(breaker::CircuitState::Closed),
-        "impatience is not the server's"
-    );
+    assert_eq!(gateway.breaker_state("m"), Some(breaker::CircuitState::Closed), "impatience is not the server's");
     for _ in 0..9 {
         assert_eq!(call(&gateway, "add").await.expect_err("it hangs").kind, ErrorKind::Timeout);
     }

@@ -65,8 +65,7 @@ pub(super) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
 /// Returns the numbered lines that contain a text, ignoring case.
 pub(super) fn search(lines: &ResultLines, wanted: &str, size: usize) -> String {
     let needle = wanted.trim().to_lowercase();
-    let found: Vec<NestedLine<'_>> =
-        lines.nested().filter(|line| line.text.to_lowercase().contains(&needle)).collect();
+    let found: Vec<NestedLine<'_>> = lines.nested().filter(|line| line.text.to_lowercase().contains(&needle)).collect();
     let mut text = format!("{} of {} lines hold `{}`", found.len(), lines.all.len(), wanted.trim());
     let mut said: Vec<usize> = Vec::new();
     for (count, line) in found.iter().enumerate() {
@@ -78,8 +77,7 @@ pub(super) fn search(lines: &ResultLines, wanted: &str, size: usize) -> String {
         let _ = write!(more, "\n{}: {}", line.at + 1, excerpt(line.text.trim_start(), &needle, size / 4));
         if text.len() + more.len() > size {
             let left = found.len() - count;
-            let _ =
-                write!(text, "\n[left out: {left} more lines; look for something that fewer of them hold]");
+            let _ = write!(text, "\n[left out: {left} more lines; look for something that fewer of them hold]");
             return text;
         }
         said.clone_from(&line.parents);

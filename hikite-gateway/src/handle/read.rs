@@ -45,10 +45,7 @@ impl Gateway {
         if part == ResultPart::default() {
             return Ok(in_dialect(contents_as_result(result), dialect));
         }
-        let stored = Arc::new(StoredResult {
-            value: ToolOutput::read(&contents_as_result(result)).value,
-            shape: None,
-        });
+        let stored = Arc::new(StoredResult { value: ToolOutput::read(&contents_as_result(result)).value, shape: None });
         self.part_of(stored, &uri, part, (&holder, dialect)).await.map(|shown| as_result(&shown, dialect))
     }
 
@@ -138,12 +135,7 @@ fn page_bytes(budget: usize) -> usize {
 }
 
 /// Returns `true` if a truncated result contains all of the first page.
-pub(crate) fn is_on_first_page(
-    value: &Value,
-    shape: Option<&Shape>,
-    short: &CompactText,
-    budget: usize,
-) -> bool {
+pub(crate) fn is_on_first_page(value: &Value, shape: Option<&Shape>, short: &CompactText, budget: usize) -> bool {
     let lines = ResultLines::of(value, shape);
     let pages = page::pages(&lines, page_bytes(budget));
     // The header of a table contains the row count, which differs in the truncated result.

@@ -187,8 +187,7 @@ impl StoredEntries {
     /// Drops the oldest result of the subject with the most, by number or by size. Returns `true` if there was one.
     fn drop_of_heaviest(&mut self, by_count: bool) -> bool {
         let most = |(_, held): &(&Arc<str>, &(usize, usize))| if by_count { held.0 } else { held.1 };
-        let Some(heaviest) = self.by_subject.iter().max_by_key(most).map(|(subject, _)| Arc::clone(subject))
-        else {
+        let Some(heaviest) = self.by_subject.iter().max_by_key(most).map(|(subject, _)| Arc::clone(subject)) else {
             return self.drop_oldest();
         };
         let is_of = |id: &Arc<str>| self.by_id.get(id).is_some_and(|entry| entry.subject == heaviest);

@@ -41,8 +41,7 @@ fn gateway(limits: Limits) -> Arc<Gateway> {
 }
 
 fn context_of(caller: Caller, id: u64) -> CallContext {
-    let session =
-        Arc::new(Session { id: SessionId(id), caller, client_capabilities: ClientCapabilities::default() });
+    let session = Arc::new(Session { id: SessionId(id), caller, client_capabilities: ClientCapabilities::default() });
     CallContext {
         session,
         back: Arc::new(NoClient),
@@ -115,8 +114,7 @@ fn many_at_once_stay_within_the_bounds() {
                 let _context = handle.enter();
                 for n in 0..200 {
                     let session = Some(SessionId(n % 7));
-                    let id =
-                        result_store.store_result(&raw(&format!("[{thread},{n}]")), None, &alice(), session);
+                    let id = result_store.store_result(&raw(&format!("[{thread},{n}]")), None, &alice(), session);
                     let id = id.expect("kept");
                     if n % 3 == 0 {
                         result_store.release(SessionId(n % 7));
@@ -178,8 +176,7 @@ async fn another_caller_is_told_what_is_told_of_an_unknown_one() {
     for part in ["", "?page=1", "?jq=.", "?search=x", "?page=99"] {
         let other = context_of(Caller::named("bob"), 2);
         let hidden = read(&gateway, &other, &format!("result://{id}{part}")).await.expect_err("hidden");
-        let unknown =
-            read(&gateway, &other, &format!("result://{nowhere}{part}")).await.expect_err("unknown");
+        let unknown = read(&gateway, &other, &format!("result://{nowhere}{part}")).await.expect_err("unknown");
         let words = |error: &Error, id: &str| error.rpc().as_str().replace(id, "ID");
         assert_eq!(words(&hidden, &id), words(&unknown, &nowhere), "{part}");
         assert_eq!(hidden.kind, ErrorKind::NotFound);
@@ -224,15 +221,13 @@ async fn a_tool_can_read_it_and_ordinary_resources_too() {
     let source = fake::FakeSource::new(move |_| Box::pin(std::future::ready(Ok(raw(answer)))));
     let gateway = fake::gateway(&source, hikite_core::call_policy::CallPolicy::default());
     let fetch = async |part: ResultPart| {
-        let command =
-            Command::Fetch { uri: "x:y".into(), part, params: Object::default(), dialect: Dialect::Result };
+        let command = Command::Fetch { uri: "x:y".into(), part, params: Object::default(), dialect: Dialect::Result };
         gateway.dispatch(command, fake::context("owner")).await.map(|result| result.value())
     };
     let whole = fetch(ResultPart::default()).await.expect("a resource");
     assert_eq!(whole["content"][0], json!({ "type": "text", "text": "one\ntwo 設計\nthree" }));
     assert_eq!(whole["content"][1]["resource"]["blob"], "AA==");
-    let found =
-        fetch(ResultPart { search: Some("設計".into()), ..ResultPart::default() }).await.expect("found");
+    let found = fetch(ResultPart { search: Some("設計".into()), ..ResultPart::default() }).await.expect("found");
     assert_eq!(found["content"][0]["text"], "1 of 3 lines hold `設計`\n2: two 設計");
     let both = fetch(ResultPart { search: Some("x".into()), page: Some(1), ..ResultPart::default() }).await;
     assert_eq!(both.expect_err("two ways").kind, ErrorKind::Validation);

@@ -74,14 +74,9 @@ pub(super) fn joined(address: ResultPart, beside: ResultPart) -> Result<ResultPa
         jq: beside.jq.or(address.jq),
         search: beside.search.or(address.search),
     };
-    let ways = usize::from(part.page.is_some())
-        + usize::from(part.jq.is_some())
-        + usize::from(part.search.is_some());
+    let ways = usize::from(part.page.is_some()) + usize::from(part.jq.is_some()) + usize::from(part.search.is_some());
     if ways > 1 {
-        return Err(Error::new(
-            ErrorKind::Validation,
-            "only one of `page`, `jq` and `search` can be wanted at once",
-        ));
+        return Err(Error::new(ErrorKind::Validation, "only one of `page`, `jq` and `search` can be wanted at once"));
     }
     if part.page == Some(0) {
         return Err(Error::new(ErrorKind::Validation, "`page` must be a whole number from 1"));
@@ -96,9 +91,8 @@ fn part(query: &str) -> Result<ResultPart, Error> {
     let mut part = ResultPart::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decoded(value).ok_or_else(|| {
-            Error::new(ErrorKind::Validation, format!("`{name}` in the address is not well encoded"))
-        })?;
+        let value = decoded(value)
+            .ok_or_else(|| Error::new(ErrorKind::Validation, format!("`{name}` in the address is not well encoded")))?;
         match name {
             "page" => {
                 let page = value.parse().ok().filter(|page| (1..=PAGES).contains(page));
@@ -158,17 +152,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_it_is_told() {
-        for query in [
-            "?page=0",
-            "?page=x",
-            "?page=",
-            "?pages=1",
-            "?jq=%5",
-            "?jq=%ff",
-            "?search=",
-            "?page=1&jq=.",
-            "?search=%20",
-        ] {
+        for query in
+            ["?page=0", "?page=x", "?page=", "?pages=1", "?jq=%5", "?jq=%ff", "?search=", "?page=1&jq=.", "?search=%20"]
+        {
             let error = part_of(query).expect_err(query);
             assert_eq!(error.kind, ErrorKind::Validation, "{query}");
         }
@@ -176,8 +162,7 @@ mod tests {
 
     #[test]
     fn addresses_of_others_are_not_ours() {
-        for uri in ["result://", "result://x", "results://0123456789abcdef0123456789abcdef", "file:///a", ""]
-        {
+        for uri in ["result://", "result://x", "results://0123456789abcdef0123456789abcdef", "file:///a", ""] {
             assert!(ResultUri::read(uri).is_none(), "{uri}");
         }
         assert!(ResultUri::read(&format!("result://{ID}/x")).is_none());

@@ -135,8 +135,7 @@ impl TestServer {
         if !self.more {
             return told;
         }
-        let resource =
-            |uri: String| item(ListKind::Resources, format!(r#"{{"uri":"{uri}","name":"{}"}}"#, self.name));
+        let resource = |uri: String| item(ListKind::Resources, format!(r#"{{"uri":"{uri}","name":"{}"}}"#, self.name));
         let template = format!(r#"{{"uriTemplate":"t:{}/{{id}}","name":"t"}}"#, self.name);
         let skill = format!(r#"{{"uri":"skill://{}/SKILL.md"}}"#, self.name);
         let extensions = format!(
@@ -198,8 +197,7 @@ impl TestCatalog {
     }
 
     pub(super) fn open_with(&self, sources: &[Arc<EchoSource>]) -> Arc<Gateway> {
-        let gateway =
-            Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached());
+        let gateway = Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached());
         let throttle = Throttle::of(&Limits::default());
         let modules = self
             .servers
@@ -231,11 +229,7 @@ pub(super) fn with_scopes(scopes: Scopes) -> Caller {
 }
 
 pub(super) fn session(caller: &Caller, id: u64) -> Arc<Session> {
-    Arc::new(Session {
-        id: SessionId(id),
-        caller: caller.clone(),
-        client_capabilities: ClientCapabilities::default(),
-    })
+    Arc::new(Session { id: SessionId(id), caller: caller.clone(), client_capabilities: ClientCapabilities::default() })
 }
 
 pub(super) fn context(caller: &Caller) -> CallContext {

@@ -70,10 +70,7 @@ async fn a_change_of_what_is_hidden_is_not_told() {
 #[tokio::test]
 async fn who_sees_more_or_less_from_now_on_is_told() {
     let world = TestCatalog {
-        servers: vec![
-            TestServer::new("git", &["log"]),
-            TestServer { more: false, ..TestServer::new("hub", &["get"]) },
-        ],
+        servers: vec![TestServer::new("git", &["log"]), TestServer { more: false, ..TestServer::new("hub", &["get"]) }],
         ..TestCatalog::default()
     };
     let gateway = world.open();
@@ -115,19 +112,15 @@ async fn what_a_hidden_server_says_is_not_passed_on() {
 
 #[tokio::test]
 async fn a_task_is_lost_with_the_sight_of_its_tool() {
-    let world =
-        TestCatalog { servers: vec![TestServer::new("git", &["log", "push"])], ..TestCatalog::default() };
+    let world = TestCatalog { servers: vec![TestServer::new("git", &["log", "push"])], ..TestCatalog::default() };
     let gateway = world.open();
     permit(&gateway, r#"{"allow":["git:log"]}"#);
     let caller = member("p");
     let extensions = Object::default().with(TASKS, raw("{}"));
     let client_capabilities = ClientCapabilities::read(&Object::default().with("extensions", extensions));
     let able = |caller: &Caller| {
-        let session = Session {
-            id: SessionId(1),
-            caller: caller.clone(),
-            client_capabilities: client_capabilities.clone(),
-        };
+        let session =
+            Session { id: SessionId(1), caller: caller.clone(), client_capabilities: client_capabilities.clone() };
         CallContext { session: Arc::new(session), ..context(caller) }
     };
     let params = Object::default().with("name", "log");
@@ -135,8 +128,7 @@ async fn a_task_is_lost_with_the_sight_of_its_tool() {
     let task = gateway.call_tool(direct, params, able(&caller)).await.expect("a task");
     let id = task.raw.object().and_then(|task| task.text("taskId")).expect("an id");
     let look = async |caller: &Caller, id: &str| {
-        let command =
-            Command::Task { method: SourceMethod::GetTask, params: Object::default().with("taskId", id) };
+        let command = Command::Task { method: SourceMethod::GetTask, params: Object::default().with("taskId", id) };
         gateway.dispatch(command, able(caller)).await.map_err(|error| format!("{error:?}"))
     };
     assert!(look(&caller, &id).await.is_ok());

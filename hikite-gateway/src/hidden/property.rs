@@ -119,8 +119,7 @@ fn names() -> Vec<String> {
     let bare = TOOLS.iter().map(|tool| (*tool).to_owned());
     let keys = SERVERS.iter().flat_map(|server| TOOLS.iter().map(move |tool| format!("{server}:{tool}")));
     let shown = SERVERS.iter().flat_map(|server| TOOLS.iter().map(move |tool| format!("{server}__{tool}")));
-    let wrong =
-        ["gett", "del", "statsu", "git:gett", "none:get", "nowhere", "mcp__git__get"].map(str::to_owned);
+    let wrong = ["gett", "del", "statsu", "git:gett", "none:get", "nowhere", "mcp__git__get"].map(str::to_owned);
     bare.chain(keys).chain(shown).chain(wrong).collect()
 }
 
@@ -172,10 +171,8 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
             note(format!("describe {kind} of {SERVERS:?}"), told(answer));
         }
         for name in names() {
-            let arguments = Object::default()
-                .with("category", kind)
-                .with("name", name.as_str())
-                .with("args", Raw::empty_object());
+            let arguments =
+                Object::default().with("category", kind).with("name", name.as_str()).with("args", Raw::empty_object());
             let params = Object::default().with("name", "call-category-tool").with("arguments", arguments);
             let answer = gateway.call_tool(categories, params, context(caller)).await;
             note(format!("call {kind}/{name}"), told(answer));
@@ -226,8 +223,7 @@ async fn in_modules(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(St
 async fn batches(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
     let task = |server: &str, tool: &str| json!({ "id": "t", "module": server, "tool": tool });
     let tools = || TOOLS.into_iter().chain(["gett"]);
-    let alone =
-        SERVERS.into_iter().chain(["gti"]).flat_map(|server| tools().map(move |tool| task(server, tool)));
+    let alone = SERVERS.into_iter().chain(["gti"]).flat_map(|server| tools().map(move |tool| task(server, tool)));
     let mut all: Vec<Value> = alone.clone().collect();
     for (number, task) in all.iter_mut().enumerate() {
         task["id"] = format!("t{number}").into();
@@ -255,8 +251,7 @@ async fn rest(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, 
         };
         let page = gateway.tools_page(caller, &filter, 0, 3).await;
         note(format!("page of {module:?} {category:?}"), told(page));
-        let found =
-            gateway.find_tools((caller, &CallOrigin::default()), "delete all of git", &filter, 5).await;
+        let found = gateway.find_tools((caller, &CallOrigin::default()), "delete all of git", &filter, 5).await;
         note(format!("search in {module:?} {category:?}"), told(found));
     }
 }
@@ -306,8 +301,7 @@ async fn beside_tools(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(
 fn tells_of(answer: &str, server: &str) -> bool {
     let needed = WRITTEN.iter().filter(|written| written.contains(':'));
     let answer = needed.fold(answer.to_owned(), |answer, written| answer.replace(written, ""));
-    let telling =
-        [format!("{server}:"), format!("of {server}"), format!("use {server}"), format!("\"{server}\"")];
+    let telling = [format!("{server}:"), format!("of {server}"), format!("use {server}"), format!("\"{server}\"")];
     telling.iter().any(|words| answer.contains(words))
 }
 

@@ -85,13 +85,11 @@ async fn only_modules_that_may_be_seen_are_waited_for() {
 #[tokio::test]
 async fn before_its_list_is_known_a_tool_counts_as_destructive() {
     let silent = TestServer { told: false, ..TestServer::new("git", &[]) };
-    let kind =
-        fixture::TestCategory { name: "work", servers: vec!["git"], includes: vec!["log"], disables: None };
+    let kind = fixture::TestCategory { name: "work", servers: vec!["git"], includes: vec!["log"], disables: None };
     let gateway = TestCatalog { servers: vec![silent], categories: vec![kind] }.open();
     let call = async |permissions: &str| {
         permit(&gateway, permissions);
-        let arguments =
-            Object::default().with("category", "work").with("name", "log").with("args", raw("{}"));
+        let arguments = Object::default().with("category", "work").with("name", "log").with("args", raw("{}"));
         let params = Object::default().with("name", "call-category-tool").with("arguments", arguments);
         let surfaces = Surfaces::of([Surface::Categories]);
         let answer = gateway.call_tool(surfaces, params, context(&member("p"))).await.expect("an answer");
@@ -106,8 +104,7 @@ async fn before_its_list_is_known_a_tool_counts_as_destructive() {
 
 #[tokio::test]
 async fn a_caller_of_an_unknown_project_sees_nothing() {
-    let gateway =
-        TestCatalog { servers: vec![TestServer::new("git", &["log"])], ..TestCatalog::default() }.open();
+    let gateway = TestCatalog { servers: vec![TestServer::new("git", &["log"])], ..TestCatalog::default() }.open();
     permit(&gateway, "{}");
     assert_eq!(shown(&gateway, &member("p")).await, ["log"]);
     assert!(shown(&gateway, &member("q")).await.is_empty());
@@ -120,8 +117,7 @@ async fn a_caller_of_an_unknown_project_sees_nothing() {
 
 #[tokio::test]
 async fn without_its_scope_nothing_is_done_and_nothing_told() {
-    let gateway =
-        TestCatalog { servers: vec![TestServer::new("git", &["log"])], ..TestCatalog::default() }.open();
+    let gateway = TestCatalog { servers: vec![TestServer::new("git", &["log"])], ..TestCatalog::default() }.open();
     let (looks, runs) = (with_scopes(Scopes::READ), with_scopes(Scopes::CALL));
     let words = |error: &Error| format!("{error:?}");
     let here = call(&gateway, &looks, "log").await.expect("a result that tells");
@@ -163,8 +159,7 @@ async fn a_project_limits_the_surfaces_that_may_be_chosen() {
     let project = Project::read("p", &form(r#"{"surface":"direct"}"#)).expect("a project");
     let open = Project::read("open", &form("{}")).expect("a project");
     gateway.set_projects(vec![project.into(), open.into()]);
-    let choose =
-        |caller: &Caller, asked| gateway.surfaces_for(caller, asked, categories).map_err(|error| error.kind);
+    let choose = |caller: &Caller, asked| gateway.surfaces_for(caller, asked, categories).map_err(|error| error.kind);
     assert_eq!(choose(&member("p"), None), Ok(direct()));
     assert_eq!(choose(&member("p"), Some(direct())), Ok(direct()));
     assert_eq!(choose(&member("p"), Some(both)), Err(ErrorKind::Authorization));

@@ -64,11 +64,7 @@ impl Identity {
         let hash = Sha256::digest(token).into();
         let known = self.verified_tokens.0.read().get(&hash).cloned();
         let Some(verified) = known.or_else(|| self.verify(terms, token, hash, now)) else {
-            return if self.is_of_new_key(terms, token) {
-                BearerLookup::UnknownKey
-            } else {
-                BearerLookup::Nobody
-            };
+            return if self.is_of_new_key(terms, token) { BearerLookup::UnknownKey } else { BearerLookup::Nobody };
         };
         let is_ours = verified.issuer == terms.issuer && verified.is_for(terms);
         if !is_ours || now >= verified.expires_at + milliseconds(LEEWAY) {
@@ -106,19 +102,12 @@ impl Identity {
         self.snapshot.load().grant(id).map(|mark| mark.expires_at).filter(|at| *at > 0)
     }
 
-    fn verify(
-        &self,
-        terms: &TokenTerms,
-        token: &str,
-        hash: [u8; 32],
-        now: u64,
-    ) -> Option<Arc<VerifiedAccessToken>> {
+    fn verify(&self, terms: &TokenTerms, token: &str, hash: [u8; 32], now: u64) -> Option<Arc<VerifiedAccessToken>> {
         let read = UnverifiedToken::read(token)?;
         if read.typ.as_deref() != Some(ACCESS) || read.issuer() != Some(&terms.issuer) {
             return None;
         }
-        let verified =
-            Arc::new(VerifiedAccessToken::of(&self.keys.load().as_ref()?.public.verify_own(&read).ok()?)?);
+        let verified = Arc::new(VerifiedAccessToken::of(&self.keys.load().as_ref()?.public.verify_own(&read).ok()?)?);
         if now < verified.expires_at + milliseconds(LEEWAY) {
             self.verified_tokens.insert(hash, Arc::clone(&verified), now);
         }

@@ -18,9 +18,7 @@ use subtle::ConstantTimeEq;
 
 use super::login::milliseconds;
 use super::secret::id;
-use super::{
-    CLIENT, GRANT, Identity, RedirectUri, TokenError, WellKnownClient, consent, grant, hash, secret,
-};
+use super::{CLIENT, GRANT, Identity, RedirectUri, TokenError, WellKnownClient, consent, grant, hash, secret};
 use crate::clock::now_ms;
 use crate::share::{CallerTally, SlotUsage};
 
@@ -85,8 +83,7 @@ impl NewClient {
     /// Reads an admin's input and reports all faults at once.
     pub fn read(form: &Object) -> Result<Self, Error> {
         let mut faults = Vec::new();
-        let mut fault =
-            |member: &str, message: String| faults.push(Violation::new(violation::step(member), message));
+        let mut fault = |member: &str, message: String| faults.push(Violation::new(violation::step(member), message));
         for member in form.unknown(&MEMBERS) {
             let near = suggestion::did_you_mean(member, MEMBERS).map(|near| format!(": {near}"));
             fault(member, format!("Unknown member `{member}`{}", near.unwrap_or_default()));
@@ -117,9 +114,8 @@ impl NewClient {
         };
         let (own, confidential) = (flag("clientCredentials"), flag("confidential"));
         let words = given("scopes").map(Raw::decode::<Vec<String>>).transpose().ok().flatten();
-        let scopes = words.map(|words| {
-            words.iter().try_fold(Scopes::NONE, |all, word| Some(all.with(Scopes::parse(word)?)))
-        });
+        let scopes =
+            words.map(|words| words.iter().try_fold(Scopes::NONE, |all, word| Some(all.with(Scopes::parse(word)?))));
         let scopes = match (scopes, given("scopes")) {
             (Some(Some(scopes)), _) if scopes != Scopes::NONE => scopes,
             (_, None) => Scopes::DEFAULT,
@@ -305,8 +301,7 @@ impl Identity {
         let newest = (now_ms(), String::new(), ShareHolder::unprivileged(room.from.as_str()));
         let mut shares = Shares::new(room.allowance);
         for (created_at, id, holder) in unused.into_iter().chain([newest]) {
-            let taken =
-                shares.take(&holder, id, Duration::from_millis(created_at), |_, _| Some(Duration::ZERO));
+            let taken = shares.take(&holder, id, Duration::from_millis(created_at), |_, _| Some(Duration::ZERO));
             let evicted = taken.ok().and_then(|taken| taken.evicted);
             if let Some(evicted) = evicted.filter(|evicted| !evicted.value.is_empty()) {
                 self.remove_unused(&evicted.value, &evicted.holder).await?;
@@ -322,11 +317,8 @@ impl Identity {
     pub fn count_refused_client(&self, room: &ClientQuota) {
         let mut unused = self.unused.lock();
         unused.refused.count(&Arc::from(room.from.as_str()));
-        let usage = SlotUsage::of(
-            UNUSED_CLIENTS,
-            &Shares::<()>::new(room.allowance),
-            (&unused.refused, &unused.evicted),
-        );
+        let usage =
+            SlotUsage::of(UNUSED_CLIENTS, &Shares::<()>::new(room.allowance), (&unused.refused, &unused.evicted));
         // The usage per holder is unchanged.
         unused.usage = Some(match unused.usage.take() {
             Some(before) => SlotUsage { refused: usage.refused, ..before },
@@ -388,11 +380,7 @@ impl Identity {
     }
 
     /// Stores a client from its metadata document; earlier approvals remain.
-    pub async fn save_described_client(
-        &self,
-        client: ClientRecord,
-        room: &ClientQuota,
-    ) -> Result<ClientRecord, Error> {
+    pub async fn save_described_client(&self, client: ClientRecord, room: &ClientQuota) -> Result<ClientRecord, Error> {
         loop {
             let before = self.store.entry(CLIENT, &client.id, now_ms()).await?;
             let known = before.as_ref().and_then(ClientRecord::of);
@@ -406,12 +394,8 @@ impl Identity {
             }
             let done = match before {
                 Some(entry) if entry.form == Raw::of(&next) => true,
-                Some(entry) => {
-                    self.store.change_document(&next.entry(entry.version, entry.expires_at)).await?
-                }
-                None => {
-                    self.store.put_document(&next.entry(0, now_ms() + milliseconds(UNUSED_LIFETIME))).await?
-                }
+                Some(entry) => self.store.change_document(&next.entry(entry.version, entry.expires_at)).await?,
+                None => self.store.put_document(&next.entry(0, now_ms() + milliseconds(UNUSED_LIFETIME))).await?,
             };
             if done {
                 return Ok(next);
@@ -424,8 +408,7 @@ impl Identity {
         let entry = self.store.entry(CLIENT, id, now_ms()).await?;
         if let Some(entry) = entry.filter(|entry| entry.expires_at > 0) {
             // The address matters only while nobody has used the client.
-            let client =
-                ClientRecord::of(&entry).map(|client| ClientRecord { from: String::new(), ..client });
+            let client = ClientRecord::of(&entry).map(|client| ClientRecord { from: String::new(), ..client });
             let form = client.map_or_else(|| entry.form.clone(), |client| Raw::of(&client));
             // On a conflict the next consent does this.
             self.store.change_document(&DocumentRow { expires_at: 0, form, ..entry }).await?;
@@ -467,11 +450,7 @@ impl Identity {
     }
 
     /// Authenticates a client: by its secret if it has one, else by its id alone.
-    pub async fn authenticate_client(
-        &self,
-        id: &str,
-        shown: Option<&str>,
-    ) -> Result<ClientRecord, TokenError> {
+    pub async fn authenticate_client(&self, id: &str, shown: Option<&str>) -> Result<ClientRecord, TokenError> {
         let client = match self.client(id).await? {
             Some(client) => client,
             None => match WellKnownClient::of(id) {

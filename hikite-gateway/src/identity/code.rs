@@ -94,11 +94,7 @@ impl Identity {
     }
 
     /// Exchanges a code for tokens.
-    pub async fn redeem_code(
-        &self,
-        terms: &TokenTerms,
-        code: CodeExchange<'_>,
-    ) -> Result<TokenPair, TokenError> {
+    pub async fn redeem_code(&self, terms: &TokenTerms, code: CodeExchange<'_>) -> Result<TokenPair, TokenError> {
         let id = hash(code.code);
         let Some(entry) = self.store.entry(CODE, &id, now_ms()).await? else {
             return self.reject_replayed_code(&id).await;
@@ -117,8 +113,7 @@ impl Identity {
         if self.active_user(&entry.owner).await?.is_none() {
             return Err(TokenError::Grant("there is no such user any more"));
         }
-        let scopes =
-            kept.scopes.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with);
+        let scopes = kept.scopes.iter().filter_map(|word| Scopes::parse(word)).fold(Scopes::NONE, Scopes::with);
         let project = code.target.within(kept.project.as_deref())?;
         let holder = TokenHolder { subject: &entry.owner, client: code.client, scopes, project };
         let (grant, pair) = grant::begin(&*self.keys().await?, terms, holder)?;

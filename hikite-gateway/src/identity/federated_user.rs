@@ -76,7 +76,6 @@ fn names(identity: &FederatedIdentity) -> Vec<String> {
 
 fn plain(name: &str) -> String {
     let fine = |c: char| c.is_lowercase() || c.is_numeric() || matches!(c, '-' | '_' | '.' | '@');
-    let name: String =
-        name.to_lowercase().chars().map(|c| if fine(c) { c } else { '-' }).take(NAME_CHARS).collect();
+    let name: String = name.to_lowercase().chars().map(|c| if fine(c) { c } else { '-' }).take(NAME_CHARS).collect();
     name.trim_matches(|c: char| !c.is_alphanumeric()).to_owned()
 }

@@ -18,9 +18,7 @@ use super::key::IdentityKeys;
 use super::login::milliseconds;
 use super::secret::{failed, id};
 use super::snapshot::GrantSummary;
-use super::{
-    ClientRecord, GRANT, GRANT_ID, Identity, Replay, ResourceTarget, TokenError, TokenTerms, target,
-};
+use super::{ClientRecord, GRANT, GRANT_ID, Identity, Replay, ResourceTarget, TokenError, TokenTerms, target};
 use crate::clock::now_ms;
 
 const REFRESH: &str = "hkr_";
@@ -128,8 +126,7 @@ pub(super) fn begin(
 ) -> Result<(DocumentRow, TokenPair), TokenError> {
     let TokenHolder { subject, client, scopes, project } = holder;
     let (id, now) = (id(GRANT_ID)?, now_ms());
-    let WrappedKey { key_id, sealed } =
-        keys.ring.wrap(&id, &DataKey::random().map_err(failed)?).map_err(failed)?;
+    let WrappedKey { key_id, sealed } = keys.ring.wrap(&id, &DataKey::random().map_err(failed)?).map_err(failed)?;
     let kept = StoredGrant {
         client: client.to_owned(),
         scopes: words(scopes),
@@ -245,8 +242,7 @@ impl Identity {
         target: ResourceTarget<'_>,
     ) -> Result<TokenPair, TokenError> {
         let id = client.grant.as_deref().ok_or(TokenError::Client("this client does not come for itself"))?;
-        let entry =
-            self.store.entry(GRANT, id, now_ms()).await?.ok_or(TokenError::Grant("the grant is over"))?;
+        let entry = self.store.entry(GRANT, id, now_ms()).await?.ok_or(TokenError::Grant("the grant is over"))?;
         let all = read_scopes(&StoredGrant::of(&entry)?.scopes);
         let scopes = wanted.unwrap_or(all);
         if !all.contains(scopes) {
@@ -261,11 +257,7 @@ impl Identity {
 
     /// Revokes the grant of a token, if it belongs to this client. Returns its subject and id for the audit; the client
     /// must not learn whether anything was revoked (RFC 7009).
-    pub async fn revoke(
-        &self,
-        client: &ClientRecord,
-        token: &str,
-    ) -> Result<Option<(String, String)>, Error> {
+    pub async fn revoke(&self, client: &ClientRecord, token: &str) -> Result<Option<(String, String)>, Error> {
         let keys = &*self.keys().await?;
         let of_access = || {
             let claims = keys.public.verify_own(&UnverifiedToken::read(token)?).ok()?;

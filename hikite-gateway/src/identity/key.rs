@@ -46,8 +46,7 @@ pub(super) struct IdentityKeys {
 
 impl IdentityKeys {
     async fn open(secret_store: &SecretStore, now: u64) -> Result<Self, Error> {
-        let kept =
-            once(secret_store, SIGNING, || Ok(SigningKeys::random(now).map_err(failed)?.text())).await?;
+        let kept = once(secret_store, SIGNING, || Ok(SigningKeys::random(now).map_err(failed)?.text())).await?;
         let signing = SigningKeys::read(&kept.secret).map_err(failed)?.still_verifying(now);
         let sealing = sealing_key(secret_store).await?;
         Ok(Self {
@@ -108,8 +107,7 @@ impl Identity {
                 return Ok(keys.signing.newest().kid().to_owned());
             }
             let next = keys.signing.next(now, why == RotationReason::Compromised).map_err(failed)?;
-            if self.secret_store.put((GATEWAY_ACCOUNT, PROVIDER, SIGNING), keys.version, &next.text()).await?
-            {
+            if self.secret_store.put((GATEWAY_ACCOUNT, PROVIDER, SIGNING), keys.version, &next.text()).await? {
                 let keys = self.open_keys(now).await?;
                 tracing::info!(key = keys.signing.newest().kid(), "access tokens are signed with a new key");
                 return Ok(keys.signing.newest().kid().to_owned());

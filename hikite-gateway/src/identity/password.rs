@@ -41,14 +41,10 @@ impl Identity {
     }
 
     /// Runs hashing work on a blocking thread, with limited concurrency.
-    async fn hash_blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Error> {
+    async fn hash_blocking<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let broken = |_| Error::new(ErrorKind::Internal, "a password could not be looked at");
         let permit = Arc::clone(&self.hashing).acquire_owned().await;
-        let permit =
-            permit.map_err(|_| Error::new(ErrorKind::Internal, "no password is looked at any more"))?;
+        let permit = permit.map_err(|_| Error::new(ErrorKind::Internal, "no password is looked at any more"))?;
         let work = move || {
             let done = work();
             drop(permit);

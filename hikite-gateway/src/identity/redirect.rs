@@ -49,8 +49,7 @@ impl<'a> RedirectUri<'a> {
             return Err("it has a fragment");
         }
         let (scheme, after) = uri.split_once(':').ok_or("it has no scheme")?;
-        let is_letter =
-            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
+        let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
         if !scheme.starts_with(|c: char| c.is_ascii_lowercase()) || !scheme.bytes().all(is_letter) {
             return Err("its scheme is none, or not in small letters");
         }

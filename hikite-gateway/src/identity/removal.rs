@@ -38,8 +38,7 @@ impl Identity {
     /// Fails if the user was removed.
     pub(super) async fn check_not_removed(&self, subject: &str) -> Result<(), Error> {
         if was_removed(&self.store, subject).await? {
-            return Err(Error::new(ErrorKind::Authorization, REMOVED_MESSAGE)
-                .hint("ask an admin to lift the removal"));
+            return Err(Error::new(ErrorKind::Authorization, REMOVED_MESSAGE).hint("ask an admin to lift the removal"));
         }
         Ok(())
     }
@@ -71,8 +70,7 @@ impl Identity {
     pub async fn lift_removal(&self, named: &str) -> Result<(), Error> {
         let entries = self.store.entries(REMOVED, None, now_ms()).await?;
         let is_meant = |entry: &&DocumentRow| {
-            entry.id == named
-                || entry.form.object().and_then(|form| form.text("name")).as_deref() == Some(named)
+            entry.id == named || entry.form.object().and_then(|form| form.text("name")).as_deref() == Some(named)
         };
         let mut meant = entries.iter().filter(is_meant);
         let unknown = || {
@@ -81,8 +79,7 @@ impl Identity {
         };
         let entry = meant.next().ok_or_else(unknown)?;
         if meant.next().is_some() {
-            let error =
-                Error::new(ErrorKind::Conflict, format!("several who were called `{named}` were removed"));
+            let error = Error::new(ErrorKind::Conflict, format!("several who were called `{named}` were removed"));
             return Err(error.hint("name one by its id: `hikite user removed`"));
         }
         self.store.take_document(REMOVED, &entry.id, now_ms()).await?.ok_or_else(unknown)?;

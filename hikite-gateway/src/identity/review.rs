@@ -12,8 +12,7 @@ impl Identity {
     /// Returns all consents, oldest first.
     pub async fn consent_objects(&self) -> Result<Vec<Raw>, Error> {
         let names = self.clients().await?;
-        let name_of =
-            |id: &str| names.iter().find(|client| client.id == id).map(|client| client.name.clone());
+        let name_of = |id: &str| names.iter().find(|client| client.id == id).map(|client| client.name.clone());
         let entries = self.store.entries(CONSENT, None, now_ms()).await?;
         let object = |entry: &DocumentRow| {
             let form = entry.form.object().unwrap_or_default();

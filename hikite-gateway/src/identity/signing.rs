@@ -42,8 +42,7 @@ impl SigningKeys {
 
     /// Returns the form stored in the vault.
     pub(super) fn text(&self) -> Secret {
-        let line =
-            |aged: &DatedKey| format!("{} {} {}", aged.made_at, aged.until, aged.key.secret().expose());
+        let line = |aged: &DatedKey| format!("{} {} {}", aged.made_at, aged.until, aged.key.secret().expose());
         Secret::hidden(self.keys.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 

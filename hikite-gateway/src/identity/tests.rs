@@ -62,12 +62,7 @@ fn form(value: &Value) -> hikite_core::json::Object {
 }
 
 fn client_form() -> NewClient {
-    NewClient {
-        name: "a client".into(),
-        redirect_uris: vec![REDIRECT.into()],
-        confidential: false,
-        own: None,
-    }
+    NewClient { name: "a client".into(), redirect_uris: vec![REDIRECT.into()], confidential: false, own: None }
 }
 
 fn room(from: &str) -> ClientQuota {
@@ -123,11 +118,7 @@ async fn the_set_up_link_makes_one_owner_once() {
         identity.set_up(token, name, password).await.expect_err("refused").kind
     };
     for old in [&first, &second_process] {
-        assert_eq!(
-            refused(old.expose(), "kana", PASSWORD).await,
-            ErrorKind::Authorization,
-            "a newer one is there"
-        );
+        assert_eq!(refused(old.expose(), "kana", PASSWORD).await, ErrorKind::Authorization, "a newer one is there");
     }
     assert_eq!(refused("", "kana", PASSWORD).await, ErrorKind::Authorization);
     for (name, password) in [("", PASSWORD), ("Kana", PASSWORD), ("ka na", PASSWORD), ("kana", "short")] {
@@ -143,10 +134,8 @@ async fn the_set_up_link_makes_one_owner_once() {
 #[tokio::test]
 async fn only_the_right_password_of_a_user_who_may_come_logs_in() {
     let identity = identity_with_owner().await;
-    let (_, made) = identity
-        .add_user(&form(&json!({ "name": "alice", "password": "alice's password" })))
-        .await
-        .expect("made");
+    let (_, made) =
+        identity.add_user(&form(&json!({ "name": "alice", "password": "alice's password" }))).await.expect("made");
     assert!(made.is_none());
     let name = async |name: &str, password: &str| {
         let user = identity.log_in(name, password).await.expect("a store");
@@ -178,12 +167,8 @@ async fn what_is_wrong_with_a_user_is_told_at_once() {
     ] {
         let error = identity.add_user(&form(&wrong)).await.expect_err("refused");
         let details = error.details.expect("details").value();
-        let found: Vec<&str> = details
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter_map(|fault| fault["pointer"].as_str())
-            .collect();
+        let found: Vec<&str> =
+            details.as_array().expect("a list").iter().filter_map(|fault| fault["pointer"].as_str()).collect();
         assert_eq!(found, pointers, "{wrong}");
     }
     identity.add_user(&form(&json!({ "name": "bob" }))).await.expect("made");
@@ -195,12 +180,7 @@ async fn what_is_wrong_with_a_user_is_told_at_once() {
             "the owner stays: {change}"
         );
     }
-    assert!(
-        identity
-            .change_user("bob", &form(&json!({ "role": "owner" })), UserAuthority::Owner, None)
-            .await
-            .is_err()
-    );
+    assert!(identity.change_user("bob", &form(&json!({ "role": "owner" })), UserAuthority::Owner, None).await.is_err());
 }
 
 #[tokio::test]
@@ -218,10 +198,7 @@ async fn a_login_is_good_for_its_user_until_it_ends() {
     let token = identity.form_token(cookie).await.expect("a token");
     assert!(other.is_form_token(cookie, &token).await.expect("keys"));
     let another = identity.begin_login(&owner).await.expect("logged in");
-    assert!(
-        !identity.is_form_token(another.secret.expose(), &token).await.expect("keys"),
-        "of another login"
-    );
+    assert!(!identity.is_form_token(another.secret.expose(), &token).await.expect("keys"), "of another login");
     identity.end_login(cookie).await.expect("ended");
     assert!(identity.login(cookie).await.expect("a store").is_none());
     identity

@@ -28,13 +28,13 @@ impl WellKnownClient {
     /// Returns `true` if this is a redirect URI of a well-known client.
     pub fn has_redirect_uri(uri: &str) -> bool {
         let plain = |rest: &str| {
-            !rest.is_empty()
-                && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
+            !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
         };
         let begins = |known: &Self| {
-            known.redirect_prefixes.iter().any(|prefix| {
-                uri.strip_prefix(prefix.as_str()).is_some_and(|rest| plain(rest) && !rest.contains(".."))
-            })
+            known
+                .redirect_prefixes
+                .iter()
+                .any(|prefix| uri.strip_prefix(prefix.as_str()).is_some_and(|rest| plain(rest) && !rest.contains("..")))
         };
         ALL.iter().any(|known| known.redirect_uris.iter().any(|own| own == uri) || begins(known))
     }

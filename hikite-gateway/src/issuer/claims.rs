@@ -73,11 +73,7 @@ mod tests {
             (json!({ "exp": u64::MAX }), false),
             (json!({}), false),
         ] {
-            assert_eq!(
-                ValidityPeriod::of(&claims).is_some_and(|times| times.are_valid(NOW)),
-                expected,
-                "{claims}"
-            );
+            assert_eq!(ValidityPeriod::of(&claims).is_some_and(|times| times.are_valid(NOW)), expected, "{claims}");
         }
     }
 
@@ -85,13 +81,9 @@ mod tests {
     fn an_audience_is_exact() {
         let us = "https://h.example/mcp";
         assert!(holds(&json!(us), us) && holds(&json!(["x", us]), us));
-        for wrong in [
-            json!(null),
-            json!("https://h.example/mcp/"),
-            json!("https://h.example"),
-            json!([]),
-            json!({ "a": us }),
-        ] {
+        for wrong in
+            [json!(null), json!("https://h.example/mcp/"), json!("https://h.example"), json!([]), json!({ "a": us })]
+        {
             assert!(!holds(&wrong, us), "{wrong}");
         }
     }

@@ -31,19 +31,15 @@ impl IssuerMetadata {
             }
             return Ok(Self { issuer: issuer.to_owned(), document });
         }
-        Err(first_error.unwrap_or_else(|| {
-            Error::new(ErrorKind::UpstreamUnavailable, format!("`{issuer}` is no address"))
-        }))
+        Err(first_error
+            .unwrap_or_else(|| Error::new(ErrorKind::UpstreamUnavailable, format!("`{issuer}` is no address"))))
     }
 
     /// Returns a URL from the document, and how far to trust it: a URL on the issuer's own origin counts as
     /// configured by the administrator, any other as named by a stranger.
     pub(crate) fn address(&self, name: &str) -> Result<(String, AddressTrust), Error> {
         let lacks = || {
-            Error::new(
-                ErrorKind::UpstreamUnavailable,
-                format!("the document of `{}` names no `{name}`", self.issuer),
-            )
+            Error::new(ErrorKind::UpstreamUnavailable, format!("the document of `{}` names no `{name}`", self.issuer))
         };
         let url = self.document[name].as_str().ok_or_else(lacks)?;
         if origin(url).is_some() && origin(url) == origin(&self.issuer) {
@@ -52,10 +48,7 @@ impl IssuerMetadata {
         if url.starts_with("https://") {
             return Ok((url.to_owned(), AddressTrust::Untrusted));
         }
-        Err(Error::new(
-            ErrorKind::UpstreamUnavailable,
-            format!("the `{name}` of `{}` is not https", self.issuer),
-        ))
+        Err(Error::new(ErrorKind::UpstreamUnavailable, format!("the `{name}` of `{}` is not https", self.issuer)))
     }
 
     /// Returns `true` if an array of the document contains `word`; a missing array yields the standard's default.
@@ -95,10 +88,7 @@ mod tests {
             "https://i.example/.well-known/oauth-authorization-server/a/b",
         ];
         assert_eq!(metadata_urls("https://i.example/a/b"), expected);
-        assert_eq!(
-            metadata_urls("https://i.example/")[0],
-            "https://i.example/.well-known/openid-configuration"
-        );
+        assert_eq!(metadata_urls("https://i.example/")[0], "https://i.example/.well-known/openid-configuration");
         assert!(metadata_urls("i.example").is_empty());
     }
 }

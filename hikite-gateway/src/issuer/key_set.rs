@@ -55,12 +55,7 @@ impl IssuerKeySet {
     }
 
     /// Fetches the keys if there is a reason to and the last fetch is not too recent.
-    pub(crate) async fn look(
-        &self,
-        fetch: &dyn DocumentFetcher,
-        kid: Option<&str>,
-        now: u64,
-    ) -> Result<(), Error> {
+    pub(crate) async fn look(&self, fetch: &dyn DocumentFetcher, kid: Option<&str>, now: u64) -> Result<(), Error> {
         if !self.needs_fetch(kid, now) {
             return Ok(());
         }

@@ -38,12 +38,7 @@ impl DocumentFetcher for FetchTable {
         Box::pin(std::future::ready(found.ok_or_else(missing)))
     }
 
-    fn post<'a>(
-        &'a self,
-        _: &'a str,
-        _: AddressTrust,
-        _: FormBody,
-    ) -> BoxFuture<'a, Result<FetchResponse, Error>> {
+    fn post<'a>(&'a self, _: &'a str, _: AddressTrust, _: FormBody) -> BoxFuture<'a, Result<FetchResponse, Error>> {
         Box::pin(std::future::ready(Err(Error::new(ErrorKind::Internal, "nobody posts here"))))
     }
 }
@@ -117,8 +112,7 @@ async fn whoever_has_a_token_for_us_is_known_by_issuer_and_subject() {
 async fn no_subject_of_theirs_is_one_of_ours() {
     let fixture = fixture(rule());
     for name in ["owner", "alice", "token:x", "hikite"] {
-        let caller =
-            fixture.bearer(&fixture.token(|claims| claims["sub"] = json!(name))).await.expect("let in");
+        let caller = fixture.bearer(&fixture.token(|claims| claims["sub"] = json!(name))).await.expect("let in");
         assert_eq!(*caller.subject, *format!("{ISSUER}#{name}"));
         assert!(!caller.is_admin());
     }
@@ -242,10 +236,7 @@ async fn the_place_of_the_older_standard_is_looked_at_too_and_foreign_addresses_
     assert_eq!(fixture.bearer(&fixture.token(|_| {})).await, None, "keys do not travel in the open");
     fixture.issuers.follow(vec![IssuerRule { jwks_url: Some("https://i.example/keys".into()), ..rule() }]);
     assert!(fixture.bearer(&fixture.token(|_| {})).await.is_some());
-    assert_eq!(
-        fixture.table.asked().last(),
-        Some(&("https://i.example/keys".to_owned(), AddressTrust::Configured))
-    );
+    assert_eq!(fixture.table.asked().last(), Some(&("https://i.example/keys".to_owned(), AddressTrust::Configured)));
 }
 
 #[tokio::test]
@@ -266,8 +257,7 @@ async fn only_those_are_let_in_whom_the_owner_allows() {
     check(json!({ "email": "a@example.com", "email_verified": "no" }), false).await;
     check(json!({ "email": "a@example.com.evil.example", "email_verified": true }), false).await;
     check(json!({ "email": "A@Example.com", "email_verified": true }), true).await;
-    let trusting =
-        self::fixture(IssuerRule { allow, trust_email: true, subject_claim: "email".into(), ..rule() });
+    let trusting = self::fixture(IssuerRule { allow, trust_email: true, subject_claim: "email".into(), ..rule() });
     let token = trusting.token(|claims| claims["email"] = json!("a@example.com"));
     let caller = trusting.bearer(&token).await.expect("let in");
     assert_eq!(&*caller.subject, "https://i.example/realm#a@example.com");
@@ -284,8 +274,7 @@ async fn scopes_come_from_the_token_within_what_the_owner_allows() {
         (Scopes::ALL, json!("everything"), Scopes::NONE),
     ] {
         let fixture = fixture(named(most));
-        let caller =
-            fixture.bearer(&fixture.token(|claims| claims["scope"] = told.clone())).await.expect("let in");
+        let caller = fixture.bearer(&fixture.token(|claims| claims["scope"] = told.clone())).await.expect("let in");
         assert_eq!(caller.scopes, expected, "{told}");
     }
     let inside = fixture(IssuerRule { scopes: Scopes::ALL, project: Some("work".into()), ..rule() });

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Bucket bounds in seconds that the OpenTelemetry conventions advise for MCP operations.
-pub const BOUNDS: [f64; 14] =
-    [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+pub const BOUNDS: [f64; 14] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
 
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
@@ -102,8 +101,7 @@ mod tests {
                 });
             }
         });
-        let mut read: Vec<(u8, u64)> =
-            family.read().map(|(key, durations)| (*key, durations.count())).collect();
+        let mut read: Vec<(u8, u64)> = family.read().map(|(key, durations)| (*key, durations.count())).collect();
         read.sort_unstable();
         assert_eq!(read, [(0, 400), (1, 400), (2, 400), (3, 400)]);
         family.record(Duration::ZERO, |known| *known == 9, || 9);

@@ -275,24 +275,13 @@ fn states(modules: &[ModuleReading<'_>]) -> [Metric; 2] {
         labels.push(("state", word.into()));
         Point { labels, value: f64::from(u8::from(is)) }
     };
-    let upstream =
-        modules.iter().flat_map(|module| WORDS.map(|word| point(module, word, module.state.word() == word)));
+    let upstream = modules.iter().flat_map(|module| WORDS.map(|word| point(module, word, module.state.word() == word)));
     let breaker = modules.iter().flat_map(|module| {
         breaker::CircuitState::ALL.map(|state| point(module, state.word(), state == module.breaker))
     });
     [
-        Metric::gauge(
-            "hikite.upstream.state",
-            "1",
-            "What the source of a module does now.",
-            upstream.collect(),
-        ),
-        Metric::gauge(
-            "hikite.breaker.state",
-            "1",
-            "Whether a module's calls are let through.",
-            breaker.collect(),
-        ),
+        Metric::gauge("hikite.upstream.state", "1", "What the source of a module does now.", upstream.collect()),
+        Metric::gauge("hikite.breaker.state", "1", "Whether a module's calls are let through.", breaker.collect()),
     ]
 }
 

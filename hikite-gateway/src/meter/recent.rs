@@ -206,10 +206,7 @@ mod tests {
         recent.record(Duration::from_secs(3), true);
         let told = |recent: &RecentCounts| recent.calls(Instant::now()).object().raw().value();
         let now = told(&recent);
-        assert_eq!(
-            (&now["perMinute"], &now["errorRate"], &now["total"]),
-            (&10.into(), &0.1.into(), &10.into())
-        );
+        assert_eq!((&now["perMinute"], &now["errorRate"], &now["total"]), (&10.into(), &0.1.into(), &10.into()));
         let within = |value: &serde_json::Value, near: f64| {
             let value = value.as_f64().expect("a number");
             assert!((value - near).abs() < near / 8.0, "{value} for {near}");

@@ -67,8 +67,7 @@ impl Nodes {
                 return Ok(Owner::Local);
             }
         }
-        Err(Error::new(ErrorKind::Overloaded, "too many nodes want this session")
-            .hint("try again in a moment"))
+        Err(Error::new(ErrorKind::Overloaded, "too many nodes want this session").hint("try again in a moment"))
     }
 
     /// Drops the cached holder of a session.
@@ -92,10 +91,8 @@ impl Nodes {
         // The node joined after the list was read.
         match self.peer(id).await? {
             Some(peer) => Ok(Some(peer)),
-            None => {
-                Err(Error::new(ErrorKind::Overloaded, "the node that holds this session is not known yet")
-                    .hint("try again in a moment"))
-            }
+            None => Err(Error::new(ErrorKind::Overloaded, "the node that holds this session is not known yet")
+                .hint("try again in a moment")),
         }
     }
 

@@ -27,8 +27,7 @@ impl Nodes {
     fn expire_lease(&self) {
         let own = self.own.load();
         *own.until.lock() = Instant::now();
-        *own.last_attempt.lock() =
-            Instant::now().checked_sub(TRY_AGAIN * 2).expect("a machine that runs for seconds");
+        *own.last_attempt.lock() = Instant::now().checked_sub(TRY_AGAIN * 2).expect("a machine that runs for seconds");
     }
 }
 
@@ -53,8 +52,7 @@ async fn a_session_stays_where_it_began_while_that_is_there() {
 #[tokio::test]
 async fn one_alone_takes_over_what_a_leaving_one_held() {
     let fixture = NodeFixture::new();
-    let (one, two, three) =
-        (fixture.node("one").await, fixture.node("two").await, fixture.node("three").await);
+    let (one, two, three) = (fixture.node("one").await, fixture.node("two").await, fixture.node("three").await);
     one.refresh_peers().await.expect("looked");
     one.leave().await;
     assert!(!one.holds("one").await);

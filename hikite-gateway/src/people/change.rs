@@ -58,16 +58,14 @@ impl People {
             self.read().await?;
             let form = change(self.own_project(name)?.form());
             let project = Project::read(name, &form)?;
-            let before =
-                self.directory.load().project(name).and_then(|project| project.stored_document.clone());
+            let before = self.directory.load().project(name).and_then(|project| project.stored_document.clone());
             let before = before.ok_or_else(|| no_project(name))?;
             if self.store.change_project(name, &before, &project.form().raw()).await? {
                 self.read().await?;
                 return self.project_object(name);
             }
         }
-        let error =
-            Error::new(ErrorKind::Conflict, format!("others change the project `{name}` all the time"));
+        let error = Error::new(ErrorKind::Conflict, format!("others change the project `{name}` all the time"));
         Err(error.hint("try again"))
     }
 
@@ -162,9 +160,8 @@ impl People {
     fn check_project(&self, token: &PersonalToken) -> Result<(), Error> {
         let Some(name) = &token.project else { return Ok(()) };
         let directory = self.directory.load();
-        let fault = |member: &str, message: String| {
-            Err(violation::error(&[Violation::new(violation::step(member), message)]))
-        };
+        let fault =
+            |member: &str, message: String| Err(violation::error(&[Violation::new(violation::step(member), message)]));
         let Some(project) = directory.project(name) else {
             return fault("project", format!("there is no project `{name}`"));
         };

@@ -160,8 +160,7 @@ impl AccessDirectory {
     /// Replaces the tokens of one project.
     pub(super) fn set_tokens_of(&mut self, project: &str, rows: &[TokenRow]) {
         let is_of = |token: &&Arc<PersonalToken>| token.project.as_deref() == Some(project);
-        let gone: Vec<Arc<str>> =
-            self.tokens.values().filter(is_of).map(|token| Arc::clone(&token.id)).collect();
+        let gone: Vec<Arc<str>> = self.tokens.values().filter(is_of).map(|token| Arc::clone(&token.id)).collect();
         for id in &gone {
             self.remove_token(id);
         }
@@ -263,9 +262,8 @@ impl AccessDirectory {
     }
 
     pub(super) fn is_good(&self, id: &str, now: u64) -> bool {
-        let is_good = |token: &Arc<PersonalToken>| {
-            (token.expires_at == 0 || now < token.expires_at) && self.admits(token)
-        };
+        let is_good =
+            |token: &Arc<PersonalToken>| (token.expires_at == 0 || now < token.expires_at) && self.admits(token);
         self.tokens.get(id).is_some_and(is_good)
     }
 
@@ -322,8 +320,7 @@ fn is_of(project: &Project, row: &ProjectRow) -> bool {
 fn read(row: &ProjectRow) -> Option<Arc<Project>> {
     let form = row.form.object().unwrap_or_default();
     let read = Project::read(&row.name, &form);
-    let told =
-        |error: &_| tracing::error!(project = row.name, %error, "a project cannot be used and is left out");
+    let told = |error: &_| tracing::error!(project = row.name, %error, "a project cannot be used and is left out");
     let project = read.inspect_err(told).ok()?;
     let (created_at, stored_document) = (Some(row.created_at), Some(row.form.clone()));
     Some(Arc::new(Project { created_at, stored_document, ..project }))

@@ -39,8 +39,7 @@ async fn a_secret_opens_until_its_token_is_taken_back() {
     assert_eq!(&*caller.subject, format!("token:{id}"));
     assert_eq!((caller.project.as_deref(), caller.scopes), (Some("work"), Scopes::DEFAULT));
     assert_eq!(caller.token.as_deref(), Some(id.as_str()));
-    for wrong in ["", "hk_", &id, &secret[..secret.len() - 1], &format!("{secret}x"), &secret.to_uppercase()]
-    {
+    for wrong in ["", "hk_", &id, &secret[..secret.len() - 1], &format!("{secret}x"), &secret.to_uppercase()] {
         assert_eq!(people.bearer(wrong), None, "{wrong}");
     }
     assert!(people.is_still_valid(&caller));
@@ -137,10 +136,7 @@ async fn what_the_file_names_is_the_files_alone() {
     ];
     for outcome in refused {
         let error = outcome.expect_err("refused");
-        assert_eq!(
-            (error.kind, &*error.message),
-            (ErrorKind::Conflict, "the project `work` is managed by the file")
-        );
+        assert_eq!((error.kind, &*error.message), (ErrorKind::Conflict, "the project `work` is managed by the file"));
     }
     people.take(Vec::new());
     let shown = people.project_object("work").expect("there").value();
@@ -198,10 +194,7 @@ async fn a_change_undoes_nothing_that_another_process_did() {
     make_project(&here, "work", json!({ "members": ["alice", "bob"] })).await;
     assert!(store.remove_user(&alice, None, None).await.expect("removed"));
     let changed = here.change_project("work", &form(&json!({ "description": "d" }))).await.expect("changed");
-    assert_eq!(
-        (&changed.value()["members"], &changed.value()["description"]),
-        (&json!(["bob"]), &json!("d"))
-    );
+    assert_eq!((&changed.value()["members"], &changed.value()["description"]), (&json!(["bob"]), &json!("d")));
     there.read_store().await.expect("read");
     there.delete_project("work").await.expect("deleted");
     let gone = here.change_project("work", &form(&json!({ "description": "e" }))).await.expect_err("gone");

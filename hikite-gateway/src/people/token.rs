@@ -177,8 +177,7 @@ impl TokenReader<'_> {
         for member in self.form.unknown(&MEMBERS) {
             let near = suggestion::did_you_mean(member, MEMBERS);
             let hint = near.map(|near| format!(": {near}")).unwrap_or_default();
-            self.faults
-                .push(Violation::new(violation::step(member), format!("Unknown member `{member}`{hint}")));
+            self.faults.push(Violation::new(violation::step(member), format!("Unknown member `{member}`{hint}")));
         }
         let name = self.word("name").unwrap_or_default();
         if name.trim().is_empty() && self.faults.iter().all(|fault| fault.pointer != "/name") {
@@ -219,8 +218,7 @@ impl TokenReader<'_> {
     fn expires_in(&mut self) -> Option<u32> {
         let seconds = self.value("expiresIn")?.whole().filter(|span| (1..=LONGEST_SECONDS).contains(span));
         if seconds.is_none() {
-            let message =
-                format!("`expiresIn` must be a whole number of seconds, from 1 to {LONGEST_SECONDS}");
+            let message = format!("`expiresIn` must be a whole number of seconds, from 1 to {LONGEST_SECONDS}");
             self.fault("expiresIn", message);
         }
         seconds
@@ -263,8 +261,7 @@ mod tests {
         assert_eq!(&*token.subject, format!("token:{}", token.id));
         assert_eq!((token.project.clone(), token.scopes, token.expires_at), (None, Scopes::DEFAULT, 0));
         assert_eq!(PersonalToken::of(&token.row(&hash("x"))), Some(token), "as it was after the store");
-        let token =
-            read(r#"{"name":"ci","subject":"alice","project":"work","scopes":["read"],"expiresIn":60}"#);
+        let token = read(r#"{"name":"ci","subject":"alice","project":"work","scopes":["read"],"expiresIn":60}"#);
         let token = token.expect("a token");
         assert_eq!((&*token.subject, token.project.as_deref()), ("alice", Some("work")));
         assert_eq!((token.scopes, token.expires_at), (Scopes::READ, 61_000));

@@ -52,11 +52,8 @@ impl Gateway {
             if self.is_configured(&key.module)
                 && self.with_pins(|pin_store| pin_store.rule(&key.module)) == Pinning::Off
             {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    format!("the tools of `{}` are not pinned", key.module),
-                )
-                .hint(format!("switch it off instead: `hikite tools disable {key}`")));
+                return Err(Error::new(ErrorKind::Conflict, format!("the tools of `{}` are not pinned", key.module))
+                    .hint(format!("switch it off instead: `hikite tools disable {key}`")));
             }
             let hash = self.with_pins(|pin_store| pin_store.pin(&key).map(|pin| Arc::clone(&pin.hash)));
             let pin = ToolPin { hash: hash.unwrap_or_default(), blocked: true, at: now_ms() };
@@ -74,18 +71,12 @@ impl Gateway {
 
     async fn approve(&self, key: &ToolKey, hash: &Arc<str>) -> Result<ToolPin, Error> {
         let offered = self.with_pins(|pin_store| pin_store.seen(key).cloned()).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Conflict,
-                format!("`{key}` is not offered at present, so that nobody can look at it"),
-            )
-            .hint("try again when its server has told its list")
+            Error::new(ErrorKind::Conflict, format!("`{key}` is not offered at present, so that nobody can look at it"))
+                .hint("try again when its server has told its list")
         })?;
         if offered.hash != *hash {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!("`{key}` is not what was looked at any more"),
-            )
-            .hint(format!("look at it again with `hikite pin show {key}`")));
+            return Err(Error::new(ErrorKind::Conflict, format!("`{key}` is not what was looked at any more"))
+                .hint(format!("look at it again with `hikite pin show {key}`")));
         }
         let pin = ToolPin { hash: Arc::clone(hash), blocked: false, at: now_ms() };
         let definition = pin_record::definition_entry(&pin, &pin::pinned(&offered.definition));

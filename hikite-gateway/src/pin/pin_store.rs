@@ -76,35 +76,24 @@ impl PinStore {
             (old, new) => old.is_none() && new.is_none(),
         };
         let check = match before {
-            Some(check)
-                if check.pins == rule.pins && check.revision == self.revision && same_listing(&check) =>
-            {
-                check
-            }
+            Some(check) if check.pins == rule.pins && check.revision == self.revision && same_listing(&check) => check,
             before => self.check_listing(rule, listing, before.as_ref(), now),
         };
-        let offer =
-            ModuleOffer { rule: rule.clone(), listing: check.shown.clone(), held: Arc::clone(&check.held) };
+        let offer = ModuleOffer { rule: rule.clone(), listing: check.shown.clone(), held: Arc::clone(&check.held) };
         self.modules.insert(Arc::clone(&rule.name), check);
         offer
     }
 
     /// Checks the listing that one session alone is offered, and returns the module's offer to that session's
     /// catalog.
-    pub(crate) fn check_session_listing(
-        &mut self,
-        rule: &ModuleRule,
-        listing: &Arc<Listing>,
-        now: u64,
-    ) -> ModuleOffer {
+    pub(crate) fn check_session_listing(&mut self, rule: &ModuleRule, listing: &Arc<Listing>, now: u64) -> ModuleOffer {
         if rule.pins == Pinning::Off {
             let held = [].into();
             return ModuleOffer { rule: rule.clone(), listing: Some(Arc::clone(listing)), held };
         }
         let common = self.modules.remove(&rule.name);
         let check = self.check_listing(rule, Some(Arc::clone(listing)), common.as_ref(), now);
-        let is_common =
-            |tool: &Arc<str>| common.as_ref().is_some_and(|common| common.seen.contains_key(tool));
+        let is_common = |tool: &Arc<str>| common.as_ref().is_some_and(|common| common.seen.contains_key(tool));
         for (tool, seen) in check.seen.into_iter().filter(|(tool, _)| !is_common(tool)) {
             self.session_tools.insert(ToolKey::new(Arc::clone(&rule.name), tool), seen);
             if self.session_tools.len() > SESSION_TOOLS {
@@ -207,8 +196,7 @@ impl PinStore {
             check.seen.keys().map(|tool| ToolKey::new(Arc::clone(module), Arc::clone(tool)))
         });
         let session_tools = self.session_tools.keys().cloned();
-        let mut keys: Vec<ToolKey> =
-            self.approved.keys().cloned().chain(offered).chain(session_tools).collect();
+        let mut keys: Vec<ToolKey> = self.approved.keys().cloned().chain(offered).chain(session_tools).collect();
         keys.sort_unstable();
         keys.dedup();
         keys

@@ -192,10 +192,7 @@ async fn where_it_is_strict_what_is_new_waits_and_where_it_is_off_nothing_does()
     check_states(&gateway, [("m:a", PinState::New), ("m:b", PinState::New)]);
     assert_eq!(refused(&gateway).await, "the tool `m:a` is held back: it is new and not approved yet");
     let shown = gateway.pin("m:a").await.expect("shown").value();
-    assert_eq!(
-        (&shown["before"], &shown["after"]["description"]),
-        (&serde_json::Value::Null, &"first".into())
-    );
+    assert_eq!((&shown["before"], &shown["after"]["description"]), (&serde_json::Value::Null, &"first".into()));
     let hash = hash_of(&gateway, "m:a");
     gateway.approve_pin("m:a", &hash).await.expect("approved");
     call(&gateway, "a").await.expect("approved");
@@ -218,9 +215,8 @@ async fn while_nothing_is_known_of_a_server_what_was_blocked_is_not_called() {
     let silent = Arc::new(ChangingServer::default());
     let gateway = open(&store, &silent, Pinning::Tofu).await;
     refused(&gateway).await;
-    let find = |gateway: &Gateway, name: &str| {
-        format!("{:?}", gateway.owner_view().category("c").expect("there").find(name))
-    };
+    let find =
+        |gateway: &Gateway, name: &str| format!("{:?}", gateway.owner_view().category("c").expect("there").find(name));
     assert!(find(&gateway, "a").starts_with("Disabled(Held"), "{}", find(&gateway, "a"));
     assert!(find(&gateway, "b").starts_with("Unlisted"), "{}", find(&gateway, "b"));
     apply(&gateway, &silent, Pinning::Strict);
@@ -259,10 +255,7 @@ async fn a_name_does_not_pass_to_another_tool_while_its_owner_is_held_back() {
         let source = Arc::clone(server) as Arc<dyn Source>;
         (ModuleRule { pins: Pinning::Tofu, ..ModuleRule::new(name, source) }, throttle)
     };
-    gateway.apply(GatewayRules {
-        modules: vec![rule("m", &server), rule("n", &other)],
-        ..GatewayRules::default()
-    });
+    gateway.apply(GatewayRules { modules: vec![rule("m", &server), rule("n", &other)], ..GatewayRules::default() });
     change(&gateway, &server, "second");
     let view = gateway.owner_view();
     assert!(view.tool("n__a").is_ok());

@@ -100,8 +100,7 @@ async fn no_call_is_lost_while_tools_come_and_go() {
     let (answered, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let changing = tracker.spawn(change(Arc::clone(&gateway), Arc::clone(&done)));
     let listing = tracker.spawn(list(Arc::clone(&gateway), Arc::clone(&done)));
-    let calling =
-        (0..CALLERS).map(|own| tracker.spawn(caller(Arc::clone(&gateway), own, Arc::clone(&answered))));
+    let calling = (0..CALLERS).map(|own| tracker.spawn(caller(Arc::clone(&gateway), own, Arc::clone(&answered))));
     for ended in join_all(calling.collect::<Vec<_>>()).await {
         ended.expect("no caller fails");
     }

@@ -17,8 +17,7 @@ fn form(value: &Value) -> Object {
 
 /// Returns the smallest valid document, extended by `more`.
 fn tool(name: &str, more: &Value) -> Object {
-    let mut all =
-        json!({ "name": name, "description": "Test tool", "http": { "url": "https://api.example/" } });
+    let mut all = json!({ "name": name, "description": "Test tool", "http": { "url": "https://api.example/" } });
     for (key, value) in more.as_object().expect("an object") {
         all[key] = value.clone();
     }
@@ -39,16 +38,12 @@ async fn call(gateway: &Gateway, name: &str, parameters: Value) -> Result<Value,
 #[tokio::test]
 async fn should_register_a_tool_successfully() {
     let gateway = probe::gateway().await;
-    let shown =
-        gateway.register(&tool("test", &json!({ "parameters": [] }))).await.expect("registered").value();
+    let shown = gateway.register(&tool("test", &json!({ "parameters": [] }))).await.expect("registered").value();
     assert_eq!(shown["key"], "registered:test");
     assert_eq!((&shown["version"], &shown["enabled"]), (&json!("1.0.0"), &json!(true)));
     assert!(shown["registeredAt"].as_str().expect("a moment").ends_with('Z'));
     assert!(gateway.tool(&Caller::owner(), "test").await.is_ok());
-    assert_eq!(
-        call(&gateway, "test", json!({ "a": 1 })).await.expect("a value")["arguments"],
-        json!({ "a": 1 })
-    );
+    assert_eq!(call(&gateway, "test", json!({ "a": 1 })).await.expect("a value")["arguments"], json!({ "a": 1 }));
 }
 
 #[tokio::test]
@@ -64,8 +59,7 @@ async fn should_throw_error_for_duplicate_tool_names() {
 #[tokio::test]
 async fn what_is_wrong_with_a_form_is_told_in_the_words_of_the_specification_and_all_at_once() {
     let gateway = probe::gateway().await;
-    let pattern =
-        "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens";
+    let pattern = "Tool name must start with lowercase letter and contain only lowercase letters, numbers, and hyphens";
     let cases = [
         (json!({ "name": null }), "Tool name is required"),
         (json!({ "name": "  " }), "Tool name is required"),
@@ -108,9 +102,8 @@ async fn tools_are_filtered_found_switched_and_removed() {
     assert_eq!(names(&gateway, by_tag(&["daily", "mail"])).await, ["send"]);
     let office = ToolFilter { category: Some("office".into()), ..ToolFilter::default() };
     assert_eq!(names(&gateway, office).await, ["send"]);
-    let found = gateway
-        .find_tools((&Caller::owner(), &CallOrigin::default()), "weather", &ToolFilter::default(), 5)
-        .await;
+    let found =
+        gateway.find_tools((&Caller::owner(), &CallOrigin::default()), "weather", &ToolFilter::default(), 5).await;
     let found = found.expect("an answer");
     assert_eq!((found.total, &found.items[0].value()["relevance"]), (1, &json!(1.0)));
 
@@ -134,10 +127,7 @@ async fn a_tool_whose_dependency_is_missing_or_disabled_says_so() {
     let error = call(&gateway, "top", json!({})).await.expect_err("middle is missing");
     assert_eq!(error.kind, ErrorKind::ToolDisabled);
     assert_eq!(&*error.message, "the tool `top` is disabled: it needs `middle`, which is not registered");
-    gateway
-        .register(&tool("middle", &json!({ "dependencies": ["registered:base"] })))
-        .await
-        .expect("registered");
+    gateway.register(&tool("middle", &json!({ "dependencies": ["registered:base"] }))).await.expect("registered");
     gateway.register(&tool("base", &json!({}))).await.expect("registered");
     assert!(call(&gateway, "top", json!({})).await.is_ok());
     gateway.switch("base", false).await.expect("switched");

@@ -41,12 +41,7 @@ fn gateway(result: Raw) -> Arc<Gateway> {
     gateway_with(result, Limits::default())
 }
 
-async fn run(
-    gateway: &Gateway,
-    wanted: OutputOptions,
-    dialect: Dialect,
-    project: Option<&str>,
-) -> Result<Raw, Error> {
+async fn run(gateway: &Gateway, wanted: OutputOptions, dialect: Dialect, project: Option<&str>) -> Result<Raw, Error> {
     let params = Object::default().with("name", "read");
     let target = ToolTarget::Named("m:read".into());
     let command = Command::Execute { target, params, options: CallOptions::default(), wanted, dialect };
@@ -72,7 +67,8 @@ fn wanted(format: Option<AnswerFormat>, select: Option<&str>) -> OutputOptions {
 }
 
 fn issues(count: usize) -> Raw {
-    let issue = |n| json!({ "number": n, "title": format!("題名 {n}"), "body": "x".repeat(50), "user": { "login": "a" } });
+    let issue =
+        |n| json!({ "number": n, "title": format!("題名 {n}"), "body": "x".repeat(50), "user": { "login": "a" } });
     wrap_value(&Raw::of(&(0..count).map(issue).collect::<Vec<_>>()))
 }
 
@@ -91,8 +87,7 @@ async fn what_nothing_is_wanted_of_is_the_bytes_that_came() {
 #[tokio::test]
 async fn the_projects_word_counts_where_the_call_says_nothing() {
     let gateway = gateway(issues(3));
-    let result =
-        run(&gateway, OutputOptions::default(), Dialect::Result, Some("short")).await.expect("a result");
+    let result = run(&gateway, OutputOptions::default(), Dialect::Result, Some("short")).await.expect("a result");
     assert!(result.value()["_meta"]["hikite/answer"]["form"].is_string(), "{result:?}");
     let other = run(&gateway, OutputOptions::default(), Dialect::Result, Some("gone")).await;
     assert_eq!(other.expect_err("nothing is there").kind, ErrorKind::ToolNotFound);
@@ -106,8 +101,7 @@ async fn a_compact_result_is_one_text_with_the_rest_beside_it() {
         r#"{{"content":[{text},{picture}],"structuredContent":{{"a":[1,2],"b":null}},"_meta":{{"own":1}},"resultType":"complete"}}"#
     );
     let gateway = gateway(raw(&result));
-    let compact =
-        run(&gateway, wanted(COMPACT, None), Dialect::Result, None).await.expect("a result").value();
+    let compact = run(&gateway, wanted(COMPACT, None), Dialect::Result, None).await.expect("a result").value();
     assert_eq!(compact["content"][0]["type"], "text");
     assert_eq!(compact["content"][1]["type"], "image");
     assert!(compact.get("structuredContent").is_none());
@@ -122,8 +116,7 @@ async fn a_compact_result_is_one_text_with_the_rest_beside_it() {
 #[tokio::test]
 async fn a_result_without_a_text_gets_none() {
     let gateway = gateway(raw(r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#));
-    let compact =
-        run(&gateway, wanted(COMPACT, None), Dialect::Result, None).await.expect("a result").value();
+    let compact = run(&gateway, wanted(COMPACT, None), Dialect::Result, None).await.expect("a result").value();
     assert_eq!(compact["content"].as_array().map(Vec::len), Some(1), "{compact}");
     let value = run(&gateway, wanted(COMPACT, None), Dialect::Value, None).await.expect("a result").value();
     assert_eq!(value["structuredContent"], json!({ "result": null }));
@@ -137,8 +130,7 @@ async fn failures_questions_and_tasks_are_not_touched() {
         r#"{"resultType":"task","taskId":"t"}"#,
     ] {
         let gateway = gateway(raw(result));
-        let given =
-            run(&gateway, wanted(COMPACT, Some("a,b")), Dialect::Result, None).await.expect("a result");
+        let given = run(&gateway, wanted(COMPACT, Some("a,b")), Dialect::Result, None).await.expect("a result");
         assert_eq!(given, raw(result));
     }
 }
@@ -158,8 +150,7 @@ async fn a_part_is_taken_by_fields_path_or_program() {
     assert_eq!(part(".[1].title").await.expect("a path"), json!("題名 1"));
     let program = part("map(.number)").await.expect("a program");
     assert_eq!(program["program"], "map(.number)");
-    let whole =
-        run(&gateway, wanted(None, Some(".[1].title")), Dialect::Result, None).await.expect("compact");
+    let whole = run(&gateway, wanted(None, Some(".[1].title")), Dialect::Result, None).await.expect("compact");
     assert_eq!(whole.value()["content"][0]["text"], "題名 1", "without a format it is compact");
 }
 
@@ -182,8 +173,7 @@ async fn a_part_that_is_not_there_is_told_and_the_answer_is_kept() {
 #[tokio::test]
 async fn without_a_sieve_there_is_no_jq() {
     let gateway = gateway(issues(2));
-    let error =
-        run(&gateway, wanted(None, Some("length > 1")), Dialect::Result, None).await.expect_err("none");
+    let error = run(&gateway, wanted(None, Some("length > 1")), Dialect::Result, None).await.expect_err("none");
     assert_eq!(&*error.message, "there is no jq here");
 }
 
@@ -206,8 +196,7 @@ async fn what_does_not_fit_is_kept_and_the_last_line_says_how_to_read_on() {
         };
         assert!(line.contains(&way), "{line}");
         // Text and pages from the named one on contain every row.
-        let page: u64 =
-            line.split("\"page\":").nth(1).and_then(|rest| rest[..1].parse().ok()).expect("a page");
+        let page: u64 = line.split("\"page\":").nth(1).and_then(|rest| rest[..1].parse().ok()).expect("a page");
         let mut seen = text.to_owned();
         let pages = read(&gateway, handle).await["_meta"]["hikite/answer"]["pages"].as_u64().expect("pages");
         for page in page..=pages {
@@ -221,10 +210,7 @@ async fn what_does_not_fit_is_kept_and_the_last_line_says_how_to_read_on() {
     let nothing = gateway_with(issues(500), Limits { results: 0, ..limits() });
     let result = run(&nothing, wanted(COMPACT, None), Dialect::Result, None).await.expect("a result").value();
     let text = result["content"][0]["text"].as_str().expect("text");
-    assert!(
-        text.ends_with("the whole is not kept; ask the tool for less, or take a part with `select`]"),
-        "{text}"
-    );
+    assert!(text.ends_with("the whole is not kept; ask the tool for less, or take a part with `select`]"), "{text}");
 }
 
 async fn read(gateway: &Gateway, uri: &str) -> serde_json::Value {
@@ -238,9 +224,7 @@ async fn what_it_saves_is_counted_for_the_module() {
     run(&gateway, OutputOptions::default(), Dialect::Result, None).await.expect("a result");
     let bytes = || {
         let metric = gateway.reading().into_iter().find(|metric| metric.name == "hikite.answer");
-        let crate::meter::MetricData::Counter(points) = metric.expect("a metric").data else {
-            panic!("no counter")
-        };
+        let crate::meter::MetricData::Counter(points) = metric.expect("a metric").data else { panic!("no counter") };
         points.into_iter().map(|point| point.value).collect::<Vec<_>>()
     };
     assert_eq!(bytes(), [0.0, 0.0], "what is relayed is not weighed");

@@ -86,21 +86,15 @@ impl Gateway {
     }
 
     /// Returns the index with vectors; `None` if too many texts are unknown.
-    async fn encode_candidates(
-        &self,
-        index: &SearchIndex,
-        encoder: &Arc<dyn Encoder>,
-    ) -> Option<SearchIndex> {
+    async fn encode_candidates(&self, index: &SearchIndex, encoder: &Arc<dyn Encoder>) -> Option<SearchIndex> {
         let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, document) in index.documents().iter().enumerate() {
             places.entry(document.content()).or_default().push(at);
         }
         let contents: Vec<&str> = places.keys().copied().collect();
         let mut known = lookup_vectors(self, Some(encoder), encoder.model(), &contents).await;
-        let missing: Vec<&str> =
-            contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
-        let texts: Vec<String> =
-            missing.iter().map(|content| index.document(places[content][0]).text()).collect();
+        let missing: Vec<&str> = contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
+        let texts: Vec<String> = missing.iter().map(|content| index.document(places[content][0]).text()).collect();
         if missing.len() > ENCODE_NOW_MAX {
             let contents = missing.iter().map(|content| (*content).to_owned());
             self.encode_later(contents.zip(texts).take(ENCODE_LATER_MAX).collect(), encoder);

@@ -74,12 +74,7 @@ impl CatalogIndex {
 
     pub(super) fn with_remote(&self, remote: SearchIndex) -> Self {
         let local = self.local.clone();
-        Self {
-            catalog: Arc::clone(&self.catalog),
-            local,
-            remote: Some(remote),
-            layout: Arc::clone(&self.layout),
-        }
+        Self { catalog: Arc::clone(&self.catalog), local, remote: Some(remote), layout: Arc::clone(&self.layout) }
     }
 
     /// Returns `true` if all tools have vectors.

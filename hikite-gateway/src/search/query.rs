@@ -167,11 +167,8 @@ impl Gateway {
                 Ok((index, vectors)) => {
                     let question = question.with_vectors(vectors);
                     let hits = self.hits(&searching, index, &question);
-                    let way = QueryMethod {
-                        provider: Strategy::Hybrid,
-                        vectors: Some(index),
-                        question: Some(&question),
-                    };
+                    let way =
+                        QueryMethod { provider: Strategy::Hybrid, vectors: Some(index), question: Some(&question) };
                     return finish(searching, way, hits).await;
                 }
                 Err(trouble) => searching.fall_back(&format!("embedding-{}", trouble.word())),

@@ -59,8 +59,7 @@ impl QueryHistory {
         let mut conversations = self.0.lock();
         if conversations.len() >= CONVERSATIONS && !conversations.contains_key(&conversation) {
             conversations.retain(|_, entry| now.duration_since(entry.last) < IDLE);
-            let silent =
-                conversations.iter().min_by_key(|(_, entry)| entry.last).map(|(name, _)| name.clone());
+            let silent = conversations.iter().min_by_key(|(_, entry)| entry.last).map(|(name, _)| name.clone());
             if let Some(silent) = silent.filter(|_| conversations.len() >= CONVERSATIONS) {
                 conversations.remove(&silent);
             }

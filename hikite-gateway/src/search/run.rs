@@ -64,8 +64,7 @@ impl Gateway {
         {
             self.record_success(conversation, &key);
         }
-        let shape =
-            self.shape_of(audit.tool().as_ref(), arguments.as_ref(), &result, &wanted, holder.caller()).await;
+        let shape = self.shape_of(audit.tool().as_ref(), arguments.as_ref(), &result, &wanted, holder.caller()).await;
         if shape.is_none() && self.relays(&wanted, holder.caller()) {
             return Ok(in_dialect(result, dialect));
         }

@@ -19,9 +19,7 @@ use hikite_core::limits::Limits;
 use hikite_core::listing::{ListItem, ListKind, Listing};
 use hikite_core::search::encoder::{Encoder, Vector};
 use hikite_core::signer::HmacSigner;
-use hikite_core::source::{
-    BoxFuture, CallContext, CallOrigin, Invocation, NoClient, Source, SourceEvent, SourceState,
-};
+use hikite_core::source::{BoxFuture, CallContext, CallOrigin, Invocation, NoClient, Source, SourceEvent, SourceState};
 use hikite_store::Store;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -73,9 +71,7 @@ impl Source for ToolListSource {
             match name.as_str() {
                 "broken" => Err(Error::new(ErrorKind::UpstreamUnavailable, "it is down")),
                 "sad" => Ok(Raw::of(&json!({ "content": [], "isError": true }))),
-                _ => Ok(Raw::of(
-                    &json!({ "content": [{ "type": "text", "text": invocation.params.raw().as_str() }] }),
-                )),
+                _ => Ok(Raw::of(&json!({ "content": [{ "type": "text", "text": invocation.params.raw().as_str() }] }))),
             }
         })
     }
@@ -168,11 +164,8 @@ fn change(gateway: &Arc<Gateway>) {
 
 fn context(session: u64) -> CallContext {
     let caller = Caller::owner();
-    let session = Arc::new(Session {
-        id: SessionId(session),
-        caller,
-        client_capabilities: ClientCapabilities::default(),
-    });
+    let session =
+        Arc::new(Session { id: SessionId(session), caller, client_capabilities: ClientCapabilities::default() });
     CallContext {
         session,
         back: Arc::new(NoClient),
@@ -182,13 +175,7 @@ fn context(session: u64) -> CallContext {
     }
 }
 
-async fn call_in(
-    gateway: &Gateway,
-    context: CallContext,
-    name: &str,
-    arguments: Value,
-    meta: Value,
-) -> Value {
+async fn call_in(gateway: &Gateway, context: CallContext, name: &str, arguments: Value, meta: Value) -> Value {
     let mut params = Object::default().with("name", name).with("arguments", Raw::of(&arguments));
     if !meta.is_null() {
         params.set("_meta", Raw::of(&meta));

@@ -98,8 +98,7 @@ impl UsageMemory {
         let traces: Arc<Vec<UsageTrace>> = Arc::new(project.pairs.values().filter_map(trace).collect());
         project.cached.retain(|cached| Arc::ptr_eq(&cached.layout, &ready.layout) && cached.model != model);
         let layout = Arc::clone(&ready.layout);
-        let cached =
-            CachedTraces { layout, model: model.to_owned(), at: Instant::now(), traces: Arc::clone(&traces) };
+        let cached = CachedTraces { layout, model: model.to_owned(), at: Instant::now(), traces: Arc::clone(&traces) };
         project.cached.push(cached);
         traces
     }
@@ -113,18 +112,17 @@ impl UsageMemory {
         }
         let known = state.projects.entry(project.to_owned()).or_default();
         known.cached.clear();
-        let pair =
-            known.pairs.entry((query_record.query.clone(), key.clone())).or_insert_with(|| SearchMemoryRow {
-                project: project.to_owned(),
-                query: query_record.query.clone(),
-                key: key.clone(),
-                text: None,
-                terms: query_record.terms.clone(),
-                model: String::new(),
-                vector: None,
-                weight: 0.0,
-                used_at: now_ms,
-            });
+        let pair = known.pairs.entry((query_record.query.clone(), key.clone())).or_insert_with(|| SearchMemoryRow {
+            project: project.to_owned(),
+            query: query_record.query.clone(),
+            key: key.clone(),
+            text: None,
+            terms: query_record.terms.clone(),
+            model: String::new(),
+            vector: None,
+            weight: 0.0,
+            used_at: now_ms,
+        });
         let left = decayed(pair.weight, pair.used_at, now_ms, settings.half_life);
         pair.weight = (left + 1.0).min(WEIGHT_MAX);
         pair.used_at = now_ms;
@@ -186,10 +184,8 @@ impl ProjectMemory {
         let weight = |pair: &SearchMemoryRow| decayed(pair.weight, pair.used_at, now_ms, settings.half_life);
         let mut gone = Vec::new();
         let of_tool = self.pairs.keys().filter(|(_, key)| key == tool).count();
-        let mut too_many = [
-            (of_tool.saturating_sub(PER_TOOL), true),
-            (self.pairs.len().saturating_sub(settings.pairs), false),
-        ];
+        let mut too_many =
+            [(of_tool.saturating_sub(PER_TOOL), true), (self.pairs.len().saturating_sub(settings.pairs), false)];
         for (count, only_tool) in &mut too_many {
             while *count > 0 {
                 *count -= 1;
@@ -255,13 +251,7 @@ mod tests {
 
     fn query_record(word: u64) -> QueryRecord {
         let query = format!("q{word}");
-        QueryRecord {
-            query,
-            terms: vec![word],
-            model: String::new(),
-            vector: None,
-            text: Some("words".into()),
-        }
+        QueryRecord { query, terms: vec![word], model: String::new(), vector: None, text: Some("words".into()) }
     }
 
     fn memory(pairs: usize) -> UsageMemory {
@@ -300,12 +290,7 @@ mod tests {
         }
         assert_eq!(weights(&memory, "p").len(), PER_TOOL);
         for word in 0..40 {
-            memory.strengthen(
-                "p",
-                &query_record(word),
-                &ToolKey::new("m", format!("t{word}").as_str()),
-                9 * DAY,
-            );
+            memory.strengthen("p", &query_record(word), &ToolKey::new("m", format!("t{word}").as_str()), 9 * DAY);
         }
         let left = weights(&memory, "p");
         assert_eq!(left.len(), 60, "{left:?}");

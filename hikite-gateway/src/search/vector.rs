@@ -83,8 +83,7 @@ impl Search {
             let encoder = Arc::clone(encoder);
             let _ = self.tasks.spawn_blocking(move || encoder.question("first")).await;
         }
-        let Some(embedder) = settings.embedder.as_ref().filter(|_| self.index_worker.is_model_available())
-        else {
+        let Some(embedder) = settings.embedder.as_ref().filter(|_| self.index_worker.is_model_available()) else {
             return false;
         };
         let missing = MissingVectors::of(ready.remote.as_ref().unwrap_or(&ready.local), embedder.model());
@@ -164,8 +163,7 @@ pub(super) async fn store_vectors(
     contents: &[&str],
     vectors: Vec<Vector>,
 ) -> HashMap<String, Vector> {
-    let made: Vec<(String, Vector)> =
-        contents.iter().map(|content| (*content).to_owned()).zip(vectors).collect();
+    let made: Vec<(String, Vector)> = contents.iter().map(|content| (*content).to_owned()).zip(vectors).collect();
     if let Err(error) = gateway.registry.store.put_vectors(model, &made, now_ms()).await {
         tracing::debug!(%error, "vectors are not kept; they are made again after the next start");
     }

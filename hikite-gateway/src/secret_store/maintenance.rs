@@ -63,8 +63,7 @@ impl SecretStore {
                 }
             }
         }
-        let is_reported =
-            |account: &str, findings: &[VaultFinding]| findings.iter().any(|f| f.record == account);
+        let is_reported = |account: &str, findings: &[VaultFinding]| findings.iter().any(|f| f.record == account);
         for row in self.store.vault_secrets().await? {
             let record = format!("{}/{}/{}", row.account, row.provider, row.field);
             let place = SecretContext {
@@ -76,8 +75,7 @@ impl SecretStore {
             match keys.get(&row.account) {
                 Some(key) => {
                     let opened = key.open(place, &SealedText::from_text(row.sealed.clone()));
-                    let finding =
-                        |why: hikite_vault::VaultError| VaultFinding { record, reason: why.to_string() };
+                    let finding = |why: hikite_vault::VaultError| VaultFinding { record, reason: why.to_string() };
                     findings.extend(opened.err().map(finding));
                 }
                 None if is_reported(&row.account, &findings) => {}

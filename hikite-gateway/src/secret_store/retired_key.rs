@@ -38,8 +38,7 @@ impl SecretStore {
                 continue;
             }
             let retired_at = since.get(key.id()).copied().unwrap_or_else(now_ms);
-            let form =
-                Object::default().with("key", key.text().expose()).with("retired_at", Raw::of(&retired_at));
+            let form = Object::default().with("key", key.text().expose()).with("retired_at", Raw::of(&retired_at));
             self.set((RETIRED_KEYS, key.id(), FIELD), &Secret::hidden(form.raw().as_str())).await?;
             kept += 1;
         }

@@ -66,9 +66,7 @@ async fn a_changed_record_is_refused() {
         sealed[at] = if sealed[at] == b'A' { b'B' } else { b'A' };
         let changed = String::from_utf8(sealed).expect("ASCII");
         store.remove_vault_secrets(AT.0, Some(AT.1)).await.expect("removed");
-        assert!(
-            store.put_vault_secret(&VaultSecretRow { sealed: changed, ..whole.clone() }).await.expect("put")
-        );
+        assert!(store.put_vault_secret(&VaultSecretRow { sealed: changed, ..whole.clone() }).await.expect("put"));
         is_refused(text_at(&secret_store, AT).await, "changed");
         assert_eq!(secret_store.check().await.expect("checked")[0].record, "acc_1/notion/oauth");
     }
@@ -83,12 +81,7 @@ async fn a_record_of_another_place_is_refused() {
     for at in [("acc_2", AT.1, AT.2), (AT.0, "github", AT.2), (AT.0, AT.1, "token")] {
         // The account has a data key of its own.
         secret_store.set((at.0, "x", "x"), &secret("own")).await.expect("put");
-        let moved = VaultSecretRow {
-            account: at.0.into(),
-            provider: at.1.into(),
-            field: at.2.into(),
-            ..whole.clone()
-        };
+        let moved = VaultSecretRow { account: at.0.into(), provider: at.1.into(), field: at.2.into(), ..whole.clone() };
         assert!(store.put_vault_secret(&moved).await.expect("put"));
         is_refused(text_at(&secret_store, at).await, "moved");
     }
@@ -112,8 +105,7 @@ async fn an_old_version_is_refused() {
 async fn an_account_that_is_made_again_elsewhere_is_known() {
     let store = store().await;
     let text = ring().text();
-    let [here, there] =
-        [1, 2].map(|_| SecretStore::new(store.clone(), KeyRing::parse(text.expose()).expect("keys")));
+    let [here, there] = [1, 2].map(|_| SecretStore::new(store.clone(), KeyRing::parse(text.expose()).expect("keys")));
     here.set(AT, &secret("canary-1")).await.expect("put");
     here.set(AT, &secret("canary-2")).await.expect("put");
     there.remove(AT.0, None).await.expect("removed");
@@ -149,8 +141,7 @@ async fn the_master_key_changes_while_others_work() {
     let (old, new) = (ring().text(), ring().text());
     let key_file = Arc::new(KeyFile(ArcSwapOption::from_pointee(old.expose().to_owned())));
     let secret_store = |text: &str| {
-        SecretStore::new(store.clone(), KeyRing::parse(text).expect("keys"))
-            .with_keys(Arc::clone(&key_file) as _)
+        SecretStore::new(store.clone(), KeyRing::parse(text).expect("keys")).with_keys(Arc::clone(&key_file) as _)
     };
     let (running, idle) = (secret_store(old.expose()), secret_store(old.expose()));
     running.set(AT, &secret("canary")).await.expect("put");

@@ -71,11 +71,7 @@ pub fn metrics(usages: &[SlotUsage]) -> Vec<Metric> {
     };
     let counted = |counts: fn(&SlotUsage) -> &CallerCounts| -> Vec<Point> {
         let of_usage = |usage| counts(usage).iter().map(move |(name, count)| (usage, name, *count));
-        usages
-            .iter()
-            .flat_map(of_usage)
-            .map(|(usage, name, count)| named(usage, name, float(count)))
-            .collect()
+        usages.iter().flat_map(of_usage).map(|(usage, name, count)| named(usage, name, float(count))).collect()
     };
     let held = usages.iter().flat_map(|usage| usage.top.iter().map(move |(name, held)| (usage, name, *held)));
     let held = held.map(|(usage, name, held)| named(usage, name, float(held as u64))).collect();

@@ -27,10 +27,7 @@ impl ArgumentReader {
     pub(super) fn of(own: Object, known: &[&str]) -> Self {
         let fault = |name: &str| {
             let near = suggestion::did_you_mean(name, known.iter().copied()).map(|near| format!("; {near}"));
-            Violation::new(
-                step(name),
-                format!("`{name}` is not an argument here{}", near.unwrap_or_default()),
-            )
+            Violation::new(step(name), format!("`{name}` is not an argument here{}", near.unwrap_or_default()))
         };
         let faults = own.unknown(known).map(fault).collect();
         Self { own, faults }
@@ -67,9 +64,7 @@ impl ArgumentReader {
         let (first, second) = (argument.next()?, argument.next());
         match second {
             None => Some(first),
-            Some(second) => {
-                self.refuse(second, &format!("stands beside `{first}`; only one of them can be meant"))
-            }
+            Some(second) => self.refuse(second, &format!("stands beside `{first}`; only one of them can be meant")),
         }
     }
 

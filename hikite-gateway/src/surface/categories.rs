@@ -115,9 +115,7 @@ fn translate_get(params: &Object) -> Result<Command, Error> {
     let arguments = arguments(params.get("arguments"))?;
     let names = match arguments.get("toolNames").filter(|names| !names.is_null()) {
         None => None,
-        Some(names) => {
-            Some(names.decode::<Vec<String>>().map_err(|_| wrong("toolNames", "an array of strings"))?)
-        }
+        Some(names) => Some(names.decode::<Vec<String>>().map_err(|_| wrong("toolNames", "an array of strings"))?),
     };
     Ok(Command::Describe { category: string(&arguments, "category")?, names })
 }
@@ -152,11 +150,7 @@ pub(crate) fn describe(category: &Category, names: Option<&[String]>) -> Result<
     if category.missing.len() == rule.servers.len() {
         return Err(Error::new(
             ErrorKind::UpstreamUnavailable,
-            format!(
-                "no server of the category `{}` has told its tools: {}",
-                rule.name,
-                rule.servers.join(", ")
-            ),
+            format!("no server of the category `{}` has told its tools: {}", rule.name, rule.servers.join(", ")),
         )
         .named("UpstreamUnavailable")
         .hint("try again in a moment, or use another category; `hikite doctor` tells the reason"));
@@ -204,9 +198,7 @@ fn unavailable(category: &Category, names: Option<&[String]>) -> Vec<String> {
             .filter(|name| {
                 matches!(
                     category.find(name),
-                    CategoryLookup::Unknown
-                        | CategoryLookup::Unlisted { .. }
-                        | CategoryLookup::ServerUnlisted(_)
+                    CategoryLookup::Unknown | CategoryLookup::Unlisted { .. } | CategoryLookup::ServerUnlisted(_)
                 )
             })
             .cloned()

@@ -72,7 +72,8 @@ fn open_text(view: &View, limits: &Limits, finder: Option<&str>) -> String {
 }
 
 fn open_schema() -> Value {
-    let names = |description: &str| json!({ "type": "array", "items": { "type": "string" }, "description": description });
+    let names =
+        |description: &str| json!({ "type": "array", "items": { "type": "string" }, "description": description });
     json!({
         "type": "object",
         "properties": {
@@ -125,8 +126,7 @@ pub(super) fn with_hint(error: Error) -> Error {
 }
 
 fn translate_open(params: &Object) -> Result<Command, Error> {
-    let mut form =
-        ArgumentReader::read(params, &["modules", "module", "tools", "detail", "refresh", "known"])?;
+    let mut form = ArgumentReader::read(params, &["modules", "module", "tools", "detail", "refresh", "known"])?;
     let mut modules = form.texts("modules", MODULES_MAX).unwrap_or_default();
     modules.extend(form.texts("module", MODULES_MAX).unwrap_or_default());
     if modules.is_empty() && form.is_valid() {
@@ -142,8 +142,7 @@ fn translate_open(params: &Object) -> Result<Command, Error> {
 
 fn translate_batch(params: &Object) -> Result<Command, Error> {
     let mut form = ArgumentReader::read(params, &["commands", "dry_run", "concurrency", "on_error"])?;
-    let commands =
-        form.argument("commands").filter(|raw| raw.bytes().starts_with(b"[") || raw.text().is_some());
+    let commands = form.argument("commands").filter(|raw| raw.bytes().starts_with(b"[") || raw.text().is_some());
     let commands = commands.cloned();
     if commands.is_none() {
         form.refuse::<()>("commands", "must be lines of JSON objects, or an array of them");

@@ -156,8 +156,7 @@ impl Gateway {
             }
         };
         let result = self.dispatch_on("rest", command, context).await?;
-        let (answer, about) =
-            off_worker(result.bytes().len().saturating_mul(2), || read_with_meta(&result)).await;
+        let (answer, about) = off_worker(result.bytes().len().saturating_mul(2), || read_with_meta(&result)).await;
         Ok((require_success(name, answer)?, about))
     }
 
@@ -201,8 +200,7 @@ impl Gateway {
         let found = view.tool_by_key(key).zip(view.module(&key.module));
         let (tool, module) = found.ok_or_else(|| gone(key))?;
         let object = self.object(view, module, tool);
-        Ok(if with_text_overrides { self.with_text_overrides(object, key, &tool.original) } else { object }
-            .raw())
+        Ok(if with_text_overrides { self.with_text_overrides(object, key, &tool.original) } else { object }.raw())
     }
 
     fn object(&self, view: &View, module: &Module, tool: &Tool) -> Object {
@@ -238,8 +236,7 @@ impl Gateway {
         if let Some(disabled_reason) = &tool.disabled_reason {
             object.set("disabledReason", disabled_reason.reason());
         }
-        let since =
-            self.with_tool_registry(|tool_registry| tool_registry.known_since(&tool.key)).unwrap_or_default();
+        let since = self.with_tool_registry(|tool_registry| tool_registry.known_since(&tool.key)).unwrap_or_default();
         object.with("registeredAt", rfc3339(since))
     }
 }

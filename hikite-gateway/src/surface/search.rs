@@ -313,16 +313,12 @@ mod tests {
         assert_eq!(discover(r#"{"query":"a"}"#).queries, ["a"]);
         assert_eq!(discover(r#"{"query":["a"," ","b"],"maxResults":5.0}"#).limit, 5);
         let wrapped = discover(r#""{\"query\":[\"a\"],\"context\":\"c\",\"detail\":null}""#);
-        assert_eq!(
-            (wrapped.queries, wrapped.context, wrapped.limit),
-            (vec!["a".into()], Some("c".into()), 10)
-        );
+        assert_eq!((wrapped.queries, wrapped.context, wrapped.limit), (vec!["a".into()], Some("c".into()), 10));
     }
 
     #[test]
     fn what_is_wrong_is_told_at_once_with_the_schema() {
-        let error =
-            refused(DISCOVER, r#"{"query":[],"max_results":3,"detail":"all","maxResults":0,"context":1}"#);
+        let error = refused(DISCOVER, r#"{"query":[],"max_results":3,"detail":"all","maxResults":0,"context":1}"#);
         for part in ["`query` must say", "did you mean `maxResults`?", "`detail`", "1 to 50", "`context`"] {
             assert!(error.message.contains(part), "{part}: {}", error.message);
         }
@@ -346,17 +342,13 @@ mod tests {
             (plain["content"][0]["text"].clone(), plain["_meta"]["a"].clone()),
             (json!("{\"result\":[1]}"), json!(1))
         );
-        let both = value(
-            r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"structuredContent":{"b":2}}"#,
-        );
+        let both =
+            value(r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"structuredContent":{"b":2}}"#);
         assert_eq!(both["structuredContent"], json!({ "result": { "b": 2 } }));
         assert_eq!(both["content"][1]["type"], "image");
         let failed = value(r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#);
         assert_eq!(failed["isError"], true);
-        assert_eq!(
-            failed["structuredContent"]["error"],
-            json!({ "code": "TOOL_EXECUTION_ERROR", "message": "no" })
-        );
+        assert_eq!(failed["structuredContent"]["error"], json!({ "code": "TOOL_EXECUTION_ERROR", "message": "no" }));
         let asks = r#"{"resultType":"input_required","inputRequests":{}}"#;
         assert_eq!(execution_result(raw(asks)), raw(asks));
     }

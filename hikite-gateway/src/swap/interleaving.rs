@@ -90,11 +90,7 @@ fn callers_while_tools_are_switched() {
             let mut last = 0;
             for _ in 0..3 {
                 let published = registry.load();
-                assert_eq!(
-                    published.enabled.len() + published.disabled.len(),
-                    TOOLS,
-                    "one moment, not two halves"
-                );
+                assert_eq!(published.enabled.len() + published.disabled.len(), TOOLS, "one moment, not two halves");
                 assert!(published.change >= last, "time does not run backwards");
                 last = published.change;
             }

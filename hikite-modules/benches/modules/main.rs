@@ -23,11 +23,7 @@ use timer::Timer;
 const ANSWERS: [(&str, &str, &str); 5] = [
     ("github", "list_issues", include_str!("../../../hikite-testkit/fixtures/answers/github-issues.json")),
     ("github", "get_repo", include_str!("../../../hikite-testkit/fixtures/answers/github-repository.json")),
-    (
-        "github",
-        "search_issues",
-        include_str!("../../../hikite-testkit/fixtures/answers/github-search-issues.json"),
-    ),
+    ("github", "search_issues", include_str!("../../../hikite-testkit/fixtures/answers/github-search-issues.json")),
     ("notion", "search", include_str!("../../../hikite-testkit/fixtures/answers/notion-search.json")),
     ("notion", "list_users", include_str!("../../../hikite-testkit/fixtures/answers/notion-users.json")),
 ];

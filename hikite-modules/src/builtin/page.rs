@@ -28,9 +28,7 @@ fn page() -> String {
         (file, service)
     });
     let mut page = HEAD.to_owned();
-    page.push_str(
-        "\n| module | provider | tools | read | write | destructive |\n|---|---|---|---|---|---|\n",
-    );
+    page.push_str("\n| module | provider | tools | read | write | destructive |\n|---|---|---|---|---|---|\n");
     let mut sums = [0; 3];
     for (file, service) in &files {
         let risks = service.risks();
@@ -52,9 +50,8 @@ fn counts(risks: [usize; 3]) -> String {
 }
 
 fn section(file: &ModuleFile, service: &Service, page: &mut String) {
-    let both = |text: &LocalizedText| {
-        format!("{} / {}", text.get(TextLanguage::English), text.get(TextLanguage::Japanese))
-    };
+    let both =
+        |text: &LocalizedText| format!("{} / {}", text.get(TextLanguage::English), text.get(TextLanguage::Japanese));
     let mut add = |line: String| {
         page.push_str(&line);
         page.push('\n');
@@ -62,8 +59,7 @@ fn section(file: &ModuleFile, service: &Service, page: &mut String) {
     add(format!("\n## {}\n", file.title));
     add(format!("{}\n", both(&file.description)));
     let docs = file.docs.as_deref().unwrap_or_default();
-    let version =
-        file.api_version.as_deref().map(|version| format!(" API version {version}:")).unwrap_or_default();
+    let version = file.api_version.as_deref().map(|version| format!(" API version {version}:")).unwrap_or_default();
     add(format!(
         "Module `{}`, provider `{}`.{version} <{docs}>\n",
         file.module,
@@ -87,8 +83,7 @@ fn section(file: &ModuleFile, service: &Service, page: &mut String) {
         add("\n| prompt | arguments | what it asks for |\n|---|---|---|".into());
     }
     for (name, prompt) in file.prompts.iter() {
-        let arguments =
-            prompt.arguments.names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let arguments = prompt.arguments.names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         add(format!("| `{name}` | {arguments} | {} |", cell(&both(&prompt.description))));
     }
 }

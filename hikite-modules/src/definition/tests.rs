@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::HttpDefinition;
 
 fn faults(http: &Value) -> Vec<(String, String)> {
-    let schema =
-        json!({ "type": "object", "properties": { "id": {}, "user": { "properties": { "name": {} } } } });
+    let schema = json!({ "type": "object", "properties": { "id": {}, "user": { "properties": { "name": {} } } } });
     match HttpDefinition::read(&Raw::from(http.clone()), &Raw::from(schema)) {
         Ok(_) => Vec::new(),
         Err(faults) => faults.into_iter().map(|fault| (fault.pointer, fault.message)).collect(),
@@ -30,13 +29,7 @@ fn check_url(url: &str, words: &str) {
 
 #[test]
 fn an_address_is_fixed_up_to_its_path() {
-    for url in [
-        "https://x",
-        "http://x/",
-        "https://x:8443/a/{id}?b={user.name}&c",
-        "HTTPS://X/{{a}}",
-        "http://[::1]/",
-    ] {
+    for url in ["https://x", "http://x/", "https://x:8443/a/{id}?b={user.name}&c", "HTTPS://X/{{a}}", "http://[::1]/"] {
         assert_eq!(faults(&json!({ "url": url })), [], "{url}");
     }
     check_url("https://{id}/", "no references in the host");
@@ -94,11 +87,7 @@ fn headers_that_are_ours_stay_ours() {
     check(&with("X", json!({})), "/http/headers/X", "a string, a number or a boolean");
     check(&with("X", json!("{nope}")), "/http/headers/X", "no parameter `nope`");
     check(&with("Content-Type", json!("{id}")), "/http/headers/Content-Type", "holds no references");
-    check(
-        &json!({ "url": "https://x/", "headers": { "X": "a", "x": "b" } }),
-        "/http/headers/x",
-        "written twice",
-    );
+    check(&json!({ "url": "https://x/", "headers": { "X": "a", "x": "b" } }), "/http/headers/x", "written twice");
     check(&json!({ "url": "https://x/", "headers": [] }), "/http/headers", "an object");
 }
 
@@ -108,11 +97,7 @@ fn bodies_queries_and_results_are_looked_at() {
     check(&post(json!({ "a/b": [1, { "c": "{nope}" }] })), "/http/body/a~1b/1/c", "no parameter `nope`");
     check(&post(json!("query { x }")), "/http/body", "a literal brace is written twice");
     check(&json!({ "url": "https://x/", "body": 1 }), "/http/body", "a GET request has no body");
-    check(
-        &json!({ "method": "HEAD", "url": "https://x/", "body": 1 }),
-        "/http/body",
-        "a HEAD request has no body",
-    );
+    check(&json!({ "method": "HEAD", "url": "https://x/", "body": 1 }), "/http/body", "a HEAD request has no body");
     let deep = (0..100).fold(json!("{id}"), |inner, _| json!([inner]));
     let found = faults(&post(deep));
     assert!(found.len() == 1 && found[0].1.contains("levels deep"), "{found:?}");

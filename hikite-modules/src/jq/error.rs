@@ -36,9 +36,7 @@ pub(super) fn load(errors: &load::Errors<&str, ()>) -> JqError {
     let faults = errors.iter().flat_map(|(file, error)| match error {
         load::Error::Io(modules) => modules.iter().map(|(path, _)| no_module(file.code, path)).collect(),
         load::Error::Lex(errors) => errors.iter().map(|error| misspelt(file.code, error)).collect(),
-        load::Error::Parse(errors) => {
-            errors.iter().map(|error| misplaced(file.code, error)).collect::<Vec<_>>()
-        }
+        load::Error::Parse(errors) => errors.iter().map(|error| misplaced(file.code, error)).collect::<Vec<_>>(),
     });
     wrong(faults)
 }

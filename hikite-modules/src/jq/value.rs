@@ -12,8 +12,7 @@ pub(super) fn to_jq(value: &Value) -> Val {
         Value::String(text) => Val::utf8_str(text.clone().into_bytes()),
         Value::Array(items) => items.iter().map(to_jq).collect(),
         Value::Object(members) => {
-            let member =
-                |(name, value): (&String, &Value)| (Val::utf8_str(name.clone().into_bytes()), to_jq(value));
+            let member = |(name, value): (&String, &Value)| (Val::utf8_str(name.clone().into_bytes()), to_jq(value));
             Val::obj(members.iter().map(member).collect::<JqMap>())
         }
     }
@@ -26,9 +25,9 @@ pub(super) fn of_jq(value: &Val) -> Value {
         Val::Num(number) => number_of_jq(number),
         Val::TStr(text) | Val::BStr(text) => Value::String(String::from_utf8_lossy(text).into_owned()),
         Val::Arr(items) => items.iter().map(of_jq).collect(),
-        Val::Obj(members) => Value::Object(
-            members.iter().map(|(name, value)| (key(name), of_jq(value))).collect::<Map<_, _>>(),
-        ),
+        Val::Obj(members) => {
+            Value::Object(members.iter().map(|(name, value)| (key(name), of_jq(value))).collect::<Map<_, _>>())
+        }
     }
 }
 

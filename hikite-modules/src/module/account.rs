@@ -129,8 +129,7 @@ pub(crate) fn fill_base(base: &str, find: impl Fn(&str) -> Option<String>) -> Re
         })?;
         let in_host = out.split_once("://").is_some_and(|(_, host)| !host.contains('/'));
         let may_be_host = |value: &str| {
-            !value.is_empty()
-                && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:".contains(&byte))
+            !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:".contains(&byte))
         };
         if in_host && !may_be_host(&value) {
             return Err(Error::new(ErrorKind::Validation, format!("the `{name}` of the account is no host")));
@@ -155,19 +154,13 @@ impl SiteLookup {
     }
 
     /// Parses the service's response and caches the sites.
-    pub(crate) fn read(
-        &self,
-        credential: &Credential,
-        answer: &Value,
-    ) -> Result<Arc<Vec<AccountSite>>, Error> {
+    pub(crate) fn read(&self, credential: &Credential, answer: &Value) -> Result<Arc<Vec<AccountSite>>, Error> {
         let scope = VariableScope::default();
         let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let mut sites = Vec::new();
         for row in self.rows.each(answer, &scope)? {
-            let site = AccountSite {
-                label: text(self.label.one(&row, &scope)?),
-                value: text(self.value.one(&row, &scope)?),
-            };
+            let site =
+                AccountSite { label: text(self.label.one(&row, &scope)?), value: text(self.value.one(&row, &scope)?) };
             // A site is listed once per product.
             if !sites.contains(&site) {
                 sites.push(site);

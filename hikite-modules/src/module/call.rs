@@ -32,12 +32,7 @@ pub(crate) struct ServiceCall<'a> {
 }
 
 impl<'a> ServiceCall<'a> {
-    pub(crate) fn new(
-        service: &'a Service,
-        context: &'a CallContext,
-        writes: bool,
-        site: Option<String>,
-    ) -> Self {
+    pub(crate) fn new(service: &'a Service, context: &'a CallContext, writes: bool, site: Option<String>) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "any number between 0 and 1 will do")]
         let share = (random() >> 11) as f64 / (1_u64 << 53) as f64;
         Self { service, context, writes, site, any_site: false, share, account: Mutex::default() }
@@ -131,9 +126,7 @@ impl<'a> ServiceCall<'a> {
     ) -> BoxFuture<'f, Result<FetchedValue, Error>> {
         Box::pin(async move {
             let fetched = match (&tool_request.pager, &tool_request.chunk) {
-                (Some((pager, size)), _) => {
-                    self.pages(tool_request, pager, *size, scope, page_options).await?
-                }
+                (Some((pager, size)), _) => self.pages(tool_request, pager, *size, scope, page_options).await?,
                 (None, Some(chunk)) => self.chunks(tool_request, chunk, scope).await?,
                 (None, None) => {
                     let answer = self.send(&tool_request.request.fill(scope)?, &tool_request.request).await?;
@@ -160,10 +153,7 @@ impl<'a> ServiceCall<'a> {
 }
 
 /// Returns the first choice whose condition holds.
-pub(crate) fn choose<'c>(
-    choices: &'c [RequestChoice],
-    scope: &VariableScope<'_>,
-) -> Result<&'c RequestChoice, Error> {
+pub(crate) fn choose<'c>(choices: &'c [RequestChoice], scope: &VariableScope<'_>) -> Result<&'c RequestChoice, Error> {
     for choice in choices {
         let holds = choice.when.as_ref().map_or(Ok(true), |when| when.holds(&Value::Null, scope))?;
         if holds {

@@ -54,12 +54,8 @@ impl ServiceCall<'_> {
         scope: &VariableScope<'_>,
         page_options: &PageOptions,
     ) -> Result<FetchedValue, Error> {
-        let most =
-            if page_options.all { page_options.most.unwrap_or(ITEMS).min(ITEMS_MAX) } else { u64::MAX };
-        let size = page_options
-            .size
-            .unwrap_or(if page_options.all { pager.max } else { default })
-            .clamp(1, pager.max);
+        let most = if page_options.all { page_options.most.unwrap_or(ITEMS).min(ITEMS_MAX) } else { u64::MAX };
+        let size = page_options.size.unwrap_or(if page_options.all { pager.max } else { default }).clamp(1, pager.max);
         let request = tool_request.request.fill(scope)?;
         let (mut cursor, mut items, mut bytes) = (page_options.cursor.clone(), Vec::new(), 0);
         loop {
@@ -82,14 +78,9 @@ impl ServiceCall<'_> {
             let too_long = bytes > self.service.answer_bytes;
             let is_cut = items.len() as u64 > most;
             if page_options.all {
-                self.report_progress(
-                    items.len() as u64,
-                    pager.total(&value),
-                    &format!("{} fetched", items.len()),
-                );
+                self.report_progress(items.len() as u64, pager.total(&value), &format!("{} fetched", items.len()));
             }
-            let Some(further) =
-                next.clone().filter(|_| page_options.all && !too_long && (items.len() as u64) < most)
+            let Some(further) = next.clone().filter(|_| page_options.all && !too_long && (items.len() as u64) < most)
             else {
                 items.truncate(usize::try_from(most).unwrap_or(usize::MAX));
                 if let Some(nested_list) = &tool_request.nested_list {
@@ -174,8 +165,7 @@ impl ServiceCall<'_> {
         scope: &VariableScope<'_>,
     ) -> Result<FetchedValue, Error> {
         let whole = tool_request.request.fill(scope)?;
-        let list =
-            whole.body.as_ref().and_then(|body| body.get(&chunk.of)?.as_array()).cloned().unwrap_or_default();
+        let list = whole.body.as_ref().and_then(|body| body.get(&chunk.of)?.as_array()).cloned().unwrap_or_default();
         if list.len() <= chunk.size {
             let answer = self.send(&whole, &tool_request.request).await?;
             return Ok(FetchedValue { value: answer.body, next: None });
@@ -186,10 +176,8 @@ impl ServiceCall<'_> {
             let scope = VariableScope::within(scope).with("last", before);
             let mut request = tool_request.request.fill(&scope)?;
             request.set_body(&chunk.of, Value::Array(part.to_vec()));
-            let answer = self
-                .send(&request, &tool_request.request)
-                .await
-                .map_err(|error| partially_sent(error, sent, total))?;
+            let answer =
+                self.send(&request, &tool_request.request).await.map_err(|error| partially_sent(error, sent, total))?;
             before = parse(&answer.body);
             if let Some(Value::Array(items)) = before.pointer(&pointer(&chunk.join)) {
                 joined.extend(items.iter().cloned());

@@ -13,8 +13,7 @@ use crate::file::TextLanguage;
 impl Service {
     pub(super) fn offer(&self, api_version: Option<&str>, docs: Option<&str>) -> Listing {
         let read = |kind: ListKind, raw: Raw| ListItem::read(kind, raw);
-        let tools =
-            self.tools.iter().filter_map(|(name, tool)| read(ListKind::Tools, self.definition(name, tool)));
+        let tools = self.tools.iter().filter_map(|(name, tool)| read(ListKind::Tools, self.definition(name, tool)));
         let templates = self.resources.iter().map(|resource| resource.definition(self.language));
         let (fixed, templates): (Vec<_>, Vec<_>) = templates.partition(|(_, is_fixed)| *is_fixed);
         let of = |kind: ListKind, raws: Vec<(Raw, bool)>| {

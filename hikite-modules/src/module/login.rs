@@ -63,11 +63,9 @@ impl ServiceCall<'_> {
         let api = credential.as_ref().and_then(|credential| credential.api.as_deref());
         let written = self.service.addresses.base(credential.as_deref())?;
         let secrets = credential.iter().map(|credential| credential.secret.expose().into()).collect();
-        let owner =
-            credential.as_ref().map_or_else(Arc::default, |credential| Arc::clone(&credential.account));
+        let owner = credential.as_ref().map_or_else(Arc::default, |credential| Arc::clone(&credential.account));
         let rate_limiter = self.service.rate_limiters.of(&owner);
-        let mut account =
-            CallAccount { base: String::new(), secrets, credential: credential.clone(), rate_limiter };
+        let mut account = CallAccount { base: String::new(), secrets, credential: credential.clone(), rate_limiter };
         let mut found: Vec<(&str, String)> = Vec::new();
         for lookup in &self.service.addresses.lookups {
             let Some(credential) = &credential else { continue };
@@ -94,10 +92,9 @@ impl ServiceCall<'_> {
     }
 
     async fn look_up(&self, account: &CallAccount, path: &str) -> Result<Value, Error> {
-        let rule = RequestTemplate::get(path, ResponseFormat::Json)
-            .map_err(|wrong| Error::new(ErrorKind::Internal, wrong))?;
-        let ServiceResponse { body, .. } =
-            self.send_as(account, &rule.fill(&VariableScope::default())?, &rule).await?;
+        let rule =
+            RequestTemplate::get(path, ResponseFormat::Json).map_err(|wrong| Error::new(ErrorKind::Internal, wrong))?;
+        let ServiceResponse { body, .. } = self.send_as(account, &rule.fill(&VariableScope::default())?, &rule).await?;
         Ok(parse(&body))
     }
 }

@@ -76,9 +76,7 @@ impl Paginator {
                 self.put(request, name, number.map_or_else(|| Value::from(cursor.as_str()), Value::from));
             }
             (None, Some(cursor)) => {
-                for (name, value) in
-                    pairs(cursor).filter(|(name, _)| PAGINATION_PARAMETERS.contains(&name.as_str()))
-                {
+                for (name, value) in pairs(cursor).filter(|(name, _)| PAGINATION_PARAMETERS.contains(&name.as_str())) {
                     request.set_query(&name, value);
                 }
             }
@@ -125,9 +123,7 @@ impl Paginator {
             }
             PaginationStyle::Page => full.then(|| (start.max(1) + 1).to_string())?,
             PaginationStyle::Link => pagination_query(&link_next(part.headers)?)?,
-            PaginationStyle::BodyLink => {
-                pagination_query(&text(&self.next.as_ref()?.one(part.value, &scope).ok()?)?)?
-            }
+            PaginationStyle::BodyLink => pagination_query(&text(&self.next.as_ref()?.one(part.value, &scope).ok()?)?)?,
         };
         (Some(&cursor) != before).then_some(cursor)
     }
@@ -195,8 +191,5 @@ fn pagination_query(address: &str) -> Option<PageCursor> {
 }
 
 fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
-    query
-        .split('&')
-        .filter_map(|pair| pair.split_once('='))
-        .map(|(name, value)| (decoded(name), decoded(value)))
+    query.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, value)| (decoded(name), decoded(value)))
 }

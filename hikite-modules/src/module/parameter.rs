@@ -100,9 +100,7 @@ fn property(written: &Value) -> Result<(Value, bool), String> {
                 }
             };
             let texts = members.get("enum").and_then(Value::as_array);
-            if texts.is_some_and(|options| options.iter().all(Value::is_string))
-                && !members.contains_key("type")
-            {
+            if texts.is_some_and(|options| options.iter().all(Value::is_string)) && !members.contains_key("type") {
                 members.insert("type".into(), json!("string"));
             }
             Ok((Value::Object(members), required))
@@ -119,8 +117,7 @@ fn parse_short(short: &str) -> Result<(Value, bool), String> {
     if !TYPES.contains(&kind) {
         return Err(format!("`{kind}` is no type; one of {}", TYPES.join(", ")));
     }
-    let mut schema =
-        if list { json!({ "type": "array", "items": { "type": kind } }) } else { json!({ "type": kind }) };
+    let mut schema = if list { json!({ "type": "array", "items": { "type": kind } }) } else { json!({ "type": kind }) };
     if !words.trim().is_empty() {
         schema["description"] = json!(words.trim());
     }

@@ -25,8 +25,7 @@ impl PlaceholderText {
         let mut rest = written;
         while let Some((text, after)) = rest.split_once('{') {
             let (inside, after) = after.split_once('}').ok_or("a `{` is not closed")?;
-            let (segments, inside) =
-                inside.strip_prefix('+').map_or((false, inside), |inside| (true, inside));
+            let (segments, inside) = inside.strip_prefix('+').map_or((false, inside), |inside| (true, inside));
             let (name, filter) = inside.split_once('|').map_or((inside, None), |(name, jq)| (name, Some(jq)));
             if !names.variables.contains(name) {
                 return Err(format!("`{{{name}}}` is no parameter and no step"));
@@ -113,17 +112,15 @@ fn text(name: &str, filter: Option<&Expression>, scope: &VariableScope<'_>) -> R
         Value::String(text) => Ok(text),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(flag) => Ok(flag.to_string()),
-        Value::Null => Err(violation::error(&[Violation::new(
-            step(name),
-            format!("Required parameter missing: {name}"),
-        )])),
+        Value::Null => {
+            Err(violation::error(&[Violation::new(step(name), format!("Required parameter missing: {name}"))]))
+        }
         _ => Err(refuse(name, "a list or an object has no place in an address")),
     }
 }
 
 fn refuse(name: &str, why: &str) -> Error {
-    let told =
-        violation::error(&[Violation::new(step(name), format!("Invalid value for parameter {name}: {why}"))]);
+    let told = violation::error(&[Violation::new(step(name), format!("Invalid value for parameter {name}: {why}"))]);
     debug_assert_eq!(told.kind, ErrorKind::Validation);
     told
 }

@@ -41,8 +41,7 @@ impl RateLimiters {
             return Arc::clone(rate_limiter);
         }
         if rate_limiters.len() >= ACCOUNTS {
-            rate_limiters
-                .retain(|_, rate_limiter| Arc::strong_count(rate_limiter) > 1 || !rate_limiter.is_idle());
+            rate_limiters.retain(|_, rate_limiter| Arc::strong_count(rate_limiter) > 1 || !rate_limiter.is_idle());
         }
         let rate_limiter = Arc::new(RateLimiter::new(&self.limits));
         rate_limiters.insert(Arc::clone(account), Arc::clone(&rate_limiter));
@@ -135,12 +134,9 @@ impl RateLimiter {
 
 pub(crate) fn rate_limited(wait: Duration) -> Error {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Error::new(
-        ErrorKind::RateLimit,
-        format!("the service takes no more requests with this account for {seconds} s"),
-    )
-    .hint(format!("try again in {seconds} s"))
-    .after(wait)
+    Error::new(ErrorKind::RateLimit, format!("the service takes no more requests with this account for {seconds} s"))
+        .hint(format!("try again in {seconds} s"))
+        .after(wait)
 }
 
 /// Parses the delay in a header: seconds, an HTTP date, an RFC 3339 timestamp, or seconds since 1970.

@@ -22,8 +22,7 @@ impl Service {
     /// Parses a module file. Returns all violations at once; jq programs are compiled later.
     pub fn read(yaml: &str, settings: &ServiceSettings) -> Result<Self, Vec<Violation>> {
         let file = ModuleFile::read(yaml)?;
-        let mut reader =
-            ToolReader { file: &file, definitions: file.defs.as_str().into(), faults: Vec::new() };
+        let mut reader = ToolReader { file: &file, definitions: file.defs.as_str().into(), faults: Vec::new() };
         let mut tools = Vec::new();
         for (name, written) in file.tools.iter() {
             if let Some(tool) = reader.tool(name, written) {
@@ -41,10 +40,7 @@ impl Service {
         }
         let headers = headers(&file, &mut reader, &names);
         if !is_name(&file.module) {
-            reader.fault(
-                "/module",
-                "a name is made of small letters, digits and `_`, and begins with a letter",
-            );
+            reader.fault("/module", "a name is made of small letters, digits and `_`, and begins with a letter");
         }
         let probe = probe(&file, &mut reader, &names);
         let addresses = BaseUrls::new(file.base.clone(), file.resolve.iter(), &names);
@@ -95,25 +91,16 @@ impl Service {
         self.probe.iter().for_each(|probe| probe.expressions(&mut of_probe));
         let of_probe = of_probe.into_iter().filter_map(Expression::compile_error);
         faults.extend(of_probe.map(|wrong| Violation::new("/verify", wrong)));
-        let others = [&self.retry.also, &self.error_expressions.message, &self.error_expressions.code]
-            .into_iter()
-            .flatten();
+        let others =
+            [&self.retry.also, &self.error_expressions.message, &self.error_expressions.code].into_iter().flatten();
         let lookups = self.addresses.lookups.iter().flat_map(SiteLookup::expressions);
-        faults.extend(
-            others
-                .chain(lookups)
-                .filter_map(Expression::compile_error)
-                .map(|wrong| Violation::new("", wrong)),
-        );
+        faults
+            .extend(others.chain(lookups).filter_map(Expression::compile_error).map(|wrong| Violation::new("", wrong)));
         faults
     }
 }
 
-fn resources(
-    file: &ModuleFile,
-    tools: &[(String, ServiceTool)],
-    reader: &mut ToolReader<'_>,
-) -> Vec<ServiceResource> {
+fn resources(file: &ModuleFile, tools: &[(String, ServiceTool)], reader: &mut ToolReader<'_>) -> Vec<ServiceResource> {
     let mut resources = Vec::new();
     for (name, written) in file.resources.iter() {
         let at = format!("/resources{}", step(name));
@@ -131,10 +118,7 @@ fn resources(
             }
             Some((_, tool)) => {
                 for name in resource.names().filter(|name| tool.schema["properties"].get(name).is_none()) {
-                    reader.fault(
-                        format!("{at}/uri"),
-                        format!("`{{{name}}}` is no parameter of `{}`", resource.tool),
-                    );
+                    reader.fault(format!("{at}/uri"), format!("`{{{name}}}` is no parameter of `{}`", resource.tool));
                 }
             }
         }
@@ -162,8 +146,7 @@ fn headers(file: &ModuleFile, reader: &mut ToolReader<'_>, names: &ExpressionNam
     let mut headers = HeaderMap::new();
     for (name, value) in file.headers.iter() {
         let made = request::header(name, value, names).and_then(|(header, places)| {
-            let value =
-                places.header(&VariableScope::default()).map_err(|error| error.message.to_string())?;
+            let value = places.header(&VariableScope::default()).map_err(|error| error.message.to_string())?;
             Ok((header, HeaderValue::try_from(value).map_err(|_| "it cannot be sent".to_owned())?))
         });
         match made {

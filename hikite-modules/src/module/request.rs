@@ -58,11 +58,7 @@ impl RequestTemplate {
         Ok(Self {
             method,
             path: PlaceholderText::new(path, names)?,
-            query: file
-                .query
-                .iter()
-                .map(|(name, value)| (name.to_owned(), ValueTemplate::new(value, names)))
-                .collect(),
+            query: file.query.iter().map(|(name, value)| (name.to_owned(), ValueTemplate::new(value, names))).collect(),
             headers: headers.collect::<Result<_, _>>()?,
             body: file.body.as_ref().map(|body| ValueTemplate::new(body, names)),
             answer: file.answer,
@@ -83,9 +79,8 @@ impl RequestTemplate {
         }
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
-            let value = HeaderValue::try_from(value.header(scope)?).map_err(|_| {
-                Error::new(ErrorKind::Validation, format!("the header `{name}` cannot be sent"))
-            })?;
+            let value = HeaderValue::try_from(value.header(scope)?)
+                .map_err(|_| Error::new(ErrorKind::Validation, format!("the header `{name}` cannot be sent")))?;
             headers.insert(name.clone(), value);
         }
         let body = self.body.as_ref().map(|body| body.fill(scope)).transpose()?;
@@ -153,10 +148,7 @@ pub(super) fn header(
     names: &ExpressionNames,
 ) -> Result<(HeaderName, PlaceholderText), String> {
     let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
-    if matches!(
-        name.as_str(),
-        "authorization" | "host" | "content-length" | "transfer-encoding" | "connection"
-    ) {
+    if matches!(name.as_str(), "authorization" | "host" | "content-length" | "transfer-encoding" | "connection") {
         return Err(format!("the header `{name}` is not for a module to set"));
     }
     Ok((name, PlaceholderText::new(value, names)?))

@@ -104,12 +104,9 @@ fn unused(file: &ModuleFile) -> Vec<Violation> {
             .chain(tool.steps.iter().map(|one| &one.recurse));
         pages.extend(below.flatten().filter_map(|recursion| recursion.pages.as_deref()));
     }
-    let told =
-        |kind: &str, name: &str| Violation::new(format!("/{kind}{}", step(name)), "is used by no tool");
+    let told = |kind: &str, name: &str| Violation::new(format!("/{kind}{}", step(name)), "is used by no tool");
     let lonely = file.groups.names().filter(|name| !groups.contains(name)).map(|name| told("groups", name));
-    lonely
-        .chain(file.pages.names().filter(|name| !pages.contains(name)).map(|name| told("pages", name)))
-        .collect()
+    lonely.chain(file.pages.names().filter(|name| !pages.contains(name)).map(|name| told("pages", name))).collect()
 }
 
 #[cfg(test)]
@@ -148,8 +145,7 @@ tools:
             Ok(review) => review.warnings,
             Err(faults) => faults,
         };
-        let told: Vec<String> =
-            told.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
+        let told: Vec<String> = told.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
         assert_eq!(told, expected);
     }
 
@@ -193,8 +189,7 @@ tools:
 
     #[test]
     fn programs_of_paging_are_looked_at() {
-        let paged =
-            ("query: { q: \"=$q | short\" } }", "query: { q: $q } }\n    pages: { use: number, default: 1 }");
+        let paged = ("query: { q: \"=$q | short\" } }", "query: { q: $q } }\n    pages: { use: number, default: 1 }");
         check(
             &[paged, ("items: . }", "items: ., more: \".a | nope\" }")],
             &["/tools/list: `.a | nope`: line 1, column 6: there is no filter `nope` with 0 arguments"],

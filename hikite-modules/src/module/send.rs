@@ -78,11 +78,7 @@ impl From<Error> for SendFailure {
 
 impl ServiceCall<'_> {
     /// Sends a request, with retries and one credential renewal.
-    pub(crate) async fn send(
-        &self,
-        filled: &FilledRequest,
-        rule: &RequestTemplate,
-    ) -> Result<ServiceResponse, Error> {
+    pub(crate) async fn send(&self, filled: &FilledRequest, rule: &RequestTemplate) -> Result<ServiceResponse, Error> {
         let account = self.account().await?;
         let outcome = self.send_until_answered(&account, filled, rule).await;
         if let (Ok(_), Some(provider)) = (&outcome, &self.service.provider) {
@@ -140,11 +136,8 @@ impl ServiceCall<'_> {
             }
             if attempts >= self.service.retry.rule.attempts || wait > WAIT_MAX {
                 let told = self.refused(&refusal, account);
-                let told = if is_limit {
-                    Error { kind: ErrorKind::RateLimit, ..told.hint("try again later") }
-                } else {
-                    told
-                };
+                let told =
+                    if is_limit { Error { kind: ErrorKind::RateLimit, ..told.hint("try again later") } } else { told };
                 let waits = wait > WAIT_MAX && told.kind == ErrorKind::RateLimit;
                 return Err(if waits { Error { message: told.message, ..rate_limited(wait) } } else { told });
             }
@@ -169,11 +162,7 @@ impl ServiceCall<'_> {
         }
         if !parts.status.is_success() {
             let body = read(body, REFUSAL_BYTES).await.unwrap_or_default();
-            return Ok(SendOutcome::Refusal(ErrorResponse {
-                status: parts.status,
-                headers: parts.headers,
-                body,
-            }));
+            return Ok(SendOutcome::Refusal(ErrorResponse { status: parts.status, headers: parts.headers, body }));
         }
         let bytes = read(body, self.service.answer_bytes).await?;
         match decode(&parts.headers, bytes, rule.answer) {
@@ -182,11 +171,7 @@ impl ServiceCall<'_> {
         }
     }
 
-    fn request(
-        &self,
-        account: &CallAccount,
-        filled: &FilledRequest,
-    ) -> Result<HttpRequest<RequestBody>, Error> {
+    fn request(&self, account: &CallAccount, filled: &FilledRequest) -> Result<HttpRequest<RequestBody>, Error> {
         let wrong = |_| Error::new(ErrorKind::Validation, "the arguments make an address that is too long");
         let uri = Uri::try_from(format!("{}{}", account.base, filled.target())).map_err(wrong)?;
         let mut headers = self.service.headers.clone();
@@ -226,23 +211,17 @@ impl ServiceCall<'_> {
     fn unreadable(&self, headers: &HeaderMap, wanted: ResponseFormat) -> Error {
         let (title, kind) = (&self.service.title, media_type(headers));
         let (what, hint) = match wanted {
-            ResponseFormat::Text | ResponseFormat::Auto => {
-                ("no text", "only texts can be read with this tool")
-            }
+            ResponseFormat::Text | ResponseFormat::Auto => ("no text", "only texts can be read with this tool"),
             _ => ("not the JSON it should be", "try again later; the service may be in trouble"),
         };
-        Error::new(ErrorKind::ToolExecution, format!("{title} answered something that is {what} (`{kind}`)"))
-            .hint(hint)
+        Error::new(ErrorKind::ToolExecution, format!("{title} answered something that is {what} (`{kind}`)")).hint(hint)
     }
 
     /// Returns `true` if a failed request may be sent again: it was a read, and the connection broke.
     fn may_resend(&self, error: &SendError, attempts: u32) -> bool {
         let retry = match error {
             SendError::Transfer(_) => !self.writes,
-            SendError::Connect(_)
-            | SendError::TooLarge(_)
-            | SendError::Refused
-            | SendError::Certificates(_) => false,
+            SendError::Connect(_) | SendError::TooLarge(_) | SendError::Refused | SendError::Certificates(_) => false,
         };
         retry && attempts < self.service.retry.rule.attempts
     }
@@ -295,10 +274,8 @@ impl ServiceCall<'_> {
             let found = expression.as_ref()?.one(&body, &VariableScope::default()).ok()?;
             found.as_str().map(str::to_owned).filter(|words| !words.is_empty())
         };
-        let said =
-            find(&self.service.error_expressions.message).or_else(|| words(&refusal.headers, &refusal.body));
-        let said =
-            said.map(|said| sanitize(&said, &account.secrets, MESSAGE_CHARS)).filter(|said| !said.is_empty());
+        let said = find(&self.service.error_expressions.message).or_else(|| words(&refusal.headers, &refusal.body));
+        let said = said.map(|said| sanitize(&said, &account.secrets, MESSAGE_CHARS)).filter(|said| !said.is_empty());
         let title = &self.service.title;
         let mut message = format!("{title} answered {status}");
         if let Some(code) = find(&self.service.error_expressions.code) {
@@ -318,8 +295,7 @@ impl ServiceCall<'_> {
                 error.hint(format!("the account with {title} may not do this, or needs further scopes"))
             }
             ErrorKind::RateLimit | ErrorKind::UpstreamUnavailable => {
-                let wait =
-                    self.service.retry.rule.after.iter().find_map(|name| wait_in(&refusal.headers, name));
+                let wait = self.service.retry.rule.after.iter().find_map(|name| wait_in(&refusal.headers, name));
                 Error { retry_after: wait, ..error.hint("try again later") }
             }
             _ => error,

@@ -143,8 +143,7 @@ fn add(
 
 /// Removes columns that are empty in every row.
 fn without_empty(mut rows: Vec<Value>) -> Value {
-    let is_empty =
-        |value: &Value| value.is_null() || *value == "" || value.as_array().is_some_and(Vec::is_empty);
+    let is_empty = |value: &Value| value.is_null() || *value == "" || value.as_array().is_some_and(Vec::is_empty);
     let empty: Vec<String> = match rows.first().and_then(Value::as_object) {
         Some(first) if rows.len() > 1 => {
             let everywhere = |name: &&String| rows.iter().all(|row| row.get(*name).is_none_or(is_empty));
@@ -163,10 +162,8 @@ fn as_text(value: Value) -> Value {
         Value::String(_) => value,
         Value::Null => Value::String(String::new()),
         Value::Array(items) => {
-            let lines: Vec<String> = items
-                .into_iter()
-                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
-                .collect();
+            let lines: Vec<String> =
+                items.into_iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect();
             Value::String(lines.join("\n"))
         }
         other => Value::String(other.to_string()),

@@ -109,11 +109,8 @@ impl Backchannel for ProgressRecorder {
 }
 
 fn context(back: Arc<dyn Backchannel>) -> CallContext {
-    let session = Session {
-        id: SessionId(0),
-        caller: Caller::owner(),
-        client_capabilities: ClientCapabilities::default(),
-    };
+    let session =
+        Session { id: SessionId(0), caller: Caller::owner(), client_capabilities: ClientCapabilities::default() };
     CallContext {
         session: Arc::new(session),
         back,

@@ -77,8 +77,7 @@ impl ToolReader<'_> {
         let usage = usages.flatten().next();
         let plain = self.names(HashSet::new());
         let pager = usage.and_then(|usage| Some((self.pager(&at, &usage.name, &plain)?, usage.default)));
-        let schema =
-            parameter::schema(self.file, written, pager.as_ref().map(|(pager, size)| (&**pager, *size)));
+        let schema = parameter::schema(self.file, written, pager.as_ref().map(|(pager, size)| (&**pager, *size)));
         let schema = schema.unwrap_or_else(|wrong| {
             for (parameter, message) in wrong {
                 self.fault(format!("{at}/params{}", step(&parameter)), message);
@@ -106,12 +105,7 @@ impl ToolReader<'_> {
         (self.faults.len() == before).then_some(tool)
     }
 
-    fn work(
-        &mut self,
-        at: &str,
-        written: &ServiceToolFile,
-        names: &ExpressionNames,
-    ) -> Option<ToolExecution> {
+    fn work(&mut self, at: &str, written: &ServiceToolFile, names: &ExpressionNames) -> Option<ToolExecution> {
         let shapes = self.shapes(&format!("{at}/out"), written.out.as_ref(), names);
         let ways = [
             written.compute.is_some(),
@@ -153,11 +147,7 @@ impl ToolReader<'_> {
             let out = branch.out.as_ref().or(written.out.as_ref());
             let shapes = self.shapes(&format!("{at}/out"), out, names);
             let when = branch.when.as_ref().map(|when| Expression::new(when, names));
-            choices.push(RequestChoice {
-                when,
-                tool_request: self.tool_request(&at, &parts, names)?,
-                shapes,
-            });
+            choices.push(RequestChoice { when, tool_request: self.tool_request(&at, &parts, names)?, shapes });
         }
         Some(ToolExecution::Choose(choices))
     }
@@ -196,12 +186,7 @@ impl ToolReader<'_> {
         Some(ToolExecution::Steps { steps, waves, shapes })
     }
 
-    fn tool_request(
-        &mut self,
-        at: &str,
-        parts: &ToolRequestParts<'_>,
-        names: &ExpressionNames,
-    ) -> Option<ToolRequest> {
+    fn tool_request(&mut self, at: &str, parts: &ToolRequestParts<'_>, names: &ExpressionNames) -> Option<ToolRequest> {
         let pager = match parts.pages {
             Some(usage) => Some((self.pager(at, &usage.name, names)?, usage.default)),
             None => None,
@@ -308,9 +293,7 @@ impl ServiceTool {
     /// Returns the kinds of its output shapes, without duplicates.
     pub(crate) fn forms(&self) -> Vec<&'static str> {
         let shapes: Vec<&OutputShape> = match &self.work {
-            ToolExecution::Compute { shapes, .. } | ToolExecution::Steps { shapes, .. } => {
-                shapes.iter().collect()
-            }
+            ToolExecution::Compute { shapes, .. } | ToolExecution::Steps { shapes, .. } => shapes.iter().collect(),
             ToolExecution::Choose(choices) => choices.iter().flat_map(|choice| &choice.shapes).collect(),
         };
         let mut forms: Vec<&str> = Vec::new();
@@ -327,12 +310,8 @@ impl ServiceTool {
     pub(crate) fn requests(&self) -> Vec<&RequestTemplate> {
         match &self.work {
             ToolExecution::Compute { .. } => Vec::new(),
-            ToolExecution::Choose(choices) => {
-                choices.iter().map(|choice| &choice.tool_request.request).collect()
-            }
-            ToolExecution::Steps { steps, .. } => {
-                steps.iter().map(|step| &step.tool_request.request).collect()
-            }
+            ToolExecution::Choose(choices) => choices.iter().map(|choice| &choice.tool_request.request).collect(),
+            ToolExecution::Steps { steps, .. } => steps.iter().map(|step| &step.tool_request.request).collect(),
         }
     }
 

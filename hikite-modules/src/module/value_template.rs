@@ -24,8 +24,7 @@ impl ValueTemplate {
                 None => Self::Fixed(written.clone()),
             },
             Value::Object(members) => {
-                let value_template =
-                    |(name, value): (&String, &Value)| (name.clone(), Self::new(value, names));
+                let value_template = |(name, value): (&String, &Value)| (name.clone(), Self::new(value, names));
                 Self::Object(members.iter().map(value_template).collect())
             }
             Value::Array(items) => Self::List(items.iter().map(|item| Self::new(item, names)).collect()),

@@ -43,11 +43,7 @@ impl Service {
 }
 
 impl ServiceCall<'_> {
-    async fn send_verification(
-        &self,
-        credential: Arc<Credential>,
-        probe: &RequestTemplate,
-    ) -> Result<(), Error> {
+    async fn send_verification(&self, credential: Arc<Credential>, probe: &RequestTemplate) -> Result<(), Error> {
         let account = self.with(Some(credential)).await?;
         self.send_as(&account, &probe.fill(&VariableScope::default())?, probe).await.map(drop)
     }

@@ -36,9 +36,7 @@ pub(super) struct ResponseList {
 
 pub(super) fn of(operation: &ApiOperation<'_>, schemas: SchemaResolver<'_>) -> ResponseSchema {
     let responses = &operation.value["responses"];
-    let found = ["200", "201", "202", "203", "206", "2XX", "default"]
-        .into_iter()
-        .find_map(|code| responses.get(code));
+    let found = ["200", "201", "202", "203", "206", "2XX", "default"].into_iter().find_map(|code| responses.get(code));
     let Some(response) = found.map(|response| schemas.follow(response)) else { return ResponseSchema::Open };
     let Some(content) = response["content"].as_object().filter(|content| !content.is_empty()) else {
         return ResponseSchema::Open;

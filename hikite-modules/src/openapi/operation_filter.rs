@@ -22,12 +22,10 @@ impl OperationFilter {
 
     /// Returns the matching operations, or an error for a filter that matches nothing.
     pub fn of<'o, 'a>(&self, all: &'o [ApiOperation<'a>]) -> Result<Vec<&'o ApiOperation<'a>>, String> {
-        let is_called =
-            |operation: &ApiOperation<'_>, word: &str| operation.id == Some(word) || operation.name == word;
+        let is_called = |operation: &ApiOperation<'_>, word: &str| operation.id == Some(word) || operation.name == word;
         for word in &self.operations {
             if !all.iter().any(|operation| is_called(operation, word)) {
-                let near =
-                    did_you_mean(word, all.iter().map(|operation| operation.id.unwrap_or(&operation.name)));
+                let near = did_you_mean(word, all.iter().map(|operation| operation.id.unwrap_or(&operation.name)));
                 return Err(with_hint(format!("there is no operation `{word}`"), near));
             }
         }

@@ -62,9 +62,9 @@ pub(super) fn guess(
 ) -> Option<PaginationGuess> {
     let ResponseSchema::Object { schema, list: Some(list), has_next_link } = answer else { return None };
     let find = |names: &[&str]| {
-        let candidates = parameters.iter().filter(|parameter| {
-            matches!(parameter.location, ParameterLocation::Query | ParameterLocation::Body)
-        });
+        let candidates = parameters
+            .iter()
+            .filter(|parameter| matches!(parameter.location, ParameterLocation::Query | ParameterLocation::Body));
         let mut candidates: Vec<_> = candidates.filter(|parameter| is_scalar(&parameter.schema)).collect();
         candidates.sort_by_key(|parameter| names.iter().position(|name| *name == snake(&parameter.wire, 40)));
         candidates.into_iter().find(|parameter| names.contains(&snake(&parameter.wire, 40).as_str()))
@@ -108,8 +108,7 @@ pub(super) fn guess(
         way.insert("max".into(), json!(most.unwrap_or(MAX)));
     }
     way.insert("items".into(), json!(list.path));
-    let taken =
-        at.into_iter().chain(size).map(|parameter| (parameter.location, parameter.wire.clone())).collect();
+    let taken = at.into_iter().chain(size).map(|parameter| (parameter.location, parameter.wire.clone())).collect();
     Some(PaginationGuess { way: Value::Object(way), default: DEFAULT.min(most.unwrap_or(MAX)), taken })
 }
 
@@ -130,9 +129,8 @@ fn next_of(
 /// Returns the member with the next link.
 fn link_of(schema: &Map<String, Value>) -> Option<String> {
     let members = schema.get("properties")?.as_object()?;
-    let name = ["@odata.nextLink", "nextLink", "next_link", "next_url"]
-        .into_iter()
-        .find(|name| members.contains_key(*name));
+    let name =
+        ["@odata.nextLink", "nextLink", "next_link", "next_url"].into_iter().find(|name| members.contains_key(*name));
     name.map(|name| below(".", name))
 }
 
@@ -142,8 +140,7 @@ fn member(schema: &Map<String, Value>, names: &[&str], schemas: SchemaResolver<'
         names.iter().find_map(|wanted| {
             let is_it = |(name, schema): &(&String, &Value)| {
                 let schema = schemas.merged(schema);
-                snake(name, 40) == **wanted
-                    && kind(&schema).is_none_or(|kind| !matches!(kind, "object" | "array"))
+                snake(name, 40) == **wanted && kind(&schema).is_none_or(|kind| !matches!(kind, "object" | "array"))
             };
             members.iter().find(is_it).map(|(name, _)| below(path, name))
         })

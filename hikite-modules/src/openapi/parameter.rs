@@ -8,11 +8,9 @@ use super::schema::{SchemaResolver, kind};
 use super::text::{line, single};
 
 /// Names reserved for expressions and pagination.
-const RESERVED_NAMES: [&str; 8] =
-    ["each", "item", "last", "call_id", "page_size", "fetch_all", "max_items", "cursor"];
+const RESERVED_NAMES: [&str; 8] = ["each", "item", "last", "call_id", "page_size", "fetch_all", "max_items", "cursor"];
 /// Headers that a module may not set.
-const RESERVED_HEADERS: [&str; 6] =
-    ["authorization", "host", "content-length", "content-type", "accept", "user-agent"];
+const RESERVED_HEADERS: [&str; 6] = ["authorization", "host", "content-length", "content-type", "accept", "user-agent"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParameterLocation {
@@ -64,10 +62,7 @@ pub(super) fn of(operation: &ApiOperation<'_>, schemas: SchemaResolver<'_>) -> O
         }
     }
     for inside in operation.path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
-        if !found
-            .all
-            .iter()
-            .any(|parameter| parameter.location == ParameterLocation::Path && parameter.wire == inside)
+        if !found.all.iter().any(|parameter| parameter.location == ParameterLocation::Path && parameter.wire == inside)
         {
             found.add(inside, "path", &json!({ "schema": { "type": "string" } }), schemas, &mut names);
         }
@@ -131,15 +126,7 @@ impl OperationParameters {
             let space = if words.is_empty() { "" } else { " " };
             words = format!("{words}{space}(default: {})", single(&shown));
         }
-        self.all.push(OperationParameter {
-            wire: wire.to_owned(),
-            name,
-            location,
-            required,
-            schema,
-            words,
-            joined,
-        });
+        self.all.push(OperationParameter { wire: wire.to_owned(), name, location, required, schema, words, joined });
     }
 
     fn body(&mut self, body: &Value, schemas: SchemaResolver<'_>, names: &mut UniqueNames) {
@@ -149,19 +136,12 @@ impl OperationParameters {
             return self.unsupported.push(format!("the body ({kinds})"));
         };
         let schema = schemas.merged(&media["schema"]);
-        let members =
-            schema.get("properties").and_then(Value::as_object).filter(|members| !members.is_empty());
+        let members = schema.get("properties").and_then(Value::as_object).filter(|members| !members.is_empty());
         let Some(members) = members else {
             let mut reduced = schemas.reduced(&media["schema"]).as_object().cloned().unwrap_or_default();
             reduced.entry("type").or_insert_with(|| json!("object"));
             let words = line(body["description"].as_str().unwrap_or_default());
-            self.push(
-                ("body", ParameterLocation::Body),
-                body["required"] == true,
-                reduced,
-                (words, false),
-                names,
-            );
+            self.push(("body", ParameterLocation::Body), body["required"] == true, reduced, (words, false), names);
             self.whole_body = self.all.last().map(|parameter| parameter.name.clone());
             return;
         };
@@ -209,9 +189,7 @@ impl OperationParameter {
     pub(super) fn slot(&self) -> Value {
         let name = &self.name;
         if self.joined {
-            return Value::from(format!(
-                "=if ${name} then ${name} | map(tostring) | join(\",\") else null end"
-            ));
+            return Value::from(format!("=if ${name} then ${name} | map(tostring) | join(\",\") else null end"));
         }
         Value::from(format!("${name}"))
     }
@@ -221,8 +199,7 @@ impl OperationParameter {
 fn only_value(written: &Value, schemas: SchemaResolver<'_>) -> Option<String> {
     let schema = schemas.follow(&written["schema"]);
     let options = schema["enum"].as_array().filter(|options| options.len() == 1);
-    let value =
-        options.map(|options| &options[0]).or_else(|| schema.get("const")).or_else(|| schema.get("default"));
+    let value = options.map(|options| &options[0]).or_else(|| schema.get("const")).or_else(|| schema.get("default"));
     let text = value?.as_str()?;
     text.bytes().all(|byte| byte.is_ascii_graphic() && !b"{}".contains(&byte)).then(|| text.to_owned())
 }

@@ -86,8 +86,7 @@ impl<'a> SchemaResolver<'a> {
         if let Some(kind) = kind(&merged) {
             reduced.insert("type".into(), json!(kind));
         }
-        let options: Vec<Value> =
-            merged.get("enum").and_then(Value::as_array).into_iter().flatten().cloned().collect();
+        let options: Vec<Value> = merged.get("enum").and_then(Value::as_array).into_iter().flatten().cloned().collect();
         let options: Vec<Value> = options.into_iter().filter(|option| !option.is_null()).collect();
         if (1..=OPTIONS).contains(&options.len()) {
             reduced.insert("enum".into(), Value::Array(options));
@@ -106,10 +105,8 @@ impl<'a> SchemaResolver<'a> {
             shown.map(|(name, schema)| (name.clone(), self.reduce(schema, depth - 1))).collect();
         if !shown.is_empty() {
             let required = merged.get("required").and_then(Value::as_array).into_iter().flatten();
-            let required: Vec<Value> = required
-                .filter(|name| name.as_str().is_some_and(|name| shown.contains_key(name)))
-                .cloned()
-                .collect();
+            let required: Vec<Value> =
+                required.filter(|name| name.as_str().is_some_and(|name| shown.contains_key(name))).cloned().collect();
             reduced.insert("properties".into(), Value::Object(shown));
             if !required.is_empty() {
                 reduced.insert("required".into(), Value::Array(required));

@@ -87,10 +87,8 @@ fn columns(schema: &Map<String, Value>, most: usize, schemas: SchemaResolver<'_>
         if is_scalar(&schema) || (schema.is_empty() && place.is_some()) {
             return Some((place.unwrap_or(OTHER_RANK), plain, below(".", name)));
         }
-        let inside =
-            (kind(&schema) == Some("object")).then(|| schema.get("properties")?.as_object()).flatten()?;
-        let called =
-            LABELS.iter().find_map(|called| inside.keys().find(|name| snake(name, 40) == **called))?;
+        let inside = (kind(&schema) == Some("object")).then(|| schema.get("properties")?.as_object()).flatten()?;
+        let called = LABELS.iter().find_map(|called| inside.keys().find(|name| snake(name, 40) == **called))?;
         Some((place.unwrap_or(NESTED_RANK), plain, below(&below(".", name), called)))
     });
     let mut ranked: Vec<_> = ranked.collect();

@@ -61,8 +61,7 @@ pub(super) fn make(
         request.insert("answer".into(), json!("text"));
     }
     let headers = all.iter().filter(|parameter| parameter.location == ParameterLocation::Header);
-    let headers =
-        headers.map(|header| (header.wire.clone(), json!(format!("{{{}}}", header.name)))).collect();
+    let headers = headers.map(|header| (header.wire.clone(), json!(format!("{{{}}}", header.name)))).collect();
     ToolDraft {
         name: operation.name.clone(),
         risk: operation.risk(),
@@ -141,9 +140,8 @@ fn path(written: &str, all: &[OperationParameter]) -> String {
     let mut rest = written;
     while let Some((text, after)) = rest.split_once('{') {
         let (inside, after) = after.split_once('}').unwrap_or((after, ""));
-        let location = all
-            .iter()
-            .find(|parameter| parameter.location == ParameterLocation::Path && parameter.wire == inside);
+        let location =
+            all.iter().find(|parameter| parameter.location == ParameterLocation::Path && parameter.wire == inside);
         let _ = write!(path, "{text}{{{}}}", location.map_or(inside, |location| &location.name));
         rest = after;
     }

@@ -26,11 +26,7 @@ pub(super) fn word(text: &str) -> String {
         Some(path) => path.split('.').all(is_name),
         None => is_name(rest),
     };
-    if is_plain && !RESERVED_WORDS.contains(&text.to_lowercase().as_str()) {
-        text.to_owned()
-    } else {
-        quoted(text)
-    }
+    if is_plain && !RESERVED_WORDS.contains(&text.to_lowercase().as_str()) { text.to_owned() } else { quoted(text) }
 }
 
 pub(super) fn quoted(text: &str) -> String {

@@ -23,11 +23,8 @@ impl Backchannel for SilentClient {
 }
 
 fn context(origin: CallOrigin) -> CallContext {
-    let session = Session {
-        id: SessionId(0),
-        caller: Caller::owner(),
-        client_capabilities: ClientCapabilities::default(),
-    };
+    let session =
+        Session { id: SessionId(0), caller: Caller::owner(), client_capabilities: ClientCapabilities::default() };
     CallContext {
         session: Arc::new(session),
         back: Arc::new(SilentClient),
@@ -94,22 +91,15 @@ async fn what_is_absent_is_left_out() {
 
 #[tokio::test]
 async fn arguments_that_nothing_mentions_find_their_way() {
-    let arguments =
-        || json!({ "id": 1, "q": "x y", "tags": ["a", "b"], "note": null, "user": { "name": 1 } });
+    let arguments = || json!({ "id": 1, "q": "x y", "tags": ["a", "b"], "note": null, "user": { "name": 1 } });
     let seen = sent("/{id}", json!({}), arguments()).await;
-    assert_eq!(
-        (seen.query.as_str(), seen.body.len()),
-        ("q=x%20y&tags=a&tags=b&user=%7B%22name%22%3A1%7D", 0)
-    );
+    assert_eq!((seen.query.as_str(), seen.body.len()), ("q=x%20y&tags=a&tags=b&user=%7B%22name%22%3A1%7D", 0));
     let seen = sent("/{id}?q=mine", json!({ "method": "DELETE" }), json!({ "id": 1, "q": "theirs" })).await;
     assert_eq!(seen.query, "q=mine", "what the form says cannot be said again");
     let seen = sent("/{id}", json!({ "method": "PUT" }), arguments()).await;
     assert_eq!(seen.json(), json!({ "q": "x y", "tags": ["a", "b"], "note": null, "user": { "name": 1 } }));
     let seen = sent("/{id}", json!({ "method": "POST" }), json!({ "id": 1 })).await;
-    assert_eq!(
-        (seen.body.as_ref(), seen.header("content-type")),
-        (b"{}".as_slice(), Some("application/json"))
-    );
+    assert_eq!((seen.body.as_ref(), seen.header("content-type")), (b"{}".as_slice(), Some("application/json")));
     let seen = sent("/", json!({ "method": "POST", "body": {} }), arguments()).await;
     assert_eq!((seen.query.as_str(), seen.body.as_ref()), ("", b"{}".as_slice()));
     let seen = sent("/", json!({}), json!({ "admin": true })).await;
@@ -132,8 +122,7 @@ async fn forms_and_texts_are_sent_as_such() {
         "body": { "a": "{q}", "t": "{tags}", "gone": "{note}" } });
     let seen = sent("/", form, json!({ "q": "x&y=z", "tags": ["1", "2"] })).await;
     assert_eq!(seen.body, "a=x%26y%3Dz&t=1&t=2");
-    let rest =
-        json!({ "method": "POST", "headers": { "content-type": "application/x-www-form-urlencoded" } });
+    let rest = json!({ "method": "POST", "headers": { "content-type": "application/x-www-form-urlencoded" } });
     assert_eq!(sent("/", rest, json!({ "q": 1 })).await.body, "q=1");
     let text = json!({ "method": "PUT", "headers": { "Content-Type": "text/csv" }, "body": "a,{q}\n" });
     assert_eq!(sent("/", text, json!({ "q": "\"x\"" })).await.body, "a,\"x\"\n");
@@ -166,8 +155,7 @@ async fn a_value_never_leaves_its_place_in_the_path() {
 #[tokio::test]
 async fn two_values_do_not_make_two_dots() {
     let api = MockApi::start().await;
-    let error =
-        call(&api, "/x/{id}{q}/y", json!({}), json!({ "id": ".", "q": "." })).await.expect_err("dots");
+    let error = call(&api, "/x/{id}{q}/y", json!({}), json!({ "id": ".", "q": "." })).await.expect_err("dots");
     assert_eq!((error.kind, api.count()), (ErrorKind::Validation, 0));
     call(&api, "/x/{id}{q}/y", json!({}), json!({ "id": ".", "q": "a" })).await.expect("an answer");
 }
@@ -205,10 +193,7 @@ async fn the_result_is_what_the_path_leads_to() {
     let head = call(&api, "/r", json!({ "method": "HEAD" }), json!({})).await.expect("an answer");
     assert_eq!(head, json!({ "status": 200 }));
     api.answer("/none", MockResponse::status(204));
-    assert_eq!(
-        call(&api, "/none", json!({ "method": "DELETE" }), json!({})).await.expect("an answer"),
-        Value::Null
-    );
+    assert_eq!(call(&api, "/none", json!({ "method": "DELETE" }), json!({})).await.expect("an answer"), Value::Null);
 }
 
 #[tokio::test]
@@ -221,8 +206,7 @@ async fn failures_say_whose_they_are() {
     api.answer("/429", MockResponse::status(429).header("retry-after", "3"));
     let slow = failure("/429").await;
     assert_eq!((slow.kind, slow.retry_after), (ErrorKind::RateLimit, Some(Duration::from_secs(3))));
-    let body =
-        json!({ "message": format!("bad s3cr3t-token at {} on {}", api.url("/x"), api.address().ip()) });
+    let body = json!({ "message": format!("bad s3cr3t-token at {} on {}", api.url("/x"), api.address().ip()) });
     api.answer("/401", MockResponse::json(&body).with_status(401).header("x-inner", "s3cr3t-token"));
     let denied = failure("/401").await;
     assert_eq!(&*denied.message, "the service answered 401 Unauthorized: bad *** at … on ***");
@@ -241,10 +225,7 @@ async fn failures_say_whose_they_are() {
     api.stop().await;
     let tool = tool_with(&json!({ "url": url }), &schema(), EgressClient::new(), &Limits::default());
     let gone = run(&tool, json!({})).await.expect_err("nobody there");
-    assert_eq!(
-        (gone.kind, &*gone.message),
-        (ErrorKind::UpstreamUnavailable, "the service cannot be reached")
-    );
+    assert_eq!((gone.kind, &*gone.message), (ErrorKind::UpstreamUnavailable, "the service cannot be reached"));
 }
 
 #[tokio::test]
@@ -292,16 +273,10 @@ async fn the_trace_goes_on() {
     let api = MockApi::start().await;
     let tool = tool_with(&json!({ "url": api.url("/") }), &schema(), EgressClient::new(), &Limits::default());
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let origin = CallOrigin {
-        traceparent: Some(parent.into()),
-        tracestate: Some("a=b".into()),
-        ..CallOrigin::default()
-    };
+    let origin =
+        CallOrigin { traceparent: Some(parent.into()), tracestate: Some("a=b".into()), ..CallOrigin::default() };
     tool.run(Object::default(), context(origin)).await.expect("an answer");
-    assert_eq!(
-        (api.last().header("traceparent"), api.last().header("tracestate")),
-        (Some(parent), Some("a=b"))
-    );
+    assert_eq!((api.last().header("traceparent"), api.last().header("tracestate")), (Some(parent), Some("a=b")));
     run(&tool, json!({})).await.expect("an answer");
     assert_eq!(api.last().header("traceparent"), None);
 }

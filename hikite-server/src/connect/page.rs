@@ -7,8 +7,7 @@ use hikite_core::language::Language;
 use hikite_core::uri::encode;
 use hikite_gateway::{AccountStatus, ConnectedAccount, PendingConnection};
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{StatusCode, Uri};
 
@@ -139,8 +138,7 @@ impl ConnectPage {
     }
 
     pub(super) fn failure(self, error: &Error) -> Response {
-        let status =
-            StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status = StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let message = match status {
             StatusCode::INTERNAL_SERVER_ERROR => String::new(),
             _ => escape(&error.message),
@@ -149,9 +147,9 @@ impl ConnectPage {
             Language::English => {
                 format!("<h1>Not connected</h1><p>{message}</p><p>Ask for a new link and try again.</p>")
             }
-            Language::Japanese => format!(
-                "<h1>接続できませんでした</h1><p>{message}</p><p>新しいリンクでもう一度お試しください。</p>"
-            ),
+            Language::Japanese => {
+                format!("<h1>接続できませんでした</h1><p>{message}</p><p>新しいリンクでもう一度お試しください。</p>")
+            }
         };
         self.page(status, &text)
     }

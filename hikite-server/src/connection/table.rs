@@ -71,12 +71,8 @@ impl Connections {
     pub(crate) fn take(&self, peer: IpAddr, is_proxy: bool) -> Result<ConnectionSlot, Error> {
         let holder = ShareHolder { name: network_of(peer).into(), privileged: is_proxy };
         let (activity, ending) = (Activity::new(), CancellationToken::new());
-        let open = OpenConnection {
-            accepted: Instant::now(),
-            activity: activity.clone(),
-            ending: ending.clone(),
-            is_proxy,
-        };
+        let open =
+            OpenConnection { accepted: Instant::now(), activity: activity.clone(), ending: ending.clone(), is_proxy };
         let (place, out) = self.places.take(&holder, open, |open, is_own| {
             let gives_way = is_own || !open.is_proxy;
             open.activity.idle_after().filter(|_| gives_way).map(|after| open.accepted + after)
@@ -155,8 +151,7 @@ mod tests {
             .collect();
         assert!(connections.take(peer("192.0.2.1"), false).is_err(), "its share is in use");
         drop(busy);
-        let proxied: Vec<_> =
-            (0..5).map(|_| connections.take(peer("10.0.0.1"), true).expect("room")).collect();
+        let proxied: Vec<_> = (0..5).map(|_| connections.take(peer("10.0.0.1"), true).expect("room")).collect();
         assert_eq!(proxied.iter().filter(|place| place.ending.is_cancelled()).count(), 1, "its own gave way");
     }
 }

@@ -109,9 +109,7 @@ impl RequestBackchannel {
             let _open = open;
             match tokio::time::timeout(limit, answer).await {
                 Ok(Ok(answer)) => answer,
-                Ok(Err(_)) => {
-                    Err(encode::error_object(FAILED, "the session ended before the client answered"))
-                }
+                Ok(Err(_)) => Err(encode::error_object(FAILED, "the session ended before the client answered")),
                 Err(_) => Err(encode::error_object(FAILED, "the client did not answer in time")),
             }
         }))

@@ -115,11 +115,9 @@ async fn with_session(
     Ok(match message {
         Message::Request { id, method, params } => {
             let read = || MessageParams::read(app, params.as_ref(), request_context);
-            let (params, request_context) =
-                off_worker(sent.body.len(), read).await.map_err(error_response)?;
+            let (params, request_context) = off_worker(sent.body.len(), read).await.map_err(error_response)?;
             let (sender, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-            let answer =
-                Box::pin(Arc::clone(&session).handle(id, method, params, Some(sender), request_context));
+            let answer = Box::pin(Arc::clone(&session).handle(id, method, params, Some(sender), request_context));
             let resumes = Some(session).filter(|session| session.resumes());
             answer_or_stream(answer, messages, resumes).await
         }
@@ -194,11 +192,11 @@ pub(crate) async fn get(
     session.touch();
     match sent.headers.get(LAST_EVENT) {
         None => session.own_stream(None),
-        Some(event) => {
-            event.to_str().ok().and_then(|event| session.resume_stream(event)).unwrap_or_else(|| {
-                problem(StatusCode::BAD_REQUEST, "there is no stream with this event, or no longer")
-            })
-        }
+        Some(event) => event
+            .to_str()
+            .ok()
+            .and_then(|event| session.resume_stream(event))
+            .unwrap_or_else(|| problem(StatusCode::BAD_REQUEST, "there is no stream with this event, or no longer")),
     }
 }
 
@@ -322,8 +320,7 @@ fn check_revision(headers: &HeaderMap) -> Result<(), Response> {
 
 fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     let family = kind.split('/').next().unwrap_or_default();
-    let mut values =
-        headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
+    let mut values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|v| v.split(','));
     values.any(|value| {
         let value = value.split(';').next().unwrap_or_default().trim();
         value.eq_ignore_ascii_case(kind) || value == "*/*" || value.strip_suffix("/*") == Some(family)

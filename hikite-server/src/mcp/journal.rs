@@ -51,8 +51,7 @@ impl JournalState {
 
     /// Drops read messages, the oldest first, until the limits are met.
     fn trim(&mut self, bounds: JournalBounds) {
-        while self.first < self.unread && (self.retained.len() > bounds.messages || self.bytes > bounds.bytes)
-        {
+        while self.first < self.unread && (self.retained.len() > bounds.messages || self.bytes > bounds.bytes) {
             let Some(message) = self.retained.pop_front() else { return };
             self.bytes -= message.len();
             self.first += 1;
@@ -165,8 +164,7 @@ impl JournalReader {
             return None;
         }
         let at = self.next.max(state.first);
-        let message =
-            usize::try_from(at - state.first).ok().and_then(|place| state.retained.get(place).cloned());
+        let message = usize::try_from(at - state.first).ok().and_then(|place| state.retained.get(place).cloned());
         if message.is_some() {
             self.next = at + 1;
             state.unread = state.unread.max(at + 1);

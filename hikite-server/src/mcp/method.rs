@@ -53,8 +53,7 @@ impl ClientSession {
         self.running.lock().insert(id.clone(), cancelled.clone());
         let _running = RunningGuard { session: &self, id: &id };
         let answer = {
-            let mut running =
-                pin!(scope::within(operation.origin.clone(), self.run(&method, params, context)));
+            let mut running = pin!(scope::within(operation.origin.clone(), self.run(&method, params, context)));
             tokio::select! {
                 biased;
                 answer = &mut running => answer,
@@ -119,12 +118,7 @@ impl ClientSession {
         Ok(answers.await.into_iter().flatten().collect())
     }
 
-    async fn run(
-        self: &Arc<Self>,
-        method: &str,
-        params: Object,
-        context: CallContext,
-    ) -> Result<CallResult, Error> {
+    async fn run(self: &Arc<Self>, method: &str, params: Object, context: CallContext) -> Result<CallResult, Error> {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
             let page = ListPage { cursor: params.text("cursor") };
@@ -137,15 +131,11 @@ impl ClientSession {
         let result = match method {
             "logging/setLevel" => Box::pin(self.change_level(params, &context)).await,
             "resources/subscribe" => Box::pin(gateway.dispatch(Command::Subscribe { params }, context)).await,
-            "resources/unsubscribe" => {
-                Box::pin(gateway.dispatch(Command::Unsubscribe { params }, context)).await
-            }
+            "resources/unsubscribe" => Box::pin(gateway.dispatch(Command::Unsubscribe { params }, context)).await,
             "tools/call" if params.get("task").is_some() => {
                 return Box::pin(self.begin_task(params, context)).await;
             }
-            "tasks/get" | "tasks/result" | "tasks/cancel" => {
-                Box::pin(self.task(method, params, context)).await
-            }
+            "tasks/get" | "tasks/result" | "tasks/cancel" => Box::pin(self.task(method, params, context)).await,
             "tasks/update" => Err(unknown_method(method)),
             _ => return dispatch(gateway, self.surfaces, method, params, context).await,
         };
@@ -160,12 +150,7 @@ impl ClientSession {
         origin: CallOrigin,
     ) -> CallContext {
         let token = meta.and_then(|meta| meta.get("progressToken").cloned());
-        let back = Arc::new(RequestBackchannel {
-            session: Arc::downgrade(self),
-            request: id.clone(),
-            token,
-            stream,
-        });
+        let back = Arc::new(RequestBackchannel { session: Arc::downgrade(self), request: id.clone(), token, stream });
         let origin = CallOrigin { client: Some(self.client.clone()), ..origin };
         CallContext { session, back, origin, accepts_input_required: false, account: None }
     }

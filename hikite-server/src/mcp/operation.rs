@@ -83,9 +83,7 @@ impl<'a> McpOperation<'a> {
             let outer = context_of(&origin);
             let parent = declared.clone().or_else(|| outer.clone());
             let mut span = tracer.begin(SpanKind::Server, || method.to_owned(), parent)?;
-            span.link(
-                outer.filter(|outer| declared.as_ref().is_some_and(|declared| declared.trace != outer.trace)),
-            );
+            span.link(outer.filter(|outer| declared.as_ref().is_some_and(|declared| declared.trace != outer.trace)));
             describe(&mut span, method, transport, &request, &origin);
             Some(span)
         });

@@ -179,8 +179,7 @@ impl DuplexClient {
 
     /// Returns `true` if the notification cancelled a stateless request.
     fn cancel_stateless(&self, params: Option<&Raw>) -> bool {
-        let id =
-            params.and_then(Raw::object).and_then(|params| MessageId::read(params.get("requestId")?.clone()));
+        let id = params.and_then(Raw::object).and_then(|params| MessageId::read(params.get("requestId")?.clone()));
         let running = id.and_then(|id| self.stateless_requests.lock().remove(&id));
         running.inspect(CancellationToken::cancel).is_some()
     }
@@ -197,9 +196,8 @@ impl DuplexClient {
             }
         };
         operation.close(None);
-        let session = self
-            .session
-            .get_or_init(|| ClientSession::open(&self.app, self.caller.clone(), self.surfaces, hello));
+        let session =
+            self.session.get_or_init(|| ClientSession::open(&self.app, self.caller.clone(), self.surfaces, hello));
         encode::result(id, &session.initialize_result())
     }
 }

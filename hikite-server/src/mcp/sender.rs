@@ -55,11 +55,7 @@ impl MessageParams {
 }
 
 /// Handles the sender fields of params whose `_meta` is not parsed; most need not be.
-pub(crate) fn settle(
-    app: &App,
-    params: &mut Object,
-    request_context: RequestContext,
-) -> Result<RequestContext, Error> {
+pub(crate) fn settle(app: &App, params: &mut Object, request_context: RequestContext) -> Result<RequestContext, Error> {
     let meta = params.get(META).filter(|meta| may_name_sender(meta.bytes()));
     let Some(mut meta) = meta.and_then(Raw::object) else { return Ok(request_context) };
     let Some(sender) = SenderFields::take(&mut meta) else { return Ok(request_context) };
@@ -195,8 +191,8 @@ mod tests {
     #[track_caller]
     fn left(text: &str, expected: &str) {
         let app = app_with(auth::Auth::Token(Secret::hidden("own")));
-        let (read, _) = MessageParams::read(&app, Some(&raw(text)), request_context(CallerProof::Token))
-            .expect("the owner");
+        let (read, _) =
+            MessageParams::read(&app, Some(&raw(text)), request_context(CallerProof::Token)).expect("the owner");
         assert_eq!(read.members.raw().as_str(), expected);
         assert_eq!(read.members.get(META).is_some(), read.meta.is_some(), "{text}");
         let mut params = raw(text).object().expect("an object");
@@ -234,14 +230,10 @@ mod tests {
     async fn another_token_and_an_unknown_project_are_refused() {
         let app = app_with(auth::Auth::Token(Secret::hidden("own")));
         let kind = |text: &str, proof| {
-            MessageParams::read(&app, Some(&raw(text)), request_context(proof))
-                .map(drop)
-                .map_err(|error| error.kind)
+            MessageParams::read(&app, Some(&raw(text)), request_context(proof)).map(drop).map_err(|error| error.kind)
         };
         for proof in [CallerProof::Token, CallerProof::Unauthenticated] {
-            for wrong in
-                [r#"{"_meta":{"token":"x"}}"#, r#"{"_meta":{"token":""}}"#, r#"{"_meta":{"token":7}}"#]
-            {
+            for wrong in [r#"{"_meta":{"token":"x"}}"#, r#"{"_meta":{"token":""}}"#, r#"{"_meta":{"token":7}}"#] {
                 assert_eq!(kind(wrong, proof), Err(ErrorKind::Authentication), "{wrong}");
             }
             for wrong in [r#"{"_meta":{"projectId":"nowhere"}}"#, r#"{"_meta":{"projectId":7}}"#] {
@@ -260,8 +252,7 @@ mod tests {
             let left = request.into_body().collect().await.expect("a body").to_bytes();
             (token, left == text.as_bytes())
         };
-        let call =
-            |meta: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{meta}}}}}"#);
+        let call = |meta: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{meta}}}}}"#);
         let (a, b, none) = (call(r#"{"token":"a"}"#), call(r#"{"token":"b"}"#), call("{}"));
         let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{"token":"a"}}}"#;
         for text in [&a, &format!("[{a},{none},{answer}]"), answer] {
@@ -274,9 +265,6 @@ mod tests {
         let many = |count| format!("[{}]", vec![a.as_str(); count].join(","));
         assert_eq!(token(&many(most)).await, (Some("a".into()), true));
         assert_eq!(token(&many(most + 1)).await.0, None, "none of them is taken apart");
-        assert_eq!(
-            token(&call(&format!(r#"{{"token":"a","x":"{}"}}"#, "x".repeat(BODY_BYTES)))).await.0,
-            None
-        );
+        assert_eq!(token(&call(&format!(r#"{{"token":"a","x":"{}"}}"#, "x".repeat(BODY_BYTES)))).await.0, None);
     }
 }

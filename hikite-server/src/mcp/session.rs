@@ -62,18 +62,10 @@ impl std::fmt::Debug for ClientSession {
 }
 
 impl ClientSession {
-    pub(crate) fn open(
-        app: &Arc<App>,
-        caller: Caller,
-        surfaces: Surfaces,
-        hello: InitializeRequest,
-    ) -> Arc<Self> {
+    pub(crate) fn open(app: &Arc<App>, caller: Caller, surfaces: Surfaces, hello: InitializeRequest) -> Arc<Self> {
         let surfaces = app.settings.load().surfaces_for(surfaces, Some(&hello.client));
-        let core = Arc::new(CoreSession {
-            id: app.next_session(),
-            caller,
-            client_capabilities: hello.client_capabilities,
-        });
+        let core =
+            Arc::new(CoreSession { id: app.next_session(), caller, client_capabilities: hello.client_capabilities });
         let session = Arc::new(Self {
             app: Arc::clone(app),
             core: Arc::clone(&core),
@@ -170,9 +162,8 @@ impl ClientSession {
     pub(crate) fn handle_notification(&self, method: &str, params: Option<&Raw>) {
         match method {
             "notifications/cancelled" => {
-                let id = params
-                    .and_then(Raw::object)
-                    .and_then(|params| MessageId::read(params.get("requestId")?.clone()));
+                let id =
+                    params.and_then(Raw::object).and_then(|params| MessageId::read(params.get("requestId")?.clone()));
                 if let Some(running) = id.and_then(|id| self.running.lock().remove(&id)) {
                     running.cancel();
                 }
@@ -223,9 +214,7 @@ impl Inbox for ClientSession {
                 };
                 encode::notification(method, None)
             }
-            Delivery::ResourceUpdated(params) => {
-                encode::notification("notifications/resources/updated", Some(&params))
-            }
+            Delivery::ResourceUpdated(params) => encode::notification("notifications/resources/updated", Some(&params)),
             Delivery::Log(params) if self.wants(&params) => {
                 encode::notification("notifications/message", Some(&params))
             }

@@ -133,11 +133,7 @@ impl SessionOrigin {
         }
         capabilities.remove("extensions");
         let most = client_data(&Object::default(), &capabilities);
-        if most.len() <= CLIENT_DATA_BYTES_MAX {
-            most
-        } else {
-            client_data(&Object::default(), &Object::default())
-        }
+        if most.len() <= CLIENT_DATA_BYTES_MAX { most } else { client_data(&Object::default(), &Object::default()) }
     }
 }
 
@@ -172,10 +168,7 @@ mod tests {
             let name = SessionToken::read(&seal, &id, &owner).expect("ours");
             assert_eq!((&*name.number, &*name.origin.as_ref().expect("told").home), ("n1", "a"));
             let (caller, reopen_parameters, hello) = name.reopen_parameters().expect("young");
-            assert_eq!(
-                (caller, reopen_parameters, hello.revision),
-                (owner.clone(), surfaces, session.revision)
-            );
+            assert_eq!((caller, reopen_parameters, hello.revision), (owner.clone(), surfaces, session.revision));
             assert_eq!(hello.client.text("name").as_deref(), Some("有名な client"));
             assert_eq!(hello.client_capabilities, session.core.client_capabilities);
             for stranger in [
@@ -196,20 +189,14 @@ mod tests {
     #[tokio::test]
     async fn an_id_is_short_whatever_a_client_says_and_does_not_last_for_ever() {
         let (app, seal, owner) = (app(), HmacSigner::new([7; 32]), Caller::owner());
-        let session = ClientSession::open(
-            &app,
-            owner.clone(),
-            Surfaces::of([Surface::Direct]),
-            hello(&"x".repeat(5000)),
-        );
+        let session =
+            ClientSession::open(&app, owner.clone(), Surfaces::of([Surface::Direct]), hello(&"x".repeat(5000)));
         let mut name = SessionToken::of(&session, "n1", Some("a"));
         assert!(name.sealed(&seal, &owner).len() < 4096);
         name.origin.as_mut().expect("told").at -= AGE_MAX_MS + 1000;
         let old = SessionToken::read(&seal, &name.sealed(&seal, &owner), &owner).expect("ours");
         assert!(old.reopen_parameters().is_none());
         let alone = SessionToken::of(&session, "n1", None).sealed(&seal, &owner);
-        assert!(
-            SessionToken::read(&seal, &alone, &owner).is_some_and(|name| name.reopen_parameters().is_none())
-        );
+        assert!(SessionToken::read(&seal, &alone, &owner).is_some_and(|name| name.reopen_parameters().is_none()));
     }
 }

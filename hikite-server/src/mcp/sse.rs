@@ -41,25 +41,19 @@ pub(crate) async fn open(
     request_context: RequestContext,
     Query(choice): Query<SurfaceQuery>,
 ) -> Response {
-    let (surfaces, id) = match choice
-        .surfaces(&app, &request_context.caller)
-        .and_then(|surfaces| Ok((surfaces, random_id()?)))
-    {
-        Ok(opened) => opened,
-        Err(error) => return error_response(error),
-    };
+    let (surfaces, id) =
+        match choice.surfaces(&app, &request_context.caller).and_then(|surfaces| Ok((surfaces, random_id()?))) {
+            Ok(opened) => opened,
+            Err(error) => return error_response(error),
+        };
     let place = match OpenStreams::take(&app, &request_context.caller) {
         Ok(place) => place,
         Err(error) => return error_response(error),
     };
     let id = id_with_node(&app, &request_context, id);
     let (out, messages) = mpsc::channel(app.limits.outbox_messages.max(1));
-    let pipe = DuplexClient::new(
-        Arc::clone(&app),
-        (request_context.caller, request_context.proof),
-        (surfaces, TCP),
-        out,
-    );
+    let pipe =
+        DuplexClient::new(Arc::clone(&app), (request_context.caller, request_context.proof), (surfaces, TCP), out);
     app.channels.0.write().insert(id.clone(), pipe);
     let endpoint = sse::event("endpoint", format!("/messages?sessionId={id}").as_bytes());
     let ending = place.ending.clone();

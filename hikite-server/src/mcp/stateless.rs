@@ -93,8 +93,7 @@ pub(crate) async fn post(
             let session = app
                 .stateless_sessions
                 .next_session(&(request_context.caller.clone(), claim.client_capabilities.clone()));
-            app.gateway
-                .view_of(session.as_deref().map_or_else(|| (&request_context.caller).into(), Viewer::from))
+            app.gateway.view_of(session.as_deref().map_or_else(|| (&request_context.caller).into(), Viewer::from))
         };
         check::mirrored_headers(view, headers, &method, &params)?;
         Ok(claim)
@@ -130,22 +129,16 @@ async fn forward_to_owner(
     sent: &ForwardedRequest,
 ) -> Option<Response> {
     if let Some(state) = request.params.text("requestState") {
-        let purpose = TokenBinding {
-            caller: &request.request_context.caller,
-            method: &request.method,
-            params: &request.params,
-        };
-        let Ok(ContinuationToken::SuspendedCall { process, .. }) = app.suspended_calls.read(&state, purpose)
-        else {
+        let purpose =
+            TokenBinding { caller: &request.request_context.caller, method: &request.method, params: &request.params };
+        let Ok(ContinuationToken::SuspendedCall { process, .. }) = app.suspended_calls.read(&state, purpose) else {
             return None;
         };
         return match locate::forward(app, &process, request_context, sent).await? {
             Ok(answer) => Some(answer),
             // The node is gone and its call is lost, so it is reported as unknown.
             Err(ForwardError::Unreachable) => None,
-            Err(missed) => {
-                Some(result::StatelessError::of(&missed.error(), None).answer(&request.id).response())
-            }
+            Err(missed) => Some(result::StatelessError::of(&missed.error(), None).answer(&request.id).response()),
         };
     }
     let process = Gateway::process_of_result(&sent.body)?;
@@ -154,14 +147,10 @@ async fn forward_to_owner(
 }
 
 /// Handles one request on a pipe, where there are no headers to compare.
-pub(crate) async fn on_pipe(
-    pipe: &DuplexClient,
-    (id, method, params): (MessageId, Box<str>, Option<Raw>),
-) -> Bytes {
+pub(crate) async fn on_pipe(pipe: &DuplexClient, (id, method, params): (MessageId, Box<str>, Option<Raw>)) -> Bytes {
     let read = || {
         let mut params = params.as_ref().and_then(Raw::object).unwrap_or_default();
-        sender::settle(&pipe.app, &mut params, pipe.request_context())
-            .map(|request_context| (params, request_context))
+        sender::settle(&pipe.app, &mut params, pipe.request_context()).map(|request_context| (params, request_context))
     };
     let cost = params.as_ref().map_or(0, |params| params.bytes().len());
     let (params, request_context) = match off_worker(cost, read).await {
@@ -204,8 +193,7 @@ async fn handle(app: Arc<App>, mut request: StatelessRequest, out: mpsc::Sender<
 
 fn begin<'a>(app: &'a App, request: &StatelessRequest) -> McpOperation<'a> {
     // Most requests have no trace context and skip the parsing.
-    let meta =
-        request.params.get("_meta").filter(|meta| memmem::find(meta.bytes(), b"traceparent").is_some());
+    let meta = request.params.get("_meta").filter(|meta| memmem::find(meta.bytes(), b"traceparent").is_some());
     let meta = meta.and_then(Raw::object);
     let asked = RequestInfo {
         id: &request.id,

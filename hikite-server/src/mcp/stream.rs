@@ -18,11 +18,7 @@ use crate::mcp::journal::JournalReader;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Builds the stream of one request: messages while it runs, then its response. Dropping the body cancels the request.
-pub(crate) fn of_request(
-    first: Bytes,
-    messages: mpsc::Receiver<Bytes>,
-    answer: BoxFuture<'static, Bytes>,
-) -> Response {
+pub(crate) fn of_request(first: Bytes, messages: mpsc::Receiver<Bytes>, answer: BoxFuture<'static, Bytes>) -> Response {
     let state = RequestStream { first: Some(first), messages, answer: Some(answer), last: None };
     response(Body::from_stream(unfold(state, |mut state| async move {
         let event = state.next().await?;
@@ -71,21 +67,18 @@ pub(crate) fn of_messages<H: Send + 'static>(
     held: H,
 ) -> Response {
     let state = (first, messages, farewell, stopping, held);
-    response(Body::from_stream(unfold(
-        state,
-        |(first, mut messages, mut farewell, stopping, held)| async move {
-            let event = match first {
-                Some(first) => first,
-                None => tokio::select! {
-                    biased;
-                    message = messages.recv() => sse::message(&message?),
-                    () = stopping.cancelled() => sse::message(&farewell.take()?),
-                    () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(sse::KEEP_ALIVE),
-                },
-            };
-            Some((Ok::<_, std::convert::Infallible>(event), (None, messages, farewell, stopping, held)))
-        },
-    )))
+    response(Body::from_stream(unfold(state, |(first, mut messages, mut farewell, stopping, held)| async move {
+        let event = match first {
+            Some(first) => first,
+            None => tokio::select! {
+                biased;
+                message = messages.recv() => sse::message(&message?),
+                () = stopping.cancelled() => sse::message(&farewell.take()?),
+                () = tokio::time::sleep(KEEP_ALIVE) => Bytes::from_static(sse::KEEP_ALIVE),
+            },
+        };
+        Some((Ok::<_, std::convert::Infallible>(event), (None, messages, farewell, stopping, held)))
+    })))
 }
 
 /// Builds a stream from a journal. The id of an event is the number of the stream and of the next message, where a

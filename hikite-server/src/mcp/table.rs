@@ -67,11 +67,7 @@ impl SessionTable {
     }
 
     /// Adds a new session and returns its id. `home` is the id of this node, in a cluster.
-    pub(crate) fn insert(
-        &self,
-        session: Arc<ClientSession>,
-        home: Option<Arc<str>>,
-    ) -> Result<String, Error> {
+    pub(crate) fn insert(&self, session: Arc<ClientSession>, home: Option<Arc<str>>) -> Result<String, Error> {
         let number = random_id()?;
         let name = SessionToken::of(&session, &number, home.as_deref());
         let id = name.sealed(&self.seal, &session.core.caller);
@@ -89,8 +85,7 @@ impl SessionTable {
         holder: Option<Arc<str>>,
     ) -> Result<(), Error> {
         let id: Arc<str> = id.into();
-        let slot =
-            SessionSlot { id: Arc::clone(&id), session: Arc::downgrade(&session), since: Instant::now() };
+        let slot = SessionSlot { id: Arc::clone(&id), session: Arc::downgrade(&session), since: Instant::now() };
         let caller = ShareHolder::from(&session.core.caller);
         let (place, out) = self.places.take(&caller, slot, |slot, _| slot.idle_since())?;
         let gone = {
@@ -175,14 +170,12 @@ impl SessionTable {
     /// Removes idle sessions periodically.
     pub(crate) async fn expire(app: Arc<App>) {
         let idle = app.limits.session_idle;
-        let mut tick =
-            tokio::time::interval((idle / 4).clamp(Duration::from_millis(50), Duration::from_secs(60)));
+        let mut tick = tokio::time::interval((idle / 4).clamp(Duration::from_millis(50), Duration::from_secs(60)));
         while app.stopping.run_until_cancelled(tick.tick()).await.is_some() {
             let Some(before) = Instant::now().checked_sub(idle) else { continue };
             let in_use = |session: &ClientSession| session.last_used() >= before || session.is_busy();
             app.stateless_sessions.expire(before);
-            let may_stay =
-                |session: &ClientSession| app.gateway.people().is_still_valid(&session.core.caller);
+            let may_stay = |session: &ClientSession| app.gateway.people().is_still_valid(&session.core.caller);
             let stays = |entry: &SessionEntry| in_use(&entry.session) && may_stay(&entry.session);
             app.sessions.by_id.write().retain(|_, entry| stays(entry));
         }

@@ -29,31 +29,20 @@ impl ClientSession {
         }
     }
 
-    pub(crate) async fn task(
-        &self,
-        method: &str,
-        params: Object,
-        context: CallContext,
-    ) -> Result<Raw, Error> {
+    pub(crate) async fn task(&self, method: &str, params: Object, context: CallContext) -> Result<Raw, Error> {
         let id = params.text("taskId").unwrap_or_default();
         match method {
             "tasks/result" => self.task_result(&id, &context).await,
             "tasks/cancel" => {
                 if is_over(&self.task_of(SourceMethod::GetTask, task_params(&id), &context).await?) {
-                    return Err(Error::new(
-                        ErrorKind::Validation,
-                        "the task is over and cannot be cancelled",
-                    ));
+                    return Err(Error::new(ErrorKind::Validation, "the task is over and cannot be cancelled"));
                 }
                 self.task_of(SourceMethod::CancelTask, task_params(&id), &context).await?;
-                self.task_of(SourceMethod::GetTask, task_params(&id), &context)
-                    .await
-                    .map(|task| of_session(task).raw())
+                self.task_of(SourceMethod::GetTask, task_params(&id), &context).await.map(|task| of_session(task).raw())
             }
-            _ => self
-                .task_of(SourceMethod::GetTask, task_params(&id), &context)
-                .await
-                .map(|task| of_session(task).raw()),
+            _ => {
+                self.task_of(SourceMethod::GetTask, task_params(&id), &context).await.map(|task| of_session(task).raw())
+            }
         }
     }
 
@@ -105,12 +94,7 @@ impl ClientSession {
         self.task_of(SourceMethod::UpdateTask, params, context).await.map(drop)
     }
 
-    async fn task_of(
-        &self,
-        method: SourceMethod,
-        params: Object,
-        context: &CallContext,
-    ) -> Result<Object, Error> {
+    async fn task_of(&self, method: SourceMethod, params: Object, context: &CallContext) -> Result<Object, Error> {
         let command = Command::Task { method, params };
         let task = self.app.gateway.dispatch(command, context.clone()).await?;
         Ok(task.object().unwrap_or_default())

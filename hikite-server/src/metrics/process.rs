@@ -8,8 +8,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub(super) fn reading() -> Vec<Metric> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let memory = |member: &str| kibibytes(&status, member).map(|kib| Point::single(kib * 1024.0));
-    let files =
-        std::fs::read_dir("/proc/self/fd").ok().map(|all| u32::try_from(all.count()).unwrap_or(u32::MAX));
+    let files = std::fs::read_dir("/proc/self/fd").ok().map(|all| u32::try_from(all.count()).unwrap_or(u32::MAX));
     let cpu = std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| cpu_seconds(&stat));
     let all = [
         cpu.map(|seconds| {

@@ -65,8 +65,7 @@ fn name(metric: &Metric) -> String {
 }
 
 fn labels(labels: &Labels, bound: Option<&str>) -> String {
-    let own =
-        labels.iter().map(|(name, value)| format!("{}=\"{}\"", name.replace('.', "_"), escaped(value, true)));
+    let own = labels.iter().map(|(name, value)| format!("{}=\"{}\"", name.replace('.', "_"), escaped(value, true)));
     let all: Vec<String> = own.chain(bound.map(|bound| format!("le=\"{bound}\""))).collect();
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
@@ -91,12 +90,7 @@ mod tests {
         (counts[0], counts[BOUNDS.len()]) = (2, 1);
         let durations = DurationCounts { counts, sum: Duration::from_millis(1500) };
         let text = render(&[
-            Metric::counter(
-                "hikite.retries",
-                "{attempt}",
-                "Once\nmore \\.",
-                vec![Point { labels: nasty, value: 3.0 }],
-            ),
+            Metric::counter("hikite.retries", "{attempt}", "Once\nmore \\.", vec![Point { labels: nasty, value: 3.0 }]),
             Metric {
                 name: "mcp.client.operation.duration",
                 unit: "s",

@@ -118,14 +118,10 @@ impl Peers {
             }
         }
         let covered = (&sent.method, path, &headers, &*sent.body);
-        let pass = self.authenticator.issue(
-            covered,
-            &peer.id,
-            (&request_context.caller, request_context.proof),
-            now_ms(),
-        )?;
-        let mut pass = HeaderValue::from_str(&pass)
-            .map_err(|_| Error::new(ErrorKind::Internal, "a pass cannot be sent"))?;
+        let pass =
+            self.authenticator.issue(covered, &peer.id, (&request_context.caller, request_context.proof), now_ms())?;
+        let mut pass =
+            HeaderValue::from_str(&pass).map_err(|_| Error::new(ErrorKind::Internal, "a pass cannot be sent"))?;
         pass.set_sensitive(true);
         headers.insert(HEADER, pass);
         let request = Request::builder().method(&sent.method).uri(format!("{}{PREFIX}{path}", peer.url));

@@ -78,9 +78,7 @@ impl PeerRejection {
     /// Returns the error for the other node's client.
     pub(super) fn error(self) -> Error {
         match self {
-            Self::Invalid(_) => {
-                Error::new(ErrorKind::Authorization, "this address is for the other nodes alone")
-            }
+            Self::Invalid(_) => Error::new(ErrorKind::Authorization, "this address is for the other nodes alone"),
             Self::Clock { apart, .. } => {
                 let (apart, most) = (apart.as_secs(), LEEWAY.as_secs());
                 let error = Error::new(
@@ -102,10 +100,7 @@ impl std::fmt::Display for PeerRejection {
             Self::Clock { apart, is_ahead } => {
                 let (seconds, side) = (apart.as_secs(), if *is_ahead { "ahead of" } else { "behind" });
                 let most = LEEWAY.as_secs();
-                write!(
-                    f,
-                    "the clock here is {seconds} s {side} that of the other node, and {most} s are allowed"
-                )
+                write!(f, "the clock here is {seconds} s {side} that of the other node, and {most} s are allowed")
             }
         }
     }
@@ -167,10 +162,9 @@ impl PeerAuthenticator {
             return Err(PeerRejection::Invalid("it shows no pass, or several"));
         };
         let payload = self.seal.open(text, &sealed_parts(request).each_ref().map(Vec::as_slice));
-        let payload =
-            payload.ok_or(PeerRejection::Invalid("its pass is not ours, or not for this request"))?;
-        let pass: PeerToken<'_> = serde_json::from_slice(&payload)
-            .map_err(|_| PeerRejection::Invalid("its pass cannot be read"))?;
+        let payload = payload.ok_or(PeerRejection::Invalid("its pass is not ours, or not for this request"))?;
+        let pass: PeerToken<'_> =
+            serde_json::from_slice(&payload).map_err(|_| PeerRejection::Invalid("its pass cannot be read"))?;
         if pass.to != own {
             return Err(PeerRejection::Invalid("its pass is for another node"));
         }
@@ -275,8 +269,7 @@ mod tests {
         let mut twice = good.clone();
         twice.append(HEADER, HeaderValue::from_str(&text).expect("a value"));
         let later = NOW + 10_001;
-        let (bare, other, forged) =
-            (headers(None, "s"), headers(Some(&text), "t"), PeerAuthenticator::new([8; 32]));
+        let (bare, other, forged) = (headers(None, "s"), headers(Some(&text), "t"), PeerAuthenticator::new([8; 32]));
         let forged = headers(Some(&issue(&forged, &Caller::owner())), "s");
         let mut tampered = text.clone().into_bytes();
         tampered[10] ^= 1;
@@ -298,15 +291,9 @@ mod tests {
         }
         let request = (&Method::POST, path, &good, &b"{}"[..]);
         assert!(authenticator.admit(request, "b", NOW).is_ok());
-        assert_eq!(
-            authenticator.admit(request, "b", NOW),
-            Err(PeerRejection::Invalid("its pass was shown before"))
-        );
+        assert_eq!(authenticator.admit(request, "b", NOW), Err(PeerRejection::Invalid("its pass was shown before")));
         tokio::time::advance(LEEWAY * 2 + Duration::from_secs(1)).await;
-        assert_eq!(
-            authenticator.admit(request, "b", NOW),
-            Err(PeerRejection::Invalid("its pass was shown before"))
-        );
+        assert_eq!(authenticator.admit(request, "b", NOW), Err(PeerRejection::Invalid("its pass was shown before")));
     }
 
     #[tokio::test(start_paused = true)]

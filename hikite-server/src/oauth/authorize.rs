@@ -50,11 +50,7 @@ pub(crate) fn allowed(
     let most = if project(request, login).is_some() { Scopes::DEFAULT } else { Scopes::ALL };
     let scopes = request.scopes.both(login.user.role.scopes()).both(most);
     if scopes == Scopes::NONE {
-        return Err(request.refused(
-            context,
-            "invalid_scope",
-            "this user may do nothing of what is asked for",
-        ));
+        return Err(request.refused(context, "invalid_scope", "this user may do nothing of what is asked for"));
     }
     Ok(scopes)
 }

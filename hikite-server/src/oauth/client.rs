@@ -58,43 +58,27 @@ pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<Ne
         return Err(OauthError::new("invalid_redirect_uri", "redirect_uris must name 1 to 20 addresses"));
     }
     if uris.iter().map(|uri| uri.len()).sum::<usize>() > REDIRECT_URI_BYTES_MAX {
-        return Err(OauthError::new(
-            "invalid_redirect_uri",
-            "redirect_uris are too long: at most 8 KiB together",
-        ));
+        return Err(OauthError::new("invalid_redirect_uri", "redirect_uris are too long: at most 8 KiB together"));
     }
     for uri in &uris {
-        RedirectUri::read(uri).map_err(|why| {
-            OauthError::new("invalid_redirect_uri", format!("a redirect_uri cannot be used: {why}"))
-        })?;
+        RedirectUri::read(uri)
+            .map_err(|why| OauthError::new("invalid_redirect_uri", format!("a redirect_uri cannot be used: {why}")))?;
     }
-    let has = |name: &str, word: &str| {
-        Ok::<bool, OauthError>(listed(name)?.is_none_or(|words| words.contains(&word)))
-    };
+    let has = |name: &str, word: &str| Ok::<bool, OauthError>(listed(name)?.is_none_or(|words| words.contains(&word)));
     if !has("grant_types", "authorization_code")? || !has("response_types", "code")? {
-        return Err(wrong(
-            "only clients with the grant `authorization_code` and the response `code` are taken",
-        ));
+        return Err(wrong("only clients with the grant `authorization_code` and the response `code` are taken"));
     }
     let confidential = match metadata["token_endpoint_auth_method"].as_str() {
         None => confidential_by_default,
         Some("none") => false,
         Some("client_secret_basic" | "client_secret_post") => true,
         Some(_) => {
-            return Err(wrong(
-                "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post",
-            ));
+            return Err(wrong("token_endpoint_auth_method must be none, client_secret_basic or client_secret_post"));
         }
     };
     let name = metadata["client_name"].as_str().map(str::trim).filter(|name| !name.is_empty());
-    let name =
-        name.unwrap_or(DEFAULT_CLIENT_NAME).chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
-    Ok(NewClient {
-        name,
-        redirect_uris: uris.into_iter().map(str::to_owned).collect(),
-        confidential,
-        own: None,
-    })
+    let name = name.unwrap_or(DEFAULT_CLIENT_NAME).chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
+    Ok(NewClient { name, redirect_uris: uris.into_iter().map(str::to_owned).collect(), confidential, own: None })
 }
 
 fn unknown() -> Error {
@@ -110,8 +94,7 @@ mod tests {
     #[test]
     fn a_client_says_enough_of_itself_or_is_not_taken() {
         let uris = json!(["http://127.0.0.1:1/cb"]);
-        let form =
-            read(&json!({ "redirect_uris": uris, "client_name": " A\u{7}b " }), true).expect("a client");
+        let form = read(&json!({ "redirect_uris": uris, "client_name": " A\u{7}b " }), true).expect("a client");
         assert_eq!((form.name.as_str(), form.confidential), ("Ab", true));
         let none = json!({ "redirect_uris": uris, "token_endpoint_auth_method": "none" });
         let form = read(&none, true).expect("a client");

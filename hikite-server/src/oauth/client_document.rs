@@ -30,17 +30,15 @@ pub(crate) async fn client(context: &OauthContext, id: &str) -> Result<ClientRec
     }
     if let Some(peer) = context.peer {
         let taken = context.app.attempt_limits.lookups.take(&peer, RATE, context.app.started.elapsed()).0;
-        taken.map_err(|wait| {
-            Error::new(ErrorKind::RateLimit, "too many clients were looked up").after(wait)
-        })?;
+        taken.map_err(|wait| Error::new(ErrorKind::RateLimit, "too many clients were looked up").after(wait))?;
     }
     let document = tokio::time::timeout(TIMEOUT, fetch(context, id)).await;
     let document = document.map_err(|_| bad("its description did not come in time"))??;
     if document["client_id"].as_str() != Some(id) {
         return Err(bad("its description is another client's"));
     }
-    let form = client::read(&document, false)
-        .map_err(|_| bad("its description is not one of a client that we take"))?;
+    let form =
+        client::read(&document, false).map_err(|_| bad("its description is not one of a client that we take"))?;
     if form.confidential || !document["client_secret"].is_null() {
         return Err(bad("what everybody can read has no secret"));
     }
@@ -48,8 +46,7 @@ pub(crate) async fn client(context: &OauthContext, id: &str) -> Result<ClientRec
 }
 
 async fn fetch(context: &OauthContext, id: &str) -> Result<serde_json::Value, Error> {
-    let request =
-        http::Request::get(id).header(ACCEPT, "application/json").body(RequestBody::new(Bytes::new()));
+    let request = http::Request::get(id).header(ACCEPT, "application/json").body(RequestBody::new(Bytes::new()));
     let request = request.map_err(|_| bad("its id is no address"))?;
     let answer = context
         .oauth

@@ -25,9 +25,7 @@ pub(crate) async fn ask(
     let say = |words| context.say(words);
     let binding = FormBinding::of(context).await?;
     let mut may = Html::default();
-    for (scope, words) in
-        [(Scopes::READ, text::READ), (Scopes::CALL, text::CALL), (Scopes::ADMIN, text::ADMIN)]
-    {
+    for (scope, words) in [(Scopes::READ, text::READ), (Scopes::CALL, text::CALL), (Scopes::ADMIN, text::ADMIN)] {
         if scopes.contains(scope) {
             may = may.element("<li>", say(words), "</li>\n");
         }
@@ -83,12 +81,8 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
     if scopes == Scopes::NONE {
         return Err(error_page(Error::new(ErrorKind::Validation, "the form does not say what is allowed")));
     }
-    let event = |action| AuthEvent {
-        action,
-        subject: &login.user.subject,
-        what: &request.client.id,
-        ..AuthEvent::default()
-    };
+    let event =
+        |action| AuthEvent { action, subject: &login.user.subject, what: &request.client.id, ..AuthEvent::default() };
     match fields.get("decision") {
         Some("allow") => {
             context.note(event("consent.allow")).await.map_err(error_page)?;

@@ -70,10 +70,7 @@ impl OauthContext {
     pub(crate) fn client_room(&self) -> ClientQuota {
         let limits = &self.app.limits;
         let from = self.peer.map(login_throttle::network_of).unwrap_or_default();
-        ClientQuota {
-            from,
-            allowance: Allowance::of(limits.unused_clients, limits.caller_share).without_reserve(),
-        }
+        ClientQuota { from, allowance: Allowance::of(limits.unused_clients, limits.caller_share).without_reserve() }
     }
 
     /// Writes an event to the audit log. An action that cannot be recorded must not be performed.

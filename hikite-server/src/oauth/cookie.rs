@@ -80,8 +80,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         set(&mut headers, LOGIN, "v", true);
         clear(&mut headers, VISIT, false);
-        let told: Vec<&str> =
-            headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok()).collect();
+        let told: Vec<&str> = headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok()).collect();
         assert_eq!(
             told,
             [

@@ -74,20 +74,13 @@ async fn finish(
     throttle::look(context)?;
     let fields = FormFields::read(uri.query().unwrap_or_default()).unwrap_or_default();
     let text = |name: &str| fields.get(name).map(ToOwned::to_owned);
-    let returned = FederationCallback {
-        state: text("state"),
-        code: text("code"),
-        iss: text("iss"),
-        error: text("error"),
-    };
+    let returned =
+        FederationCallback { state: text("state"), code: text("code"), iss: text("iss"), error: text("error") };
     let binding = FormBinding::of(context).await?;
     let callback = callback(context, name);
-    let (stranger, next) =
-        identity_providers.federation.finish(name, binding.value(), &callback, &returned).await?;
+    let (stranger, next) = identity_providers.federation.finish(name, binding.value(), &callback, &returned).await?;
     let user = context.identity.user_of_federated_identity(&stranger).await?;
-    context
-        .note(AuthEvent { action: LOG_IN, subject: &user.subject, what: name, ..AuthEvent::default() })
-        .await?;
+    context.note(AuthEvent { action: LOG_IN, subject: &user.subject, what: name, ..AuthEvent::default() }).await?;
     let begun = context.begin_login(&user).await?;
     let next = login::allowed_redirect(&next).unwrap_or("/ui");
     Ok(login::finish_login(context, begun.secret.expose(), next))
@@ -95,9 +88,8 @@ async fn finish(
 
 /// Renders the provider buttons of the login page.
 pub(crate) fn links(context: &OauthContext, next: Option<&str>) -> Html {
-    let names = identity_providers(context)
-        .map(|identity_providers| identity_providers.federation.names())
-        .unwrap_or_default();
+    let names =
+        identity_providers(context).map(|identity_providers| identity_providers.federation.names()).unwrap_or_default();
     let say = context.say(text::LOG_IN_WITH);
     names.iter().fold(Html::default(), |page, name| {
         let address = format!("/oauth/federated/{name}?next={}", encode(next.unwrap_or_default()));

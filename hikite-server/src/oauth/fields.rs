@@ -85,8 +85,7 @@ pub(crate) fn decode(text: &str) -> Option<String> {
         match bytes[at] {
             b'+' => out.push(b' '),
             b'%' => {
-                let digits =
-                    text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+                let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
                 out.push(u8::from_str_radix(digits?, 16).ok()?);
                 at += 2;
             }
@@ -117,12 +116,8 @@ mod tests {
 
     #[test]
     fn fields_are_read_once_each_and_as_they_were_meant() {
-        let fields =
-            FormFields::read("a=1&b=x%20y+z&c=&d&resource=1&resource=2&e=%E6%97%A5").expect("fields");
-        assert_eq!(
-            (fields.get("a"), fields.get("b"), fields.get("e")),
-            (Some("1"), Some("x y z"), Some("日"))
-        );
+        let fields = FormFields::read("a=1&b=x%20y+z&c=&d&resource=1&resource=2&e=%E6%97%A5").expect("fields");
+        assert_eq!((fields.get("a"), fields.get("b"), fields.get("e")), (Some("1"), Some("x y z"), Some("日")));
         assert_eq!((fields.get("c"), fields.get("d"), fields.get("x")), (None, None, None));
         assert_eq!(fields.resources().collect::<Vec<_>>(), ["1", "2"]);
         for wrong in ["a=1&a=2", "a=%", "a=%4", "a=%zz", "a=%+1", "a=%FF", "%61=1&a=2"] {
@@ -141,9 +136,7 @@ mod tests {
     fn what_is_encoded_is_read_as_it_was() {
         for text in ["", "a b&c=d", "日本\"<>'%+", "\u{0}\n"] {
             assert_eq!(decode(&encode(text)).as_deref(), Some(text));
-            assert!(
-                encode(text).bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte))
-            );
+            assert!(encode(text).bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte)));
         }
     }
 }

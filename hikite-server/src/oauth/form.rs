@@ -69,8 +69,7 @@ impl FormBinding {
 /// Reads the fields of a form that one of our own pages sent; else returns an error page.
 pub(crate) async fn read(context: &OauthContext, body: Body) -> Result<FormFields, Response> {
     let fields = FormFields::of(&context.app, &context.headers, body).await;
-    let fields =
-        fields.map_err(|bad| page::error_page(context, &Error::new(ErrorKind::Validation, bad.0)))?;
+    let fields = fields.map_err(|bad| page::error_page(context, &Error::new(ErrorKind::Validation, bad.0)))?;
     if !is_same_origin(context) {
         return Err(page::error_page(context, &stale()));
     }

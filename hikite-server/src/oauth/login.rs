@@ -77,9 +77,7 @@ async fn wrong(context: &OauthContext, name: &Arc<str>, next: Option<&str>) -> R
     let known = context.identity.users().into_iter().find(|user| user.name == *name);
     let subject = known.as_ref().map_or("", |user| &user.subject);
     let refused = Some(ErrorKind::Authentication);
-    if let Err(error) =
-        context.note(AuthEvent { action: LOG_IN, subject, refused, ..AuthEvent::default() }).await
-    {
+    if let Err(error) = context.note(AuthEvent { action: LOG_IN, subject, refused, ..AuthEvent::default() }).await {
         return page::error_page(context, &error);
     }
     show_form(context, StatusCode::FORBIDDEN, next, Some(text::WRONG)).await
@@ -119,8 +117,7 @@ async fn show_form(
         .element("<div class=\"choice\"><button>", say(text::LOG_IN), "</button></div>\n</form>\n")
         .and(&federated::links(context, next));
     let form_target = next.and_then(source);
-    let whole =
-        |body: &Html| page::page(status, context.language, say(text::LOG_IN), body, form_target.as_deref());
+    let whole = |body: &Html| page::page(status, context.language, say(text::LOG_IN), body, form_target.as_deref());
     let page = match passkey::button(context, &binding, next) {
         Some(button) => page::with_script(whole(&body.and(&button))),
         None => whole(&body),

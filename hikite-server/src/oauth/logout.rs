@@ -21,8 +21,7 @@ pub(crate) async fn show(context: OauthContext) -> Response {
         .marks("<form method=\"post\" action=\"/oauth/logout\">\n")
         .and(&binding.field())
         .element("<div class=\"choice\"><button>", say(text::LOG_OUT), "</button></div>\n</form>");
-    binding
-        .set_cookie(page::page(StatusCode::OK, context.language, say(text::LOG_OUT), &body, None), &context)
+    binding.set_cookie(page::page(StatusCode::OK, context.language, say(text::LOG_OUT), &body, None), &context)
 }
 
 pub(crate) async fn log_out(context: OauthContext, body: Body) -> Response {
@@ -41,8 +40,6 @@ pub(crate) async fn log_out(context: OauthContext, body: Body) -> Response {
 
 async fn end(context: &OauthContext) -> Result<(), Error> {
     let Some(login) = context.login().await? else { return Ok(()) };
-    context
-        .note(AuthEvent { action: "logout", subject: &login.user.subject, ..AuthEvent::default() })
-        .await?;
+    context.note(AuthEvent { action: "logout", subject: &login.user.subject, ..AuthEvent::default() }).await?;
     context.identity.end_login(login.secret.expose()).await
 }

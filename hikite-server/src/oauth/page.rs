@@ -97,8 +97,7 @@ pub(crate) fn page(
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     let policy = HeaderValue::from_str(&policy);
-    let policy =
-        policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
+    let policy = policy.unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     response
 }
@@ -115,8 +114,7 @@ pub(crate) fn with_script(mut response: Response) -> Response {
 
 /// Builds an error page without links.
 pub(crate) fn error_page(context: &OauthContext, error: &Error) -> Response {
-    let status =
-        StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status = StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if error.kind == ErrorKind::Internal {
         tracing::error!(%error, "a login failed inside hikite");
     }
@@ -134,12 +132,7 @@ pub(crate) fn error_page(context: &OauthContext, error: &Error) -> Response {
 }
 
 /// Builds a page with a single message.
-pub(crate) fn notice(
-    context: &OauthContext,
-    status: StatusCode,
-    title: PageText,
-    text: PageText,
-) -> Response {
+pub(crate) fn notice(context: &OauthContext, status: StatusCode, title: PageText, text: PageText) -> Response {
     let body = Html::default().element("<p>", context.say(text), "</p>");
     page(status, context.language, context.say(title), &body, None)
 }
@@ -158,11 +151,8 @@ pub(crate) fn redirect(address: &str) -> Response {
 }
 
 pub(crate) async fn css() -> Response {
-    let headers = [
-        (CONTENT_TYPE, "text/css; charset=utf-8"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (CACHE_CONTROL, "no-cache"),
-    ];
+    let headers =
+        [(CONTENT_TYPE, "text/css; charset=utf-8"), (X_CONTENT_TYPE_OPTIONS, "nosniff"), (CACHE_CONTROL, "no-cache")];
     (headers, include_str!("page.css")).into_response()
 }
 
@@ -174,10 +164,7 @@ mod tests {
     fn no_text_becomes_a_mark() {
         let hostile = "<script>alert(\"x\")</script>&'\u{202e}\u{0}";
         let shown = Html::default().element("<p>", hostile, "</p>").and(&Html::hidden("next", hostile)).0;
-        assert!(
-            !shown.contains("<script") && !shown.contains('\u{202e}') && !shown.contains('\u{0}'),
-            "{shown}"
-        );
+        assert!(!shown.contains("<script") && !shown.contains('\u{202e}') && !shown.contains('\u{0}'), "{shown}");
         assert!(shown.contains("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;"), "{shown}");
         assert_eq!(shown.matches('<').count(), 3, "{shown}");
     }

@@ -50,11 +50,7 @@ pub(crate) async fn log_in(context: OauthContext, body: Body) -> Response {
     let proved = async {
         throttle::look(&context)?;
         let visit = PasskeyRequest::read(&context, body).await?;
-        let proved = visit
-            .identity_providers
-            .passkeys
-            .log_in(&visit.site, &visit.browser, &visit.body["answer"])
-            .await;
+        let proved = visit.identity_providers.passkeys.log_in(&visit.site, &visit.browser, &visit.body["answer"]).await;
         let subject = match proved {
             Ok(subject) => subject,
             Err(error) => {
@@ -97,8 +93,7 @@ pub(crate) async fn register(context: OauthContext, body: Body) -> Response {
         let (visit, login) = PasskeyRequest::of_user(&context, body).await?;
         let answer = (&visit.body["answer"], visit.body["name"].as_str().unwrap_or_default());
         let passkeys = &visit.identity_providers.passkeys;
-        let event =
-            AuthEvent { action: "passkey.register", subject: &login.user.subject, ..AuthEvent::default() };
+        let event = AuthEvent { action: "passkey.register", subject: &login.user.subject, ..AuthEvent::default() };
         let work = passkeys.register(&visit.site, &login.user.subject, &visit.browser, answer);
         let made = context.app.gateway.audit_auth_event_with(event, work).await?;
         tracing::info!(user = &*login.user.name, "a passkey was registered");
@@ -111,8 +106,7 @@ pub(crate) async fn remove(context: OauthContext, body: Body) -> Response {
     json_response(async {
         let (visit, login) = PasskeyRequest::of_user(&context, body).await?;
         let id = visit.body["id"].as_str().unwrap_or_default();
-        let event =
-            AuthEvent { action: "passkey.remove", subject: &login.user.subject, ..AuthEvent::default() };
+        let event = AuthEvent { action: "passkey.remove", subject: &login.user.subject, ..AuthEvent::default() };
         let work = visit.identity_providers.passkeys.remove(&login.user.subject, id);
         context.app.gateway.audit_auth_event_with(event, work).await?;
         tracing::info!(user = &*login.user.name, "a passkey was removed");
@@ -147,11 +141,7 @@ async fn passkey_page(context: &OauthContext) -> Result<Response, Error> {
             .element("\">", say(text::PASSKEY_REMOVE), "</button></li>\n");
     }
     let body = body
-        .element(
-            "</ul>\n<label>",
-            say(text::PASSKEY_NAME),
-            "<input id=\"passkey-name\" maxlength=\"64\"></label>\n",
-        )
+        .element("</ul>\n<label>", say(text::PASSKEY_NAME), "<input id=\"passkey-name\" maxlength=\"64\"></label>\n")
         .element(
             "<div class=\"choice\"><button type=\"button\" data-passkey=\"register\">",
             say(text::PASSKEY_MAKE),
@@ -204,8 +194,7 @@ pub(crate) async fn script() -> Response {
 impl PasskeyRequest {
     /// Reads a request that our own page sent, in the browser it was rendered for.
     async fn read(context: &OauthContext, body: Body) -> Result<Self, Error> {
-        let stale =
-            || Error::new(ErrorKind::Authorization, "this page is too old, or was made for another browser");
+        let stale = || Error::new(ErrorKind::Authorization, "this page is too old, or was made for another browser");
         let kind = context.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind != Some("application/json") || !form::is_same_origin(context) {
             return Err(stale());
@@ -244,8 +233,7 @@ async fn json_response(answer: impl Future<Output = Result<Value, Error>>) -> Re
 }
 
 fn refused(error: &Error) -> Response {
-    let status =
-        StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let status = StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if error.kind == ErrorKind::Internal {
         tracing::error!(%error, "a passkey could not be looked at");
         return uncached(status, &json!({ "error": "Internal server error" }));

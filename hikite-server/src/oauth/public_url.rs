@@ -51,11 +51,9 @@ impl PublicUrl {
     pub(crate) fn resource(&self, resource: &str) -> Option<ResourceIndicator> {
         let resource = resource.split('?').next().unwrap_or_default();
         let resource = resource.strip_suffix('/').unwrap_or(resource);
-        [&self.base, &self.issuer].into_iter().find_map(|base| {
-            match resource.strip_prefix(base.as_str())? {
-                "" | RESOURCE | "/sse" => Some(ResourceIndicator::Whole),
-                rest => project(rest.strip_prefix("/mcp/")?).map(ResourceIndicator::Project),
-            }
+        [&self.base, &self.issuer].into_iter().find_map(|base| match resource.strip_prefix(base.as_str())? {
+            "" | RESOURCE | "/sse" => Some(ResourceIndicator::Whole),
+            rest => project(rest.strip_prefix("/mcp/")?).map(ResourceIndicator::Project),
         })
     }
 
@@ -172,8 +170,7 @@ mod tests {
         }
         assert_eq!(target(&["/mcp/work"]), project("work"));
         assert_eq!(target(&["/mcp/w%C3%B6rk/", "/mcp/w%C3%B6rk?surface=direct"]), project("w\u{f6}rk"));
-        for wrong in [&["/mcp", "/mcp/work"][..], &["/mcp/work", "/mcp/home"], &["/mcp/a%2Fb"], &["/mcp/%00"]]
-        {
+        for wrong in [&["/mcp", "/mcp/work"][..], &["/mcp/work", "/mcp/home"], &["/mcp/a%2Fb"], &["/mcp/%00"]] {
             assert!(target(wrong).is_err(), "{wrong:?}");
         }
     }
@@ -183,9 +180,7 @@ mod tests {
         for own in ["localhost", "LOCALHOST:1", "127.0.0.1:7300", "[::1]:7300", "127.0.0.2"] {
             assert!(is_loopback(own), "{own}");
         }
-        for foreign in
-            ["evil.example", "localhost.evil.example", "10.0.0.1", "", "localhost\"x", "localhost/x"]
-        {
+        for foreign in ["evil.example", "localhost.evil.example", "10.0.0.1", "", "localhost\"x", "localhost/x"] {
             assert!(!is_loopback(foreign), "{foreign}");
         }
     }

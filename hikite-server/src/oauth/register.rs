@@ -33,8 +33,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, OauthErr
         ));
     }
     if let Some(peer) = context.peer {
-        let taken =
-            context.app.attempt_limits.registrations.take(&peer, RATE, context.app.started.elapsed()).0;
+        let taken = context.app.attempt_limits.registrations.take(&peer, RATE, context.app.started.elapsed()).0;
         taken.map_err(|wait| {
             context.identity.count_refused_client(&context.client_room());
             Error::new(ErrorKind::RateLimit, "too many clients registered from this address").after(wait)

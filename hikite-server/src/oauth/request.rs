@@ -40,8 +40,8 @@ pub(crate) struct AuthorizationRequest {
 
 /// Parses a request, or returns the response to an invalid one.
 pub(crate) async fn read(context: &OauthContext, query: &str) -> Result<AuthorizationRequest, Response> {
-    let fields = FormFields::read(query)
-        .map_err(|bad| page::error_page(context, &Error::new(ErrorKind::Validation, bad.0)))?;
+    let fields =
+        FormFields::read(query).map_err(|bad| page::error_page(context, &Error::new(ErrorKind::Validation, bad.0)))?;
     let request = place(context, &fields).await?;
     match parameter_error(context, &fields) {
         Some((word, why)) => Err(request.refused(context, word, why)),
@@ -56,8 +56,7 @@ async fn place(context: &OauthContext, fields: &FormFields) -> Result<Authorizat
     let id = fields.get("client_id").ok_or_else(|| wrong("the request names no client_id"))?;
     let client = client::find(context, id).await.map_err(error_page)?;
     let uri = fields.get("redirect_uri").ok_or_else(|| wrong("the request names no redirect_uri"))?;
-    let redirect =
-        RedirectUri::read(uri).map_err(|why| wrong(&format!("the redirect_uri cannot be used: {why}")))?;
+    let redirect = RedirectUri::read(uri).map_err(|why| wrong(&format!("the redirect_uri cannot be used: {why}")))?;
     if !client.has_redirect_uri(&redirect) {
         return Err(wrong("the redirect_uri is none that this client has registered"));
     }
@@ -85,8 +84,7 @@ async fn place(context: &OauthContext, fields: &FormFields) -> Result<Authorizat
 /// Returns the OAuth error code and description of the first invalid parameter.
 fn parameter_error(context: &OauthContext, fields: &FormFields) -> Option<(&'static str, &'static str)> {
     let is_hash = |text: &str| {
-        text.len() == CHALLENGE_CHARS
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        text.len() == CHALLENGE_CHARS && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
     match fields.get("response_type") {
         Some("code") => {}

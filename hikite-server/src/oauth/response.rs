@@ -45,10 +45,9 @@ impl OauthError {
 impl From<Error> for OauthError {
     fn from(error: Error) -> Self {
         match error.kind.definition().http {
-            429 | 503 => Self {
-                retry_after: error.retry_after,
-                ..Self::new("temporarily_unavailable", &*error.message)
-            },
+            429 | 503 => {
+                Self { retry_after: error.retry_after, ..Self::new("temporarily_unavailable", &*error.message) }
+            }
             status @ 400..500 if status != 403 => Self::new("invalid_request", &*error.message),
             _ => {
                 tracing::error!(%error, "a token could not be given");
@@ -73,8 +72,7 @@ impl From<TokenError> for OauthError {
 
 impl IntoResponse for OauthError {
     fn into_response(self) -> Response {
-        let mut response =
-            uncached(self.status, &json!({ "error": self.code, "error_description": self.why }));
+        let mut response = uncached(self.status, &json!({ "error": self.code, "error_description": self.why }));
         if self.status == StatusCode::UNAUTHORIZED && self.by_header {
             let challenge = HeaderValue::from_static("Basic realm=\"hikite\"");
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);

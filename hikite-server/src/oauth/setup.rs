@@ -54,12 +54,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
     };
     tracing::info!(user = &*user.name, "the owner is set up");
     let error_page = |error: Error| page::error_page(context, &error);
-    let event = AuthEvent {
-        action: "owner.create",
-        subject: &user.subject,
-        what: &user.name,
-        ..AuthEvent::default()
-    };
+    let event = AuthEvent { action: "owner.create", subject: &user.subject, what: &user.name, ..AuthEvent::default() };
     context.note(event).await.map_err(error_page)?;
     let login = context.begin_login(&user).await.map_err(error_page)?;
     let next = if by_passkey { "/oauth/passkey" } else { "/ui/start" };

@@ -13,16 +13,13 @@ pub(crate) const LOG_OUT: PageText = ("Log out", "ログアウト");
 pub(crate) const LOGGED_OUT: PageText = ("You are logged out", "ログアウトしました");
 pub(crate) const NAME: PageText = ("Name", "ユーザー名");
 pub(crate) const PASSWORD: PageText = ("Password", "パスワード");
-pub(crate) const WRONG: PageText =
-    ("The name or the password is not right.", "ユーザー名またはパスワードが違います。");
+pub(crate) const WRONG: PageText = ("The name or the password is not right.", "ユーザー名またはパスワードが違います。");
 pub(crate) const REMOVED: PageText = (
     "This account was removed from this hikite. An admin can let you come again.",
     "このアカウントは、この hikite から削除されています。管理者が解除すると再びログインできます。",
 );
-pub(crate) const TOO_OFTEN: PageText = (
-    "Too many tries. Wait a minute and try again.",
-    "試行回数が多すぎます。1分ほど待ってからもう一度お試しください。",
-);
+pub(crate) const TOO_OFTEN: PageText =
+    ("Too many tries. Wait a minute and try again.", "試行回数が多すぎます。1分ほど待ってからもう一度お試しください。");
 pub(crate) const NOBODY_YET: PageText = (
     "Nobody can log in yet. Open the set-up link that hikite printed when it was started.",
     "まだ誰もログインできません。hikite の起動時に表示された初期設定リンクを開いてください。",
@@ -46,18 +43,15 @@ pub(crate) const WANTS: PageText =
 pub(crate) const ANSWERED_AT: PageText = ("It is answered at", "応答の送り先");
 pub(crate) const ON_THIS_MACHINE: PageText =
     ("That is a program on your own computer.", "これはあなたのコンピューター上のプログラムです。");
-pub(crate) const IN_PROJECT: PageText =
-    ("Only in the project", "対象のプロジェクト（これ以外には使えません）:");
+pub(crate) const IN_PROJECT: PageText = ("Only in the project", "対象のプロジェクト（これ以外には使えません）:");
 pub(crate) const IN_ALL_PROJECTS: PageText =
     ("Wherever you may work yourself.", "あなたが利用できるすべての範囲が対象です。");
 pub(crate) const MAY: PageText = ("It will be able to", "許可される操作");
 pub(crate) const READ: PageText = ("list, search and describe tools", "ツールの一覧・検索・説明の閲覧");
 pub(crate) const CALL: PageText =
     ("run tools, read resources and get prompts", "ツールの実行、リソースの読み取り、プロンプトの取得");
-pub(crate) const ADMIN: PageText = (
-    "change tools, projects, tokens and users for everybody",
-    "ツール・プロジェクト・トークン・ユーザーの管理",
-);
+pub(crate) const ADMIN: PageText =
+    ("change tools, projects, tokens and users for everybody", "ツール・プロジェクト・トークン・ユーザーの管理");
 pub(crate) const ALLOW: PageText = ("Allow", "許可する");
 pub(crate) const DENY: PageText = ("Deny", "許可しない");
 pub(crate) const UNSURE: PageText = (

@@ -95,17 +95,14 @@ fn credentials(context: &OauthContext, fields: &FormFields) -> Result<(String, O
     let mut sent = context.headers.get_all(AUTHORIZATION).iter();
     match (sent.next(), sent.next()) {
         (None, _) => {
-            let id = fields
-                .get("client_id")
-                .ok_or_else(|| OauthError::new("invalid_client", "client_id is missing"))?;
+            let id =
+                fields.get("client_id").ok_or_else(|| OauthError::new("invalid_client", "client_id is missing"))?;
             Ok((id.to_owned(), fields.get("client_secret").map(str::to_owned)))
         }
         (Some(value), None) => {
             let (id, secret) = basic(value.to_str().unwrap_or_default())
                 .ok_or_else(|| wrong("the Authorization header is no Basic one"))?;
-            if fields.get("client_secret").is_some()
-                || fields.get("client_id").is_some_and(|other| other != id)
-            {
+            if fields.get("client_secret").is_some() || fields.get("client_id").is_some_and(|other| other != id) {
                 return Err(OauthError::new("invalid_request", "the client says twice who it is"));
             }
             Ok((id, Some(secret).filter(|secret| !secret.is_empty())))

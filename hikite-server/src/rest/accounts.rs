@@ -68,11 +68,8 @@ pub(crate) async fn list(
     if all && !caller.is_admin() {
         return Err(Error::new(ErrorKind::Authorization, "only an admin sees the accounts of others").into());
     }
-    let objects: Vec<Raw> = accounts(&app)?
-        .objects(&caller, all)
-        .into_iter()
-        .map(|object| with_user_name(&app, &object))
-        .collect();
+    let objects: Vec<Raw> =
+        accounts(&app)?.objects(&caller, all).into_iter().map(|object| with_user_name(&app, &object)).collect();
     Ok(ok(&Object::default().with("accounts", Raw::array(&objects)).raw()))
 }
 

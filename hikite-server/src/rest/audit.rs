@@ -68,20 +68,7 @@ fn filter(query: &mut QueryParams) -> AuditFilter {
         query.fault("text", format!("`text` has at most {TEXT_CHARS} characters"));
     }
     let text = text.filter(|text| !text.is_empty());
-    AuditFilter {
-        kind,
-        decision,
-        outcome,
-        request_id,
-        subject,
-        actor,
-        project,
-        module,
-        tool,
-        since,
-        until,
-        text,
-    }
+    AuditFilter { kind, decision, outcome, request_id, subject, actor, project, module, tool, since, until, text }
 }
 
 pub(crate) async fn verify(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
@@ -117,8 +104,7 @@ fn verdict(verified: &AuditVerification) -> Raw {
         body.set("trimmed", trimmed(verified, trim));
     }
     if let Some(broken) = &verified.broken {
-        let broken =
-            Object::default().with("seq", Raw::of(&broken.seq)).with("problem", broken.problem.as_str());
+        let broken = Object::default().with("seq", Raw::of(&broken.seq)).with("problem", broken.problem.as_str());
         body.set("broken", broken);
     }
     body.raw()

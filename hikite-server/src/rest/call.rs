@@ -92,8 +92,7 @@ pub(crate) async fn call(
 
 async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Result<CallRequest, Error> {
     query::none(uri)?;
-    let mut form =
-        RequestForm::new(body::read(app, headers, body).await?, &["name", "parameters", "options"]);
+    let mut form = RequestForm::new(body::read(app, headers, body).await?, &["name", "parameters", "options"]);
     let name = form.text("name", NAME_CHARS);
     if name.as_ref().map_or(form.raw("name").is_none(), String::is_empty) {
         form.fault("name", "`name` must be the key or the name of a tool");

@@ -94,15 +94,9 @@ impl RequestForm {
 pub(crate) fn failed(faults: &[Violation]) -> Result<(), Error> {
     let Some(first) = faults.first() else { return Ok(()) };
     let details = violation::error(faults).details;
-    let more = if faults.len() > 1 {
-        format!(" (and {} more, see `details`)", faults.len() - 1)
-    } else {
-        String::new()
-    };
-    Err(Error {
-        details,
-        ..Error::new(ErrorKind::Validation, "Validation failed").hint(first.message.clone() + &more)
-    })
+    let more =
+        if faults.len() > 1 { format!(" (and {} more, see `details`)", faults.len() - 1) } else { String::new() };
+    Err(Error { details, ..Error::new(ErrorKind::Validation, "Validation failed").hint(first.message.clone() + &more) })
 }
 
 pub(crate) fn unknown_member(what: &str, name: &str, known: &[&str]) -> String {
@@ -135,12 +129,8 @@ mod tests {
         let error = form.finish().expect_err("it is wrong");
         assert_eq!(&*error.message, "Validation failed");
         let details = error.details.expect("details").value();
-        let pointers: Vec<&str> = details
-            .as_array()
-            .expect("a list")
-            .iter()
-            .filter_map(|fault| fault["pointer"].as_str())
-            .collect();
+        let pointers: Vec<&str> =
+            details.as_array().expect("a list").iter().filter_map(|fault| fault["pointer"].as_str()).collect();
         assert_eq!(pointers, ["/names", "/name", "/options/retri", "/options/retry"]);
         assert_eq!(details[0]["message"], "unknown member `names`; did you mean `name`?");
     }

@@ -150,10 +150,7 @@ mod tests {
         for (kind, parts) in document["components"].as_object().expect("components") {
             for name in parts.as_object().into_iter().flatten().map(|(name, _)| name) {
                 let reference = format!("#/components/{kind}/{name}");
-                assert!(
-                    kind == "securitySchemes" || found.contains(&reference.as_str()),
-                    "{reference} is unused"
-                );
+                assert!(kind == "securitySchemes" || found.contains(&reference.as_str()), "{reference} is unused");
             }
         }
     }
@@ -165,9 +162,7 @@ mod tests {
         let mut names: Vec<&str> = paths
             .values()
             .flat_map(|path| path.as_object().into_iter().flatten())
-            .map(|(method, operation)| {
-                operation["operationId"].as_str().unwrap_or_else(|| panic!("{method}"))
-            })
+            .map(|(method, operation)| operation["operationId"].as_str().unwrap_or_else(|| panic!("{method}")))
             .collect();
         let count = names.len();
         names.sort_unstable();

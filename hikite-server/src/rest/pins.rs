@@ -20,8 +20,7 @@ pub(crate) const HASH_CHARS: usize = 64;
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     let mut query = QueryParams::read(&uri, &["state", "module"]);
     let state = query.one_of("state", &PinState::ALL.map(PinState::word));
-    let filter =
-        PinFilter { state: state.as_deref().and_then(PinState::of_word), module: query.one("module") };
+    let filter = PinFilter { state: state.as_deref().and_then(PinState::of_word), module: query.one("module") };
     query.finish()?;
     Ok(ok(&Object::default().with("pins", Raw::array(&app.gateway.pins(&filter))).raw()))
 }
@@ -42,13 +41,9 @@ pub(crate) async fn approve(
     query::none(&uri)?;
     let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &["hash"]);
     let hash = form.text("hash", HASH_CHARS).unwrap_or_default();
-    let is_hash =
-        hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_hash = hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if !is_hash && form.faults.is_empty() {
-        form.fault(
-            "hash",
-            "`hash` must be that of the definition which was looked at: 64 digits, a to f small",
-        );
+        form.fault("hash", "`hash` must be that of the definition which was looked at: 64 digits, a to f small");
     }
     form.finish()?;
     let name = key(path)?;

@@ -25,12 +25,7 @@ pub(crate) async fn menu(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
 }
 
 /// Returns what permissions would show and hide.
-pub(crate) async fn permissions(
-    State(app): State<Arc<App>>,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Body,
-) -> RestResult {
+pub(crate) async fn permissions(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap, body: Body) -> RestResult {
     query::none(&uri)?;
     let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &["permissions"]);
     let permissions = form.raw("permissions");

@@ -48,9 +48,9 @@ pub(crate) async fn transfer_ownership(
         let error = Error::new(ErrorKind::Authorization, "only the owner hands over the ownership");
         return Err(error.hint("log in as the owner").into());
     }
-    let owner = identity.user_of(&caller.subject).ok_or_else(|| {
-        Error::new(ErrorKind::Conflict, "there is no owner yet").hint("open the set-up link first")
-    })?;
+    let owner = identity
+        .user_of(&caller.subject)
+        .ok_or_else(|| Error::new(ErrorKind::Conflict, "there is no owner yet").hint("open the set-up link first"))?;
     require_proof(&app, (&owner, login.as_ref()), password.as_deref(), peer).await?;
     let what = audit_name(&app, &name);
     let work = identity.transfer_ownership(&owner, &name);
@@ -81,13 +81,11 @@ pub(crate) async fn change_password(
     // A user who is bound to a project may use it from that project.
     let is_theirs = |user: &Arc<User>| caller.project.is_none() || caller.project == user.project;
     let user = identity.user_of(&caller.subject).filter(is_theirs).ok_or_else(|| {
-        Error::new(ErrorKind::Authorization, "this caller is no user")
-            .hint("log in, or use a token that acts for one")
+        Error::new(ErrorKind::Authorization, "this caller is no user").hint("log in, or use a token that acts for one")
     })?;
     require_proof(&app, (&user, login.as_ref()), current.as_deref(), peer).await?;
-    let changes = Object::default()
-        .with("password", password.unwrap_or_else(Raw::null))
-        .with("removePasskeys", Raw::of(&remove));
+    let changes =
+        Object::default().with("password", password.unwrap_or_else(Raw::null)).with("removePasskeys", Raw::of(&remove));
     let kept_login = login.as_ref().map(|login| login.secret.expose());
     let what = audit_name(&app, &user.id);
     // Users may always change their own password.

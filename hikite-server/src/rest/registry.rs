@@ -78,13 +78,7 @@ pub(crate) async fn disable(
     switch(&app, (&caller, &origin), path, &uri, false).await
 }
 
-async fn switch(
-    app: &App,
-    who: (&Caller, &CallOrigin),
-    path: NamePath,
-    uri: &Uri,
-    enabled: bool,
-) -> RestResult {
+async fn switch(app: &App, who: (&Caller, &CallOrigin), path: NamePath, uri: &Uri, enabled: bool) -> RestResult {
     query::none(uri)?;
     let name = key(path)?;
     let action = if enabled { "tool.enable" } else { "tool.disable" };

@@ -50,13 +50,10 @@ pub(crate) async fn search(
     let limit = form.whole("maxResults", 1..=RESULTS_MAX).unwrap_or(RESULTS_DEFAULT);
     let tools = tools(&mut form);
     form.finish()?;
-    let names: Vec<(ToolKey, Raw)> =
-        tools.iter().map(|(tool, shown)| (tool.key.clone(), shown.clone())).collect();
+    let names: Vec<(ToolKey, Raw)> = tools.iter().map(|(tool, shown)| (tool.key.clone(), shown.clone())).collect();
     let candidates = tools.into_iter().map(|(tool, _)| tool).collect();
-    let (chosen, provider) = app
-        .gateway
-        .search_candidates((&caller, &origin), queries, context, candidates, limit as usize)
-        .await?;
+    let (chosen, provider) =
+        app.gateway.search_candidates((&caller, &origin), queries, context, candidates, limit as usize).await?;
     let results: Vec<Raw> = chosen.iter().filter_map(|chosen| result(&names, chosen)).collect();
     let meta = Object::default()
         .with("provider", provider)
@@ -90,10 +87,7 @@ fn queries(form: &mut RequestForm) -> Vec<String> {
     };
     let is_long = |query: &String| query.chars().count() > QUERY_CHARS;
     if queries.len() > QUERIES_MAX || queries.iter().any(is_long) {
-        form.fault(
-            "query",
-            format!("`query` takes {QUERIES_MAX} strings of {QUERY_CHARS} characters at most"),
-        );
+        form.fault("query", format!("`query` takes {QUERIES_MAX} strings of {QUERY_CHARS} characters at most"));
     } else if queries.iter().all(|query| query.trim().is_empty()) {
         form.fault("query", "`query` must say what to look for");
     }
@@ -115,10 +109,7 @@ fn tools(form: &mut RequestForm) -> Vec<(AvailableTool, Raw)> {
     let mut seen: HashSet<ToolKey> = HashSet::with_capacity(items.len());
     for (at, item) in items.into_iter().enumerate() {
         let Ok(tool) = item.decode::<CandidateTool>() else {
-            form.fault(
-                "tools",
-                format!("`tools[{at}]` must have the strings `toolKey`, `toolName` and `serverName`"),
-            );
+            form.fault("tools", format!("`tools[{at}]` must have the strings `toolKey`, `toolName` and `serverName`"));
             return Vec::new();
         };
         let key = match tool.tool_key.split_once(':') {

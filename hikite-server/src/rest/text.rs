@@ -26,10 +26,7 @@ mod tests {
             (Error::new(ErrorKind::ToolNotFound, "there is no tool `x`"), "Tool not found: x"),
             (Error::new(ErrorKind::ToolDisabled, "the tool `x` is disabled"), "Tool is disabled: x"),
             (timeout, "Execution timeout after 1500ms"),
-            (
-                Error::new(ErrorKind::Timeout, "the body did not come in time"),
-                "the body did not come in time",
-            ),
+            (Error::new(ErrorKind::Timeout, "the body did not come in time"), "the body did not come in time"),
             (Error::new(ErrorKind::Conflict, "taken"), "taken"),
         ] {
             assert_eq!(&*tool_error("x", error).message, words);

@@ -37,10 +37,7 @@ const PUBLIC: [(&str, &str); 35] = [
     ("/docs/page.css", "its style"),
     ("/docs/page.js", "its script"),
     ("/docs/words.js", "its words"),
-    (
-        "/connect/callback",
-        "the way back from a provider; needs the cookie and the state of the browser that left",
-    ),
+    ("/connect/callback", "the way back from a provider; needs the cookie and the state of the browser that left"),
     (
         "/connect/{provider}",
         "the page that connects an account; needs a link, and a proof of being the person it names",
@@ -62,10 +59,7 @@ const PUBLIC: [(&str, &str); 35] = [
     ("/oauth/logout", "the logout page"),
     ("/oauth/consent", "the answer of a logged-in person to a client"),
     ("/oauth/federated/{name}", "the way to another issuer"),
-    (
-        "/oauth/federated/{name}/callback",
-        "the way back; needs the cookie and the state of the browser that left",
-    ),
+    ("/oauth/federated/{name}/callback", "the way back; needs the cookie and the state of the browser that left"),
     ("/oauth/passkey", "passkeys of a logged-in person"),
     ("/oauth/passkey.js", "its script"),
     ("/oauth/passkey/login", "a login with a passkey"),
@@ -97,8 +91,7 @@ fn is_public(path: &str) -> bool {
 
 /// Returns the routes of the static assets of the UI.
 fn asset_routes() -> Vec<&'static str> {
-    let table =
-        include_str!("../../../hikite-ui/src/asset.rs").split("#[cfg(test)]").next().unwrap_or_default();
+    let table = include_str!("../../../hikite-ui/src/asset.rs").split("#[cfg(test)]").next().unwrap_or_default();
     let parts = table.split(".route(").skip(1);
     parts.filter_map(|part| part.trim_start().strip_prefix('"')?.split('"').next()).collect()
 }
@@ -243,7 +236,8 @@ async fn what_a_stranger_writes_into_headers_of_proxies_does_nothing() {
     }
 }
 
-const BEGIN: &str = "<!-- routes: made by `HIKITE_UPDATE=1 cargo test -p hikite-server --lib public_routes`; do not edit -->\n";
+const BEGIN: &str =
+    "<!-- routes: made by `HIKITE_UPDATE=1 cargo test -p hikite-server --lib public_routes`; do not edit -->\n";
 const END: &str = "<!-- end of routes -->";
 
 /// Renders the list of `SECURITY.md` from the same tables.

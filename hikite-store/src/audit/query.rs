@@ -41,9 +41,7 @@ impl AuditFilter {
             ("module", &self.module),
             ("tool", &self.tool),
         ];
-        let words = words
-            .into_iter()
-            .filter_map(|(column, word)| Some(AuditCondition::Word(column, word.as_deref()?)));
+        let words = words.into_iter().filter_map(|(column, word)| Some(AuditCondition::Word(column, word.as_deref()?)));
         let text = self.text.as_deref().filter(|text| !text.is_empty());
         let text = text.map(|text| AuditCondition::Text(engine.like(), pattern(text)));
         let since = self.since.map(AuditCondition::Since);
@@ -94,13 +92,8 @@ impl AuditQuery<'_> {
             };
         }
         let order = if matches!(self.walk, AuditCursor::Back(_)) { "DESC" } else { "ASC" };
-        let _ = write!(
-            text,
-            " seq >= ${} AND seq < ${} ORDER BY seq {order} LIMIT {}",
-            number + 1,
-            number + 2,
-            self.limit
-        );
+        let _ =
+            write!(text, " seq >= ${} AND seq < ${} ORDER BY seq {order} LIMIT {}", number + 1, number + 2, self.limit);
         text
     }
 }

@@ -130,12 +130,7 @@ impl Store {
         Ok(subjects)
     }
 
-    async fn page(
-        &self,
-        filter: &AuditFilter,
-        walk: AuditCursor,
-        limit: usize,
-    ) -> Result<AuditPage, StoreError> {
+    async fn page(&self, filter: &AuditFilter, walk: AuditCursor, limit: usize) -> Result<AuditPage, StoreError> {
         let conditions = filter.conditions(self.engine());
         // No record contains NUL, and PostgreSQL would reject it.
         if conditions.iter().any(AuditCondition::has_nul) || limit == 0 {
@@ -150,17 +145,12 @@ impl Store {
         while !left.is_empty() {
             let piece = if is_direct { left } else { left.piece(walk, SCAN_SIZE) };
             let wanted = limit - page.rows.len();
-            let found = self
-                .select(&AuditQuery { conditions: &conditions, range: piece, walk, limit: wanted })
-                .await?;
+            let found = self.select(&AuditQuery { conditions: &conditions, range: piece, walk, limit: wanted }).await?;
             let is_cut = found.len() == wanted;
             let edge = found.last().filter(|_| is_cut).map(|row| row.seq);
             left = left.after(walk, edge.map_or(piece, |seq| piece.up_to(walk, seq)));
-            page.rows.extend(
-                found
-                    .into_iter()
-                    .filter(|row| needle.as_ref().is_none_or(|needle| row.contains_text(needle))),
-            );
+            page.rows
+                .extend(found.into_iter().filter(|row| needle.as_ref().is_none_or(|needle| row.contains_text(needle))));
             if page.rows.len() == limit || (started.elapsed() >= TIME_BUDGET && !left.is_empty()) {
                 page.next = Some(left.edge(walk));
                 break;
@@ -192,9 +182,7 @@ impl Store {
         };
         let (count, min, max) = read().map_err(self.failed())?;
         Ok(match min.zip(max) {
-            Some((min, max)) if shown(count) <= NARROWED_RECORDS_MAX => {
-                whole.within(shown(min), shown(max) + 1)
-            }
+            Some((min, max)) if shown(count) <= NARROWED_RECORDS_MAX => whole.within(shown(min), shown(max) + 1),
             Some(_) => whole,
             None => SequenceRange { low: 0, high: 0 },
         })
@@ -219,8 +207,7 @@ impl Store {
 impl AuditRow {
     /// Returns `true` if a text member contains `needle`, which is in lower case. Member names are ignored.
     fn contains_text(&self, needle: &str) -> bool {
-        let record =
-            Raw::parse(self.record.clone()).ok().and_then(|record| record.object()).unwrap_or_default();
+        let record = Raw::parse(self.record.clone()).ok().and_then(|record| record.object()).unwrap_or_default();
         record.iter().filter_map(|(_, value)| value.text()).any(|text| text.to_lowercase().contains(needle))
     }
 }

@@ -51,11 +51,7 @@ struct ChainState {
 
 impl Store {
     /// Performs one step: records how far to trim, or deletes some of the covered records.
-    pub async fn trim_audit(
-        &self,
-        retention: Retention,
-        machine: &MachineClock,
-    ) -> Result<TrimOutcome, StoreError> {
+    pub async fn trim_audit(&self, retention: Retention, machine: &MachineClock) -> Result<TrimOutcome, StoreError> {
         // The audit writer waits for this step, so a hanging database must not block it.
         self.until_replaced(self.trim(retention, machine)).await
     }
@@ -156,17 +152,12 @@ async fn target(
     let most = retention.max_records.filter(|most| count > *most);
     // The trim record adds one.
     let by_count = most.map_or(0, |most| chain_state.last.seq + 1 - most);
-    let by_age = if chain_state.paused.is_some() {
-        0
-    } else {
-        by_age(connection, chain_state, retention.keep).await?
-    };
+    let by_age = if chain_state.paused.is_some() { 0 } else { by_age(connection, chain_state, retention.keep).await? };
     let upto = by_count.max(by_age).min(chain_state.last.seq);
     if upto <= chain_state.first.seq {
         return Ok(None);
     }
-    let query =
-        sqlx::query("SELECT seq FROM audit WHERE seq > $1 AND seq <= $2 AND kind <> $3 ORDER BY seq LIMIT 1");
+    let query = sqlx::query("SELECT seq FROM audit WHERE seq > $1 AND seq <= $2 AND kind <> $3 ORDER BY seq LIMIT 1");
     let query = query.bind(stored(chain_state.first.seq)).bind(stored(upto)).bind(TRIM);
     if query.fetch_optional(&mut *connection).await?.is_none() {
         return Ok(None);
@@ -175,11 +166,7 @@ async fn target(
 }
 
 /// Returns the number of the last record that is old enough.
-async fn by_age(
-    connection: &mut AnyConnection,
-    chain_state: &ChainState,
-    keep: Duration,
-) -> Result<u64, sqlx::Error> {
+async fn by_age(connection: &mut AnyConnection, chain_state: &ChainState, keep: Duration) -> Result<u64, sqlx::Error> {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
     let Some(before) = chain_state.now.checked_sub(keep) else { return Ok(0) };
     let query = sqlx::query("SELECT MAX(seq) FROM audit_mark WHERE at <= $1").bind(stored(before));

@@ -74,11 +74,10 @@ impl Store {
         (from, anchor): (u64, Option<&AuditChain>),
         report: impl Fn(u64, u64) + Send,
     ) -> Result<AuditVerification, StoreError> {
-        let ([mut first, last], evidence) =
-            match (ends(connection).await, ChainEvidence::read(connection).await) {
-                (Ok(ends), Ok(evidence)) => (ends, evidence),
-                (Err(error), _) | (_, Err(error)) => return Ok(unreadable_chain(self.damage(error)?)),
-            };
+        let ([mut first, last], evidence) = match (ends(connection).await, ChainEvidence::read(connection).await) {
+            (Ok(ends), Ok(evidence)) => (ends, evidence),
+            (Err(error), _) | (_, Err(error)) => return Ok(unreadable_chain(self.damage(error)?)),
+        };
         let is_whole = from <= first.seq;
         if !is_whole {
             // The starting hash within the chain must be trusted.
@@ -96,8 +95,7 @@ impl Store {
             trim: None,
             broken: Some(broken),
         };
-        let select =
-            format!("{} WHERE seq > {} ORDER BY seq", AUDIT.select(), if is_whole { 0 } else { from });
+        let select = format!("{} WHERE seq > {} ORDER BY seq", AUDIT.select(), if is_whole { 0 } else { from });
         let mut rows = sqlx::query(&select).fetch(connection);
         loop {
             let row = match rows.try_next().await {
@@ -183,8 +181,7 @@ impl ChainEvidence {
             }
             _ if *first == self.first_v6 => Ok(Some(TrimEvidence::Before)),
             _ => {
-                let problem =
-                    format!("the records up to {} were removed, and no trim record says so", first.seq);
+                let problem = format!("the records up to {} were removed, and no trim record says so", first.seq);
                 Err(ChainBreak::new(first.seq, problem))
             }
         }
@@ -203,12 +200,7 @@ fn unreadable_chain(problem: String) -> AuditVerification {
 
 fn unreadable_at(seq: u64, problem: impl Into<String>) -> AuditVerification {
     let chain = AuditChain::new(0, "");
-    AuditVerification {
-        first: chain.clone(),
-        last: chain,
-        trim: None,
-        broken: Some(ChainBreak::new(seq, problem)),
-    }
+    AuditVerification { first: chain.clone(), last: chain, trim: None, broken: Some(ChainBreak::new(seq, problem)) }
 }
 
 /// Verifies one record. Returns the covered end if it is a trim record.

@@ -116,18 +116,8 @@ async fn every_change_of_a_row_is_named() {
     for place in TestStore::both() {
         let store = place.open().await;
         append(&store, 1..=4).await;
-        let columns = [
-            "kind",
-            "decision",
-            "outcome",
-            "request_id",
-            "subject",
-            "project",
-            "module",
-            "tool",
-            "record",
-            "hash",
-        ];
+        let columns =
+            ["kind", "decision", "outcome", "request_id", "subject", "project", "module", "tool", "record", "hash"];
         for seq in 1..=4_i64 {
             for column in columns {
                 let select = format!("SELECT {column} FROM audit WHERE seq = $1");
@@ -179,10 +169,8 @@ async fn what_is_taken_out_swapped_cut_off_or_put_in_is_named() {
             2,
         ),
         (
-            &[
-                "INSERT INTO audit SELECT 7, at, kind, decision, outcome, request_id, subject, project, module, tool, \
-               record, hash FROM audit WHERE seq = 6",
-            ],
+            &["INSERT INTO audit SELECT 7, at, kind, decision, outcome, request_id, subject, project, module, tool, \
+               record, hash FROM audit WHERE seq = 6"],
             7,
         ),
         (&["UPDATE audit_end SET seq = 5 WHERE name = 'last'"], 6),
@@ -217,14 +205,10 @@ async fn bytes_that_are_no_text_are_named_too() {
     let store = place.open().await;
     append(&store, 1..=3).await;
     for column in ["subject", "record", "hash"] {
-        let before = format!(
-            "UPDATE audit SET {column} = CAST(X'ff' || CAST({column} AS BLOB) AS TEXT) WHERE seq = 2"
-        );
+        let before = format!("UPDATE audit SET {column} = CAST(X'ff' || CAST({column} AS BLOB) AS TEXT) WHERE seq = 2");
         store.writer().execute(before.as_str()).await.expect("changed");
         assert_eq!(named(&store).await, 2, "{column}");
-        let back = format!(
-            "UPDATE audit SET {column} = CAST(substr(CAST({column} AS BLOB), 2) AS TEXT) WHERE seq = 2"
-        );
+        let back = format!("UPDATE audit SET {column} = CAST(substr(CAST({column} AS BLOB), 2) AS TEXT) WHERE seq = 2");
         store.writer().execute(back.as_str()).await.expect("changed back");
         assert_eq!(named(&store).await, 0);
     }

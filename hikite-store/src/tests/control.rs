@@ -15,15 +15,10 @@ async fn a_tool_is_registered_once_unless_it_may_be_overwritten() {
         assert_eq!(store.revision().await.expect("read"), 0);
         let first = tool("a", 5);
         assert!(store.put_registered_tool(&first, false).await.expect("put"));
-        let second = crate::RegisteredToolRow {
-            form: Raw::parse(r#"{ "x": 1.50,"u":"é" }"#).expect("JSON"),
-            ..tool("a", 9)
-        };
+        let second =
+            crate::RegisteredToolRow { form: Raw::parse(r#"{ "x": 1.50,"u":"é" }"#).expect("JSON"), ..tool("a", 9) };
         assert!(!store.put_registered_tool(&second, false).await.expect("refused"));
-        assert_eq!(
-            (store.registered().await.expect("read"), store.revision().await.expect("read")),
-            (vec![first], 1)
-        );
+        assert_eq!((store.registered().await.expect("read"), store.revision().await.expect("read")), (vec![first], 1));
         assert!(store.put_registered_tool(&second, true).await.expect("put"));
         let older = tool("b", 1);
         assert!(store.put_registered_tool(&older, true).await.expect("put"));
@@ -67,9 +62,7 @@ async fn the_first_time_a_tool_was_seen_stays() {
         let seen: std::collections::HashMap<ToolKey, u64> =
             store.first_seen().await.expect("read").into_iter().collect();
         assert_eq!(seen.len(), 1000);
-        assert!(
-            keys[..500].iter().all(|key| seen[key] == 10) && keys[500..].iter().all(|key| seen[key] == 20)
-        );
+        assert!(keys[..500].iter().all(|key| seen[key] == 10) && keys[500..].iter().all(|key| seen[key] == 20));
         assert_eq!(store.revision().await.expect("read"), 0);
     }
 }

@@ -10,15 +10,7 @@ use crate::{DocumentRow, OwnerCheck};
 
 fn entry(id: &str, owner: &str, created_at: u64, expires_at: u64) -> DocumentRow {
     let form = Raw::of(&json!({ "id": id }));
-    DocumentRow {
-        kind: "login",
-        id: id.into(),
-        owner: owner.into(),
-        form,
-        version: 1,
-        created_at,
-        expires_at,
-    }
+    DocumentRow { kind: "login", id: id.into(), owner: owner.into(), form, version: 1, created_at, expires_at }
 }
 
 #[tokio::test]
@@ -73,9 +65,7 @@ async fn what_may_be_used_once_is_used_by_one() {
             "it was taken"
         );
         assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), []);
-        assert!(
-            store.exchange_document(("login", "late"), &new, OwnerCheck::Anybody).await.expect("exchanged")
-        );
+        assert!(store.exchange_document(("login", "late"), &new, OwnerCheck::Anybody).await.expect("exchanged"));
         assert_eq!(store.entries("login", Some("alice"), 50).await.expect("read"), new);
         assert_eq!(store.entries("login", Some("bob"), 50).await.expect("read"), []);
         assert_eq!(store.entries("login", None, 50).await.expect("read").len(), 2);

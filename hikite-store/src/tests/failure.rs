@@ -73,8 +73,7 @@ async fn a_damaged_file_is_refused_with_what_to_do() {
     let place = TestStore::sqlite();
     let path = place.url.path().expect("a file").to_owned();
     fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-    fs::write(&path, "this was a database once, and then it was something else. ".repeat(100))
-        .expect("written");
+    fs::write(&path, "this was a database once, and then it was something else. ".repeat(100)).expect("written");
     let error = Store::open(&place.url).await.expect_err("damaged");
     says(&error, StoreFault::Damaged, &["is damaged", "hikite store backup", "-wal"]);
     assert!(fs::read_to_string(&path).expect("there").starts_with("this was"), "it was left as it is");

@@ -7,13 +7,8 @@ use sqlx::Executor;
 use super::TestStore;
 
 fn listing(fetched_at: u64) -> Listing {
-    let raw =
-        Raw::parse(r#"{"name":"t","inputSchema": {"type":"object"}, "x":1.50,"e":"\u0000"}"#).expect("JSON");
-    Listing {
-        tools: vec![ListItem::read(ListKind::Tools, raw).expect("named")],
-        fetched_at,
-        ..Listing::default()
-    }
+    let raw = Raw::parse(r#"{"name":"t","inputSchema": {"type":"object"}, "x":1.50,"e":"\u0000"}"#).expect("JSON");
+    Listing { tools: vec![ListItem::read(ListKind::Tools, raw).expect("named")], fetched_at, ..Listing::default() }
 }
 
 #[tokio::test]

@@ -15,22 +15,14 @@ fn hard_texts() -> Vec<String> {
     let planes: String = (1..=16_u32).filter_map(|plane| char::from_u32(plane * 0x1_0000 + 0x41)).collect();
     let controls: String = (1..0x20_u8).map(char::from).chain(['\u{7f}', '\u{80}', '\u{9f}']).collect();
     let edges = "\u{fffd}\u{ffff}\u{10ffff}\u{d7ff}\u{e000}\u{feff}\u{202e}\u{200b}e\u{301}é".to_owned();
-    vec![
-        planes,
-        controls,
-        edges,
-        "'; DROP TABLE hikite; --\\ \" $1 ?1 %s".into(),
-        " ".into(),
-        "日本語 🇯🇵".into(),
-    ]
+    vec![planes, controls, edges, "'; DROP TABLE hikite; --\\ \" $1 ?1 %s".into(), " ".into(), "日本語 🇯🇵".into()]
 }
 
 async fn fill(store: &Store) {
     for (n, text) in (0_u64..).zip(hard_texts()) {
         let key = ToolKey::new(format!("m{text}"), text.clone());
         let registered_at = if n == 0 { u64::from(u32::MAX) << 20 } else { n };
-        let tool =
-            RegisteredToolRow { key: key.clone(), form: Raw::of(&[text.as_str(), "\0"]), registered_at };
+        let tool = RegisteredToolRow { key: key.clone(), form: Raw::of(&[text.as_str(), "\0"]), registered_at };
         assert!(store.put_registered_tool(&tool, false).await.expect("put"));
         store.set_switch(&key, n % 2 == 0).await.expect("switched");
         store.note_seen(&[key], n).await.expect("noted");
@@ -38,10 +30,7 @@ async fn fill(store: &Store) {
     let many: Vec<ToolKey> = (0..1001).map(|n| key(&format!("seen{n}"))).collect();
     store.note_seen(&many, 7).await.expect("noted");
     let cache = store.list_cache().await.expect("a cache");
-    cache.store(
-        "d",
-        &Listing { instructions: Some(hard_texts().concat()), fetched_at: 3, ..Listing::default() },
-    );
+    cache.store("d", &Listing { instructions: Some(hard_texts().concat()), fetched_at: 3, ..Listing::default() });
     cache.flush().await;
 }
 
@@ -97,8 +86,7 @@ async fn a_backup_is_a_store_of_its_own_and_its_owners_alone() {
         copy.close().await;
         let again = store.backup(&file).await.expect_err("it is there");
         assert_eq!(again.fault, StoreFault::Exists);
-        let nowhere =
-            store.backup(&place.folder.path().join("no/such/folder.db")).await.expect_err("no folder");
+        let nowhere = store.backup(&place.folder.path().join("no/such/folder.db")).await.expect_err("no folder");
         assert_eq!(nowhere.fault, StoreFault::NotWritable);
         let left: Vec<_> = std::fs::read_dir(place.folder.path()).expect("a folder").flatten().collect();
         assert!(!left.iter().any(|entry| entry.file_name().to_string_lossy().contains(".new")), "{left:?}");

@@ -28,9 +28,7 @@ async fn who_was_declared_gone_does_not_come_back_under_its_name() {
         assert!(!store.renew_node("b", LONG).await.expect("asked"), "and stays so");
         assert!(store.is_node_gone("never").await.expect("asked"));
         store.end_node("a").await.expect("ended");
-        assert!(
-            store.is_node_gone("a").await.expect("asked") && store.nodes().await.expect("read").is_empty()
-        );
+        assert!(store.is_node_gone("a").await.expect("asked") && store.nodes().await.expect("read").is_empty());
     }
 }
 
@@ -38,8 +36,7 @@ async fn who_was_declared_gone_does_not_come_back_under_its_name() {
 async fn of_several_who_want_a_session_one_gets_it() {
     for place in TestStore::both() {
         let store = place.open().await;
-        let holder =
-            async || store.session_lease("s").await.expect("read").map(|lease| (lease.holder, lease.fence));
+        let holder = async || store.session_lease("s").await.expect("read").map(|lease| (lease.holder, lease.fence));
         assert_eq!(holder().await, None);
         let (one, other) = tokio::join!(store.take_session("s", "a", 0), store.take_session("s", "b", 0));
         assert_ne!(one.expect("asked"), other.expect("asked"));

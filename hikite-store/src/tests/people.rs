@@ -24,10 +24,8 @@ async fn a_project_is_made_once_and_changed_in_its_place() {
         assert!(store.put_project(&first).await.expect("put"));
         assert!(!store.put_project(&project("work", 9)).await.expect("refused"));
         assert_eq!(store.revision().await.expect("read"), 1);
-        let changed = ProjectRow {
-            form: Raw::parse(r#"{ "optimization":null,"u":"é" }"#).expect("JSON"),
-            ..project("work", 9)
-        };
+        let changed =
+            ProjectRow { form: Raw::parse(r#"{ "optimization":null,"u":"é" }"#).expect("JSON"), ..project("work", 9) };
         assert!(store.change_project("work", &first.form, &changed.form).await.expect("changed"));
         assert!(store.put_project(&project("home", 7)).await.expect("put"));
         store.close().await;
@@ -64,10 +62,7 @@ async fn the_tokens_of_a_project_go_with_it() {
         assert_eq!(ids(&store).await, ["tok_b"], "a new one finds none");
         assert!(store.put_token(&token("d", "home", 4)).await.expect("put"));
         assert!(store.change_project("home", &before, &after).await.expect("changed"));
-        assert!(
-            !store.change_project("home", &before, &after).await.expect("refused"),
-            "it has another form"
-        );
+        assert!(!store.change_project("home", &before, &after).await.expect("refused"), "it has another form");
         assert_eq!(ids(&store).await, ["tok_b", "tok_d"], "a change leaves them");
         assert!(store.remove_project("home").await.expect("removed"));
         assert!(store.put_project(&project("home", 10)).await.expect("put"));

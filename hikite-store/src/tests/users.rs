@@ -6,9 +6,7 @@ use hikite_core::json::Raw;
 use serde_json::{Value, json};
 
 use super::TestStore;
-use crate::{
-    DocumentRow, OwnerCheck, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow, VaultSecretRow,
-};
+use crate::{DocumentRow, OwnerCheck, ProjectRow, Store, StoreUrl, TokenRow, UserRow, VaultKeyRow, VaultSecretRow};
 
 /// The version of the first release, which has no table of users.
 const BEFORE: i64 = 5;
@@ -55,9 +53,7 @@ async fn what_is_changed_is_mirrored_where_the_version_before_looks() {
     for place in TestStore::both() {
         let store = place.open().await;
         assert!(store.put_user(&user("1", "alice"), None).await.expect("put"));
-        for taken in
-            [user("1", "bob"), user("2", "alice"), UserRow { subject: "usr_1".into(), ..user("3", "c") }]
-        {
+        for taken in [user("1", "bob"), user("2", "alice"), UserRow { subject: "usr_1".into(), ..user("3", "c") }] {
             assert!(!store.put_user(&taken, None).await.expect("refused"), "{taken:?}");
         }
         let (owner, form, version) = mirror(&store, "alice").await.expect("mirrored");
@@ -97,14 +93,11 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
     for place in TestStore::both() {
         let store = place.open().await;
         let form = json!({ "role": "member", "password": null, "permissions": null });
-        assert!(
-            store.put_document(&entry("user", "alice", "alice", &form)).await.expect("made by the other")
-        );
+        assert!(store.put_document(&entry("user", "alice", "alice", &form)).await.expect("made by the other"));
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let alice = store.user("alice").await.expect("read").expect("there");
         assert!(alice.id.starts_with("usr_") && alice.subject == "alice", "{alice:?}");
-        let changed =
-            json!({ "role": "admin", "password": "h", "permissions": { "deny": ["x"] }, "disabled": true });
+        let changed = json!({ "role": "admin", "password": "h", "permissions": { "deny": ["x"] }, "disabled": true });
         let there = store.entry("user", "alice", 9).await.expect("read").expect("there");
         assert!(
             store
@@ -119,14 +112,9 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
         assert_eq!((now.role.as_str(), now.password.as_deref(), now.disabled), ("admin", Some("h"), true));
         // Renamed here, and another user with the old name there: not the same person.
         assert!(
-            store
-                .change_users(&[(UserRow { name: "alicia".into(), ..now }, "alice".into())])
-                .await
-                .expect("changed")
+            store.change_users(&[(UserRow { name: "alicia".into(), ..now }, "alice".into())]).await.expect("changed")
         );
-        assert!(
-            store.put_document(&entry("user", "alice", "alice", &form)).await.expect("made by the other")
-        );
+        assert!(store.put_document(&entry("user", "alice", "alice", &form)).await.expect("made by the other"));
         assert_eq!(store.adopt_users().await.expect("adopted"), 1);
         let second = store.user("alice").await.expect("read").expect("there");
         assert_ne!(second.subject, "alice");
@@ -150,20 +138,15 @@ async fn what_a_node_of_the_version_before_does_is_taken_in() {
 
 #[tokio::test]
 async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
-    for (place, has_heir) in TestStore::both()
-        .into_iter()
-        .zip([false, true])
-        .chain(TestStore::both().into_iter().zip([true, false]))
+    for (place, has_heir) in
+        TestStore::both().into_iter().zip([false, true]).chain(TestStore::both().into_iter().zip([true, false]))
     {
         let store = place.open().await;
         let (alice, bob) = (user("1", "alice"), user("2", "bob"));
         for one in [&alice, &bob] {
             assert!(store.put_user(one, None).await.expect("put"));
             let form = json!({ "provider": "p", "name": "work", "default": true });
-            store
-                .put_document(&entry("account", &format!("of-{}", one.name), &one.subject, &form))
-                .await
-                .expect("put");
+            store.put_document(&entry("account", &format!("of-{}", one.name), &one.subject, &form)).await.expect("put");
             store
                 .put_document(&entry("login", &format!("of-{}", one.name), &one.subject, &json!({})))
                 .await
@@ -171,13 +154,8 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
             let account = format!("of-{}", one.name);
             let key = VaultKeyRow { account: account.clone(), key_id: "k".into(), sealed: "s".into() };
             store.put_vault_key(&key).await.expect("put");
-            let secret = VaultSecretRow {
-                account,
-                provider: "p".into(),
-                field: "f".into(),
-                version: 1,
-                sealed: "s".into(),
-            };
+            let secret =
+                VaultSecretRow { account, provider: "p".into(), field: "f".into(), version: 1, sealed: "s".into() };
             store.put_vault_secret(&secret).await.expect("put");
         }
         let members = Raw::of(&json!({ "members": ["alice"] }));
@@ -187,10 +165,8 @@ async fn a_user_leaves_with_everything_or_hands_the_accounts_on() {
         assert!(store.remove_user(&alice, heir, Some(&removal)).await.expect("removed"));
         assert!(!store.remove_user(&alice, heir, None).await.expect("gone"));
         let accounts = store.entries("account", None, 9).await.expect("read");
-        let facts: Vec<(String, String, Value)> = accounts
-            .into_iter()
-            .map(|entry| (entry.id, entry.owner, entry.form.value()["name"].clone()))
-            .collect();
+        let facts: Vec<(String, String, Value)> =
+            accounts.into_iter().map(|entry| (entry.id, entry.owner, entry.form.value()["name"].clone())).collect();
         let of_bob = ("of-bob".to_owned(), "usr_2".to_owned(), json!("work"));
         let (expected, keys, member) = if has_heir {
             (vec![("of-alice".into(), "usr_2".into(), json!("work-2")), of_bob], 2, "bob")
@@ -226,10 +202,7 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
             assert!(old.put_document(&entry("user", name, subject, &form)).await.expect("put"));
         }
         let store = Store::open_with_backup(&place.url, place.folder.path()).await.expect("opened");
-        assert_eq!(
-            (store.found_version(), names(&store).await),
-            (BEFORE, vec!["alice".into(), "kana".into()])
-        );
+        assert_eq!((store.found_version(), names(&store).await), (BEFORE, vec!["alice".into(), "kana".into()]));
         let users = store.users().await.expect("read");
         assert!(users.iter().all(|user| user.id.starts_with("usr_")), "{users:?}");
         assert_eq!((users[0].subject.as_str(), users[1].subject.as_str()), ("alice", "owner"));
@@ -241,10 +214,7 @@ async fn a_store_of_the_version_before_is_copied_and_everybody_gets_an_id() {
         found.extend(copies(&place.folder.path().join("in here")));
         assert_eq!(found.len(), 1, "one copy, of the version that it had: {found:?}");
         let copy = Store::open_at(&StoreUrl::file(&found[0]), BEFORE, None).await.expect("a whole store");
-        assert_eq!(
-            (copy.found_version(), copy.entries("user", None, 9).await.expect("read").len()),
-            (BEFORE, 2)
-        );
+        assert_eq!((copy.found_version(), copy.entries("user", None, 9).await.expect("read").len()), (BEFORE, 2));
         for store in [old, store, again, copy] {
             store.close().await;
         }

@@ -35,11 +35,7 @@ impl Store {
     }
 
     /// Inserts a document. Returns `false` if its id exists or its owner does not match `holder`.
-    pub async fn put_owned_document(
-        &self,
-        entry: &DocumentRow,
-        holder: OwnerCheck,
-    ) -> Result<bool, StoreError> {
+    pub async fn put_owned_document(&self, entry: &DocumentRow, holder: OwnerCheck) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
         let done = self.lock_owner(&mut transaction, &entry.owner, holder).await?
             && self.insert_document(&mut transaction, entry).await?;

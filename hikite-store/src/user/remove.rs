@@ -31,8 +31,7 @@ impl Store {
         let done = query.execute(&mut *transaction).await.map_err(self.failed())?.rows_affected() > 0;
         let (mut tokens, mut accounts, mut projects) = (Vec::new(), Vec::new(), Vec::new());
         if done {
-            let query =
-                sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(KIND).bind(&*user.name);
+            let query = sqlx::query("DELETE FROM drawer WHERE kind = $1 AND id = $2").bind(KIND).bind(&*user.name);
             query.execute(&mut *transaction).await.map_err(self.failed())?;
             tokens = self.remove_tokens_of(&mut transaction, &user.subject).await?;
             accounts = self.accounts_of(&mut transaction, &user.subject).await?;
@@ -75,11 +74,7 @@ impl Store {
         Ok(removed)
     }
 
-    async fn remove_tokens_of(
-        &self,
-        connection: &mut AnyConnection,
-        subject: &str,
-    ) -> Result<Vec<String>, StoreError> {
+    async fn remove_tokens_of(&self, connection: &mut AnyConnection, subject: &str) -> Result<Vec<String>, StoreError> {
         let mut removed = Vec::new();
         let query = sqlx::query("SELECT id, form FROM token");
         for row in query.fetch_all(&mut *connection).await.map_err(self.failed())? {
@@ -95,9 +90,7 @@ impl Store {
 
     async fn purge_accounts(&self, connection: &mut AnyConnection, subject: &str) -> Result<(), StoreError> {
         for (id, _) in self.accounts_of(connection, subject).await? {
-            for text in
-                ["DELETE FROM vault_secret WHERE account = $1", "DELETE FROM vault_key WHERE account = $1"]
-            {
+            for text in ["DELETE FROM vault_secret WHERE account = $1", "DELETE FROM vault_key WHERE account = $1"] {
                 sqlx::query(text).bind(&*id).execute(&mut *connection).await.map_err(self.failed())?;
             }
         }
@@ -126,9 +119,7 @@ impl Store {
         user: &UserRow,
         successor: &UserRow,
     ) -> Result<(), StoreError> {
-        let key = |form: &Object| {
-            (form.text("provider").unwrap_or_default(), form.text("name").unwrap_or_default())
-        };
+        let key = |form: &Object| (form.text("provider").unwrap_or_default(), form.text("name").unwrap_or_default());
         let theirs = self.accounts_of(connection, &successor.subject).await?;
         let mut taken: BTreeSet<(String, String)> = theirs.iter().map(|(_, form)| key(form)).collect();
         for (id, mut form) in self.accounts_of(connection, &user.subject).await? {

@@ -33,8 +33,7 @@ pub(super) async fn accept(shared: Arc<MockApiState>, listener: TcpListener) {
 async fn connection(shared: Arc<MockApiState>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| respond(Arc::clone(&shared), request));
-    let connection =
-        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         // A client that disconnects midway is not an error here.
         _ = connection => {}

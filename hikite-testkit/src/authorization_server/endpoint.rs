@@ -16,10 +16,7 @@ use super::{AuthorizationServerState, IssuedCode, IssuedCredentials};
 
 type Pairs = HashMap<String, String>;
 
-pub(super) async fn metadata(
-    State(shared): State<Arc<AuthorizationServerState>>,
-    headers: HeaderMap,
-) -> Response {
+pub(super) async fn metadata(State(shared): State<Arc<AuthorizationServerState>>, headers: HeaderMap) -> Response {
     shared.note("/metadata", &headers, "");
     let faults = shared.faults.lock().clone();
     if let Some(elsewhere) = &faults.metadata_redirect {

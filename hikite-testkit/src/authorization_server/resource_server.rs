@@ -12,10 +12,7 @@ use serde_json::{Value, json};
 
 use super::AuthorizationServerState;
 
-pub(super) async fn metadata(
-    State(shared): State<Arc<AuthorizationServerState>>,
-    headers: HeaderMap,
-) -> Response {
+pub(super) async fn metadata(State(shared): State<Arc<AuthorizationServerState>>, headers: HeaderMap) -> Response {
     shared.note("/resource", &headers, "");
     let faults = shared.faults.lock().clone();
     let document = json!({

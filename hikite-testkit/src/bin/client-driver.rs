@@ -21,8 +21,8 @@ use hikite_core::{
 use hikite_egress::AllowList;
 use hikite_testkit::credential_store::{ClientSigningKey, MemoryCredentialStore};
 use hikite_upstream::{
-    ClientMetadataDocument, ConfiguredClient, ConnectionSharing, Environment, GrantType, OAuthSettings,
-    ProcessLimits, Spawner, Upstream, UpstreamDefinition, UpstreamTransport,
+    ClientMetadataDocument, ConfiguredClient, ConnectionSharing, Environment, GrantType, OAuthSettings, ProcessLimits,
+    Spawner, Upstream, UpstreamDefinition, UpstreamTransport,
 };
 use serde_json::{Map, Value, json};
 
@@ -223,10 +223,8 @@ impl ConformanceDriver {
                 None => Box::pin(self.upstream.refresh_lists()).await,
             };
             let params = json!({"name": "test-tool", "arguments": {}});
-            let invocation = Invocation {
-                method: SourceMethod::CallTool,
-                params: Raw::of(&params).object().unwrap_or_default(),
-            };
+            let invocation =
+                Invocation { method: SourceMethod::CallTool, params: Raw::of(&params).object().unwrap_or_default() };
             let done = match listed {
                 Ok(()) => self.upstream.call(invocation, self.context.clone()).await.map(drop),
                 Err(error) => Err(error),
@@ -246,8 +244,7 @@ impl ConformanceDriver {
         let begun = self.upstream.begin_login(REDIRECT).await.map_err(|error| error.to_string())?;
         let mut request = http::Request::new(http_body_util::Full::default());
         *request.uri_mut() = begun.url.parse().map_err(|_| format!("`{}` is no URL", begun.url))?;
-        let answer =
-            hikite_egress::EgressClient::new().send(request).await.map_err(|error| error.to_string())?;
+        let answer = hikite_egress::EgressClient::new().send(request).await.map_err(|error| error.to_string())?;
         let back = answer.headers().get(http::header::LOCATION).and_then(|value| value.to_str().ok());
         let query = back.and_then(|back| back.strip_prefix(REDIRECT)?.strip_prefix('?'));
         let query = query.ok_or("the browser is not sent back")?;
@@ -327,9 +324,8 @@ fn answer(kind: InputRequestKind, params: &Value) -> Value {
     match kind {
         InputRequestKind::Elicitation => {
             let fields = params["requestedSchema"]["properties"].as_object().into_iter().flatten();
-            let filled: Map<String, Value> = fields
-                .filter_map(|(name, field)| Some((name.clone(), field.get("default")?.clone())))
-                .collect();
+            let filled: Map<String, Value> =
+                fields.filter_map(|(name, field)| Some((name.clone(), field.get("default")?.clone()))).collect();
             json!({"action": "accept", "content": filled})
         }
         InputRequestKind::Sampling => {

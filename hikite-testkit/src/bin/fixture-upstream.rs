@@ -168,11 +168,7 @@ async fn run(arguments: FixtureArguments) -> std::io::Result<()> {
     }
 }
 
-#[expect(
-    clippy::print_stdout,
-    clippy::needless_pass_by_value,
-    reason = "over HTTP stdout is free, and tells the port"
-)]
+#[expect(clippy::print_stdout, clippy::needless_pass_by_value, reason = "over HTTP stdout is free, and tells the port")]
 fn announce(url: String) {
     println!("{url}");
 }

@@ -11,9 +11,7 @@ use hikite_core::{
     source::{BoxFuture, CallContext},
 };
 use hikite_egress::EgressClient;
-use hikite_gateway::{
-    AccountProvider, AccountSettings, AccountStore, OAuthApp, RefreshTiming, SecretStore, TokenAuth,
-};
+use hikite_gateway::{AccountProvider, AccountSettings, AccountStore, OAuthApp, RefreshTiming, SecretStore, TokenAuth};
 use hikite_store::{Store, StoreUrl};
 use hikite_vault::KeyRing;
 
@@ -36,13 +34,8 @@ async fn run(store: &str, key: &str, provider: &str) -> Result<(), String> {
     // A killed process holds its lease no longer than this.
     let timing = RefreshTiming { lease: Duration::from_millis(20), poll_interval: Duration::from_millis(2) };
     let endpoint = Arc::new(HttpTokenEndpoint::new(EgressClient::new()));
-    let accounts = AccountStore::with_timing(
-        Arc::new(secret_store),
-        endpoint,
-        Arc::new(NoAccounts),
-        Arc::new(NoVerifier),
-        timing,
-    );
+    let accounts =
+        AccountStore::with_timing(Arc::new(secret_store), endpoint, Arc::new(NoAccounts), Arc::new(NoVerifier), timing);
     accounts.follow(AccountSettings { providers: vec![definition(provider)], ..AccountSettings::default() });
     accounts.read_store().await.map_err(|error| error.to_string())?;
     let context = CallContext::unattended();
@@ -58,9 +51,7 @@ async fn run(store: &str, key: &str, provider: &str) -> Result<(), String> {
 }
 
 fn ask(outcome: Result<Option<Arc<Credential>>, Error>) -> Result<Arc<Credential>, String> {
-    outcome
-        .map_err(|error| format!("{}: {}", error.code(), error.message))?
-        .ok_or_else(|| "no account".into())
+    outcome.map_err(|error| format!("{}: {}", error.code(), error.message))?.ok_or_else(|| "no account".into())
 }
 
 fn definition(base: &str) -> AccountProvider {

@@ -391,12 +391,8 @@ impl SessionClientState {
         let value: Value = serde_json::from_str(message).expect("JSON");
         match (envelope.method, envelope.id) {
             (None, id) => {
-                assert!(
-                    envelope.result.is_some() || envelope.error.is_some(),
-                    "neither answer nor request: {message}"
-                );
-                let waiting =
-                    id.as_ref().and_then(Value::as_u64).and_then(|id| self.waiting.lock().remove(&id));
+                assert!(envelope.result.is_some() || envelope.error.is_some(), "neither answer nor request: {message}");
+                let waiting = id.as_ref().and_then(Value::as_u64).and_then(|id| self.waiting.lock().remove(&id));
                 match waiting {
                     Some(waiting) => drop(waiting.send(message.to_owned())),
                     // A response without a known id, recorded for the test.

@@ -27,8 +27,7 @@ impl TestPrograms {
     /// Creates it from the path of the built `hikite`; the others are built beside it.
     pub fn beside(hikite: impl Into<PathBuf>) -> Self {
         let hikite = hikite.into();
-        let fixture =
-            std::env::var_os("FIXTURE_UPSTREAM").map_or_else(|| build_others(&hikite), PathBuf::from);
+        let fixture = std::env::var_os("FIXTURE_UPSTREAM").map_or_else(|| build_others(&hikite), PathBuf::from);
         let writer = fixture.with_file_name("store-writer");
         Self { hikite, fixture, writer }
     }
@@ -68,14 +67,8 @@ impl TestPrograms {
     /// Runs `hikite` with the arguments and waits for its exit.
     pub async fn run(&self, folder: &Path, arguments: &[&str]) -> CommandOutput {
         let mut command = tokio::process::Command::from(self.hikite(folder));
-        command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        let output =
-            tokio::time::timeout(LIMIT * 2, command.output()).await.expect("it ends").expect("it starts");
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let output = tokio::time::timeout(LIMIT * 2, command.output()).await.expect("it ends").expect("it starts");
         CommandOutput {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).expect("UTF-8"),

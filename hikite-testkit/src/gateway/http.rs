@@ -62,8 +62,7 @@ impl HttpRequest {
     #[must_use]
     pub fn json(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
-        self.header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream")
+        self.header("content-type", "application/json").header("accept", "application/json, text/event-stream")
     }
 
     /// Sets a form body as a browser sends it; names and values must already be encoded.
@@ -97,13 +96,7 @@ impl HttpRequest {
         let idle = self.idle.clone();
         let response = http_connection.sender.send_request(self.built(address)).await?;
         let (head, body) = response.into_parts();
-        Ok(StreamingReply {
-            status: head.status.as_u16(),
-            headers: head.headers,
-            body,
-            http_connection,
-            idle,
-        })
+        Ok(StreamingReply { status: head.status.as_u16(), headers: head.headers, body, http_connection, idle })
     }
 
     fn built(self, address: SocketAddr) -> http::Request<Full<Bytes>> {

@@ -61,22 +61,12 @@ pub struct AnsweredCall {
 }
 
 impl StatelessClient {
-    pub fn over_http(
-        address: SocketAddr,
-        path: &str,
-        token: Option<&str>,
-        envelope: StatelessEnvelope,
-    ) -> Self {
+    pub fn over_http(address: SocketAddr, path: &str, token: Option<&str>, envelope: StatelessEnvelope) -> Self {
         Self::new(ClientLink::Http(HttpLink::new(address, path, token)), envelope)
     }
 
     /// Starts `hikite stdio` in a folder that contains the config.
-    pub fn over_stdio(
-        programs: &TestPrograms,
-        folder: &Path,
-        arguments: &[&str],
-        envelope: StatelessEnvelope,
-    ) -> Self {
+    pub fn over_stdio(programs: &TestPrograms, folder: &Path, arguments: &[&str], envelope: StatelessEnvelope) -> Self {
         let (link, mut lines) = StdioLink::start(programs, folder, arguments);
         let client = Self::new(ClientLink::Stdio(link), envelope);
         let inner = Arc::downgrade(&client.inner);
@@ -173,8 +163,7 @@ impl StatelessClient {
         arguments: Value,
         answers: impl Fn(&str, &Value) -> Option<Value>,
     ) -> AnsweredCall {
-        self.request_with_answers("tools/call", json!({ "name": tool, "arguments": arguments }), answers)
-            .await
+        self.request_with_answers("tools/call", json!({ "name": tool, "arguments": arguments }), answers).await
     }
 
     /// Sends any request that may ask questions, and answers them.

@@ -63,25 +63,14 @@ impl RevisionSchema {
                 methods.insert(method.to_owned(), name.clone());
             }
             let parts = definition["properties"]["error"]["allOf"].as_array().into_iter().flatten();
-            codes.extend(
-                parts.filter_map(|part| Some((part["properties"]["code"]["const"].as_i64()?, name.clone()))),
-            );
+            codes.extend(parts.filter_map(|part| Some((part["properties"]["code"]["const"].as_i64()?, name.clone()))));
         }
         let union = |names: [&str; 2]| {
             names.iter().flat_map(|name| members(&definitions, &methods, name)).collect::<HashSet<_>>()
         };
         let from_client = union(["ClientRequest", "ClientNotification"]);
         let from_server = union(["ServerRequest", "ServerNotification"]);
-        Self {
-            revision,
-            schema,
-            place,
-            methods,
-            codes,
-            from_client,
-            from_server,
-            validators: Mutex::default(),
-        }
+        Self { revision, schema, place, methods, codes, from_client, from_server, validators: Mutex::default() }
     }
 
     pub(super) fn is_stateless(&self) -> bool {

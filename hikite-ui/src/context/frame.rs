@@ -28,11 +28,7 @@ impl PageContext {
             ("/ui/access", "e", self.t("People and clients")),
         ];
         let admins = admins.into_iter().filter(|_| self.visitor.is_admin);
-        everybody
-            .into_iter()
-            .chain(admins)
-            .map(|(place, key, name)| NavigationLink { place, key, name })
-            .collect()
+        everybody.into_iter().chain(admins).map(|(place, key, name)| NavigationLink { place, key, name }).collect()
     }
 
     pub(crate) fn themes(&self) -> [(&'static str, &'static str); 3] {

@@ -42,9 +42,7 @@ impl AccessRow {
     fn client_text(&self) -> String {
         match &self.client {
             Value::String(name) => name.clone(),
-            Value::Object(client) => {
-                client.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
-            }
+            Value::Object(client) => client.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
             _ => String::new(),
         }
     }
@@ -107,11 +105,7 @@ pub(crate) async fn list(context: PageContext) -> PageResult {
     page(&access)
 }
 
-async fn access_page(
-    context: &PageContext,
-    tokens: Vec<AccessRow>,
-    fresh: Option<(String, String)>,
-) -> AccessPage<'_> {
+async fn access_page(context: &PageContext, tokens: Vec<AccessRow>, fresh: Option<(String, String)>) -> AccessPage<'_> {
     let rows = async |path: &str| context.get_or_default::<AccessRows>(path).await.rows;
     AccessPage {
         context,
@@ -169,9 +163,7 @@ pub(crate) async fn act(
     let Some(kind) = known.into_iter().find(|known| *known == kind) else { return redirect("/ui/access") };
     let path = format!("/v1/{kind}/{}", part(&id));
     let (done, outcome) = match (kind, &*action) {
-        ("clients", "approve") => {
-            ("approved", context.send(Method::POST, &format!("{path}/approve"), None).await)
-        }
+        ("clients", "approve") => ("approved", context.send(Method::POST, &format!("{path}/approve"), None).await),
         ("users", "disable") => {
             ("disabled", context.send(Method::PATCH, &path, Some(&json!({ "disabled": true }))).await)
         }

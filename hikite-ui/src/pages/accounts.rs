@@ -100,10 +100,7 @@ pub(crate) async fn add(SubmittedForm { context, fields }: SubmittedForm) -> Pag
             let AccountList { accounts } = context.get_or_default("/v1/accounts").await;
             let ProviderList { providers } = context.get_or_default("/v1/providers").await;
             let status = refused.status;
-            Ok(with_status(
-                status,
-                &AccountsPage { context: &context, accounts, providers, refused: Some(refused) },
-            ))
+            Ok(with_status(status, &AccountsPage { context: &context, accounts, providers, refused: Some(refused) }))
         }
     }
 }
@@ -137,17 +134,13 @@ struct AccountPage<'a> {
 }
 
 pub(crate) async fn show(context: PageContext, Path(id): Path<String>) -> PageResult {
-    let account: AccountInfo =
-        context.get(&format!("/v1/accounts/{}", part(&id))).await.or_error_page(&context)?;
+    let account: AccountInfo = context.get(&format!("/v1/accounts/{}", part(&id))).await.or_error_page(&context)?;
     let lines = PermissionLines::of(account.permissions.as_ref());
     let seen = seen(&context, &lines).await;
     page(&AccountPage { context: &context, account, lines, seen, refused: None })
 }
 
-pub(crate) async fn save(
-    Path(id): Path<String>,
-    SubmittedForm { context, fields }: SubmittedForm,
-) -> PageResult {
+pub(crate) async fn save(Path(id): Path<String>, SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let (path, lines) = (format!("/v1/accounts/{}", part(&id)), PermissionLines::read(&fields));
     let outcome = match lines.value() {
         Ok(permissions) => {
@@ -170,19 +163,13 @@ pub(crate) async fn save(
         Err(refused) => {
             let account: AccountInfo = context.get(&path).await.or_error_page(&context)?;
             let (status, seen) = (refused.status, seen(&context, &lines).await);
-            Ok(with_status(
-                status,
-                &AccountPage { context: &context, account, lines, seen, refused: Some(refused) },
-            ))
+            Ok(with_status(status, &AccountPage { context: &context, account, lines, seen, refused: Some(refused) }))
         }
     }
 }
 
 /// Verifies the key of an account with its service.
-pub(crate) async fn verify(
-    Path(id): Path<String>,
-    SubmittedForm { context, .. }: SubmittedForm,
-) -> PageResult {
+pub(crate) async fn verify(Path(id): Path<String>, SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
     let path = format!("/v1/accounts/{}/verify", part(&id));
     let account = context.post(&path, &json!({})).await.or_error_page(&context)?;
     let is_proven = account.get("problem").is_none_or(Value::is_null)
@@ -190,14 +177,8 @@ pub(crate) async fn verify(
     redirect(if is_proven { "/ui/accounts?done=verified" } else { "/ui/accounts" })
 }
 
-pub(crate) async fn remove(
-    Path(id): Path<String>,
-    SubmittedForm { context, .. }: SubmittedForm,
-) -> PageResult {
-    context
-        .send(Method::DELETE, &format!("/v1/accounts/{}", part(&id)), None)
-        .await
-        .or_error_page(&context)?;
+pub(crate) async fn remove(Path(id): Path<String>, SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
+    context.send(Method::DELETE, &format!("/v1/accounts/{}", part(&id)), None).await.or_error_page(&context)?;
     redirect("/ui/accounts?done=removed")
 }
 
@@ -221,10 +202,7 @@ pub(crate) async fn app(context: PageContext, Path(name): Path<String>) -> PageR
     page(&ProviderPage { context: &context, provider, client_id, refused: None })
 }
 
-pub(crate) async fn save_app(
-    Path(name): Path<String>,
-    SubmittedForm { context, fields }: SubmittedForm,
-) -> PageResult {
+pub(crate) async fn save_app(Path(name): Path<String>, SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let mut body = json!({ "client_id": fields.text("client_id") });
     if let Some(secret) = fields.some("client_secret") {
         body["client_secret"] = Value::from(secret);
@@ -234,22 +212,13 @@ pub(crate) async fn save_app(
         Err(refused) => {
             let provider = find(&context, &name).await.or_error_page(&context)?;
             let (status, client_id) = (refused.status, fields.text("client_id").to_owned());
-            Ok(with_status(
-                status,
-                &ProviderPage { context: &context, provider, client_id, refused: Some(refused) },
-            ))
+            Ok(with_status(status, &ProviderPage { context: &context, provider, client_id, refused: Some(refused) }))
         }
     }
 }
 
-pub(crate) async fn remove_app(
-    Path(name): Path<String>,
-    SubmittedForm { context, .. }: SubmittedForm,
-) -> PageResult {
-    context
-        .send(Method::DELETE, &format!("/v1/providers/{}", part(&name)), None)
-        .await
-        .or_error_page(&context)?;
+pub(crate) async fn remove_app(Path(name): Path<String>, SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
+    context.send(Method::DELETE, &format!("/v1/providers/{}", part(&name)), None).await.or_error_page(&context)?;
     redirect("/ui/accounts?done=removed")
 }
 

@@ -40,13 +40,9 @@ impl AuditRecordInfo {
     }
 
     fn thing(&self) -> String {
-        let key =
-            self.module.as_deref().zip(self.tool.as_deref()).map(|(module, tool)| format!("{module}:{tool}"));
+        let key = self.module.as_deref().zip(self.tool.as_deref()).map(|(module, tool)| format!("{module}:{tool}"));
         let one = |text: &Option<String>| text.clone();
-        key.or_else(|| one(&self.what))
-            .or_else(|| one(&self.module))
-            .or_else(|| one(&self.method))
-            .unwrap_or_default()
+        key.or_else(|| one(&self.what)).or_else(|| one(&self.module)).or_else(|| one(&self.method)).unwrap_or_default()
     }
 
     fn took(&self) -> String {
@@ -54,9 +50,7 @@ impl AuditRecordInfo {
     }
 
     fn sent(&self) -> String {
-        self.bytes_out
-            .map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX)))
-            .unwrap_or_default()
+        self.bytes_out.map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX))).unwrap_or_default()
     }
 }
 

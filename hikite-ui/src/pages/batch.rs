@@ -71,29 +71,22 @@ pub(crate) async fn check(SubmittedForm { context, fields }: SubmittedForm) -> P
             }
         }
     }
-    shown.drawing =
-        graph::draw(context.t("Tasks and what they wait for"), &graph::waves(&preview), &shown.nodes);
+    shown.drawing = graph::draw(context.t("Tasks and what they wait for"), &graph::waves(&preview), &shown.nodes);
     Ok(with_status(status, &shown))
 }
 
 /// Runs the batch and streams the events of the API.
 pub(crate) async fn run(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let body = batch_request(&fields, false);
-    let parameter = ApiRequest {
-        method: Method::POST,
-        path: "/v1/batch",
-        body: Some(&body),
-        accept: "text/event-stream",
-    };
+    let parameter =
+        ApiRequest { method: Method::POST, path: "/v1/batch", body: Some(&body), accept: "text/event-stream" };
     let answer = context.api.ask(&context.visitor, parameter).await;
     let kind = answer.headers().get(CONTENT_TYPE).cloned();
     let status = answer.status();
     let mut response = Response::new(Body::new(answer.into_body()));
     *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, kind.unwrap_or_else(|| HeaderValue::from_static("text/plain")));
+    response.headers_mut().insert(CONTENT_TYPE, kind.unwrap_or_else(|| HeaderValue::from_static("text/plain")));
     Ok(response)
 }
 
@@ -106,8 +99,7 @@ fn batch_request(fields: &SubmittedFields, dry_run: bool) -> Value {
 
 fn nodes(preview: &Value) -> Vec<GraphNode> {
     let tasks = preview.get("tasks").and_then(Value::as_array).into_iter().flatten();
-    let text =
-        |task: &Value, name: &str| task.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |task: &Value, name: &str| task.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     tasks
         .map(|task| GraphNode {
             id: text(task, "id"),

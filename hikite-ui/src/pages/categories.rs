@@ -45,9 +45,7 @@ impl CategoryDefinition {
     fn servers(&self) -> Vec<String> {
         match &self.server {
             Value::String(one) => vec![one.clone()],
-            Value::Array(several) => {
-                several.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect()
-            }
+            Value::Array(several) => several.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
             _ => Vec::new(),
         }
     }
@@ -131,10 +129,9 @@ impl CategoryDraft {
     fn definition(&self) -> Result<Value, String> {
         let is_pattern = |line: &&str| line.contains(['*', '?', '{', '[']) || line.starts_with('/');
         let mut tools = Map::new();
-        for (lines, names, patterns) in [
-            (&self.include, "includeNames", "includePatterns"),
-            (&self.exclude, "excludeNames", "excludePatterns"),
-        ] {
+        for (lines, names, patterns) in
+            [(&self.include, "includeNames", "includePatterns"), (&self.exclude, "excludeNames", "excludePatterns")]
+        {
             let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty());
             let (found, plain): (Vec<_>, Vec<_>) = lines.partition(is_pattern);
             for (member, list) in [(names, plain), (patterns, found)] {
@@ -161,13 +158,7 @@ impl CategoryDraft {
 pub(crate) async fn list(context: PageContext) -> PageResult {
     let CategoryList { categories } = context.get("/v1/categories").await.or_error_page(&context)?;
     let servers = servers(&context).await;
-    page(&CategoriesPage {
-        context: &context,
-        categories,
-        form: CategoryDraft::default(),
-        servers,
-        refused: None,
-    })
+    page(&CategoriesPage { context: &context, categories, form: CategoryDraft::default(), servers, refused: None })
 }
 
 pub(crate) async fn edit(context: PageContext, Path(name): Path<String>) -> PageResult {
@@ -184,9 +175,7 @@ pub(crate) async fn save(SubmittedForm { context, fields }: SubmittedForm) -> Pa
     let form = CategoryDraft::read(&fields);
     let outcome = match form.definition() {
         Ok(definition) => {
-            context
-                .send(Method::PUT, &format!("/v1/categories/{}", part(&form.name)), Some(&definition))
-                .await
+            context.send(Method::PUT, &format!("/v1/categories/{}", part(&form.name)), Some(&definition)).await
         }
         Err(why) => Err(ApiError::new(StatusCode::BAD_REQUEST, why)),
     };
@@ -194,22 +183,13 @@ pub(crate) async fn save(SubmittedForm { context, fields }: SubmittedForm) -> Pa
         Ok(_) => redirect("/ui/categories?done=saved"),
         Err(refused) => {
             let (status, servers) = (refused.status, servers(&context).await);
-            Ok(with_status(
-                status,
-                &CategoryPage { context: &context, form, servers, refused: Some(refused) },
-            ))
+            Ok(with_status(status, &CategoryPage { context: &context, form, servers, refused: Some(refused) }))
         }
     }
 }
 
-pub(crate) async fn remove(
-    Path(name): Path<String>,
-    SubmittedForm { context, .. }: SubmittedForm,
-) -> PageResult {
-    context
-        .send(Method::DELETE, &format!("/v1/categories/{}", part(&name)), None)
-        .await
-        .or_error_page(&context)?;
+pub(crate) async fn remove(Path(name): Path<String>, SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
+    context.send(Method::DELETE, &format!("/v1/categories/{}", part(&name)), None).await.or_error_page(&context)?;
     redirect("/ui/categories?done=removed")
 }
 
@@ -237,9 +217,6 @@ mod tests {
                 "includeNames": ["read_file"], "includePatterns": ["list_*"], "excludePatterns": ["/^x/"] } })
         );
         let read = CategoryDefinition::deserialize(&definition).expect("a definition");
-        assert_eq!(
-            (read.servers(), read.lines("includeNames", "includePatterns")),
-            (draft.chosen, draft.include)
-        );
+        assert_eq!((read.servers(), read.lines("includeNames", "includePatterns")), (draft.chosen, draft.include));
     }
 }

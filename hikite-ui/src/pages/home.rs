@@ -42,10 +42,7 @@ impl CallStatistics {
 
     pub(crate) fn spans(&self) -> String {
         let span = |ms: Option<f64>| {
-            ms.map_or_else(
-                || "–".to_owned(),
-                |ms| if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") },
-            )
+            ms.map_or_else(|| "–".to_owned(), |ms| if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") })
         };
         format!("{} / {} ms", span(self.p50_ms), span(self.p99_ms))
     }
@@ -113,8 +110,7 @@ impl HomePage<'_> {
 }
 
 pub(crate) async fn show(context: PageContext) -> PageResult {
-    let status: Option<StatusInfo> =
-        if context.visitor.is_admin { context.get("/v1/status").await.ok() } else { None };
+    let status: Option<StatusInfo> = if context.visitor.is_admin { context.get("/v1/status").await.ok() } else { None };
     let modules: ModuleList = context.get("/v1/modules").await.or_error_page(&context)?;
     let chart = chart(&context, status.as_ref());
     page(&HomePage { context: &context, status, modules: modules.modules, chart })

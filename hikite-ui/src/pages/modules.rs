@@ -130,8 +130,7 @@ struct ModulePage<'a> {
 const ROWS: u32 = 100;
 
 pub(crate) async fn show(context: PageContext, Path(name): Path<String>) -> PageResult {
-    let module: ModuleInfo =
-        context.get(&format!("/v1/modules/{}", part(&name))).await.or_error_page(&context)?;
+    let module: ModuleInfo = context.get(&format!("/v1/modules/{}", part(&name))).await.or_error_page(&context)?;
     let number: u64 = context.parameter_or_empty("page").parse().unwrap_or(1);
     let tools = context.get(&format!("/v1/tools?module={}&limit={ROWS}&page={number}", part(&name))).await;
     page(&ModulePage { context: &context, module, tools: tools.or_error_page(&context)? })

@@ -19,7 +19,8 @@ pub(crate) async fn show(context: PageContext) -> PageResult {
 }
 
 pub(crate) async fn change(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
-    let mut body = json!({ "password": fields.text("password"), "removePasskeys": fields.is_checked("remove_passkeys") });
+    let mut body =
+        json!({ "password": fields.text("password"), "removePasskeys": fields.is_checked("remove_passkeys") });
     if let Some(current) = fields.some("current") {
         body["current"] = current.into();
     }

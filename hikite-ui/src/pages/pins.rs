@@ -58,8 +58,7 @@ struct PinsPage<'a> {
 const ROWS: usize = 200;
 
 pub(crate) async fn list(context: PageContext) -> PageResult {
-    let state =
-        context.parameter("state").filter(|state| ["ok", "changed", "new", "blocked"].contains(state));
+    let state = context.parameter("state").filter(|state| ["ok", "changed", "new", "blocked"].contains(state));
     let path = state.map_or_else(|| "/v1/pins".to_owned(), |state| format!("/v1/pins?state={state}"));
     let PinList { mut pins } = context.get(&path).await.or_error_page(&context)?;
     // Pins that need a decision come first.

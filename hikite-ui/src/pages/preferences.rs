@@ -9,11 +9,9 @@ use crate::page::{PageResult, redirect};
 
 pub(crate) async fn change(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     // Redirects only to our own pages.
-    let back =
-        fields.some("back").filter(|back| back.starts_with("/ui") && !back.contains(['\\', '\n', '\r']));
+    let back = fields.some("back").filter(|back| back.starts_with("/ui") && !back.contains(['\\', '\n', '\r']));
     let mut response = redirect(back.unwrap_or("/ui"))?;
-    let language =
-        fields.some("language").and_then(Language::named).map(|language| (LANGUAGE_COOKIE, language.tag()));
+    let language = fields.some("language").and_then(Language::named).map(|language| (LANGUAGE_COOKIE, language.tag()));
     let light = fields.some("light").map(|light| (THEME_COOKIE, Theme::named(light).name()));
     let secure = if context.visitor.base.starts_with("https:") { "; Secure" } else { "" };
     for (name, value) in language.into_iter().chain(light) {

@@ -37,9 +37,7 @@ impl ProjectInfo {
     fn surfaces(&self) -> Vec<String> {
         match &self.surface {
             Value::String(one) => vec![one.clone()],
-            Value::Array(several) => {
-                several.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect()
-            }
+            Value::Array(several) => several.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
             _ => Vec::new(),
         }
     }
@@ -129,13 +127,7 @@ impl MenuPreview {
 
 pub(crate) async fn list(context: PageContext) -> PageResult {
     let ProjectList { projects } = context.get("/v1/projects").await.or_error_page(&context)?;
-    page(&ProjectsPage {
-        context: &context,
-        projects,
-        name: String::new(),
-        description: String::new(),
-        refused: None,
-    })
+    page(&ProjectsPage { context: &context, projects, name: String::new(), description: String::new(), refused: None })
 }
 
 pub(crate) async fn create(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
@@ -159,17 +151,13 @@ pub(crate) async fn create(SubmittedForm { context, fields }: SubmittedForm) -> 
 }
 
 pub(crate) async fn show(context: PageContext, Path(name): Path<String>) -> PageResult {
-    let project: ProjectInfo =
-        context.get(&format!("/v1/projects/{}", part(&name))).await.or_error_page(&context)?;
+    let project: ProjectInfo = context.get(&format!("/v1/projects/{}", part(&name))).await.or_error_page(&context)?;
     let lines = PermissionLines::of(project.permissions.as_ref());
     let one = project_page(&context, project, lines, None).await;
     page(&one)
 }
 
-pub(crate) async fn save(
-    Path(name): Path<String>,
-    SubmittedForm { context, fields }: SubmittedForm,
-) -> PageResult {
+pub(crate) async fn save(Path(name): Path<String>, SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let path = format!("/v1/projects/{}", part(&name));
     let outcome = match changes(&fields) {
         Ok(changes) => context.send(Method::PATCH, &path, Some(&changes)).await,
@@ -190,14 +178,8 @@ pub(crate) async fn save(
     }
 }
 
-pub(crate) async fn remove(
-    Path(name): Path<String>,
-    SubmittedForm { context, .. }: SubmittedForm,
-) -> PageResult {
-    context
-        .send(Method::DELETE, &format!("/v1/projects/{}", part(&name)), None)
-        .await
-        .or_error_page(&context)?;
+pub(crate) async fn remove(Path(name): Path<String>, SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
+    context.send(Method::DELETE, &format!("/v1/projects/{}", part(&name)), None).await.or_error_page(&context)?;
     redirect("/ui/projects?done=removed")
 }
 
@@ -223,8 +205,7 @@ async fn project_page(
     lines: PermissionLines,
     refused: Option<ApiError>,
 ) -> ProjectPage<'_> {
-    let menu: Option<MenuPreview> =
-        context.get(&format!("/v1/menu?project={}", part(&project.name))).await.ok();
+    let menu: Option<MenuPreview> = context.get(&format!("/v1/menu?project={}", part(&project.name))).await.ok();
     let seen = match lines.value() {
         Ok(permissions) => preview(context, &permissions).await,
         Err(_) => None,

@@ -91,33 +91,16 @@ pub(crate) async fn show(context: PageContext, Path(key): Path<String>) -> PageR
     let tool = load(&context, &key).await.or_error_page(&context)?;
     let fields = field::fields(&tool.input_schema, &SubmittedFields::default());
     let accounts = accounts(&context).await;
-    page(&ToolDetailPage {
-        context: &context,
-        tool,
-        fields,
-        account: String::new(),
-        accounts,
-        test_call: None,
-    })
+    page(&ToolDetailPage { context: &context, tool, fields, account: String::new(), accounts, test_call: None })
 }
 
-pub(crate) async fn call(
-    Path(key): Path<String>,
-    SubmittedForm { context, fields }: SubmittedForm,
-) -> PageResult {
+pub(crate) async fn call(Path(key): Path<String>, SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let tool = load(&context, &key).await.or_error_page(&context)?;
     let test_call = attempt(&context, &tool, &fields).await;
     let status = test_call.refused.as_ref().map_or(StatusCode::OK, |refused| refused.status);
     let shown = field::fields(&tool.input_schema, &fields);
     let (account, accounts) = (fields.text("account").to_owned(), accounts(&context).await);
-    let one = ToolDetailPage {
-        context: &context,
-        tool,
-        fields: shown,
-        account,
-        accounts,
-        test_call: Some(test_call),
-    };
+    let one = ToolDetailPage { context: &context, tool, fields: shown, account, accounts, test_call: Some(test_call) };
     Ok(with_status(status, &one))
 }
 
@@ -130,23 +113,14 @@ pub(crate) async fn act(
         "disable" => "disabled",
         _ => return redirect("/ui/modules"),
     };
-    context
-        .send(Method::POST, &format!("/v1/tools/{}/{action}", part(&key)), None)
-        .await
-        .or_error_page(&context)?;
+    context.send(Method::POST, &format!("/v1/tools/{}/{action}", part(&key)), None).await.or_error_page(&context)?;
     redirect(&format!("/ui/tools/{}?done={done}", part(&key)))
 }
 
-pub(crate) async fn texts(
-    Path(key): Path<String>,
-    SubmittedForm { context, fields }: SubmittedForm,
-) -> PageResult {
+pub(crate) async fn texts(Path(key): Path<String>, SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let text = |name| fields.some(name).map_or(Value::Null, Value::from);
     let changes = json!({ "title": text("title"), "description": text("description") });
-    context
-        .send(Method::PATCH, &format!("/v1/tools/{}", part(&key)), Some(&changes))
-        .await
-        .or_error_page(&context)?;
+    context.send(Method::PATCH, &format!("/v1/tools/{}", part(&key)), Some(&changes)).await.or_error_page(&context)?;
     redirect(&format!("/ui/tools/{}?done=saved", part(&key)))
 }
 
@@ -184,15 +158,13 @@ async fn attempt(context: &PageContext, tool: &ToolInfo, fields: &SubmittedField
     let body = json!({ "name": tool.key, "parameters": parameters, "options": options });
     match context.post("/v1/tools/call", &body).await {
         Ok(answer) => {
-            let compact = answer
-                .get("compact")
-                .map(|compact| compact.as_str().map_or_else(|| pretty(compact), str::to_owned));
+            let compact =
+                answer.get("compact").map(|compact| compact.as_str().map_or_else(|| pretty(compact), str::to_owned));
             let size = |place| answer.pointer(&format!("/answer/bytes/{place}")).and_then(Value::as_u64);
             test_call.raw = pretty(answer.get("result").unwrap_or(&Value::Null));
             test_call.compact = compact.unwrap_or_default();
-            let told = |bytes: Option<u64>| {
-                bytes.map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX)))
-            };
+            let told =
+                |bytes: Option<u64>| bytes.map(|bytes| number::bytes(usize::try_from(bytes).unwrap_or(usize::MAX)));
             test_call.raw_size = told(size(0)).unwrap_or_default();
             test_call.compact_size = told(size(1)).unwrap_or_default();
             if let (Some(raw @ 1..), Some(compact)) = (size(0), size(1)) {

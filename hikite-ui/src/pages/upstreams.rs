@@ -51,10 +51,8 @@ pub(crate) async fn add(context: PageContext) -> PageResult {
 pub(crate) async fn edit(context: PageContext, Path(name): Path<String>) -> PageResult {
     let path = format!("/v1/upstreams/{}", part(&name));
     let UpstreamInfo { entry: upstream } = context.get(&path).await.or_error_page(&context)?;
-    let headers = upstream
-        .headers
-        .iter()
-        .map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or_default()));
+    let headers =
+        upstream.headers.iter().map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or_default()));
     let timeout = match &upstream.timeout {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -86,14 +84,8 @@ pub(crate) async fn save(SubmittedForm { context, fields }: SubmittedForm) -> Pa
     }
 }
 
-pub(crate) async fn remove(
-    Path(name): Path<String>,
-    SubmittedForm { context, .. }: SubmittedForm,
-) -> PageResult {
-    context
-        .send(Method::DELETE, &format!("/v1/upstreams/{}", part(&name)), None)
-        .await
-        .or_error_page(&context)?;
+pub(crate) async fn remove(Path(name): Path<String>, SubmittedForm { context, .. }: SubmittedForm) -> PageResult {
+    context.send(Method::DELETE, &format!("/v1/upstreams/{}", part(&name)), None).await.or_error_page(&context)?;
     redirect("/ui/modules?done=removed")
 }
 
@@ -144,14 +136,7 @@ mod tests {
 
     #[test]
     fn a_form_becomes_a_definition_and_what_is_empty_is_left_out() {
-        let fields = filled(&[
-            ("url", " https://a.example/mcp "),
-            ("type", ""),
-            ("headers", "X-Key: a:b\nnonsense\n"),
-        ]);
-        assert_eq!(
-            definition(&fields),
-            json!({ "url": "https://a.example/mcp", "headers": { "X-Key": "a:b" } })
-        );
+        let fields = filled(&[("url", " https://a.example/mcp "), ("type", ""), ("headers", "X-Key: a:b\nnonsense\n")]);
+        assert_eq!(definition(&fields), json!({ "url": "https://a.example/mcp", "headers": { "X-Key": "a:b" } }));
     }
 }

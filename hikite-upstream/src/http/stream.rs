@@ -121,14 +121,9 @@ impl HttpInner {
             match answer {
                 Ok(answer) if answer.status().is_success() && is_stream(&answer) => {
                     let parser = SseParser::new(self.answer_bytes);
-                    let mut reading =
-                        EventStreamReader { body: answer.into_body(), parser, last_event: last, pause };
+                    let mut reading = EventStreamReader { body: answer.into_body(), parser, last_event: last, pause };
                     if let Err(error) = self.read_stream(&mut reading, None).await {
-                        tracing::debug!(
-                            module = &*self.name,
-                            error = error.log_text(),
-                            "the event stream broke"
-                        );
+                        tracing::debug!(module = &*self.name, error = error.log_text(), "the event stream broke");
                     }
                     (last, pause) = (reading.last_event, reading.pause);
                 }

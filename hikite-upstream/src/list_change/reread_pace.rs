@@ -66,11 +66,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_read_ever_more_seldom() {
-        assert!(
-            readings(Duration::from_secs(10), false) <= 10,
-            "{}",
-            readings(Duration::from_secs(10), false)
-        );
+        assert!(readings(Duration::from_secs(10), false) <= 10, "{}", readings(Duration::from_secs(10), false));
         let hour = readings(Duration::from_secs(3600), false);
         assert!((100..=140).contains(&hour), "{hour}");
         let minute = readings(Duration::from_secs(60), true);

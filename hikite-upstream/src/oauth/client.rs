@@ -109,8 +109,7 @@ impl OAuthClient {
             return Ok(Some(Self { id: id.to_owned(), proof: ClientAuthentication::None }));
         }
         let stored = access.keep.load(&name_of(&server.issuer, &bound.redirect)).await?;
-        let known: Option<ClientRegistration> =
-            stored.and_then(|stored| serde_json::from_str(stored.expose()).ok());
+        let known: Option<ClientRegistration> = stored.and_then(|stored| serde_json::from_str(stored.expose()).ok());
         Ok(known.filter(|known| known.client_id == id).map(|known| Self::registered(known, server)))
     }
 
@@ -206,8 +205,7 @@ async fn bind(
         return Ok(());
     }
     let stored = access.keep.load("bound").await?;
-    let stored: Value =
-        stored.and_then(|stored| serde_json::from_str(stored.expose()).ok()).unwrap_or_default();
+    let stored: Value = stored.and_then(|stored| serde_json::from_str(stored.expose()).ok()).unwrap_or_default();
     if stored["client_id"] == id {
         return if stored["issuer"] == server.issuer.as_str() {
             Ok(())

@@ -51,10 +51,7 @@ pub(super) async fn find(
 }
 
 /// Fallback for servers of 2025-03-26: the server is its own authorization server and may have no metadata.
-async fn legacy(
-    fetcher: &MetadataFetcher,
-    configured_issuer: Option<&str>,
-) -> Result<DiscoveryResult, Error> {
+async fn legacy(fetcher: &MetadataFetcher, configured_issuer: Option<&str>) -> Result<DiscoveryResult, Error> {
     let issuer = address::origin(&fetcher.home);
     let described = server(fetcher, &issuer, configured_issuer).await?;
     let server = described.unwrap_or_else(|| metadata::legacy(&fetcher.home));
@@ -82,11 +79,7 @@ async fn resource(fetcher: &MetadataFetcher, told: Option<&str>) -> Result<Optio
 }
 
 /// Fetches the metadata of an issuer, which may also go by the configured name `also`.
-async fn server(
-    fetcher: &MetadataFetcher,
-    issuer: &str,
-    also: Option<&str>,
-) -> Result<Option<ServerDocument>, Error> {
+async fn server(fetcher: &MetadataFetcher, issuer: &str, also: Option<&str>) -> Result<Option<ServerDocument>, Error> {
     let url = fetcher.address("issuer", issuer)?;
     let Some(document) = first(fetcher, &metadata::server_metadata_urls(&url)).await? else {
         return Ok(None);

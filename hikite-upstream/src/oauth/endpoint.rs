@@ -54,16 +54,14 @@ pub(super) async fn ask(
         pairs.push(("scope", scopes.join(" ")));
     }
     let header = client.sign(&mut pairs, &server.issuer, now).map_err(TokenRefusal::Other)?;
-    let endpoint =
-        fetcher.address("`token_endpoint`", &server.token_endpoint).map_err(TokenRefusal::Other)?;
+    let endpoint = fetcher.address("`token_endpoint`", &server.token_endpoint).map_err(TokenRefusal::Other)?;
     let body = form::write(pairs.iter().map(|(name, value)| (*name, value.as_str())));
     let posted = fetcher.post(&endpoint, "application/x-www-form-urlencoded", body, header).await;
     let (status, answer) = posted.map_err(TokenRefusal::Other)?;
     if !status.is_success() {
         return Err(refused(fetcher, status, &answer));
     }
-    TokenSet::from_response(&answer, scopes, bound, now)
-        .map_err(|why| TokenRefusal::Other(fetcher.failed(why)))
+    TokenSet::from_response(&answer, scopes, bound, now).map_err(|why| TokenRefusal::Other(fetcher.failed(why)))
 }
 
 fn refused(fetcher: &MetadataFetcher, status: StatusCode, answer: &Value) -> TokenRefusal {
@@ -74,9 +72,7 @@ fn refused(fetcher: &MetadataFetcher, status: StatusCode, answer: &Value) -> Tok
             let what = format!("its authorization server refuses ({})", plain(error));
             TokenRefusal::Other(fetcher.failed(&what))
         }
-        None => {
-            TokenRefusal::Other(fetcher.failed(&format!("its authorization server answered {status} to us")))
-        }
+        None => TokenRefusal::Other(fetcher.failed(&format!("its authorization server answered {status} to us"))),
     }
 }
 

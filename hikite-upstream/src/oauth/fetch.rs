@@ -76,10 +76,7 @@ impl MetadataFetcher {
         Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
     }
 
-    async fn send(
-        &self,
-        mut request: Request<Full<Bytes>>,
-    ) -> Result<(StatusCode, Bytes, Option<String>), Error> {
+    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<(StatusCode, Bytes, Option<String>), Error> {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
         // Not every request can be repeated, so none is sent over a reused connection that may be closed by now.
         request.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -32,8 +32,7 @@ impl Authorization {
         let page = self.fetcher.address("`authorization_endpoint`", &authorize)?;
         let scopes = self.scopes(&found, &challenge);
         let client =
-            OAuthClient::find(&self.access, &self.fetcher, &found.server, (redirect, &scopes), now_ms())
-                .await?;
+            OAuthClient::find(&self.access, &self.fetcher, &found.server, (redirect, &scopes), now_ms()).await?;
         let (verifier, state) = (URL_SAFE_NO_PAD.encode(random()?), URL_SAFE_NO_PAD.encode(random()?));
         let proof = URL_SAFE_NO_PAD.encode(Sha256::digest(&verifier));
         let mut pairs = vec![
@@ -118,9 +117,7 @@ impl Authorization {
             Err(TokenRefusal::InvalidGrant) => return Err(refused("the code is worth nothing any more")),
             Err(TokenRefusal::InvalidClient) => {
                 client::forget(&*self.access.keep, &bound).await?;
-                return Err(
-                    refused("the authorization server does not know us").hint("begin the login again")
-                );
+                return Err(refused("the authorization server does not know us").hint("begin the login again"));
             }
         };
         self.keep(tokens).await?;

@@ -50,11 +50,7 @@ pub(super) fn server_metadata_urls(issuer: &Uri) -> Vec<String> {
     if path.is_empty() {
         return vec![format!("{origin}{SERVER}"), format!("{origin}{OPENID}")];
     }
-    vec![
-        format!("{origin}{SERVER}{path}"),
-        format!("{origin}{OPENID}{path}"),
-        format!("{origin}{path}{OPENID}"),
-    ]
+    vec![format!("{origin}{SERVER}{path}"), format!("{origin}{OPENID}{path}"), format!("{origin}{path}{OPENID}")]
 }
 
 /// Returns `true` if two issuers are equal up to one trailing slash, the only common mistake that names no other
@@ -117,8 +113,7 @@ mod tests {
     #[test]
     fn issuers_differ_by_anything_but_one_slash() {
         assert!(same_issuer("https://a.example", "https://a.example/"));
-        for other in ["https://a.example//", "https://A.example", "https://a.example:443", "http://a.example"]
-        {
+        for other in ["https://a.example//", "https://A.example", "https://a.example:443", "http://a.example"] {
             assert!(!same_issuer("https://a.example", other), "{other}");
         }
     }

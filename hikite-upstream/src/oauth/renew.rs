@@ -103,11 +103,7 @@ impl Authorization {
     }
 
     /// Renews a token while holding the lock across processes. Returns `None` if a person has to log in again.
-    async fn renew(
-        &self,
-        old: &TokenSet,
-        challenge: &BearerChallenge,
-    ) -> Result<Option<Arc<TokenSet>>, Error> {
+    async fn renew(&self, old: &TokenSet, challenge: &BearerChallenge) -> Result<Option<Arc<TokenSet>>, Error> {
         if old.refresh.is_none() {
             self.drop_tokens().await?;
             return Ok(None);
@@ -126,11 +122,7 @@ impl Authorization {
         renewed
     }
 
-    async fn renew_claimed(
-        &self,
-        old: &TokenSet,
-        challenge: &BearerChallenge,
-    ) -> Result<Option<Arc<TokenSet>>, Error> {
+    async fn renew_claimed(&self, old: &TokenSet, challenge: &BearerChallenge) -> Result<Option<Arc<TokenSet>>, Error> {
         if self.load_stored(Some(old)).await? {
             return Ok(self.state.lock().tokens.clone());
         }
@@ -174,10 +166,8 @@ impl Authorization {
     ) -> Result<(), Error> {
         let found = self.find(challenge).await?;
         let scopes = self.scopes(&found, challenge);
-        let scopes =
-            sent_tokens.map_or_else(|| scopes.clone(), |sent_tokens| union(&sent_tokens.scopes, &scopes));
-        let client =
-            OAuthClient::find(&self.access, &self.fetcher, &found.server, ("", &scopes), now_ms()).await?;
+        let scopes = sent_tokens.map_or_else(|| scopes.clone(), |sent_tokens| union(&sent_tokens.scopes, &scopes));
+        let client = OAuthClient::find(&self.access, &self.fetcher, &found.server, ("", &scopes), now_ms()).await?;
         let bound = TokenOrigin {
             issuer: found.server.issuer.clone(),
             client_id: client.id.clone(),
@@ -185,8 +175,7 @@ impl Authorization {
             redirect: String::new(),
         };
         let who = (&found.server, &client);
-        let asked =
-            endpoint::ask(&self.fetcher, who, TokenGrant::ClientCredentials, &scopes, bound, now_ms()).await;
+        let asked = endpoint::ask(&self.fetcher, who, TokenGrant::ClientCredentials, &scopes, bound, now_ms()).await;
         let tokens = asked.map_err(|refusal| match refusal {
             TokenRefusal::Other(error) => error,
             TokenRefusal::InvalidGrant | TokenRefusal::InvalidClient => {

@@ -71,10 +71,7 @@ impl ProcessCapacity {
 
     /// Acquires a slot for the process of a connection, held while it runs. Waits for another process to stop if
     /// necessary.
-    pub(crate) async fn process_slot(
-        &self,
-        connection: &Arc<Connection>,
-    ) -> Result<OwnedSemaphorePermit, Error> {
+    pub(crate) async fn process_slot(&self, connection: &Arc<Connection>) -> Result<OwnedSemaphorePermit, Error> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
         let _waits = WaitingStart(&self.waiting);
         let until = Instant::now() + SLOT_TIMEOUT;
@@ -137,8 +134,7 @@ impl ProcessCapacity {
     /// Returns the number of idle shared processes.
     fn idle_shared(&self) -> usize {
         let running = self.running.lock();
-        let shared =
-            |one: &Arc<Connection>| matches!(one.purpose, ConnectionPurpose::Shared) && one.is_open();
+        let shared = |one: &Arc<Connection>| matches!(one.purpose, ConnectionPurpose::Shared) && one.is_open();
         running.iter().filter_map(Weak::upgrade).filter(|one| shared(one) && one.is_idle()).count()
     }
 

@@ -110,11 +110,8 @@ mod tests {
         let start_limiter = StartLimiter::new(1);
         let first = start_limiter.take(&demand(0)).await;
         let (low, high, risen) = (demand(0), demand(2), demand(0));
-        let (mut a, mut b, mut c) = (
-            pin!(start_limiter.take(&low)),
-            pin!(start_limiter.take(&high)),
-            pin!(start_limiter.take(&risen)),
-        );
+        let (mut a, mut b, mut c) =
+            (pin!(start_limiter.take(&low)), pin!(start_limiter.take(&high)), pin!(start_limiter.take(&risen)));
         assert!(a.as_mut().now_or_never().is_none());
         assert!(b.as_mut().now_or_never().is_none());
         assert!(c.as_mut().now_or_never().is_none());

@@ -105,21 +105,18 @@ mod tests {
         let mut task = flat(&failed());
         let result = r#"{"isError":true,"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}"#;
         finish(&mut task, Ok(raw(result))).expect("told");
-        let expected =
-            r#"{"taskId":"a","status":"completed","ttlMs":null,"result":{"isError":true,"content":[]}}"#;
+        let expected = r#"{"taskId":"a","status":"completed","ttlMs":null,"result":{"isError":true,"content":[]}}"#;
         assert_eq!(task.raw().as_str(), expected);
         let mut task = flat(&failed());
-        finish(&mut task, Err(Error::from_upstream(raw(r#"{"code":1,"message":"no"}"#)).into()))
-            .expect("told");
+        finish(&mut task, Err(Error::from_upstream(raw(r#"{"code":1,"message":"no"}"#)).into())).expect("told");
         assert_eq!(task.text("status").as_deref(), Some("failed"));
         assert_eq!(task.get("error"), Some(&raw(r#"{"code":1,"message":"no"}"#)));
     }
 
     #[test]
     fn a_question_names_its_task_and_loses_the_tie() {
-        let params = raw(
-            r#"{"message":"?","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"},"x":1},"task":{}}"#,
-        );
+        let params =
+            raw(r#"{"message":"?","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"},"x":1},"task":{}}"#);
         assert_eq!(related(&params).as_deref(), Some("a"));
         assert_eq!(question(&params).as_str(), r#"{"message":"?","_meta":{"x":1}}"#);
     }

@@ -106,8 +106,7 @@ impl TaskInboxes {
     /// Suspends a question until a client queries its task. Returns `true` if there was room.
     pub(crate) fn suspend(&self, task: &str, id: MessageId, question: InputRequest) -> bool {
         let mut state = self.0.lock();
-        let Some(inbox) = state.by_task.get_mut(task).filter(|inbox| inbox.questions.len() < QUESTIONS)
-        else {
+        let Some(inbox) = state.by_task.get_mut(task).filter(|inbox| inbox.questions.len() < QUESTIONS) else {
             return false;
         };
         inbox.count += 1;
@@ -136,11 +135,7 @@ impl TaskInboxes {
     }
 
     /// Returns the open questions as `inputRequests`, and those that the client cannot answer.
-    fn partition_questions(
-        &self,
-        task: &str,
-        context: &CallContext,
-    ) -> (Object, Vec<(MessageId, InputRequestKind)>) {
+    fn partition_questions(&self, task: &str, context: &CallContext) -> (Object, Vec<(MessageId, InputRequestKind)>) {
         let mut state = self.0.lock();
         let Some(inbox) = state.by_task.get_mut(task) else { return Default::default() };
         let (able, unable): (Vec<_>, Vec<_>) = std::mem::take(&mut inbox.questions)
@@ -164,8 +159,7 @@ impl InboxState {
         }
         let mut unanswered = Vec::new();
         if self.order.len() >= INBOXES {
-            let asks_nothing =
-                |task: &String| self.by_task.get(task).is_none_or(|inbox| inbox.questions.is_empty());
+            let asks_nothing = |task: &String| self.by_task.get(task).is_none_or(|inbox| inbox.questions.is_empty());
             let leaving = self.order.iter().position(asks_nothing).unwrap_or(0);
             let inbox = self.order.remove(leaving).and_then(|task| self.by_task.remove(&task));
             let questions = inbox.map(|inbox| inbox.questions).unwrap_or_default();
@@ -193,12 +187,7 @@ impl Connection {
     }
 
     /// Returns the open questions of a task, after requesting its result if it needs input.
-    pub(super) async fn open_questions(
-        self: &Arc<Self>,
-        task: &str,
-        waits: bool,
-        context: &CallContext,
-    ) -> Object {
+    pub(super) async fn open_questions(self: &Arc<Self>, task: &str, waits: bool, context: &CallContext) -> Object {
         if !waits {
             return self.take_open_questions(task, context);
         }
@@ -247,15 +236,13 @@ impl Connection {
         drop(state);
         let (connection, task) = (Arc::clone(self), task.to_owned());
         self.tasks.spawn(async move {
-            let exchange =
-                connection.exchange(pending_request, "tasks/result", Some(conversion::named(&task)), None);
+            let exchange = connection.exchange(pending_request, "tasks/result", Some(conversion::named(&task)), None);
             let outcome = finished.run_until_cancelled(exchange).await;
             let mut state = connection.inboxes.0.lock();
             if let Some(inbox) = state.by_task.get_mut(&task) {
                 inbox.fetching = None;
                 // Transport failures are not stored, so that the result is requested again.
-                inbox.outcome =
-                    outcome.filter(|o| o.as_ref().map_or_else(|e| e.error().relayed.is_some(), |_| true));
+                inbox.outcome = outcome.filter(|o| o.as_ref().map_or_else(|e| e.error().relayed.is_some(), |_| true));
                 inbox.arrived.notify_waiters();
             }
         });
@@ -301,9 +288,7 @@ mod tests {
         inboxes.open("a");
         let params = r#"{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a"}}}"#;
         let params = Raw::parse(params).expect("valid");
-        assert!(
-            matches!(inboxes.addressee(&params, None), Some(QuestionReceiver::TaskInbox(task)) if task == "a")
-        );
+        assert!(matches!(inboxes.addressee(&params, None), Some(QuestionReceiver::TaskInbox(task)) if task == "a"));
         assert!(inboxes.suspend("a", MessageId::number(1), question(None)));
         assert!(inboxes.suspend("a", MessageId::number(2), question(Some("who"))));
         assert_eq!(inboxes.take("a", "elicitation-1"), Some(MessageId::number(1)));

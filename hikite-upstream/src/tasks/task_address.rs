@@ -50,10 +50,7 @@ impl TaskConnections {
         let mut known = self.0.lock();
         known.retain(|_, connection| connection.upgrade().is_some_and(|connection| connection.is_open()));
         known.insert(connection.number, Arc::downgrade(connection));
-        task.set(
-            "taskId",
-            TaskAddress { number: connection.number, on_any_connection, server_id }.id().as_str(),
-        );
+        task.set("taskId", TaskAddress { number: connection.number, on_any_connection, server_id }.id().as_str());
         task
     }
 

@@ -58,9 +58,7 @@ impl CosePublicKey {
             Self::P256(point) => {
                 UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point).verify(message, signature).is_ok()
             }
-            Self::Ed25519(point) => {
-                UnparsedPublicKey::new(&ED25519, point).verify(message, signature).is_ok()
-            }
+            Self::Ed25519(point) => UnparsedPublicKey::new(&ED25519, point).verify(message, signature).is_ok(),
             Self::Rsa { modulus, exponent } => RsaPublicKeyComponents { n: modulus, e: exponent }
                 .verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
                 .is_ok(),

@@ -87,8 +87,7 @@ impl<'a> AuthenticatorData<'a> {
                 return None;
             }
             let (_, after_value) = cbor::read(after)?;
-            credential =
-                Some(AttestedCredential { id, public_key: &after[..after.len() - after_value.len()] });
+            credential = Some(AttestedCredential { id, public_key: &after[..after.len() - after_value.len()] });
             rest = after_value;
         }
         if flags & HAS_EXTENSIONS != 0 {
@@ -103,11 +102,7 @@ impl<'a> AuthenticatorData<'a> {
         Some(Self { relying_party, flags, counter: u32::from_be_bytes(*counter), credential })
     }
 
-    pub(crate) fn check(
-        &self,
-        relying_party: &str,
-        verification: UserVerification,
-    ) -> Result<(), PasskeyError> {
+    pub(crate) fn check(&self, relying_party: &str, verification: UserVerification) -> Result<(), PasskeyError> {
         if self.relying_party != sha256(relying_party.as_bytes()) {
             return Err(PasskeyError::RelyingParty);
         }

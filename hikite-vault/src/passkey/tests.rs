@@ -32,8 +32,7 @@ impl Authenticator {
     }
 
     fn client_data(&self, kind: &str, challenge: &PasskeyChallenge) -> Base64UrlBytes {
-        let mut data =
-            json!({ "type": kind, "challenge": challenge.text(), "origin": "https://hikite.example" });
+        let mut data = json!({ "type": kind, "challenge": challenge.text(), "origin": "https://hikite.example" });
         for (name, value) in self.client.as_object().expect("members") {
             data[name] = value.clone();
         }
@@ -145,9 +144,8 @@ fn an_answer_of_one_kind_is_not_one_of_the_other() {
     let passkey = made(&authenticator).expect("a key");
     let challenge = PasskeyChallenge::random().expect("random");
     let mut answer = Authenticator { counter: 9, ..authenticator }.get(&challenge);
-    let verify = |answer: &PasskeyAssertion| {
-        site().verify_assertion(&challenge, &passkey, answer, UserVerification::Required)
-    };
+    let verify =
+        |answer: &PasskeyAssertion| site().verify_assertion(&challenge, &passkey, answer, UserVerification::Required);
     assert_eq!(verify(&answer), Ok(9));
     answer.kind = "password".into();
     assert_eq!(verify(&answer), Err(PasskeyError::Malformed));
@@ -169,11 +167,7 @@ fn a_count_that_does_not_grow_is_that_of_a_copy() {
         (5, 0, Err(PasskeyError::Counter)),
     ] {
         let authenticator = Authenticator { counter: said, ..authenticator.clone() };
-        assert_eq!(
-            used(&authenticator, &Passkey { counter: kept, ..passkey.clone() }),
-            expected,
-            "{kept} {said}"
-        );
+        assert_eq!(used(&authenticator, &Passkey { counter: kept, ..passkey.clone() }), expected, "{kept} {said}");
     }
 }
 
@@ -224,10 +218,7 @@ fn browsers_are_asked_for_what_is_checked() {
     let challenge = PasskeyChallenge::random().expect("random");
     let known = [Base64UrlBytes(ID.to_vec())];
     let asked = site().creation_options(&challenge, (b"handle", "alice"), &known);
-    assert_eq!(
-        (&asked["rp"]["id"], &asked["challenge"]),
-        (&json!("hikite.example"), &json!(challenge.text()))
-    );
+    assert_eq!((&asked["rp"]["id"], &asked["challenge"]), (&json!("hikite.example"), &json!(challenge.text())));
     assert_eq!((&asked["attestation"], &asked["user"]["id"]), (&json!("none"), &json!("aGFuZGxl")));
     assert_eq!(asked["authenticatorSelection"]["userVerification"], "required");
     assert_eq!(asked["excludeCredentials"][0]["id"], known[0].text());
@@ -242,9 +233,7 @@ fn answers_of_other_authenticators_are_understood() {
     assert_eq!(vectors.len(), 4);
     for vector in vectors {
         let challenge = |name: &str| {
-            PasskeyChallenge::of(
-                Base64UrlBytes::parse(vector[name].as_str().expect("text")).expect("bytes").0,
-            )
+            PasskeyChallenge::of(Base64UrlBytes::parse(vector[name].as_str().expect("text")).expect("bytes").0)
         };
         let answer = PasskeyRegistration::read(&vector["made"]).expect("an answer");
         assert_eq!(answer.challenge(), Some(challenge("made_for")));
@@ -262,8 +251,7 @@ fn answers_of_other_authenticators_are_understood() {
         let other = vectors.iter().find(|other| other["name"] != *name).expect("another");
         let foreign = PasskeyRegistration::read(&other["made"]).expect("an answer");
         let object = cbor::read_all(&foreign.response.object.0).expect("an object");
-        let data =
-            AuthenticatorData::read(object.get("authData").and_then(cbor::CborValue::bytes).expect("bytes"));
+        let data = AuthenticatorData::read(object.get("authData").and_then(cbor::CborValue::bytes).expect("bytes"));
         let public_key = Base64UrlBytes(data.expect("data").credential.expect("a key").public_key.to_vec());
         assert_eq!(verify(&Passkey { public_key, ..passkey }), Err(PasskeyError::Signature), "{name}");
     }

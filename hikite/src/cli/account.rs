@@ -15,9 +15,7 @@ use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::secret::Secret;
 use hikite_egress::EgressClient;
-use hikite_gateway::{
-    Account, AccountSettings, AccountStatus, AccountStore, DEFAULT_ACCOUNT, People, record_admin,
-};
+use hikite_gateway::{Account, AccountSettings, AccountStatus, AccountStore, DEFAULT_ACCOUNT, People, record_admin};
 use hikite_store::Store;
 
 use super::store_session::{at_terminal, table};
@@ -205,12 +203,8 @@ impl AccountSession {
         configured.follow(&config.providers);
         let endpoint = Arc::new(HttpTokenEndpoint::new(EgressClient::new()));
         let prober = Arc::new(CredentialProber::of(&config));
-        let accounts = AccountStore::new(
-            Arc::new(secret_store),
-            endpoint,
-            configured as Arc<dyn CredentialProvider>,
-            prober,
-        );
+        let accounts =
+            AccountStore::new(Arc::new(secret_store), endpoint, configured as Arc<dyn CredentialProvider>, prober);
         accounts.follow(AccountSettings {
             providers: providers(&config.providers),
             from_file: from_file(&config.providers),
@@ -376,8 +370,7 @@ fn list(accounts: &[Raw], plain: &AccountOutputArgs) {
         let whose = account.text("user").unwrap_or_else(|| text("subject"));
         vec![text("provider"), text("name"), text("state"), whose, text("id"), marks.join(", ")]
     };
-    let rows: Vec<Vec<String>> =
-        accounts.iter().filter_map(Raw::object).map(|account| row(&account)).collect();
+    let rows: Vec<Vec<String>> = accounts.iter().filter_map(Raw::object).map(|account| row(&account)).collect();
     if !rows.is_empty() {
         print(&table(&rows));
     }

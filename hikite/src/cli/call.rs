@@ -111,8 +111,7 @@ async fn call_as(
         Command::Execute { target, params, options, wanted, dialect: Dialect::Result }
     };
     let result = runtime.gateway.dispatch(command, context).await?;
-    let members =
-        result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;
+    let members = result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;
     print(&if whole { result.as_str().into_owned() } else { text_of(&members) });
     let failed = members.get("isError").is_some_and(|flag| flag.as_str() == "true");
     Ok(ExitCode::from(u8::from(failed)))
@@ -121,9 +120,10 @@ async fn call_as(
 /// Parses the arguments; single parameters override members of the object.
 pub(crate) fn arguments(object: Option<&str>, params: &[String]) -> Result<Object> {
     let mut arguments = match object {
-        Some(text) => Raw::parse(text.to_owned()).ok().and_then(|raw| raw.object()).with_context(|| {
-            format!("`{text}` is not a JSON object\nhint: quote it like '{{\"path\": \".\"}}'")
-        })?,
+        Some(text) => Raw::parse(text.to_owned())
+            .ok()
+            .and_then(|raw| raw.object())
+            .with_context(|| format!("`{text}` is not a JSON object\nhint: quote it like '{{\"path\": \".\"}}'"))?,
         None => Object::default(),
     };
     for param in params {
@@ -161,9 +161,10 @@ impl Backchannel for TerminalBackchannel {
 /// Returns the text of a result, with other content blocks by their type.
 fn text_of(result: &Object) -> String {
     let blocks = result.get("content").and_then(Raw::items).unwrap_or_default();
-    let lines = blocks.iter().filter_map(Raw::object).map(|block| {
-        block.text("text").unwrap_or_else(|| format!("[{}]", block.text("type").unwrap_or_default()))
-    });
+    let lines = blocks
+        .iter()
+        .filter_map(Raw::object)
+        .map(|block| block.text("text").unwrap_or_else(|| format!("[{}]", block.text("type").unwrap_or_default())));
     let text = lines.collect::<Vec<_>>().join("\n");
     match result.get("structuredContent") {
         Some(structured) if text.is_empty() => format!("{:#}", structured.value()),

@@ -117,8 +117,7 @@ impl ClientAddArgs {
             form.set("scopes", Raw::of(&self.scopes));
         }
         let form = NewClient::read(&form)?;
-        let (client, secret) =
-            session.recorded("client.create", &self.name, identity.add_client(form)).await?;
+        let (client, secret) = session.recorded("client.create", &self.name, identity.add_client(form)).await?;
         if self.json {
             let mut object = client.object();
             if let Some(secret) = &secret {

@@ -56,8 +56,7 @@ impl ConfigCommand {
 
 fn check(common: &GlobalArgs) -> Result<()> {
     let config = config::Config::load(common.config.as_deref(), &|name| std::env::var(name).ok())?;
-    let file =
-        config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
+    let file = config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
     for warning in &config.warnings {
         note(&format!("warning: {warning}"));
     }
@@ -121,8 +120,7 @@ fn write(target: &Path, text: &str) -> Result<()> {
     let beside = target.with_extension("json.new");
     let shown = || format!("cannot write `{}`", target.display());
     let mut options = fs::OpenOptions::new();
-    let mut file =
-        options.write(true).create(true).truncate(true).mode(0o600).open(&beside).with_context(shown)?;
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside).with_context(shown)?;
     file.write_all(text.as_bytes()).with_context(shown)?;
     fs::rename(&beside, target).with_context(shown)
 }

@@ -61,9 +61,7 @@ impl Doctor {
                 let is_bad = store_results.iter().any(|finding| finding.level == FindingLevel::Bad);
                 findings.append(&mut store_results);
                 findings.extend(
-                    exposure::check(&config)
-                        .err()
-                        .map(|wrong| DoctorFinding::bad("listen", wrong.to_string(), None)),
+                    exposure::check(&config).err().map(|wrong| DoctorFinding::bad("listen", wrong.to_string(), None)),
                 );
                 findings.push(port_finding(&config).await);
                 findings.extend(module_findings(&config));
@@ -88,8 +86,7 @@ fn with_memory_store(config: Config) -> Config {
 }
 
 fn config_findings(config: &Config) -> Vec<DoctorFinding> {
-    let file =
-        config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
+    let file = config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
     let text = format!("{file}: {} servers, {} categories", config.servers.len(), config.categories.len());
     let hint = config.servers.is_empty().then(|| {
         "add servers to `mcpServers` in hikite.json, or take over another client's with `hikite config import --write`"
@@ -116,10 +113,9 @@ fn token_finding(config: &Config) -> DoctorFinding {
         },
         AuthSection::Token(Some(_)) => DoctorFinding::good("auth", "a token from the config"),
         AuthSection::Token(None) => match token::local_token(&config.data) {
-            Ok(_) => DoctorFinding::good(
-                "auth",
-                format!("the local token is in {}", token::path(&config.data).display()),
-            ),
+            Ok(_) => {
+                DoctorFinding::good("auth", format!("the local token is in {}", token::path(&config.data).display()))
+            }
             Err(error) => DoctorFinding::bad("auth", format!("{error:#}"), None),
         },
     }

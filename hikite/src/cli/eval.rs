@@ -63,8 +63,7 @@ impl Eval {
     }
 
     async fn sets(&self, common: &GlobalArgs) -> Result<Vec<LabelledSet>> {
-        let file =
-            if self.questions.is_dir() { self.questions.join(QUESTIONS) } else { self.questions.clone() };
+        let file = if self.questions.is_dir() { self.questions.join(QUESTIONS) } else { self.questions.clone() };
         let name = self.questions.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(tools) = &self.tools {
             return Ok(vec![LabelledSet::of(name, &file, LabelledTools::read(tools)?)?]);
@@ -82,9 +81,8 @@ impl Eval {
 
 fn object(row: &EvaluationRow) -> Value {
     let RankingQuality { recall, hit, ndcg, reciprocal } = row.quality;
-    let at = |values: [f64; 3]| {
-        DEPTHS.iter().zip(values).map(|(depth, value)| (depth.to_string(), value.into())).collect()
-    };
+    let at =
+        |values: [f64; 3]| DEPTHS.iter().zip(values).map(|(depth, value)| (depth.to_string(), value.into())).collect();
     let (recall, hit): (serde_json::Map<_, _>, serde_json::Map<_, _>) = (at(recall), at(hit));
     json!({
         "set": row.set, "tools": row.tools, "questions": row.questions, "provider": row.provider.word(),

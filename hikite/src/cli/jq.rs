@@ -92,9 +92,7 @@ mod tests {
     fn it_is_asked_for_with_three_numbers_and_by_nobody_else() {
         let parsed = jq(&["hikite", "__jq", "1000", "3", "20"]);
         assert_eq!(parsed, Some(JqArgs { bytes: 1000, seconds: 3, output: 20 }));
-        for words in
-            [&["hikite"][..], &["hikite", "call"], &["hikite", "__jq"], &["hikite", "__jq", "1", "x", "2"]]
-        {
+        for words in [&["hikite"][..], &["hikite", "call"], &["hikite", "__jq"], &["hikite", "__jq", "1", "x", "2"]] {
             assert_eq!(jq(words), None, "{words:?}");
         }
     }

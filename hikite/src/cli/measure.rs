@@ -60,10 +60,7 @@ impl Measure {
     /// Starts the runtime to measure, waits for its tool lists, and returns it with the surfaces of its clients.
     async fn runtime(&self, common: &GlobalArgs) -> Result<(Arc<Runtime>, Surfaces)> {
         if let Some(folder) = &self.lists {
-            return Ok((
-                measure::start_recorded(folder, program()?).await?,
-                Surfaces::of(measure::DEFAULT_SURFACES),
-            ));
+            return Ok((measure::start_recorded(folder, program()?).await?, Surfaces::of(measure::DEFAULT_SURFACES)));
         }
         let config = common.load()?;
         let runtime = Runtime::start(&config, program()?).await?;

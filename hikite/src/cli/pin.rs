@@ -122,9 +122,7 @@ impl PinListArgs {
         let waiting = waiting.filter(|state| state.needs_review()).count();
         print(&table(&rows));
         if waiting > 0 {
-            note(&format!(
-                "{waiting} to be looked at: `hikite pin show TOOL`, then `hikite pin approve TOOL`"
-            ));
+            note(&format!("{waiting} to be looked at: `hikite pin show TOOL`, then `hikite pin approve TOOL`"));
         }
     }
 }
@@ -132,11 +130,7 @@ impl PinListArgs {
 impl PinShowArgs {
     async fn print(self, runtime: &Runtime) -> Result<()> {
         let pin = runtime.gateway.pin(&self.tool).await?;
-        print(&if self.json {
-            pin.as_str().into_owned()
-        } else {
-            show::text(&pin.object().unwrap_or_default())
-        });
+        print(&if self.json { pin.as_str().into_owned() } else { show::text(&pin.object().unwrap_or_default()) });
         Ok(())
     }
 }
@@ -146,8 +140,7 @@ impl PinApproveArgs {
         if self.hash.is_some() && self.which.tools.len() != 1 {
             bail!("`--hash` is of one tool\nhint: name that tool");
         }
-        let chosen =
-            self.which.chosen(runtime, |waiting| waiting.state != PinState::Ok && waiting.hash.is_some())?;
+        let chosen = self.which.chosen(runtime, |waiting| waiting.state != PinState::Ok && waiting.hash.is_some())?;
         for waiting in &chosen {
             let now = waiting.hash.clone().unwrap_or_default();
             let hash = self.hash.as_deref().map_or(now, Arc::from);

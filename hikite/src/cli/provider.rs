@@ -105,7 +105,6 @@ fn list(providers: &[Raw], plain: &ProviderOutputArgs) {
         };
         vec![text("name"), text("title"), place.to_owned(), text("clientId")]
     };
-    let rows: Vec<Vec<String>> =
-        providers.iter().filter_map(Raw::object).map(|object| row(&object)).collect();
+    let rows: Vec<Vec<String>> = providers.iter().filter_map(Raw::object).map(|object| row(&object)).collect();
     print(&table(&rows));
 }

@@ -49,8 +49,7 @@ impl ToolRegisterArgs {
         let text = if self.file == Path::new("-") {
             std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?
         } else {
-            std::fs::read_to_string(&self.file)
-                .with_context(|| format!("cannot read `{}`", self.file.display()))?
+            std::fs::read_to_string(&self.file).with_context(|| format!("cannot read `{}`", self.file.display()))?
         };
         self.form = form(&text).with_context(|| format!("`{}` is no form of a tool", self.file.display()))?;
         if self.overwrite {
@@ -107,9 +106,7 @@ fn form(text: &str) -> Result<Object> {
         }
     };
     let form = Raw::from(tree.json()).object();
-    form.context(
-        "it is not an object\nhint: write `{\"name\": …, \"description\": …, \"http\": {\"url\": …}}`",
-    )
+    form.context("it is not an object\nhint: write `{\"name\": …, \"description\": …, \"http\": {\"url\": …}}`")
 }
 
 /// Prints the tool as JSON on request, or else a sentence.

@@ -88,9 +88,7 @@ hint: another program may hold the port; name one with `--listen`"
         if let Some(base) = base
             && let Some(link) = running.setup_link(&base).await?
         {
-            note(&format!(
-                "Nobody can log in yet. Become the owner at this address, within a day:\n\n  {link}\n"
-            ));
+            note(&format!("Nobody can log in yet. Become the owner at this address, within a day:\n\n  {link}\n"));
         }
         hikite_server::serve(listener, Arc::clone(&running.app)).await;
         Ok(running.stop().await)
@@ -101,9 +99,7 @@ hint: another program may hold the port; name one with `--listen`"
 /// the log of a service manager.
 fn shown_token(auth: &AuthSection, used: &hikite_server::Auth, is_terminal: bool) -> Option<String> {
     match (auth, used) {
-        (AuthSection::Token(None), hikite_server::Auth::Token(token)) if is_terminal => {
-            Some(token.expose().to_owned())
-        }
+        (AuthSection::Token(None), hikite_server::Auth::Token(token)) if is_terminal => Some(token.expose().to_owned()),
         (AuthSection::Token(None), hikite_server::Auth::Token(_)) => Some(LOCAL_TOKEN.into()),
         (AuthSection::Token(Some(_)), _) => Some("<your token>".into()),
         _ => None,

@@ -25,8 +25,7 @@ fn surface(name: &str) -> Result<Surface, String> {
 impl Stdio {
     pub(crate) async fn run(self, common: &GlobalArgs) -> Result<ExitCode> {
         let config = common.load()?;
-        let overrides =
-            ConfigOverrides { data: Some(config.data.clone()), stdio: true, ..ConfigOverrides::default() };
+        let overrides = ConfigOverrides { data: Some(config.data.clone()), stdio: true, ..ConfigOverrides::default() };
         let config = overrides.apply(config);
         let settings = settings(&config)?;
         let surfaces = if self.surface.is_empty() { settings.surfaces } else { Surfaces::of(self.surface) };

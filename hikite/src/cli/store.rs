@@ -124,8 +124,7 @@ impl StoreMigrateArgs {
         };
         if self.json {
             let copied = copied.map(|(url, rows)| json!({ "to": url.to_string(), "rows": rows }));
-            let report =
-                json!({ "store": store.url().to_string(), "from": from, "version": to, "copied": copied });
+            let report = json!({ "store": store.url().to_string(), "from": from, "version": to, "copied": copied });
             print(&report.to_string());
             return Ok(ExitCode::SUCCESS);
         }

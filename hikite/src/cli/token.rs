@@ -148,8 +148,7 @@ impl TokenCreateArgs {
 
     fn form(&self) -> Object {
         let mut form = Object::default().with("name", self.name.as_str());
-        for (member, value) in [("project", &self.project), ("user", &self.user), ("subject", &self.subject)]
-        {
+        for (member, value) in [("project", &self.project), ("user", &self.user), ("subject", &self.subject)] {
             if let Some(value) = value {
                 form.set(member, value.as_str());
             }
@@ -188,8 +187,7 @@ impl TokenListArgs {
             return print(&Raw::array(&people.token_objects()).as_str());
         }
         let (tokens, shown) = (people.tokens(), people.token_objects());
-        let rows: Vec<Vec<String>> =
-            tokens.iter().zip(&shown).map(|(token, shown)| row(token, shown)).collect();
+        let rows: Vec<Vec<String>> = tokens.iter().zip(&shown).map(|(token, shown)| row(token, shown)).collect();
         if !rows.is_empty() {
             print(&table(&rows));
         }
@@ -242,9 +240,7 @@ mod tests {
 
     #[test]
     fn spans_are_read_as_people_write_them() {
-        for (text, expected) in
-            [("30d", 2_592_000), ("12h", 43_200), ("90m", 5400), ("45s", 45), ("1w", 604_800)]
-        {
+        for (text, expected) in [("30d", 2_592_000), ("12h", 43_200), ("90m", 5400), ("45s", 45), ("1w", 604_800)] {
             assert_eq!(seconds(text), Ok(expected), "{text}");
         }
         for wrong in ["", "30", "d", "0d", "-1d", "1.5h", "99999999w", "1y", "1日"] {

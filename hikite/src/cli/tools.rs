@@ -149,14 +149,12 @@ impl ToolSearchArgs {
         let filter = ToolFilter { enabled: Some(true), ..ToolFilter::default() };
         let (owner, query) = (Caller::owner(), self.query.join(" "));
         progress::with_spinner("reading the tools", runtime.gateway.wait_for_index(ENCODE_TIMEOUT)).await;
-        let found =
-            runtime.gateway.find_tools((&owner, &CallOrigin::default()), &query, &filter, self.limit).await?;
+        let found = runtime.gateway.find_tools((&owner, &CallOrigin::default()), &query, &filter, self.limit).await?;
         let rows: Vec<Value> = found.items.iter().map(Raw::value).collect();
         if self.json {
             let members = ["key", "name", "module", "enabled", "description", "relevance", "explanation"];
             let row = |tool: &Value| -> Value {
-                let shown =
-                    members.iter().filter_map(|name| Some(((*name).to_owned(), tool.get(*name)?.clone())));
+                let shown = members.iter().filter_map(|name| Some(((*name).to_owned(), tool.get(*name)?.clone())));
                 shown.collect::<serde_json::Map<String, Value>>().into()
             };
             print(&rows.iter().map(row).collect::<Value>().to_string());

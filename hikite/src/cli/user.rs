@@ -169,8 +169,7 @@ impl UserCommand {
                 Ok(())
             }
             Self::Enable(UserNameArgs { name }) => {
-                change(session, identity, &name, &Object::default().with("disabled", Raw::of(&false)))
-                    .await?;
+                change(session, identity, &name, &Object::default().with("disabled", Raw::of(&false))).await?;
                 note(&format!("`{name}` may come in again"));
                 Ok(())
             }
@@ -261,10 +260,7 @@ impl UserPasswordArgs {
             print(&password);
         }
         let keys = if self.remove_passkeys { ", and their passkeys are gone" } else { "" };
-        note(&format!(
-            "`{}` has another password; their logins and their clients' tokens are over{keys}",
-            self.name
-        ));
+        note(&format!("`{}` has another password; their logins and their clients' tokens are over{keys}", self.name));
         Ok(())
     }
 }
@@ -323,10 +319,7 @@ impl UserHandoverArgs {
     async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let user = identity.user(&self.name)?;
         if !self.yes {
-            note(&format!(
-                "`{}` becomes the owner, and whoever is it now an admin; type the name to go on",
-                user.name
-            ));
+            note(&format!("`{}` becomes the owner, and whoever is it now an admin; type the name to go on", user.name));
             if first_line()?.trim() != &*user.name {
                 bail!("nothing was changed\nhint: type the name of the user, or say `--yes`");
             }
@@ -357,8 +350,7 @@ async fn removed(list: &UserListArgs, identity: &Identity) -> Result<()> {
 }
 
 async fn setup_link(session: &StoreSession, identity: &Identity) -> Result<()> {
-    let Some(token) = session.recorded("user.setup-link", "owner", identity.make_setup_token(true)).await?
-    else {
+    let Some(token) = session.recorded("user.setup-link", "owner", identity.make_setup_token(true)).await? else {
         bail!("there is an owner already\nhint: `hikite user password NAME` gives a new password");
     };
     print(&format!("{}/setup?token={}", session.config.server.url(), token.expose()));

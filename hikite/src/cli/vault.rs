@@ -12,9 +12,7 @@ use clap::{Args, Subcommand};
 use hikite_core::caller::Caller;
 use hikite_core::time::rfc3339;
 use hikite_gateway::identity::RotationReason;
-use hikite_gateway::{
-    ACCOUNT_KINDS, Identity, RetiredKey, RotationSummary, SecretStore, VaultFinding, record_admin,
-};
+use hikite_gateway::{ACCOUNT_KINDS, Identity, RetiredKey, RotationSummary, SecretStore, VaultFinding, record_admin};
 use hikite_store::Store;
 use hikite_vault::{KeyRing, MasterKey, Password};
 use serde_json::{Value, json};
@@ -169,8 +167,7 @@ impl VaultSession {
             vault_status.accounts.values().sum::<usize>()
         ));
         for (key, count) in vault_status.accounts.iter().filter(|(key, _)| **key != vault_status.key) {
-            let known =
-                if vault_status.older.contains(key) { "an older key" } else { "a key that is not there" };
+            let known = if vault_status.older.contains(key) { "an older key" } else { "a key that is not there" };
             print(&format!("{count} accounts are under {key}, {known}"));
         }
         for key in &retired {
@@ -275,10 +272,7 @@ impl ForgetKey {
             }
         }
         if self.json {
-            print(
-                &json!({ "forgotten": selected.iter().map(|key| shown(key)).collect::<Vec<_>>() })
-                    .to_string(),
-            );
+            print(&json!({ "forgotten": selected.iter().map(|key| shown(key)).collect::<Vec<_>>() }).to_string());
         } else {
             print(&format!("{} earlier keys are gone", selected.len()));
         }
@@ -298,11 +292,7 @@ impl RotateSigningKeyArgs {
         } else {
             work.await?
         };
-        print(&if self.json {
-            json!({ "key": kid }).to_string()
-        } else {
-            format!("key {kid} signs from now on")
-        });
+        print(&if self.json { json!({ "key": kid }).to_string() } else { format!("key {kid} signs from now on") });
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -310,9 +300,7 @@ impl RotateSigningKeyArgs {
 impl VaultExportArgs {
     async fn run(self, secret_store: &SecretStore) -> Result<ExitCode> {
         let passphrase = self.passphrase.read()?;
-        let copy =
-            progress::with_spinner("sealing the copy", secret_store.export(passphrase, &ACCOUNT_KINDS))
-                .await?;
+        let copy = progress::with_spinner("sealing the copy", secret_store.export(passphrase, &ACCOUNT_KINDS)).await?;
         let mut options = std::fs::OpenOptions::new();
         let shown = self.file.display();
         let file = options.write(true).create_new(true).mode(0o600).open(&self.file);
@@ -332,14 +320,13 @@ impl VaultExportArgs {
 
 impl VaultImportArgs {
     async fn run(self, secret_store: &SecretStore) -> Result<ExitCode> {
-        let copy = std::fs::read_to_string(&self.file)
-            .with_context(|| format!("cannot read `{}`", self.file.display()))?;
+        let copy =
+            std::fs::read_to_string(&self.file).with_context(|| format!("cannot read `{}`", self.file.display()))?;
         let passphrase = self.passphrase.read()?;
         let work = secret_store.import(copy, passphrase, (&ACCOUNT_KINDS, self.replace));
         let restored = progress::with_spinner("opening the copy", work).await?;
         if self.json {
-            let report =
-                json!({ "secrets": restored.secrets, "forms": restored.forms, "kept": restored.kept });
+            let report = json!({ "secrets": restored.secrets, "forms": restored.forms, "kept": restored.kept });
             print(&report.to_string());
         } else {
             print(&format!("{} secrets are back; {} were there and stay", restored.secrets, restored.kept));
@@ -353,8 +340,7 @@ impl PassphraseArgs {
         let mut text = String::new();
         match &self.passphrase_file {
             Some(file) => {
-                text = std::fs::read_to_string(file)
-                    .with_context(|| format!("cannot read `{}`", file.display()))?;
+                text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
             }
             None => {
                 note("the passphrase, on one line:");
@@ -369,11 +355,7 @@ impl PassphraseArgs {
     }
 }
 
-fn print_rotation(
-    plain: &VaultOutputArgs,
-    rotated: &RotationSummary,
-    (key, place): (&str, &str),
-) -> ExitCode {
+fn print_rotation(plain: &VaultOutputArgs, rotated: &RotationSummary, (key, place): (&str, &str)) -> ExitCode {
     if plain.json {
         let report = json!({ "key": key, "rewrapped": rotated.rewrapped, "left": listed(&rotated.left) });
         print(&report.to_string());

@@ -119,8 +119,7 @@ fn access(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &Access
     };
     let from_file = file("client_secret_file", &raw.client_secret_file);
     let private_key = file("private_key_file", &raw.private_key_file);
-    let setting =
-        [raw.client_secret.is_some(), raw.client_secret_file.is_some(), raw.private_key_file.is_some()];
+    let setting = [raw.client_secret.is_some(), raw.client_secret_file.is_some(), raw.private_key_file.is_some()];
     if setting.into_iter().filter(|setting| *setting).count() > 1 {
         let hint = "keep one of `client_secret`, `client_secret_file` and `private_key_file`";
         check.report.error(path, "the client proves itself in more than one way", Some(hint.into()));
@@ -148,9 +147,8 @@ fn access(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &Access
 }
 
 fn scopes(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &[String]) -> Vec<String> {
-    let is_scope = |text: &str| {
-        !text.is_empty() && text.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
-    };
+    let is_scope =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
     for (index, scope) in written.iter().enumerate().filter(|(_, scope)| !is_scope(scope)) {
         let hint = "one word each, without spaces";
         check.report.error(&path.index(index), format!("`{scope}` is no scope"), Some(hint.into()));

@@ -65,11 +65,7 @@ impl AuditSection {
     }
 }
 
-pub(crate) fn check(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &AuditFile,
-) -> AuditSection {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &AuditFile) -> AuditSection {
     let retention = match raw.retention.as_ref().map(ConfigDuration::read) {
         None => RETENTION,
         Some(Ok(span)) if span >= Duration::from_secs(1) => span,
@@ -119,20 +115,17 @@ mod tests {
     use crate::config::{Config, ConfigEnvironment, Problems, show};
 
     fn parse(text: &str) -> Result<Config, Problems> {
-        let environment =
-            ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        let environment = ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
         Config::parse(text, Path::new("x"), environment)
     }
 
     #[test]
     fn everything_is_recorded_unless_the_file_says_otherwise() {
         let shown = |text: &str| show(&parse(text).expect(text))["audit"].to_string();
-        assert_eq!(
-            shown("{}"),
-            r#"{"enabled":true,"durability":"group","when_full":"block","retention":"90d"}"#
-        );
+        assert_eq!(shown("{}"), r#"{"enabled":true,"durability":"group","when_full":"block","retention":"90d"}"#);
         let file = r#"{"audit":{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}}"#;
-        let expected = r#"{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}"#;
+        let expected =
+            r#"{"enabled":false,"durability":"strict","when_full":"drop-and-count","retention":"36h","max_records":5}"#;
         assert_eq!(shown(file), expected);
         assert!(parse(file).expect("right").audit.rules().is_none());
     }

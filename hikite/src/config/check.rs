@@ -12,8 +12,8 @@ use super::position::ConfigPath;
 use super::problem::ProblemCollector;
 use super::tool_request::literal;
 use super::{
-    Config, audit, auth, category, egress, expand, issuer, limits, modules, project, provider, search,
-    server, store, telemetry, tool, upstream, vault,
+    Config, audit, auth, category, egress, expand, issuer, limits, modules, project, provider, search, server, store,
+    telemetry, tool, upstream, vault,
 };
 
 /// The environment and file system as the config sees them, so that loading depends only on its arguments.
@@ -42,8 +42,7 @@ impl ConfigChecker<'_, '_> {
     pub(crate) fn file(&mut self, file: &ConfigFile) -> Config {
         let pins = file.pins.unwrap_or_default();
         let raw_servers = file.mcp_servers.clone().unwrap_or_default();
-        let (servers, disabled) =
-            upstream::check(self, &ConfigPath::ROOT.key("mcpServers"), &raw_servers, pins);
+        let (servers, disabled) = upstream::check(self, &ConfigPath::ROOT.key("mcpServers"), &raw_servers, pins);
         let raw_categories = file.categories.clone().unwrap_or_default();
         let names = category::ServerNames { all: self.server_names(), disabled: &disabled };
         let categories = category::check(self, &ConfigPath::ROOT.key("categories"), &raw_categories, &names);
@@ -64,27 +63,15 @@ impl ConfigChecker<'_, '_> {
                 &ConfigPath::ROOT.key("projects"),
                 &file.projects.clone().unwrap_or_default(),
             ),
-            modules: modules::check(
-                self,
-                &ConfigPath::ROOT.key("modules"),
-                &file.modules.clone().unwrap_or_default(),
-            ),
+            modules: modules::check(self, &ConfigPath::ROOT.key("modules"), &file.modules.clone().unwrap_or_default()),
             providers: provider::check(
                 self,
                 &ConfigPath::ROOT.key("providers"),
                 &file.providers.clone().unwrap_or_default(),
             ),
-            egress: egress::check(
-                self,
-                &ConfigPath::ROOT.key("egress"),
-                &file.egress.clone().unwrap_or_default(),
-            ),
+            egress: egress::check(self, &ConfigPath::ROOT.key("egress"), &file.egress.clone().unwrap_or_default()),
             pins: pins.into(),
-            audit: audit::check(
-                self,
-                &ConfigPath::ROOT.key("audit"),
-                &file.audit.clone().unwrap_or_default(),
-            ),
+            audit: audit::check(self, &ConfigPath::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),
             auth,
             oauth,
             issuers: issuer::issuers(self, &auth_path.key("issuers"), raw_auth.issuers.as_deref()),
@@ -94,25 +81,13 @@ impl ConfigChecker<'_, '_> {
                 &auth_path.key("default_permissions"),
                 raw_auth.default_permissions.as_ref(),
             ),
-            search: search::check(
-                self,
-                &ConfigPath::ROOT.key("search"),
-                &file.search.clone().unwrap_or_default(),
-            ),
+            search: search::check(self, &ConfigPath::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
             limits: Limits {
                 max_staleness: store::max_staleness(self, &store_path, &raw_store),
-                ..limits::check(
-                    self,
-                    &ConfigPath::ROOT.key("limits"),
-                    &file.limits.clone().unwrap_or_default(),
-                )
+                ..limits::check(self, &ConfigPath::ROOT.key("limits"), &file.limits.clone().unwrap_or_default())
             },
             store: store::check(self, &store_path, &raw_store),
-            vault: vault::check(
-                self,
-                &ConfigPath::ROOT.key("vault"),
-                &file.vault.clone().unwrap_or_default(),
-            ),
+            vault: vault::check(self, &ConfigPath::ROOT.key("vault"), &file.vault.clone().unwrap_or_default()),
             telemetry: telemetry::check(
                 self,
                 &ConfigPath::ROOT.key("telemetry"),
@@ -162,12 +137,7 @@ impl ConfigChecker<'_, '_> {
     }
 
     /// Reports an error and returns `None`.
-    pub(crate) fn fail<T>(
-        &mut self,
-        path: &ConfigPath<'_>,
-        message: String,
-        hint: impl Into<String>,
-    ) -> Option<T> {
+    pub(crate) fn fail<T>(&mut self, path: &ConfigPath<'_>, message: String, hint: impl Into<String>) -> Option<T> {
         self.report.error(path, message, Some(hint.into()));
         None
     }
@@ -176,11 +146,7 @@ impl ConfigChecker<'_, '_> {
     fn server_names(&self) -> Vec<Arc<str>> {
         let root = self.report.tree().object();
         let servers = root.and_then(|root| root.get("mcpServers")).and_then(|member| member.node.object());
-        servers
-            .into_iter()
-            .flat_map(|servers| &servers.members)
-            .map(|member| member.name.as_str().into())
-            .collect()
+        servers.into_iter().flat_map(|servers| &servers.members).map(|member| member.name.as_str().into()).collect()
     }
 
     fn data(&mut self, written: Option<&str>) -> PathBuf {

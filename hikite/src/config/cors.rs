@@ -32,11 +32,7 @@ pub enum Cors {
 const ANY: &str = "*";
 
 /// Checks the section. The file overrides `CORS_ENABLED` and `CORS_ORIGIN`.
-pub(crate) fn check(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: Option<&CorsFile>,
-) -> Cors {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: Option<&CorsFile>) -> Cors {
     let named = (check.environment.env)("CORS_ENABLED").is_some_and(|value| value.trim() == "true");
     let enabled = raw.map_or(named, |raw| raw.enabled.unwrap_or(true));
     let written = match raw.and_then(|raw| raw.origin.as_ref()) {
@@ -59,14 +55,10 @@ fn of_environment(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>) -> V
     let Some(text) = (check.environment.env)("CORS_ORIGIN").filter(|text| !text.trim().is_empty()) else {
         return vec![ANY.into()];
     };
-    let (right, wrong): (Vec<String>, Vec<String>) = text
-        .split(',')
-        .map(|origin| origin.trim().to_ascii_lowercase())
-        .partition(|origin| is_origin(origin));
+    let (right, wrong): (Vec<String>, Vec<String>) =
+        text.split(',').map(|origin| origin.trim().to_ascii_lowercase()).partition(|origin| is_origin(origin));
     for origin in wrong {
-        check
-            .report
-            .warning(path, format!("`CORS_ORIGIN` names `{origin}`, which is not an origin; it is ignored"));
+        check.report.warning(path, format!("`CORS_ORIGIN` names `{origin}`, which is not an origin; it is ignored"));
     }
     right
 }
@@ -76,11 +68,7 @@ fn origin_of(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &st
     if is_origin(&origin) {
         return Some(origin);
     }
-    check.fail(
-        path,
-        format!("`{text}` is not an origin"),
-        "write `https://example.com`, without a path, or `*`",
-    )
+    check.fail(path, format!("`{text}` is not an origin"), "write `https://example.com`, without a path, or `*`")
 }
 
 fn is_origin(text: &str) -> bool {

@@ -34,11 +34,7 @@ impl EgressSection {
     }
 }
 
-pub(crate) fn check(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &EgressFile,
-) -> EgressSection {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &EgressFile) -> EgressSection {
     let list = path.key("allow");
     let written = raw.allow.as_deref().unwrap_or_default().iter().enumerate();
     let allow = written.filter_map(|(index, text)| {
@@ -46,11 +42,7 @@ pub(crate) fn check(
         let text = check.expand(&path, text)?;
         if AllowedAddress::parse(&text).is_none() {
             let hint = "write `127.0.0.1`, `10.0.0.0/8` or `internal.example`";
-            return check.fail(
-                &path,
-                format!("`{text}` is no address, no block of addresses and no name"),
-                hint,
-            );
+            return check.fail(&path, format!("`{text}` is no address, no block of addresses and no name"), hint);
         }
         Some(text)
     });

@@ -15,9 +15,7 @@ impl ExpandError {
     pub(crate) fn hint(&self) -> String {
         match self {
             Self::Unset(name) => format!("set it, or give it a default: `${{{name}:-…}}`"),
-            Self::NotAVariable(_) => {
-                "a variable is `${NAME}` or `${NAME:-default}`; a literal `${` is `$${`".into()
-            }
+            Self::NotAVariable(_) => "a variable is `${NAME}` or `${NAME:-default}`; a literal `${` is `$${`".into(),
             Self::Open => "add the `}`; a literal `${` is `$${`".into(),
         }
     }

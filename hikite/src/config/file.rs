@@ -102,9 +102,7 @@ mod tests {
     #[test]
     fn the_committed_schema_is_the_one_the_types_make() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../config.schema.json");
-        let made = serde_json::to_string_pretty(&schemars::schema_for!(ConfigFile))
-            .expect("a schema is JSON")
-            + "\n";
+        let made = serde_json::to_string_pretty(&schemars::schema_for!(ConfigFile)).expect("a schema is JSON") + "\n";
         if std::env::var_os("HIKITE_UPDATE").is_some_and(|value| value == "1") {
             std::fs::write(path, &made).expect("config.schema.json can be written");
         }

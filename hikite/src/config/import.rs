@@ -83,8 +83,7 @@ struct ServerBlock<'a> {
 }
 
 fn blocks(root: &Value) -> Vec<ServerBlock<'_>> {
-    let places =
-        ["/mcpServers", "/servers", "/mcp/servers", "/mcp.servers", "/context_servers", "/mcp_servers"];
+    let places = ["/mcpServers", "/servers", "/mcp/servers", "/mcp.servers", "/context_servers", "/mcp_servers"];
     let direct = places.into_iter().map(|place| (None, root.pointer(place)));
     let projects = root.get("projects").and_then(Value::as_object).into_iter().flatten();
     let projects = projects.map(|(folder, project)| (Some(folder.as_str()), project.get("mcpServers")));
@@ -96,8 +95,7 @@ fn blocks(root: &Value) -> Vec<ServerBlock<'_>> {
 }
 
 fn detect(root: &Value, blocks: &[ServerBlock<'_>]) -> ClientKind {
-    let any =
-        |key: &str| blocks.iter().flat_map(|block| block.servers.values()).any(|s| s.get(key).is_some());
+    let any = |key: &str| blocks.iter().flat_map(|block| block.servers.values()).any(|s| s.get(key).is_some());
     let signs = [
         (ClientKind::ClaudeCode, root.get("projects").is_some()),
         (ClientKind::VsCode, root.get("mcpServers").is_none()),
@@ -130,10 +128,7 @@ impl ImportedServers {
 
 fn free_name(taken: &Map<String, Value>, wanted: &str) -> String {
     let numbered = (2..).map(|number| format!("{wanted}-{number}"));
-    std::iter::once(wanted.to_owned())
-        .chain(numbered)
-        .find(|name| !taken.contains_key(name))
-        .unwrap_or_default()
+    std::iter::once(wanted.to_owned()).chain(numbered).find(|name| !taken.contains_key(name)).unwrap_or_default()
 }
 
 /// Converts one server; `None` if its transport is not supported.
@@ -229,18 +224,11 @@ mod tests {
     fn inputs_of_vs_code_become_variables() {
         let block = r#"{"servers": {"gh": {"type": "http", "url": "https://x/mcp", "headers": {"Authorization": "Bearer ${input:gh-token}"}, "dev": {}}},
             "inputs": [{"id": "gh-token", "description": "GitHub token", "type": "promptString"}]}"#;
-        let servers =
-            json!({"gh": {"url": "https://x/mcp", "headers": {"Authorization": "Bearer ${GH_TOKEN}"}}});
+        let servers = json!({"gh": {"url": "https://x/mcp", "headers": {"Authorization": "Bearer ${GH_TOKEN}"}}});
         let left_out = "gh: `dev` was left out, it means nothing here";
-        let renamed =
-            "gh: `${input:gh-token}` (GitHub token) is now `${GH_TOKEN}`, to be set in the environment";
+        let renamed = "gh: `${input:gh-token}` (GitHub token) is now `${GH_TOKEN}`, to be set in the environment";
         check(block, ClientKind::VsCode, &servers, &[left_out, renamed]);
-        check(
-            &format!("{{\"editor.x\": 1, \"mcp\": {block}}}"),
-            ClientKind::VsCode,
-            &servers,
-            &[left_out, renamed],
-        );
+        check(&format!("{{\"editor.x\": 1, \"mcp\": {block}}}"), ClientKind::VsCode, &servers, &[left_out, renamed]);
     }
 
     #[test]

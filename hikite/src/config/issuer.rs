@@ -140,12 +140,7 @@ pub(crate) fn logins(
     raw.filter_map(|(name, raw)| login(check, &path.key(name), name, raw)).collect()
 }
 
-fn login(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    name: &str,
-    raw: &LoginFile,
-) -> Option<LoginRule> {
+fn login(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str, raw: &LoginFile) -> Option<LoginRule> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > 32 || !name.bytes().all(is_plain) {
         let message = format!("`{name}` is no name for a login");
@@ -196,11 +191,7 @@ fn address(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &s
     Some(address)
 }
 
-fn patterns(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: Option<&[String]>,
-) -> Option<Vec<Pattern>> {
+fn patterns(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: Option<&[String]>) -> Option<Vec<Pattern>> {
     let mut patterns = Vec::new();
     for (index, text) in raw.unwrap_or_default().iter().enumerate() {
         match Pattern::parse(&text.to_lowercase()) {
@@ -217,8 +208,7 @@ pub(crate) fn show(issuers: &[IssuerRule], logins: &[LoginRule]) -> Map<String, 
         shown.insert("issuers".into(), issuers.iter().map(show_issuer).collect());
     }
     if !logins.is_empty() {
-        let logins: Map<String, Value> =
-            logins.iter().map(|rule| (rule.name.clone(), show_login(rule))).collect();
+        let logins: Map<String, Value> = logins.iter().map(|rule| (rule.name.clone(), show_login(rule))).collect();
         shown.insert("login".into(), logins.into());
     }
     shown
@@ -234,9 +224,7 @@ fn show_issuer(rule: &IssuerRule) -> Value {
         "trust_email": rule.trust_email,
     });
     let project = rule.project.as_deref().map(str::to_owned);
-    for (key, value) in
-        [("jwks_url", &rule.jwks_url), ("scope_claim", &rule.scope_claim), ("project", &project)]
-    {
+    for (key, value) in [("jwks_url", &rule.jwks_url), ("scope_claim", &rule.scope_claim), ("project", &project)] {
         if let Some(value) = value {
             shown[key] = value.as_str().into();
         }

@@ -48,8 +48,7 @@ pub struct SyntaxError {
 }
 
 pub fn parse(text: &str) -> Result<JsoncNode, SyntaxError> {
-    let mut reader =
-        JsoncParser { text, at: text.len() - text.trim_start_matches('\u{feff}').len(), depth: 0 };
+    let mut reader = JsoncParser { text, at: text.len() - text.trim_start_matches('\u{feff}').len(), depth: 0 };
     reader.skip()?;
     let node = reader.value()?;
     reader.skip()?;
@@ -87,9 +86,10 @@ impl JsoncObject {
         if self.members.len() <= LINEAR_SEARCH_MAX {
             return self.members.iter().rev().find(|member| member.name == name);
         }
-        let index = self.index.0.get_or_init(|| {
-            self.members.iter().enumerate().map(|(at, member)| (member.name.clone(), at)).collect()
-        });
+        let index = self
+            .index
+            .0
+            .get_or_init(|| self.members.iter().enumerate().map(|(at, member)| (member.name.clone(), at)).collect());
         self.members.get(*index.get(name)?)
     }
 }
@@ -129,10 +129,7 @@ impl JsoncParser<'_> {
         Ok(JsoncNode { span: start..self.at, value })
     }
 
-    fn nested(
-        &mut self,
-        read: fn(&mut Self) -> Result<JsoncValue, SyntaxError>,
-    ) -> Result<JsoncValue, SyntaxError> {
+    fn nested(&mut self, read: fn(&mut Self) -> Result<JsoncValue, SyntaxError>) -> Result<JsoncValue, SyntaxError> {
         if self.depth == DEPTH_MAX {
             return Err(self.error("nested too deeply", None));
         }
@@ -155,8 +152,7 @@ impl JsoncParser<'_> {
                     return Ok(JsoncValue::Object(object));
                 }
                 Some(c) => {
-                    let hint =
-                        (c.is_alphabetic() || matches!(c, '_' | '\'')).then_some("put it in double quotes");
+                    let hint = (c.is_alphabetic() || matches!(c, '_' | '\'')).then_some("put it in double quotes");
                     return Err(self.error(format!("expected a name or `}}`, found `{c}`"), hint));
                 }
                 None => return Err(self.error("this file ends inside an object", Some("a `}` is missing"))),
@@ -226,8 +222,8 @@ impl JsoncParser<'_> {
         let rest = &self.text[self.at..];
         let length = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'));
         let digits = &rest[..length.unwrap_or(rest.len())];
-        let number = serde_json::from_str(digits)
-            .map_err(|_| self.error(format!("`{digits}` is not a number"), None))?;
+        let number =
+            serde_json::from_str(digits).map_err(|_| self.error(format!("`{digits}` is not a number"), None))?;
         self.at += digits.len();
         Ok(JsoncValue::Number(number))
     }
@@ -260,8 +256,7 @@ impl JsoncParser<'_> {
                 self.at += rest.find('\n').unwrap_or(rest.len());
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 let end = comment.find("*/");
-                let end =
-                    end.ok_or_else(|| self.error("this comment is not closed", Some("a `*/` is missing")))?;
+                let end = end.ok_or_else(|| self.error("this comment is not closed", Some("a `*/` is missing")))?;
                 self.at += end + 4;
             } else {
                 return Ok(());

@@ -201,20 +201,12 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
         outbox_messages: read.count("outbox_messages", raw.outbox_messages, default.outbox_messages),
         questions: read.count("questions", raw.questions, default.questions),
         parked_calls: read.count("parked_calls", raw.parked_calls, default.parked_calls),
-        module_concurrency: read.count(
-            "module_concurrency",
-            raw.module_concurrency,
-            default.module_concurrency,
-        ),
+        module_concurrency: read.count("module_concurrency", raw.module_concurrency, default.module_concurrency),
         module_queue: raw.module_queue.unwrap_or(default.module_queue),
         retry_attempts: small(raw.retry_attempts, default.retry_attempts),
         breaker_failures: small(raw.breaker_failures, default.breaker_failures),
         cache_bytes: read.any_size("cache_bytes", raw.cache_bytes.as_ref(), default.cache_bytes),
-        cache_entry_bytes: read.size(
-            "cache_entry_bytes",
-            raw.cache_entry_bytes.as_ref(),
-            default.cache_entry_bytes,
-        ),
+        cache_entry_bytes: read.size("cache_entry_bytes", raw.cache_entry_bytes.as_ref(), default.cache_entry_bytes),
         audit_queue: read.count("audit_queue", raw.audit_queue, default.audit_queue),
         stdio_processes: read.count("stdio_processes", raw.stdio_processes, default.stdio_processes),
         starting: raw.starting.unwrap_or(default.starting),
@@ -247,22 +239,10 @@ fn times(read: &mut LimitsReader<'_, '_, '_>, raw: &LimitsFile) -> Limits {
         idle_timeout: read.timeout("idle_timeout", raw.idle_timeout.as_ref(), default.idle_timeout),
         session_idle: read.timeout("session_idle", raw.session_idle.as_ref(), default.session_idle),
         call_timeout,
-        call_timeout_max: read.timeout(
-            "call_timeout_max",
-            raw.call_timeout_max.as_ref(),
-            default.call_timeout_max,
-        ),
+        call_timeout_max: read.timeout("call_timeout_max", raw.call_timeout_max.as_ref(), default.call_timeout_max),
         breaker_pause: read.timeout("breaker_pause", raw.breaker_pause.as_ref(), default.breaker_pause),
-        breaker_pause_max: read.timeout(
-            "breaker_pause_max",
-            raw.breaker_pause_max.as_ref(),
-            default.breaker_pause_max,
-        ),
-        question_timeout: read.timeout(
-            "question_timeout",
-            raw.question_timeout.as_ref(),
-            default.question_timeout,
-        ),
+        breaker_pause_max: read.timeout("breaker_pause_max", raw.breaker_pause_max.as_ref(), default.breaker_pause_max),
+        question_timeout: read.timeout("question_timeout", raw.question_timeout.as_ref(), default.question_timeout),
         resume: read.span("resume", raw.resume.as_ref(), default.resume),
         start_timeout: read.timeout("start_timeout", raw.start_timeout.as_ref(), default.start_timeout),
         first_list: read.span("first_list", raw.first_list.as_ref(), default.first_list),
@@ -355,8 +335,7 @@ mod tests {
             .iter()
             .map(|(key, property)| (key.clone(), property["default"].clone()))
             .collect();
-        let environment =
-            ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        let environment = ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
         let defaults = Config::parse("{}", Path::new("x"), environment).expect("empty");
         assert_eq!(show(&defaults)["limits"], serde_json::Value::Object(written));
     }

@@ -22,8 +22,7 @@ pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Re
     let text = text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
     let root = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
     let object = |node: &JsoncNode, what: &str| {
-        let refused =
-            || Problems::whole(file, format!("{what} is not an object"), Some("correct it by hand first"));
+        let refused = || Problems::whole(file, format!("{what} is not an object"), Some("correct it by hand first"));
         node.object().cloned().ok_or_else(refused)
     };
     let members = object(&root, "the file")?;
@@ -33,10 +32,8 @@ pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Re
         return Ok(MergedConfig { text, added: servers.keys().cloned().collect(), unchanged: Vec::new() });
     };
     let present = object(&block.node, "`mcpServers`")?;
-    let (unchanged, new): (Vec<_>, Vec<_>) =
-        servers.iter().partition(|(name, _)| present.get(name).is_some());
-    let new: Map<String, Value> =
-        new.into_iter().map(|(name, server)| (name.clone(), server.clone())).collect();
+    let (unchanged, new): (Vec<_>, Vec<_>) = servers.iter().partition(|(name, _)| present.get(name).is_some());
+    let new: Map<String, Value> = new.into_iter().map(|(name, server)| (name.clone(), server.clone())).collect();
     let unchanged = unchanged.into_iter().map(|(name, _)| name.clone()).collect();
     let text = if new.is_empty() { text.to_owned() } else { insert(text, &block.node, &present, &new) };
     Ok(MergedConfig { text, added: new.keys().cloned().collect(), unchanged })
@@ -95,8 +92,7 @@ mod tests {
         jsonc::parse(&merged.text).expect("still valid");
     }
 
-    const NEW: &str =
-        "\"a\": {\n      \"command\": \"x\"\n    },\n    \"b\": {\n      \"url\": \"https://x\"\n    }";
+    const NEW: &str = "\"a\": {\n      \"command\": \"x\"\n    },\n    \"b\": {\n      \"url\": \"https://x\"\n    }";
 
     #[test]
     fn a_new_file_is_made() {
@@ -108,9 +104,7 @@ mod tests {
     #[test]
     fn comments_and_layout_stay() {
         let with = |end: &str| {
-            format!(
-                "// top\n{{\n  \"mcpServers\": {{\n    \"z\": {{}}{end} // last\n    // more\n  }}, // x\n}}\n"
-            )
+            format!("// top\n{{\n  \"mcpServers\": {{\n    \"z\": {{}}{end} // last\n    // more\n  }}, // x\n}}\n")
         };
         let expected = |comma: &str| {
             format!(

@@ -47,33 +47,22 @@ pub struct ModulesSection {
     pub language: TextLanguage,
 }
 
-pub(crate) fn check(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &ModulesFile,
-) -> ModulesSection {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &ModulesFile) -> ModulesSection {
     let all = || BUILTIN.iter().map(|(name, _)| *name);
     let builtin = match &raw.builtin {
         None | Some(BuiltinFile::All(true)) => all().collect(),
         Some(BuiltinFile::All(false)) => Vec::new(),
         Some(BuiltinFile::Some(names)) => {
-            for (place, name) in
-                names.iter().enumerate().filter(|(_, name)| !all().any(|known| known == *name))
-            {
+            for (place, name) in names.iter().enumerate().filter(|(_, name)| !all().any(|known| known == *name)) {
                 let hint = did_you_mean(name, all());
                 let known = all().collect::<Vec<_>>().join(", ");
                 let hint = hint.unwrap_or_else(|| format!("there are: {known}"));
-                check.fail::<()>(
-                    &path.key("builtin").index(place),
-                    format!("there is no service `{name}`"),
-                    hint,
-                );
+                check.fail::<()>(&path.key("builtin").index(place), format!("there is no service `{name}`"), hint);
             }
             all().filter(|known| names.iter().any(|name| name == known)).collect()
         }
     };
-    let dir =
-        raw.dir.as_ref().and_then(|dir| check.expand(&path.key("dir"), dir)).map(|dir| check.resolve(&dir));
+    let dir = raw.dir.as_ref().and_then(|dir| check.expand(&path.key("dir"), dir)).map(|dir| check.resolve(&dir));
     let language = match raw.language {
         None | Some(LanguageWord::En) => TextLanguage::English,
         Some(LanguageWord::Ja) => TextLanguage::Japanese,

@@ -38,9 +38,7 @@ pub(crate) fn read(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>) -> 
         timeout: read.milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT", TIMEOUT),
     };
     let protocol = read.get("OTEL_EXPORTER_OTLP_PROTOCOL");
-    if (otlp.traces.is_some() || otlp.metrics.is_some())
-        && protocol.is_some_and(|word| word != "http/protobuf")
-    {
+    if (otlp.traces.is_some() || otlp.metrics.is_some()) && protocol.is_some_and(|word| word != "http/protobuf") {
         read.warn("OTEL_EXPORTER_OTLP_PROTOCOL", "only `http/protobuf` is spoken, and that is used");
     }
     otlp
@@ -54,9 +52,7 @@ struct OtelReader<'c, 'a, 'r> {
 impl OtelReader<'_, '_, '_> {
     /// Returns a variable; an empty one counts as unset.
     fn get(&self, name: &str) -> Option<String> {
-        (self.check.environment.env)(name)
-            .map(|value| value.trim().to_owned())
-            .filter(|value| !value.is_empty())
+        (self.check.environment.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
     fn warn(&mut self, name: &str, what: &str) {
@@ -175,9 +171,7 @@ mod tests {
     use crate::config::{Config, ConfigEnvironment, Problems, show};
 
     fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, Problems> {
-        let env = |name: &str| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
+        let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
         let read = |_: &FilePath| Ok("from-a-file\n".to_owned());
         Config::parse(text, FilePath::new("x"), ConfigEnvironment { env: &env, read: &read })
     }
@@ -208,10 +202,8 @@ mod tests {
 
     #[test]
     fn headers_of_the_environment_do_not_go_where_the_file_says() {
-        let variables = [
-            ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://e"),
-            ("OTEL_EXPORTER_OTLP_HEADERS", "key=a%2Cb, x = y"),
-        ];
+        let variables =
+            [("OTEL_EXPORTER_OTLP_ENDPOINT", "https://e"), ("OTEL_EXPORTER_OTLP_HEADERS", "key=a%2Cb, x = y")];
         let otlp_settings = otlp("{}", &variables).expect("an endpoint");
         let pairs: Vec<(&str, &str)> =
             otlp_settings.headers.iter().map(|(name, value)| (&**name, value.expose())).collect();
@@ -238,10 +230,7 @@ mod tests {
             ],
         );
         let otlp_settings = otlp_settings.expect("an endpoint");
-        assert_eq!(
-            (exposed(otlp_settings.traces.as_ref()), otlp_settings.metrics),
-            (Some("http://t/custom"), None)
-        );
+        assert_eq!((exposed(otlp_settings.traces.as_ref()), otlp_settings.metrics), (Some("http://t/custom"), None));
         assert_eq!(otlp_settings.sampler, Sampler { ratio: 0.25, parent_based: true });
         assert_eq!((otlp_settings.service.as_str(), otlp_settings.attributes.len()), ("named", 1));
     }
@@ -256,11 +245,7 @@ mod tests {
             ("OTEL_RESOURCE_ATTRIBUTES", "a=%zz"),
         ] {
             let config = load("{}", &[(name, value)]).expect(name);
-            assert!(
-                config.warnings.iter().any(|warning| warning.contains(name)),
-                "{name}: {:?}",
-                config.warnings
-            );
+            assert!(config.warnings.iter().any(|warning| warning.contains(name)), "{name}: {:?}", config.warnings);
             assert!(!config.warnings.iter().any(|warning| warning.contains(value)), "{name}");
         }
         for wrong in [

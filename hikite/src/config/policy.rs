@@ -67,9 +67,7 @@ pub(crate) fn timeout(
     raw: Option<&ConfigDuration>,
 ) -> Option<Duration> {
     match raw?.read_or_milliseconds() {
-        Ok(Duration::ZERO) => {
-            check.fail(path, "must be more than zero".into(), "leave it out for the default")
-        }
+        Ok(Duration::ZERO) => check.fail(path, "must be more than zero".into(), "leave it out for the default"),
         Ok(timeout) => Some(timeout),
         Err((message, hint)) => check.fail(path, message, hint),
     }
@@ -96,10 +94,8 @@ mod tests {
 
     fn load(server: &str) -> Result<serde_json::Value, String> {
         let text = format!(r#"{{ "mcpServers": {{ "s": {{ "command": "x", {server} }} }} }}"#);
-        let environment =
-            ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
-        let config =
-            Config::parse(&text, Path::new("x"), environment).map_err(|problems| problems.to_string())?;
+        let environment = ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+        let config = Config::parse(&text, Path::new("x"), environment).map_err(|problems| problems.to_string())?;
         Ok(show(&config)["mcpServers"]["s"].clone())
     }
 
@@ -122,10 +118,7 @@ mod tests {
         for (server, problem) in [
             (r#""retry": 1.5"#, "mcpServers.s.retry: expected a whole number or an object, found a number"),
             (r#""retry": { "delay": "1s" }"#, "mcpServers.s.retry: `attempts` is missing"),
-            (
-                r#""retry": { "attempts": 1, "delay": "soon" }"#,
-                "mcpServers.s.retry.delay: `soon` is not a duration",
-            ),
+            (r#""retry": { "attempts": 1, "delay": "soon" }"#, "mcpServers.s.retry.delay: `soon` is not a duration"),
             (r#""cache": "long""#, "mcpServers.s.cache: `long` is not a duration"),
             (r#""cacheResource": "1s""#, "mcpServers.s.cacheResource: unknown key"),
             (

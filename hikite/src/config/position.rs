@@ -69,9 +69,7 @@ impl ConfigPath<'_> {
     fn find<'n>(&self, root: &'n JsoncNode) -> Option<&'n JsoncNode> {
         let Some(parent) = self.parent else { return Some(root) };
         match (&parent.find(root)?.value, self.step) {
-            (JsoncValue::Object(object), ConfigPathStep::Key(name)) => {
-                object.get(name).map(|member| &member.node)
-            }
+            (JsoncValue::Object(object), ConfigPathStep::Key(name)) => object.get(name).map(|member| &member.node),
             (JsoncValue::List(items), ConfigPathStep::Index(index)) => items.get(index),
             _ => None,
         }

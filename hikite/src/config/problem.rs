@@ -98,22 +98,12 @@ impl<'a> ProblemCollector<'a> {
     }
 
     /// Reports an error in the name at `path`, not in its value.
-    pub(crate) fn error_in_name(
-        &mut self,
-        path: &ConfigPath<'_>,
-        message: impl Into<String>,
-        hint: Option<String>,
-    ) {
+    pub(crate) fn error_in_name(&mut self, path: &ConfigPath<'_>, message: impl Into<String>, hint: Option<String>) {
         self.push(path, path.key_at(self.tree), message.into(), hint);
     }
 
     /// Reports something missing, unless an error in the same object may be its cause.
-    pub(crate) fn missing(
-        &mut self,
-        path: &ConfigPath<'_>,
-        message: impl Into<String>,
-        hint: Option<String>,
-    ) {
+    pub(crate) fn missing(&mut self, path: &ConfigPath<'_>, message: impl Into<String>, hint: Option<String>) {
         if !self.paths_with_errors.contains(&path.to_string()) {
             self.push(path, path.key_at(self.tree), message.into(), hint);
         }

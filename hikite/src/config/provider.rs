@@ -139,9 +139,7 @@ impl ProviderConfig {
     /// Returns the authorization scheme and secret: Basic with an email, Bearer without.
     pub(crate) fn secret(&self, token: &str) -> (AuthScheme, Secret) {
         match &self.email {
-            Some(email) => {
-                (AuthScheme::Basic, Secret::hidden(BASE64_STANDARD.encode(format!("{email}:{token}"))))
-            }
+            Some(email) => (AuthScheme::Basic, Secret::hidden(BASE64_STANDARD.encode(format!("{email}:{token}")))),
             None => (AuthScheme::Bearer, Secret::hidden(token)),
         }
     }
@@ -166,9 +164,7 @@ fn provider(
         None => None,
     };
     let token = match (&raw.token, &raw.token_file) {
-        (Some(token), None) => {
-            Some(TokenLocation::Inline(Secret::hidden(check.expand(&path.key("token"), token)?)))
-        }
+        (Some(token), None) => Some(TokenLocation::Inline(Secret::hidden(check.expand(&path.key("token"), token)?))),
         (None, Some(file)) => {
             let file = check.expand(&path.key("token_file"), file)?;
             Some(TokenLocation::File(check.resolve(&file)))
@@ -222,12 +218,7 @@ fn permissions(
     }
 }
 
-fn oauth(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    name: &str,
-    raw: &OauthFile,
-) -> Option<OauthConfig> {
+fn oauth(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str, raw: &OauthFile) -> Option<OauthConfig> {
     let client_secret = match (&raw.client_secret, &raw.client_secret_file) {
         (Some(_), Some(_)) => {
             let message = "both `client_secret` and `client_secret_file` are given".to_owned();
@@ -277,11 +268,8 @@ fn oauth(
 
 pub(crate) fn show_oauth(oauth: &OauthConfig) -> Value {
     let mut shown = Map::new();
-    let texts = [
-        ("client_id", &oauth.client_id),
-        ("authorize_url", &oauth.authorize_url),
-        ("token_url", &oauth.token_url),
-    ];
+    let texts =
+        [("client_id", &oauth.client_id), ("authorize_url", &oauth.authorize_url), ("token_url", &oauth.token_url)];
     shown.extend(texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), json!(text.as_ref()?)))));
     shown.extend(oauth.client_secret.as_ref().map(|_| ("client_secret".to_owned(), MASK.into())));
     shown.extend(oauth.scopes.as_ref().map(|scopes| ("scopes".to_owned(), json!(scopes))));

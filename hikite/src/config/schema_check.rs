@@ -36,8 +36,7 @@ impl<'r> ConfigSchemaChecker<'r, '_> {
             JsoncValue::List(items) => {
                 let Some(schema) = leaf.get("items") else { return Some(node.json()) };
                 // A list with an invalid item is removed whole, because indexes must match the file.
-                let parts =
-                    items.iter().enumerate().map(|(at, item)| self.node(&path.index(at), item, schema));
+                let parts = items.iter().enumerate().map(|(at, item)| self.node(&path.index(at), item, schema));
                 let parts: Vec<Option<Json>> = parts.collect();
                 parts.into_iter().collect::<Option<Vec<Json>>>().map(Json::Array)
             }
@@ -45,12 +44,7 @@ impl<'r> ConfigSchemaChecker<'r, '_> {
         }
     }
 
-    fn object(
-        &mut self,
-        path: &ConfigPath<'_>,
-        object: &JsoncObject,
-        schema: &'r Map<String, Json>,
-    ) -> Option<Json> {
+    fn object(&mut self, path: &ConfigPath<'_>, object: &JsoncObject, schema: &'r Map<String, Json>) -> Option<Json> {
         let known = schema.get("properties").and_then(Json::as_object);
         let others = schema.get("additionalProperties");
         let mut value = Map::new();
@@ -85,12 +79,7 @@ impl<'r> ConfigSchemaChecker<'r, '_> {
         Some(Json::Object(value))
     }
 
-    fn unknown_key<'k>(
-        &mut self,
-        path: &ConfigPath<'_>,
-        name: &str,
-        known: impl Iterator<Item = &'k String>,
-    ) {
+    fn unknown_key<'k>(&mut self, path: &ConfigPath<'_>, name: &str, known: impl Iterator<Item = &'k String>) {
         if self.report.is_full() {
             return self.report.error_in_name(path, "unknown key", None);
         }
@@ -108,11 +97,7 @@ impl<'r> ConfigSchemaChecker<'r, '_> {
             _ => return self.wrong_type(path, node, leaves),
         };
         let near = suggestion::did_you_mean(word, words.iter().copied());
-        self.report.error(
-            path,
-            format!("`{word}` is not known here"),
-            Some(near.unwrap_or_else(|| one_of(&words))),
-        );
+        self.report.error(path, format!("`{word}` is not known here"), Some(near.unwrap_or_else(|| one_of(&words))));
     }
 
     fn wrong_type(&mut self, path: &ConfigPath<'_>, node: &JsoncNode, leaves: &[&Map<String, Json>]) {

@@ -152,11 +152,7 @@ pub(crate) const TOP: usize = 30;
 const TOP_MAX: u32 = 200;
 const PAIRS_MAX: u32 = 20_000;
 
-pub(crate) fn check(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &SearchFile,
-) -> SearchSection {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &SearchFile) -> SearchSection {
     let provider = match raw.provider {
         Some(ProviderWord::Bm25) => Strategy::Bm25,
         Some(ProviderWord::Cloud) => Strategy::Cloud,
@@ -180,11 +176,8 @@ pub(crate) fn check(
     }
     let embedding = raw.embedding.as_ref().and_then(|raw| {
         let path = path.key("embedding");
-        let token = CredentialSetting {
-            key: "key",
-            file: "keyFile",
-            values: (raw.key.as_deref(), raw.key_file.as_deref()),
-        };
+        let token =
+            CredentialSetting { key: "key", file: "keyFile", values: (raw.key.as_deref(), raw.key_file.as_deref()) };
         let place = place(check, &path, (raw.url.as_deref(), "embeddings"), &token, raw.timeout.as_ref());
         let name = model(check, &path, raw.model.as_deref());
         let count = raw.dimensions.map(|count| count as usize);
@@ -192,11 +185,8 @@ pub(crate) fn check(
     });
     let rerank = raw.rerank.as_ref().and_then(|raw| {
         let path = path.key("rerank");
-        let token = CredentialSetting {
-            key: "key",
-            file: "keyFile",
-            values: (raw.key.as_deref(), raw.key_file.as_deref()),
-        };
+        let token =
+            CredentialSetting { key: "key", file: "keyFile", values: (raw.key.as_deref(), raw.key_file.as_deref()) };
         let place = place(check, &path, (raw.url.as_deref(), "rerank"), &token, raw.timeout.as_ref());
         let name = model(check, &path, raw.model.as_deref());
         let top = within(check, &path.key("top"), raw.top, 2..=TOP_MAX).unwrap_or(TOP);

@@ -38,9 +38,7 @@ pub(crate) fn masked_url(written: &str) -> String {
 /// Returns `true` if a name looks like that of a credential.
 pub(crate) fn is_credential(flag: &str) -> bool {
     let flag = flag.to_ascii_lowercase();
-    ["key", "token", "secret", "password", "passwd", "auth", "header", "credential"]
-        .iter()
-        .any(|w| flag.contains(w))
+    ["key", "token", "secret", "password", "passwd", "auth", "header", "credential"].iter().any(|w| flag.contains(w))
 }
 
 #[cfg(test)]
@@ -49,24 +47,12 @@ mod tests {
 
     #[test]
     fn flags_that_sound_like_credentials_hide_their_values() {
-        let written: Vec<String> = [
-            "-y",
-            "x",
-            "--api-key",
-            "k",
-            "--token=t",
-            "API_KEY=v",
-            "--header",
-            "Authorization: Bearer b",
-            "${A}",
-        ]
-        .map(Into::into)
-        .into();
+        let written: Vec<String> =
+            ["-y", "x", "--api-key", "k", "--token=t", "API_KEY=v", "--header", "Authorization: Bearer b", "${A}"]
+                .map(Into::into)
+                .into();
         let shown = arguments(&written, written.clone()).iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(
-            shown,
-            ["-y", "x", "--api-key", "***", "--token=***", "API_KEY=***", "--header", "***", "${A}"]
-        );
+        assert_eq!(shown, ["-y", "x", "--api-key", "***", "--token=***", "API_KEY=***", "--header", "***", "${A}"]);
     }
 
     #[test]

@@ -152,15 +152,10 @@ pub(crate) fn check(
             let bad = host.is_empty() || host.contains("://") || host.contains(['/', ' ', '*']);
             bad.then_some(("a host", "write `example.com` or `example.com:8443`"))
         }),
-        allowed_origins: texts(
-            check,
-            &path.key("allowed_origins"),
-            raw.allowed_origins.as_deref(),
-            |origin| {
-                let hint = "write `https://example.com`, without a path";
-                (!is_page_origin(origin)).then_some(("an origin", hint))
-            },
-        ),
+        allowed_origins: texts(check, &path.key("allowed_origins"), raw.allowed_origins.as_deref(), |origin| {
+            let hint = "write `https://example.com`, without a path";
+            (!is_page_origin(origin)).then_some(("an origin", hint))
+        }),
         cors: cors::check(check, &path.key("cors"), raw.cors.as_ref()),
         rate: rate::check(check, &path.key("rate_limit"), raw.rate_limit.as_ref()),
     }
@@ -202,8 +197,7 @@ fn default_surfaces(has_categories: bool) -> &'static [Surface] {
 
 fn listen(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &str) -> Option<SocketAddr> {
     let text = check.expand(path, text)?;
-    parse_listen(&text)
-        .or_else(|| check.fail(path, format!("`{text}` is not an address to listen on"), listen_hint()))
+    parse_listen(&text).or_else(|| check.fail(path, format!("`{text}` is not an address to listen on"), listen_hint()))
 }
 
 /// Parses an address with a port; `localhost` stands for 127.0.0.1.
@@ -245,8 +239,7 @@ pub(crate) fn node_fault(url: &str) -> Option<url::UrlFault> {
 
 /// Returns the fault of a public URL, if any.
 pub(crate) fn url_fault(url: &str) -> Option<url::UrlFault> {
-    let insecure =
-        || (!url.starts_with("https://")).then_some(("is not https", "write `https://hikite.example.com`"));
+    let insecure = || (!url.starts_with("https://")).then_some(("is not https", "write `https://hikite.example.com`"));
     url::fault(url).or_else(insecure)
 }
 
@@ -286,9 +279,7 @@ mod tests {
         for good in ["http://10.0.0.5:7300", "https://node-1.internal", "http://[::1]:80/", "http://a/"] {
             assert_eq!(node_fault(good), None, "{good}");
         }
-        for bad in
-            ["10.0.0.5:7300", "ftp://a", "http://", "http://a/b", "http://a?b", "http://u:p@a", "http://a:x"]
-        {
+        for bad in ["10.0.0.5:7300", "ftp://a", "http://", "http://a/b", "http://a?b", "http://u:p@a", "http://a:x"] {
             assert!(node_fault(bad).is_some(), "{bad}");
         }
     }

@@ -17,24 +17,19 @@ use hikite_modules::TextLanguage;
 use super::access::AccessConfig;
 use super::search::{SearchModel, SearchSection, SearchServiceConfig};
 use super::{
-    Config, Cors, ModulesSection, OtlpSection, ProviderConfig, ServerConfig, ShareMode, TelemetrySection,
-    TlsSection, TokenLocation, TransportConfig, rate,
+    Config, Cors, ModulesSection, OtlpSection, ProviderConfig, ServerConfig, ShareMode, TelemetrySection, TlsSection,
+    TokenLocation, TransportConfig, rate,
 };
 
 pub fn show(config: &Config) -> Value {
     let server = &config.server;
     let surfaces: Vec<&str> = server.surfaces.iter().copied().map(Surface::name).collect();
-    let servers: Map<String, Value> =
-        config.servers.iter().map(|s| (s.name.to_string(), show_server(s))).collect();
+    let servers: Map<String, Value> = config.servers.iter().map(|s| (s.name.to_string(), show_server(s))).collect();
     let categories: Map<String, Value> =
         config.categories.iter().map(|rule| (rule.name.to_string(), show_category(rule))).collect();
-    let tools: Map<String, Value> =
-        config.tools.iter().map(|tool| (tool.name(), tool.shown.clone())).collect();
-    let projects: Map<String, Value> = config
-        .projects
-        .iter()
-        .map(|project| (project.name.to_string(), project.form().raw().value()))
-        .collect();
+    let tools: Map<String, Value> = config.tools.iter().map(|tool| (tool.name(), tool.shown.clone())).collect();
+    let projects: Map<String, Value> =
+        config.projects.iter().map(|project| (project.name.to_string(), project.form().raw().value())).collect();
     json!({
         "server": {
             "listen": server.listen.to_string(),
@@ -252,11 +247,7 @@ fn show_selection(selection: &Selection) -> Map<String, Value> {
         ("overrides", overrides.into()),
     ];
     let is_empty = |value: &Value| *value == json!([]) || *value == json!({});
-    members
-        .into_iter()
-        .filter(|(_, value)| !is_empty(value))
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
+    members.into_iter().filter(|(_, value)| !is_empty(value)).map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 fn tool_name(name: &ToolRef) -> String {
@@ -285,8 +276,7 @@ fn show_override(change: &Override) -> Value {
 /// Shows an argument; a hidden default is masked, because it may be a key.
 fn show_argument(argument: &PresetArgument) -> Value {
     let mut shown = Map::new();
-    let default =
-        argument.default.as_ref().map(|raw| if argument.hidden { MASK.into() } else { raw.value() });
+    let default = argument.default.as_ref().map(|raw| if argument.hidden { MASK.into() } else { raw.value() });
     shown.extend(default.map(|default| ("default".to_owned(), default)));
     shown.insert("hidden".into(), argument.hidden.into());
     shown.extend(argument.description.as_deref().map(|text| ("description".to_owned(), text.into())));

@@ -30,11 +30,7 @@ pub(crate) struct StoreFile {
 }
 
 /// Reads how long stored data stays valid while the store does not answer.
-pub(crate) fn max_staleness(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &StoreFile,
-) -> Duration {
+pub(crate) fn max_staleness(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &StoreFile) -> Duration {
     let default = Limits::default().max_staleness;
     let Some(raw) = &raw.max_staleness else { return default };
     let path = path.key("max_staleness");
@@ -49,11 +45,7 @@ pub(crate) fn max_staleness(
     }
 }
 
-pub(crate) fn check(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &StoreFile,
-) -> Option<StoreUrl> {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &StoreFile) -> Option<StoreUrl> {
     let (key, text) = match (&raw.url, &raw.url_file) {
         (Some(_), Some(_)) => {
             let message = "both `url` and `url_file` are given";

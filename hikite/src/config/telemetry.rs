@@ -119,11 +119,7 @@ pub(crate) const SERVICE: &str = "hikite";
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) fn check(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &TelemetryFile,
-) -> TelemetrySection {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &TelemetryFile) -> TelemetrySection {
     let otlp = otlp(check, &path.key("otlp"), &raw.otlp.clone().unwrap_or_default());
     let metrics = raw.metrics.clone().unwrap_or_default();
     TelemetrySection {
@@ -166,9 +162,7 @@ fn otlp(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &OtlpFile
         let span = raw.map(ConfigDuration::read)?;
         let span = span.map_err(|(message, hint)| (message, hint.to_owned())).and_then(|span| {
             let positive = span >= Duration::from_millis(10);
-            positive
-                .then_some(span)
-                .ok_or(("is too short".to_owned(), "leave it out for the default".to_owned()))
+            positive.then_some(span).ok_or(("is too short".to_owned(), "leave it out for the default".to_owned()))
         });
         span.map_or_else(|(message, hint)| check.fail(&path.key(key), message, hint), Some)
     };

@@ -12,9 +12,7 @@ mod access;
 mod project;
 mod tool;
 
-use super::{
-    AuthSection, Config, ConfigEnvironment, OauthSection, Problems, ShareMode, TransportConfig, show,
-};
+use super::{AuthSection, Config, ConfigEnvironment, OauthSection, Problems, ShareMode, TransportConfig, show};
 
 fn load(text: &str) -> Result<Config, Problems> {
     let env = |name: &str| match name {
@@ -43,11 +41,7 @@ fn refused(text: &str, expected: &str) {
 
 #[track_caller]
 fn warned(text: &str, expected: &[&str]) {
-    assert_eq!(
-        loaded(text).warnings,
-        expected.iter().map(|w| format!("conf/{w}")).collect::<Vec<_>>(),
-        "{text}"
-    );
+    assert_eq!(loaded(text).warnings, expected.iter().map(|w| format!("conf/{w}")).collect::<Vec<_>>(), "{text}");
 }
 
 /// Returns a file with one server and one category whose `tools` are given.
@@ -65,8 +59,7 @@ fn with_server(server: &str) -> String {
 #[test]
 fn the_example_loads_without_any_variable_and_switches_dangerous_tools_off() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../hikite.example.json");
-    let config =
-        Config::load(Some(Path::new(path)), &|_| None).unwrap_or_else(|problems| panic!("{problems}"));
+    let config = Config::load(Some(Path::new(path)), &|_| None).unwrap_or_else(|problems| panic!("{problems}"));
     assert_eq!(config.warnings, [""; 0]);
     assert_eq!(
         config.categories.iter().map(|c| &*c.name).collect::<Vec<_>>(),
@@ -85,10 +78,7 @@ fn the_example_shows_every_key() {
             let about = property["description"].as_str().unwrap_or_default();
             let foreign = about.contains("nother client") || about.contains("ignored");
             let deprecated = property["deprecated"] == true;
-            assert!(
-                foreign || deprecated || example.contains(&format!("\"{key}\"")),
-                "{key} is not in the example"
-            );
+            assert!(foreign || deprecated || example.contains(&format!("\"{key}\"")), "{key} is not in the example");
         }
     }
 }
@@ -151,17 +141,10 @@ fn blocks_pasted_from_other_clients_load() {
     let env: Vec<_> = env.iter().map(|(name, value)| (name.as_str(), value.expose())).collect();
     assert_eq!(env, [("K", "s3cret"), ("P", "3000"), ("F", "from-file")]);
     assert!(!inherit_env);
-    assert_eq!(
-        (a.call_timeout, b.call_timeout),
-        (Some(Duration::from_secs(60)), Some(Duration::from_secs(30)))
-    );
-    assert!(
-        matches!(&b.transport, TransportConfig::Http { url, .. } if url.expose() == "https://x/mcp?k=s3cret")
-    );
+    assert_eq!((a.call_timeout, b.call_timeout), (Some(Duration::from_secs(60)), Some(Duration::from_secs(30))));
+    assert!(matches!(&b.transport, TransportConfig::Http { url, .. } if url.expose() == "https://x/mcp?k=s3cret"));
     assert!(!b.selection.selects("b", "rm") && b.selection.selects("b", "ls"));
-    assert!(
-        matches!(&c.transport, TransportConfig::Sse { headers, .. } if headers[0].1.expose() == "s3cret")
-    );
+    assert!(matches!(&c.transport, TransportConfig::Sse { headers, .. } if headers[0].1.expose() == "s3cret"));
     assert!(!format!("{config:?}{}", show(&config)).contains("s3cret"));
 }
 
@@ -172,10 +155,7 @@ fn the_settings_of_a_server_are_read() {
              "concurrency": 3, "rate": "10/s", "tools": { "includePatterns": ["read_*"] } }"#,
     ));
     let server = &config.servers[0];
-    assert_eq!(
-        (server.share, server.concurrency, server.rate),
-        (ShareMode::Never, Some(3), Rate::parse("10/s"))
-    );
+    assert_eq!((server.share, server.concurrency, server.rate), (ShareMode::Never, Some(3), Rate::parse("10/s")));
     assert_eq!(server.call_timeout, Some(Duration::from_millis(1500)));
     assert!(
         matches!(&server.transport, TransportConfig::Stdio { cwd: Some(cwd), inherit_env: true, .. } if cwd == Path::new("conf/sub"))
@@ -188,10 +168,7 @@ fn the_hash_tells_definitions_apart_and_ignores_descriptions() {
     let hash = |server: &str| loaded(&with_server(server)).servers[0].definition_hash.clone();
     let first = hash(r#"{ "command": "x", "env": { "A": "s3cret" } }"#);
     assert_eq!(first.len(), 64);
-    assert_eq!(
-        first,
-        hash(r#"{ "description": "d", "command": "x", "env": { "A": "${KEY}" }, "timeout": 3 }"#)
-    );
+    assert_eq!(first, hash(r#"{ "description": "d", "command": "x", "env": { "A": "${KEY}" }, "timeout": 3 }"#));
     assert_ne!(first, hash(r#"{ "command": "x", "env": { "A": "other" } }"#));
     assert_ne!(hash(r#"{ "url": "https://x" }"#), hash(r#"{ "url": "https://x", "type": "sse" }"#));
 }
@@ -347,7 +324,9 @@ hint: the servers are `serena`",
 #[test]
 fn a_tool_included_twice_is_refused_in_any_spelling() {
     refused(
-        &with_tools(r#"{ "includeNames": ["a", "b", "a", "mcp__serena__b"], "overrides": { "a": {}, "serena:a": {} } }"#),
+        &with_tools(
+            r#"{ "includeNames": ["a", "b", "a", "mcp__serena__b"], "overrides": { "a": {}, "serena:a": {} } }"#,
+        ),
         "
 error: hikite.json:3:43: categories.fs.tools.includeNames[2]: `a` is already includeNames[0]
 hint: remove one of them
@@ -485,9 +464,7 @@ fn a_store_is_a_file_or_a_database_and_its_password_is_hidden() {
     ] {
         assert_eq!(shown(text).as_deref(), Some(expected), "{text}");
     }
-    assert!(
-        !format!("{:?}", loaded(r#"{ "store": { "url": "postgres://u:${KEY}@h/d" } }"#)).contains("s3cret")
-    );
+    assert!(!format!("{:?}", loaded(r#"{ "store": { "url": "postgres://u:${KEY}@h/d" } }"#)).contains("s3cret"));
     refused(
         r#"{ "store": { "url": "mysql://u:${KEY}@h/d" } }"#,
         "
@@ -520,8 +497,7 @@ fn no_text_makes_it_panic() {
 
 #[test]
 fn a_file_that_is_named_must_be_there() {
-    let problems =
-        Config::load(Some(Path::new("/nowhere/hikite.json")), &|_| None).expect_err("no file").to_string();
+    let problems = Config::load(Some(Path::new("/nowhere/hikite.json")), &|_| None).expect_err("no file").to_string();
     assert!(problems.starts_with("error: /nowhere/hikite.json: cannot be read: "), "{problems}");
     let env = |name: &str| (name == "HIKITE_CONFIG").then(|| "/elsewhere.json".to_owned());
     assert_eq!(super::find(None, &env).as_deref(), Some(Path::new("/elsewhere.json")));
@@ -536,8 +512,7 @@ fn what_is_shown_loads_again() {
 }
 
 fn server_with(text: &str, variables: &[(&str, &str)]) -> Result<super::ServerSection, Problems> {
-    let env =
-        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let read = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
     let text = format!("{{ \"server\": {text} }}");
     Config::parse(&text, Path::new("hikite.json"), ConfigEnvironment { env: &env, read: &read })
@@ -558,11 +533,7 @@ fn web_pages_are_let_in_by_the_file_else_by_the_environment() {
         ("{}", &[on, page], only(&["https://env.example", "https://two.example"])),
         (r#"{ "cors": { "enabled": false } }"#, &[on], Cors::Off),
         (r#"{ "cors": {} }"#, &[], Cors::Any),
-        (
-            r#"{ "cors": { "enabled": true } }"#,
-            &[page],
-            only(&["https://env.example", "https://two.example"]),
-        ),
+        (r#"{ "cors": { "enabled": true } }"#, &[page], only(&["https://env.example", "https://two.example"])),
         (r#"{ "cors": { "origin": "https://App.example" } }"#, &[page], only(&["https://app.example"])),
         (r#"{ "cors": { "enabled": true, "origin": ["https://a", "*"] } }"#, &[], Cors::Any),
         ("{}", &[on, ("CORS_ORIGIN", "nonsense")], only(&[])),

@@ -83,11 +83,7 @@ pub(crate) fn check(
 }
 
 /// Checks addresses and networks. Host names are refused, because they may resolve to anything.
-pub(crate) fn proxies(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: Option<&[String]>,
-) -> Vec<String> {
+pub(crate) fn proxies(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: Option<&[String]>) -> Vec<String> {
     let written = raw.unwrap_or_default().iter().enumerate();
     let proxies = written.filter_map(|(index, text)| {
         let path = path.index(index);

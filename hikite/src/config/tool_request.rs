@@ -32,11 +32,7 @@ pub(crate) struct ToolRequestFile {
 }
 
 /// Returns the `http` member of a tool; `None` if a variable is invalid, which was reported.
-pub(crate) fn expand(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &ToolRequestFile,
-) -> Option<Value> {
+pub(crate) fn expand(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &ToolRequestFile) -> Option<Value> {
     let mut http = Map::new();
     http.extend(raw.method.as_deref().map(|method| ("method".to_owned(), method.into())));
     let url = check.expand_literally(&path.key("url"), &raw.url);

@@ -106,9 +106,7 @@ impl SelectionReader<'_, '_, '_> {
         if name.tool.is_empty() {
             self.check.report.error(path, "the name of a tool is empty", None);
         } else if name.tool.contains('*') {
-            self.check
-                .report
-                .warning(path, format!("`{text}` is taken as a name; patterns have keys of their own"));
+            self.check.report.warning(path, format!("`{text}` is taken as a name; patterns have keys of their own"));
         } else if let Some(server) = ToolRef::parse(text, self.others).server {
             self.check.report.warning(path, format!("`{server}` is not a server of this category"));
         }
@@ -168,8 +166,7 @@ impl SelectionReader<'_, '_, '_> {
                 self.check.report.error(&path.key("name"), message, Some("choose another name".into()));
             }
             let arguments = change.arguments.clone().unwrap_or_default();
-            let arguments =
-                arguments.iter().map(|(name, preset)| self.argument(&path, name, preset)).collect();
+            let arguments = arguments.iter().map(|(name, preset)| self.argument(&path, name, preset)).collect();
             let change = Override {
                 enabled: change.enabled.unwrap_or(true),
                 name: change.name.clone(),

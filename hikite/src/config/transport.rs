@@ -122,8 +122,7 @@ pub(crate) fn check(
             stdio(check, path, raw, command)
         }
         (None, Some((key, url))) => {
-            let started =
-                [("args", raw.args.is_some()), ("env", raw.env.is_some()), ("cwd", raw.cwd.is_some())];
+            let started = [("args", raw.args.is_some()), ("env", raw.env.is_some()), ("cwd", raw.cwd.is_some())];
             for (key, setting) in started {
                 unused(check, path, key, setting, "nothing is started for a `url`");
             }
@@ -153,13 +152,7 @@ fn stdio(
     let cwd = raw.cwd.as_deref().map(|cwd| check.expand(&path.key("cwd"), cwd));
     let cwd = cwd.flatten().map(|cwd| check.resolve(&cwd));
     let args = secret::arguments(&written, args.into_iter().collect::<Option<_>>()?);
-    Some(TransportConfig::Stdio {
-        command: command?,
-        args,
-        env,
-        cwd,
-        inherit_env: raw.inherit_env.unwrap_or(false),
-    })
+    Some(TransportConfig::Stdio { command: command?, args, env, cwd, inherit_env: raw.inherit_env.unwrap_or(false) })
 }
 
 fn remote(
@@ -177,9 +170,7 @@ fn remote(
         return check.fail(&path, format!("`{}` {fault}", url::without_secrets(written)), hint);
     }
     if kind.is_none() && url::without_query(&expanded).ends_with("/sse") {
-        check
-            .report
-            .warning(&path, "looks like the older transport: if it does not answer, add `\"type\": \"sse\"`");
+        check.report.warning(&path, "looks like the older transport: if it does not answer, add `\"type\": \"sse\"`");
     }
     let url = secret::url(written, expanded);
     match kind {
@@ -188,12 +179,7 @@ fn remote(
     }
 }
 
-fn mismatch<T>(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    has: &str,
-    lacks: &str,
-) -> Option<T> {
+fn mismatch<T>(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, has: &str, lacks: &str) -> Option<T> {
     let hint = format!("leave `type` out, or give `{lacks}` instead");
     check.report.error_in_name(path, format!("has {has}, which does not go with its `type`"), Some(hint));
     None

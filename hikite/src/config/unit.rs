@@ -25,8 +25,7 @@ pub(crate) enum Size {
 const SPAN_HINT: &str = "write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds";
 const SIZE_HINT: &str = "write `\"8MiB\"`, `\"64MB\"` or a number of bytes";
 
-const SPANS: &[(&str, f64)] =
-    &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0), ("d", 86_400.0)];
+const SPANS: &[(&str, f64)] = &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0), ("d", 86_400.0)];
 const SIZES: &[(&str, f64)] = &[
     ("b", 1.0),
     ("kib", 1024.0),
@@ -80,11 +79,7 @@ impl Size {
 /// Largest size: up to here `f64` represents every integer exactly.
 const BYTES_MAX: f64 = 9_007_199_254_740_992.0;
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "between zero and 2^53, see above"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between zero and 2^53, see above")]
 fn whole(bytes: f64) -> usize {
     bytes as usize
 }

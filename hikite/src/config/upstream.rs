@@ -152,20 +152,14 @@ pub(crate) fn check(
         let path = path.key(name);
         check_name(check, &path, name);
         if raw.enabled == Some(true) && raw.disabled == Some(true) {
-            check.report.error(
-                &path.key("disabled"),
-                "contradicts `enabled`",
-                Some("keep one of them".into()),
-            );
+            check.report.error(&path.key("disabled"), "contradicts `enabled`", Some("keep one of them".into()));
         }
         if raw.enabled == Some(false) || raw.disabled == Some(true) {
             disabled.push(name.into());
         } else {
             warn(check, &path, raw);
             let checked = server(check, &path, name, raw);
-            servers.extend(
-                checked.map(|server| ServerConfig { pins: raw.pins.unwrap_or(pins).into(), ..server }),
-            );
+            servers.extend(checked.map(|server| ServerConfig { pins: raw.pins.unwrap_or(pins).into(), ..server }));
         }
     }
     (servers, disabled)
@@ -209,11 +203,7 @@ fn server(
     })
 }
 
-fn concurrency(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &UpstreamFile,
-) -> Option<usize> {
+fn concurrency(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &UpstreamFile) -> Option<usize> {
     let hint = "leave it out for the default";
     match raw.concurrency? {
         0 => check.fail(&path.key("concurrency"), "must be more than zero".into(), hint),

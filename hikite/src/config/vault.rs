@@ -54,20 +54,12 @@ pub enum KeyLocation {
     Command(Vec<String>),
 }
 
-pub(crate) fn check(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    raw: &VaultFile,
-) -> VaultSection {
+pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &VaultFile) -> VaultSection {
     let key = key(check, path, raw).unwrap_or_default();
     let previous = match (&raw.previous_key_file, &raw.previous_key_command) {
         (Some(_), Some(_)) => {
             let message = "both `previous_key_file` and `previous_key_command` are given";
-            check.report.error_in_name(
-                &path.key("previous_key_command"),
-                message,
-                Some("keep one of them".into()),
-            );
+            check.report.error_in_name(&path.key("previous_key_command"), message, Some("keep one of them".into()));
             None
         }
         (Some(file), None) => self::file(check, &path.key("previous_key_file"), file),
@@ -125,11 +117,7 @@ fn variable(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str
     Some(KeyLocation::Variable(name.to_owned()))
 }
 
-fn command(
-    check: &mut ConfigChecker<'_, '_>,
-    path: &ConfigPath<'_>,
-    written: &[String],
-) -> Option<KeyLocation> {
+fn command(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &[String]) -> Option<KeyLocation> {
     if written.first().is_none_or(String::is_empty) {
         let hint = "write a program and its arguments: `[\"age\", \"--decrypt\", \"vault.age\"]`";
         return check.fail(path, "it names no program".into(), hint);

@@ -136,12 +136,8 @@ fn check(rows: &[EvaluationRow]) {
         let written = page.lines().find(|line| line.starts_with(head));
         let written = written.unwrap_or_else(|| panic!("docs/search.md has no row for {measured}"));
         let cells = written.split('|').skip(6).filter_map(|cell| cell.trim().parse::<f64>().ok());
-        let near =
-            cells.zip(figures(row)).filter(|(documented, is)| (documented - is).abs() <= TOLERANCE).count();
-        assert_eq!(
-            near, 7,
-            "docs/search.md is stale (see its second line)\nthere {written}\nhere  {measured}"
-        );
+        let near = cells.zip(figures(row)).filter(|(documented, is)| (documented - is).abs() <= TOLERANCE).count();
+        assert_eq!(near, 7, "docs/search.md is stale (see its second line)\nthere {written}\nhere  {measured}");
         good_enough(row);
     }
 }
@@ -192,9 +188,7 @@ fn what_was_of_use_before_is_found_sooner() {
 #[test]
 fn the_page_says_no_more_than_was_measured() {
     if std::env::var_os("HIKITE_UPDATE").is_some() {
-        let all = SETS
-            .iter()
-            .flat_map(|name| [(name, EvaluationProvider::Bm25), (name, EvaluationProvider::Hybrid)]);
+        let all = SETS.iter().flat_map(|name| [(name, EvaluationProvider::Bm25), (name, EvaluationProvider::Hybrid)]);
         let rows: Vec<EvaluationRow> = all.flat_map(|(name, provider)| measured(name, provider)).collect();
         let lines: Vec<String> = rows.iter().map(line).collect();
         std::fs::write(file(), format!("{HEAD}{}\n{TAIL}", lines.join("\n"))).expect("a file");

@@ -60,8 +60,7 @@ struct QuestionLine {
 impl LabelledSet {
     /// Reads a folder with tools and queries.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let name =
-            folder.file_name().map_or_else(|| "set".into(), |name| name.to_string_lossy().into_owned());
+        let name = folder.file_name().map_or_else(|| "set".into(), |name| name.to_string_lossy().into_owned());
         Self::of(name, &folder.join(QUESTIONS), LabelledTools::read(&folder.join(TOOLS))?)
     }
 
@@ -115,13 +114,7 @@ impl LabelledTools {
             if tools.places.insert(line.id.clone(), tools.documents.len()).is_some() {
                 bail!("{place}: there are two tools `{}`", line.id);
             }
-            tools.documents.push(ToolDocument::new(
-                key,
-                line.name,
-                about.join(". "),
-                description,
-                parameters,
-            ));
+            tools.documents.push(ToolDocument::new(key, line.name, about.join(". "), description, parameters));
         }
         Ok(tools)
     }
@@ -130,17 +123,14 @@ impl LabelledTools {
     pub(crate) fn of(view: &View) -> Self {
         let modules = view.modules().iter();
         let tools = modules.flat_map(|module| module.tools.iter().map(move |tool| (module, tool)));
-        let documents: Vec<ToolDocument> = tools
-            .filter(|(_, tool)| tool.is_enabled())
-            .map(|(module, tool)| ToolDocument::of(module, tool))
-            .collect();
+        let documents: Vec<ToolDocument> =
+            tools.filter(|(_, tool)| tool.is_enabled()).map(|(module, tool)| ToolDocument::of(module, tool)).collect();
         let mut names: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, document) in documents.iter().enumerate() {
             names.entry(&document.name).or_default().push(at);
         }
         let unique = names.into_iter().filter(|(_, places)| places.len() == 1);
-        let mut places: HashMap<String, usize> =
-            unique.map(|(name, places)| (name.to_owned(), places[0])).collect();
+        let mut places: HashMap<String, usize> = unique.map(|(name, places)| (name.to_owned(), places[0])).collect();
         places.extend(documents.iter().enumerate().map(|(at, document)| (document.key.to_string(), at)));
         Self { documents, places }
     }
@@ -160,10 +150,8 @@ pub(crate) fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![folder.to_owned()]);
     }
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;
-    let mut sets: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.join(QUESTIONS).is_file())
-        .collect();
+    let mut sets: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.join(QUESTIONS).is_file()).collect();
     if sets.is_empty() {
         bail!("`{}` has no `{QUESTIONS}`, and neither has a folder in it", folder.display());
     }
@@ -187,7 +175,8 @@ fn lines<T: DeserializeOwned>(file: &Path) -> Result<Vec<(String, T)>> {
 mod tests {
     use super::*;
 
-    const TOOL: &str = r#"{"id":"a:read","server":"a","name":"read","description":"Reads","schema":{"properties":{"path":{}}}}"#;
+    const TOOL: &str =
+        r#"{"id":"a:read","server":"a","name":"read","description":"Reads","schema":{"properties":{"path":{}}}}"#;
 
     fn read(tools: &str, questions: &str) -> Result<LabelledSet> {
         let folder = tempfile::tempdir().expect("a folder");

@@ -13,8 +13,7 @@ use crate::config::{Config, ConfigEnvironment, KeyLocation};
 fn config(data: &Path, text: &str) -> Result<Config, String> {
     let read = |path: &Path| fs::read_to_string(path);
     let outside = ConfigEnvironment { env: &|_| None, read: &read };
-    let config =
-        Config::parse(text, &data.join("hikite.json"), outside).map_err(|wrong| wrong.to_string())?;
+    let config = Config::parse(text, &data.join("hikite.json"), outside).map_err(|wrong| wrong.to_string())?;
     Ok(Config { data: data.to_owned(), ..config })
 }
 
@@ -47,8 +46,7 @@ async fn a_file_that_others_can_read_is_refused() {
     let file = folder.path().join("my.key");
     let secret = key().text();
     write(&file, secret.expose(), 0o640);
-    let error =
-        places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
+    let error = places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
     let shown = format!("{error:#} {error:?}");
     assert!(shown.contains("chmod 600") && !shown.contains(secret.expose()), "{shown}");
 }
@@ -57,8 +55,7 @@ async fn a_file_that_others_can_read_is_refused() {
 async fn what_is_no_key_is_told_without_being_repeated() {
     let folder = tempfile::tempdir().expect("a folder");
     write(&folder.path().join("my.key"), "canary-canary-canary-canary", 0o600);
-    let error =
-        places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
+    let error = places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
     let shown = format!("{error:#}");
     assert!(shown.contains("holds no key") && shown.contains("64 hexadecimal digits"), "{shown}");
     assert!(!shown.contains("canary"), "{shown}");
@@ -126,8 +123,7 @@ async fn a_key_that_is_missed_is_not_made_anew() {
     let config = config(folder.path(), "{}").expect("right");
     let store = Store::open(&config.store_url()).await.expect("a store");
     let places = MasterKeyLocations::of(&config);
-    let secret_store =
-        hikite_gateway::SecretStore::new(store.clone(), places.open(&store).await.expect("made"));
+    let secret_store = hikite_gateway::SecretStore::new(store.clone(), places.open(&store).await.expect("made"));
     let secret = hikite_core::secret::Secret::hidden("canary");
     secret_store.set(("a", "b", "c"), &secret).await.expect("put");
     fs::remove_file(folder.path().join("vault.key")).expect("gone");

@@ -16,8 +16,7 @@ use super::shape;
 
 /// File with the shapes of tools, by key, in a folder of recorded results.
 const SHAPES: &str = "shapes.json";
-const HINT: &str =
-    "hint: files like github/list_issues.json or github.list_issues.json, with what the tool answered";
+const HINT: &str = "hint: files like github/list_issues.json or github.list_issues.json, with what the tool answered";
 
 /// A recorded result of a tool.
 #[derive(Clone, Debug)]
@@ -79,8 +78,7 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<RecordedResult
     for sample in &mut samples {
         sample.shape = shapes.get(&format!("{}:{}", sample.module, sample.tool)).cloned();
     }
-    shapes
-        .retain(|key, _| !samples.iter().any(|sample| *key == format!("{}:{}", sample.module, sample.tool)));
+    shapes.retain(|key, _| !samples.iter().any(|sample| *key == format!("{}:{}", sample.module, sample.tool)));
     match shapes.keys().min() {
         Some(key) => bail!("{SHAPES} names `{key}`, of which there is no answer"),
         None => Ok(samples),
@@ -89,15 +87,13 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<RecordedResult
 
 /// Returns the value inside a `tools/call` result, or the document itself.
 pub(crate) fn value(document: &Raw) -> Value {
-    let is_result =
-        document.object().is_some_and(|members| members.get("content").and_then(Raw::items).is_some());
+    let is_result = document.object().is_some_and(|members| members.get("content").and_then(Raw::items).is_some());
     if is_result { ToolOutput::read(document).value.value() } else { document.value() }
 }
 
 /// Lists the result files, with the module if a subfolder names it.
 fn files(folder: &Path) -> Result<Vec<(Option<String>, PathBuf)>> {
-    let beside =
-        json_files(folder)?.into_iter().filter(|file| !file.ends_with(SHAPES)).map(|file| (None, file));
+    let beside = json_files(folder)?.into_iter().filter(|file| !file.ends_with(SHAPES)).map(|file| (None, file));
     let mut files: Vec<(Option<String>, PathBuf)> = beside.collect();
     let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut inside: Vec<PathBuf> =
@@ -196,8 +192,7 @@ mod tests {
 
     #[test]
     fn a_text_costs_what_it_says_and_not_its_quotes() {
-        let sample =
-            RecordedResult { module: "m".into(), tool: "t".into(), value: json!("two\nlines"), shape: None };
+        let sample = RecordedResult { module: "m".into(), tool: "t".into(), value: json!("two\nlines"), shape: None };
         let weighed = sample.measure_tokens();
         assert_eq!(
             (weighed.plain, weighed.compact, weighed.shaped),

@@ -49,11 +49,8 @@ fn needs_no_arguments(tool: &Tool) -> bool {
 }
 
 async fn call(gateway: &Gateway, tool: &Tool) -> Result<Raw, Error> {
-    let session = Session {
-        id: SessionId(0),
-        caller: Caller::owner(),
-        client_capabilities: ClientCapabilities::default(),
-    };
+    let session =
+        Session { id: SessionId(0), caller: Caller::owner(), client_capabilities: ClientCapabilities::default() };
     let context = CallContext {
         session: Arc::new(session),
         back: Arc::new(NoClient),
@@ -63,9 +60,7 @@ async fn call(gateway: &Gateway, tool: &Tool) -> Result<Raw, Error> {
     };
     let params = Object::default().with("name", &*tool.key.tool).with("arguments", Raw::empty_object());
     let options = CallOptions { timeout: Some(TIMEOUT), ..CallOptions::default() };
-    gateway
-        .dispatch(Command::Call { target: ToolTarget::Keyed(tool.key.clone()), params, options }, context)
-        .await
+    gateway.dispatch(Command::Call { target: ToolTarget::Keyed(tool.key.clone()), params, options }, context).await
 }
 
 fn first_line(text: &str) -> &str {

@@ -27,8 +27,7 @@ impl BreakEven {
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         let median = median_of(&sizes);
         let missing = flat.saturating_sub(menu);
-        let after_median =
-            (median > 0).then(|| missing.div_ceil(median)).filter(|count| *count <= sizes.len());
+        let after_median = (median > 0).then(|| missing.div_ceil(median)).filter(|count| *count <= sizes.len());
         let reached = sizes.iter().scan(menu, |cost, size| {
             *cost += size;
             Some(*cost)
@@ -129,12 +128,7 @@ mod tests {
         says(&BreakEven::new(100, 120, &[5]), &["the menu alone 120", "`\"surface\": \"direct\"`"]);
         says(
             &BreakEven::new(227_592, 2_000, &[1_000, 2_000, 3_000]),
-            &[
-                "begins with 2,000 tokens instead of 227,592",
-                "all of the 3 modules",
-                "8,000 tokens, 3.5 %",
-                "never",
-            ],
+            &["begins with 2,000 tokens instead of 227,592", "all of the 3 modules", "8,000 tokens, 3.5 %", "never"],
         );
         says(
             &BreakEven::new(1000, 100, &[500, 500, 500]),

@@ -32,9 +32,8 @@ async fn measured() -> MeasureReport {
     let view = runtime.gateway.owner_view();
     let known: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
     let samples = answer::read(&at("hikite-testkit/fixtures/answers"), &known).expect("recorded answers");
-    let report = MeasureReport::new(&runtime.gateway, Surfaces::of(DEFAULT_SURFACES), &samples, 10)
-        .await
-        .expect("figures");
+    let report =
+        MeasureReport::new(&runtime.gateway, Surfaces::of(DEFAULT_SURFACES), &samples, 10).await.expect("figures");
     runtime.stop().await;
     report
 }

@@ -140,15 +140,13 @@ fn menu(gateway: &Gateway, surfaces: Surfaces, is_shown: bool) -> MenuSize {
 
 fn passed_on(definition: &Value) -> Value {
     let members = ["name", "description", "inputSchema"];
-    let selected =
-        members.iter().filter_map(|name| Some(((*name).to_owned(), definition.get(*name)?.clone())));
+    let selected = members.iter().filter_map(|name| Some(((*name).to_owned(), definition.get(*name)?.clone())));
     Value::Object(selected.collect())
 }
 
 /// Measures the result of opening a module.
 async fn opened(gateway: &Gateway, module: &str, detail: Detail) -> Result<OpenedModuleSize> {
-    let opening =
-        ModuleQuery { modules: vec![module.to_owned()], detail, refresh: true, ..ModuleQuery::default() };
+    let opening = ModuleQuery { modules: vec![module.to_owned()], detail, refresh: true, ..ModuleQuery::default() };
     let result = gateway.dispatch(Command::Open(opening), context()).await?;
     let answer = ToolOutput::read(&result);
     if answer.failed {
@@ -161,11 +159,8 @@ async fn opened(gateway: &Gateway, module: &str, detail: Detail) -> Result<Opene
 
 /// Returns a call context of the owner, without a session and without elicitation.
 fn context() -> CallContext {
-    let session = Session {
-        id: SessionId(0),
-        caller: Caller::owner(),
-        client_capabilities: ClientCapabilities::default(),
-    };
+    let session =
+        Session { id: SessionId(0), caller: Caller::owner(), client_capabilities: ClientCapabilities::default() };
     CallContext {
         session: Arc::new(session),
         back: Arc::new(NoClient),

@@ -45,8 +45,7 @@ fn figures(report: &MeasureReport) -> String {
 }
 
 fn single_answers(report: &MeasureReport) -> ReportSection {
-    let mut table =
-        MeasureTable::new(&["tool", "rows", "as JSON", "compact", "of JSON", "shaped", "of JSON"]);
+    let mut table = MeasureTable::new(&["tool", "rows", "as JSON", "compact", "of JSON", "shaped", "of JSON"]);
     for answer in &report.answers {
         let none = || "–".to_owned();
         table.row(vec![
@@ -59,7 +58,6 @@ fn single_answers(report: &MeasureReport) -> ReportSection {
             answer.shaped.map_or_else(none, |shaped| share(shaped, answer.plain)),
         ]);
     }
-    let words = "The same, one by one. Rows are counted where an answer is a list of objects or holds one."
-        .to_owned();
+    let words = "The same, one by one. Rows are counted where an answer is a list of objects or holds one.".to_owned();
     ReportSection { title: "Each answer", words, table: Some(table) }
 }

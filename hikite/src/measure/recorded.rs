@@ -14,8 +14,7 @@ use hikite_core::json::Raw;
 use hikite_core::listing::{ListItem, ListKind, Listing};
 use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, SourceState};
 
-const HINT: &str =
-    "hint: one JSON file per server, like {\"server\": \"git\", \"description\": \"…\", \"tools\": […]}";
+const HINT: &str = "hint: one JSON file per server, like {\"server\": \"git\", \"description\": \"…\", \"tools\": […]}";
 
 #[derive(Debug)]
 struct RecordedSource(Arc<Listing>);

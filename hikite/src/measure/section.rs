@@ -20,11 +20,8 @@ pub(crate) struct ReportSection {
 /// Formats the report for a terminal.
 pub(crate) fn text(report: &MeasureReport) -> String {
     let sections = sections(report).into_iter().map(|section| {
-        let parts = [
-            section.title.to_owned(),
-            wrapped(&section.words),
-            section.table.map_or(String::new(), |t| t.plain()),
-        ];
+        let parts =
+            [section.title.to_owned(), wrapped(&section.words), section.table.map_or(String::new(), |t| t.plain())];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     });
     sections.collect::<Vec<_>>().join("\n\n")
@@ -62,9 +59,10 @@ fn menus(report: &MeasureReport) -> ReportSection {
             thousands(menu.instructions),
         ]);
     }
-    let words = "What a model reads of the tools before it calls any: `tools/list`, and the part of it that most clients \
+    let words =
+        "What a model reads of the tools before it calls any: `tools/list`, and the part of it that most clients \
                  pass on (names, descriptions, input schemas)."
-        .to_owned();
+            .to_owned();
     ReportSection { title: "Menus", words, table: Some(table) }
 }
 
@@ -73,15 +71,8 @@ fn even(report: &MeasureReport) -> ReportSection {
 }
 
 fn modules(report: &MeasureReport) -> ReportSection {
-    let mut table = MeasureTable::new(&[
-        "module",
-        "tools",
-        "flat",
-        "names",
-        "signatures",
-        "schemas",
-        "signatures of flat",
-    ]);
+    let mut table =
+        MeasureTable::new(&["module", "tools", "flat", "names", "signatures", "schemas", "signatures of flat"]);
     let (mut tools, mut flat, mut opened) = (0, 0, [0; 3]);
     for module in &report.modules {
         let answers = [module.names, module.signatures, module.schemas];
@@ -92,24 +83,14 @@ fn modules(report: &MeasureReport) -> ReportSection {
             format!("{mark}{}", thousands(opened.tokens))
         });
         let (name, of) = (module.name.clone(), share(module.signatures.tokens, module.flat));
-        table.row(vec![
-            name,
-            thousands(module.tools),
-            thousands(module.flat),
-            names,
-            signatures,
-            schemas,
-            of,
-        ]);
+        table.row(vec![name, thousands(module.tools), thousands(module.flat), names, signatures, schemas, of]);
     }
     let [names, signatures, schemas] = opened.map(thousands);
     let (name, of) = (counted(report.modules.len(), "module"), share(opened[1], flat));
     table.row(vec![name, thousands(tools), thousands(flat), names, signatures, schemas, of]);
-    let mut words =
-        "Its tools in a flat list, and what `get_module_schema` answers by its `detail`.".to_owned();
-    let is_short = |module: &ModuleSize| {
-        [module.names, module.signatures, module.schemas].iter().any(|opened| !opened.is_whole)
-    };
+    let mut words = "Its tools in a flat list, and what `get_module_schema` answers by its `detail`.".to_owned();
+    let is_short =
+        |module: &ModuleSize| [module.names, module.signatures, module.schemas].iter().any(|opened| !opened.is_whole);
     if report.modules.iter().any(is_short) {
         words = format!(
             "{words} What is marked {SHORT} would be longer than `limits.compact_bytes` and is told in fewer words."
@@ -147,9 +128,10 @@ fn answers(report: &MeasureReport) -> ReportSection {
     if names.len() > 1 {
         table.row(answer_row(counted(names.len(), "module"), &report.answers.iter().collect::<Vec<_>>()));
     }
-    let words = "What a model reads of the answers: as JSON without blanks, in the compact form, and in the compact form \
+    let words =
+        "What a model reads of the answers: as JSON without blanks, in the compact form, and in the compact form \
                  with only the fields that the tool's shape names."
-        .to_owned();
+            .to_owned();
     ReportSection { title: "Answers", words, table: Some(table) }
 }
 

@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn fields_and_tables_are_shapes() {
-        let table = json!({ "name": "pages", "rows": ".results[]", "columns": { "id": ".id", "title": ".title[].text+" } });
-        let shapes =
-            written(&json!({ "a:b": "id,user.login", "c:d": table }).to_string()).expect("two shapes");
+        let table =
+            json!({ "name": "pages", "rows": ".results[]", "columns": { "id": ".id", "title": ".title[].text+" } });
+        let shapes = written(&json!({ "a:b": "id,user.login", "c:d": table }).to_string()).expect("two shapes");
         assert!(matches!(shapes["a:b"], Shape::Pick(_)));
         let Shape::Table(rows) = &shapes["c:d"] else { panic!("{shapes:?}") };
         let joined: Vec<bool> = rows.columns.iter().map(|column| column.join.is_some()).collect();

@@ -30,8 +30,7 @@ impl MeasureTable {
             let mut line = String::new();
             for (at, (cell, width)) in cells.iter().zip(&widths).enumerate() {
                 let blanks = " ".repeat(width - columns(cell));
-                let _ =
-                    if at == 0 { write!(line, "{cell}{blanks}") } else { write!(line, "  {blanks}{cell}") };
+                let _ = if at == 0 { write!(line, "{cell}{blanks}") } else { write!(line, "  {blanks}{cell}") };
             }
             line.trim_end().to_owned()
         });

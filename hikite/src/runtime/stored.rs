@@ -160,11 +160,7 @@ impl ConfigAdmin for RuntimeConfigAdmin {
         self.0.upgrade().map(|runtime| runtime.upstream_objects()).unwrap_or_default()
     }
 
-    fn put_upstream<'a>(
-        &'a self,
-        name: &'a str,
-        form: &'a Object,
-    ) -> BoxFuture<'a, Result<PutResult, Error>> {
+    fn put_upstream<'a>(&'a self, name: &'a str, form: &'a Object) -> BoxFuture<'a, Result<PutResult, Error>> {
         Box::pin(async move { self.runtime()?.put_upstream(name, form).await })
     }
 

@@ -8,8 +8,8 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data as OtlpData;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric as Message, NumberDataPoint,
-    ResourceMetrics, ScopeMetrics, Sum,
+    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric as Message, NumberDataPoint, ResourceMetrics,
+    ScopeMetrics, Sum,
 };
 
 use super::message::{OtlpResource, nanos, scope, text};
@@ -45,17 +45,12 @@ fn message(metric: &Metric, span: MetricInterval) -> Message {
     let cumulative = AggregationTemporality::Cumulative.into();
     let points = |points: &[Point]| points.iter().map(|point| number(point, span)).collect();
     let data = match &metric.data {
-        MetricData::Counter(all) => OtlpData::Sum(Sum {
-            data_points: points(all),
-            aggregation_temporality: cumulative,
-            is_monotonic: true,
-        }),
+        MetricData::Counter(all) => {
+            OtlpData::Sum(Sum { data_points: points(all), aggregation_temporality: cumulative, is_monotonic: true })
+        }
         MetricData::Gauge(all) => OtlpData::Gauge(Gauge { data_points: points(all) }),
         MetricData::Histogram(series) => OtlpData::Histogram(Histogram {
-            data_points: series
-                .iter()
-                .map(|(labels, durations)| histogram(labels, durations, span))
-                .collect(),
+            data_points: series.iter().map(|(labels, durations)| histogram(labels, durations, span)).collect(),
             aggregation_temporality: cumulative,
         }),
     };

@@ -39,12 +39,7 @@ struct ExportFailure {
 }
 
 impl OtlpSender {
-    pub(crate) fn new(
-        client: &EgressClient,
-        url: &Secret,
-        otlp: &OtlpSection,
-        what: &'static str,
-    ) -> Result<Self> {
+    pub(crate) fn new(client: &EgressClient, url: &Secret, otlp: &OtlpSection, what: &'static str) -> Result<Self> {
         let url = url.expose().parse().context("the address of the collector is no address")?;
         let mut headers = header_map(&otlp.headers).context("`telemetry.otlp.headers`")?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));

@@ -15,11 +15,8 @@ const KNOWN: u32 = 0x100;
 const REMOTE: u32 = 0x200;
 
 pub(crate) fn request(resource: &OtlpResource, spans: Vec<SpanRecord>) -> ExportTraceServiceRequest {
-    let scope_spans = ScopeSpans {
-        scope: Some(scope()),
-        spans: spans.into_iter().map(span).collect(),
-        ..ScopeSpans::default()
-    };
+    let scope_spans =
+        ScopeSpans { scope: Some(scope()), spans: spans.into_iter().map(span).collect(), ..ScopeSpans::default() };
     let resource_spans = ResourceSpans {
         resource: Some(resource.message()),
         scope_spans: vec![scope_spans],

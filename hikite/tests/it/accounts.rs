@@ -105,8 +105,7 @@ pub(crate) async fn connect(gateway: &TestGateway, provider: &MockProvider, name
 }
 
 fn search(account: Option<&str>) -> Value {
-    let mut call =
-        json!({ "module": "notion", "tool": "search", "params": { "query": "x" }, "format": "raw" });
+    let mut call = json!({ "module": "notion", "tool": "search", "params": { "query": "x" }, "format": "raw" });
     if let Some(account) = account {
         call["account"] = account.into();
     }

@@ -41,10 +41,7 @@ fn sieves(gateway: &TestGateway) -> usize {
         is_child && read("cmdline").contains("__jq")
     };
     let table = std::fs::read_dir("/proc").expect("a process table");
-    table
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|pid| is_sieve(*pid))
-        .count()
+    table.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(|pid| is_sieve(*pid)).count()
 }
 
 const ISSUES: &str = r#"{"total":3,"items":[
@@ -58,10 +55,7 @@ async fn a_part_is_taken_by_fields_by_a_path_and_by_jq() {
     for (select, expected) in [
         (".items[0].title", json!("設計を直す")),
         (".items | length", json!(3)),
-        (
-            "[.items[] | select(.labels | map(.name) | index(\"bug\")) | .title]",
-            json!(["設計を直す", "third"]),
-        ),
+        ("[.items[] | select(.labels | map(.name) | index(\"bug\")) | .title]", json!(["設計を直す", "third"])),
         (".items[] | .title | select(startswith(\"設\"))", json!("設計を直す")),
         (".items[] | .user.login", json!(["alice", "bob", null])),
         (".nothing | empty", json!(null)),
@@ -72,17 +66,12 @@ async fn a_part_is_taken_by_fields_by_a_path_and_by_jq() {
         assert_eq!(result_of(&answer), &expected, "{select}");
     }
     let fields = part(&gateway, ISSUES, "title,user.login").await;
-    assert_eq!(
-        result_of(&fields)["items"][0],
-        json!({ "title": "設計を直す", "user": { "login": "alice" } })
-    );
-    let number = json!({ "name": "a:echo", "parameters": { "text": ISSUES }, "options": { "select": "[.items[].number]" } });
+    assert_eq!(result_of(&fields)["items"][0], json!({ "title": "設計を直す", "user": { "login": "alice" } }));
+    let number =
+        json!({ "name": "a:echo", "parameters": { "text": ISSUES }, "options": { "select": "[.items[].number]" } });
     let exact = post(&gateway, "/v1/tools/call", &number).await;
     assert!(exact.text().contains("12345678901234567890123"), "numbers keep their digits");
-    assert_eq!(
-        result_of(&part(&gateway, "plain 文 text", "ascii_downcase | split(\" \") | last").await),
-        "text"
-    );
+    assert_eq!(result_of(&part(&gateway, "plain 文 text", "ascii_downcase | split(\" \") | last").await), "text");
 }
 
 #[tokio::test]
@@ -112,8 +101,7 @@ async fn a_program_that_is_wrong_is_told_where_and_what_there_is() {
 #[tokio::test]
 async fn a_program_sees_nothing_of_where_it_runs() {
     let variables = [("HIKITE_TEST_SECRET", "do not tell")];
-    let gateway =
-        TestGateway::start_with(&PROGRAMS, json!({ "mcpServers": { "a": stdio(&[]) } }), &variables).await;
+    let gateway = TestGateway::start_with(&PROGRAMS, json!({ "mcpServers": { "a": stdio(&[]) } }), &variables).await;
     for select in [". | env", ". | $ENV", "[env, $ENV] | add"] {
         assert_eq!(result_of(&part(&gateway, "[]", select).await), &json!({}), "{select}");
     }
@@ -125,8 +113,7 @@ async fn a_program_sees_nothing_of_where_it_runs() {
 
 #[tokio::test]
 async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
-    let limits =
-        json!({ "jq_timeout": "3s", "jq_bytes": "128MiB", "answer_bytes": "1MiB", "jq_processes": 2 });
+    let limits = json!({ "jq_timeout": "3s", "jq_bytes": "128MiB", "answer_bytes": "1MiB", "jq_processes": 2 });
     let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
     let (time, memory, depth, output) = (
         "did not end within 3 s",
@@ -164,10 +151,7 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
     for (status, body) in &outcomes {
         assert!(matches!(status, 400 | 503), "{body}");
     }
-    assert!(
-        outcomes.iter().any(|(status, body)| *status == 503 && body["code"] == "OVERLOADED"),
-        "{outcomes:?}"
-    );
+    assert!(outcomes.iter().any(|(status, body)| *status == 503 && body["code"] == "OVERLOADED"), "{outcomes:?}");
     assert!(eventually(|| sieves(&gateway) == 0).await, "no process is left");
     assert!(eventually(|| gateway.zombies().is_empty()).await, "{:?}", gateway.zombies());
 }
@@ -176,8 +160,7 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
 async fn whoever_hangs_up_takes_the_process_along() {
     let limits = json!({ "jq_timeout": "30s" });
     let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
-    let body =
-        json!({ "name": "a:echo", "parameters": { "text": "[]" }, "options": { "select": "def f: f; f" } });
+    let body = json!({ "name": "a:echo", "parameters": { "text": "[]" }, "options": { "select": "def f: f; f" } });
     let request = gateway.request("POST", "/v1/tools/call").json(body.to_string());
     let running = tokio::time::timeout(Duration::from_secs(20), gateway.send(request));
     tokio::select! {
@@ -226,8 +209,7 @@ async fn a_long_answer_is_read_on_in_pages_by_jq_and_by_a_text() {
     assert_eq!(wrong["code"], "VALIDATION_ERROR");
     // The result is also a resource, readable by its owner through any transport.
     let client = gateway.client("direct").await;
-    let read =
-        client.request("resources/read", json!({ "uri": format!("{handle}?page=2") })).await.expect("a page");
+    let read = client.request("resources/read", json!({ "uri": format!("{handle}?page=2") })).await.expect("a page");
     let page = read["contents"][0]["text"].as_str().expect("text");
     assert!(page.ends_with(&format!("[page 2 of {pages}]")), "{page}");
     let other = post(&gateway, "/v1/tokens", &json!({ "name": "other" })).await.value();
@@ -243,12 +225,8 @@ async fn options_that_are_wrong_are_told_at_once() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
     let (status, body) = ask(&gateway, "x", json!({ "format": "short", "select": " ", "selekt": 1 })).await;
     assert_eq!(status, 400);
-    let pointers: Vec<&str> = body["details"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(|fault| fault["pointer"].as_str())
-        .collect();
+    let pointers: Vec<&str> =
+        body["details"].as_array().expect("a list").iter().filter_map(|fault| fault["pointer"].as_str()).collect();
     assert_eq!(pointers, ["/options/selekt", "/options/format", "/options/select"]);
     let raw = ask(&gateway, "{\"a\":[1]}", json!({ "format": "raw" })).await;
     assert_eq!((result_of(&raw), raw.1.get("answer")), (&json!({ "a": [1] }), None));
@@ -263,15 +241,10 @@ async fn the_terminal_prints_all_of_it() {
     assert!(run.stdout.contains("題名 299") && !run.stdout.contains("left out"), "{}", run.stdout);
     let run = gateway.run(&["call", "a:echo", "--param", &argument, "--select", "map(.number) | add"]).await;
     assert_eq!(run.stdout.trim(), "44850", "{}", run.stderr);
-    let run =
-        gateway.run(&["call", "a:echo", "--param", &argument, "--select", ".[0] | {number, state}"]).await;
+    let run = gateway.run(&["call", "a:echo", "--param", &argument, "--select", ".[0] | {number, state}"]).await;
     assert!(run.stdout.contains("open"), "{}", run.stdout);
     let run = gateway.run(&["call", "a:echo", "--param", &argument, "--select", ".[0"]).await;
-    assert!(
-        run.stderr.contains("expected closing bracket") && run.stderr.contains("hint:"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("expected closing bracket") && run.stderr.contains("hint:"), "{}", run.stderr);
     assert!(!run.stderr.contains("result://"), "nothing is kept for later: {}", run.stderr);
 }
 
@@ -285,12 +258,7 @@ async fn what_is_saved_is_counted() {
         let line = metrics.text().lines().find_map(|line| line.strip_prefix(&series).map(str::to_owned));
         line.unwrap_or_else(|| panic!("no {series}\n{}", metrics.text())).parse().expect("a number")
     };
-    assert!(
-        bytes("after") > 0.0 && bytes("after") < bytes("before"),
-        "{} {}",
-        bytes("before"),
-        bytes("after")
-    );
+    assert!(bytes("after") > 0.0 && bytes("after") < bytes("before"), "{} {}", bytes("before"), bytes("after"));
 }
 
 #[tokio::test]
@@ -299,16 +267,8 @@ async fn a_model_reads_on_with_the_tool_it_called_until_its_session_ends() {
     let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
     let text = many_issues(500);
     for (surface, call, read_on) in [
-        (
-            "modules",
-            json!({ "module": "a", "tool": "echo", "params": { "text": text } }),
-            "read on with call {",
-        ),
-        (
-            "search",
-            json!({ "toolKey": "a:echo", "arguments": { "text": text } }),
-            "read on with tool_execute {",
-        ),
+        ("modules", json!({ "module": "a", "tool": "echo", "params": { "text": text } }), "read on with call {"),
+        ("search", json!({ "toolKey": "a:echo", "arguments": { "text": text } }), "read on with tool_execute {"),
     ] {
         let client = gateway.client(surface).await;
         let tool = if surface == "modules" { "call" } else { "tool_execute" };

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use hikite_testkit::fixture::{FixtureOptions, FixtureTransport, PostResponseFormat};
-use hikite_testkit::gateway::{
-    ClientOptions, SETTLE_TIME, ServerRequest, SessionClient, TestGateway, eventually,
-};
+use hikite_testkit::gateway::{ClientOptions, SETTLE_TIME, ServerRequest, SessionClient, TestGateway, eventually};
 use serde_json::{Value, json};
 
 use crate::{error_of, fixture, gateway, http_fixture, stdio, with};
@@ -177,10 +175,7 @@ async fn what_a_client_can_is_told_to_the_server_and_nothing_more() {
     let gateway = gateway(json!({ "a": server })).await;
     let capabilities = json!({ "elicitation": { "form": {}, "url": {} } });
     let client = gateway
-        .client_with(
-            "direct",
-            ClientOptions { capabilities: capabilities.clone(), ..ClientOptions::silent() },
-        )
+        .client_with("direct", ClientOptions { capabilities: capabilities.clone(), ..ClientOptions::silent() })
         .await;
     let who = client.call("who", json!({})).await["structuredContent"].clone();
     assert_eq!(who["capabilities"], capabilities);

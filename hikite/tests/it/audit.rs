@@ -67,16 +67,11 @@ async fn whichever_way_a_call_comes_in_it_leaves_one_record() {
         record
     };
     gateway.client("direct").await.text("echo", arguments.clone()).await;
-    let first =
-        same(&gateway, json!({ "surface": "direct", "what": "a:echo", "method": "tools/call" })).await;
+    let first = same(&gateway, json!({ "surface": "direct", "what": "a:echo", "method": "tools/call" })).await;
     assert!(first["client"].as_str().is_some_and(|client| client.contains('/')), "{first}");
     assert_eq!(first["argumentsHash"].as_str().map(str::len), Some(64));
     gateway.client("categories").await.call_in("c", "echo", arguments.clone()).await;
-    same(
-        &gateway,
-        json!({ "surface": "categories", "what": "c/echo", "argumentsHash": first["argumentsHash"] }),
-    )
-    .await;
+    same(&gateway, json!({ "surface": "categories", "what": "c/echo", "argumentsHash": first["argumentsHash"] })).await;
     let envelope = StatelessEnvelope::default()
         .header("x-request-id", "mine-1")
         .client_info(json!({ "name": "agent", "version": "9" }));
@@ -113,16 +108,11 @@ async fn what_is_refused_withdrawn_read_or_changed_leaves_one_record() {
         .request("tools/call", json!({ "name": "nothing", "arguments": { "k": CANARY } }))
         .await
         .expect_err("unknown");
-    look(
-        json!({ "decision": "refused", "outcome": "TOOL_NOT_FOUND", "tool": "nothing", "surface": "direct" }),
-    )
-    .await;
+    look(json!({ "decision": "refused", "outcome": "TOOL_NOT_FOUND", "tool": "nothing", "surface": "direct" })).await;
     client.call("echo", json!({ "wrong": CANARY })).await;
-    look(json!({ "decision": "refused", "outcome": "VALIDATION_ERROR", "module": "a", "tool": "echo" }))
-        .await;
+    look(json!({ "decision": "refused", "outcome": "VALIDATION_ERROR", "module": "a", "tool": "echo" })).await;
     post(&gateway, "/v1/tools/call", &json!({ "name": "no:such", "parameters": { "k": CANARY } })).await;
-    look(json!({ "decision": "refused", "outcome": "TOOL_NOT_FOUND", "surface": "rest", "tool": "no:such" }))
-        .await;
+    look(json!({ "decision": "refused", "outcome": "TOOL_NOT_FOUND", "surface": "rest", "tool": "no:such" })).await;
     let read = |uri: String| client.request("resources/read", json!({ "uri": uri }));
     read("test://static-text".into()).await.expect("a resource");
     look(json!({ "kind": "read", "outcome": "ok", "what": "resources/read test://static-text", "module": "a" })).await;
@@ -137,12 +127,12 @@ async fn what_is_refused_withdrawn_read_or_changed_leaves_one_record() {
     client.cancel(hanging.id).await;
     look(json!({ "decision": "allowed", "outcome": "cancelled", "tool": "hang" })).await;
     post(&gateway, "/v1/tools/a:echo/disable", &json!({})).await;
-    look(json!({ "kind": "admin", "method": "tool.disable", "what": "a:echo", "outcome": "ok", "subject": "owner" })).await;
+    look(json!({ "kind": "admin", "method": "tool.disable", "what": "a:echo", "outcome": "ok", "subject": "owner" }))
+        .await;
     client.call("echo", json!({ "text": CANARY })).await;
     look(json!({ "decision": "refused", "outcome": "TOOL_DISABLED" })).await;
     post(&gateway, "/v1/tools", &json!({ "name": "x" })).await;
-    look(json!({ "kind": "admin", "method": "tool.register", "what": "x", "outcome": "VALIDATION_ERROR" }))
-        .await;
+    look(json!({ "kind": "admin", "method": "tool.register", "what": "x", "outcome": "VALIDATION_ERROR" })).await;
     let run = gateway.run(&["tools", "enable", "a:echo"]).await;
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     look(json!({ "kind": "admin", "method": "tool.enable", "client": "hikite tools" })).await;
@@ -188,8 +178,7 @@ async fn records_are_found_page_by_page() {
     let reply = gateway.send(gateway.request("GET", "/v1/audit").without("authorization")).await;
     assert_eq!(reply.status, 401);
     let list = gateway.run(&["audit", "list", "--tool", "structured", "--limit", "2", "--json"]).await;
-    let lines: Vec<Value> =
-        list.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines: Vec<Value> = list.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!((lines.len(), &lines[0]["seq"]), (2, &json!(6)), "{}", list.stdout);
     let list = gateway.run(&["audit", "list", "--since", "2020-01-01T00:00:00Z"]).await;
     assert!(list.stdout.contains("a:echo") && list.stdout.ends_with("7 records\n"), "{}", list.stdout);
@@ -259,12 +248,7 @@ async fn an_export_can_be_verified_elsewhere() {
     assert_eq!(gateway.run(&["audit", "export"]).await.stdout, export);
     assert!(export.lines().count() == 5 && !export.contains(CANARY), "{export}");
     let verify = gateway.run(&["audit", "verify", "--file", name]).await;
-    assert_eq!(
-        (verify.code, verify.stdout.starts_with("5 records, 1 to 5")),
-        (Some(0), true),
-        "{}",
-        verify.stdout
-    );
+    assert_eq!((verify.code, verify.stdout.starts_with("5 records, 1 to 5")), (Some(0), true), "{}", verify.stdout);
     std::fs::write(&path, export.replacen("\"outcome\":\"ok\"", "\"outcome\":\"no\"", 2)).expect("written");
     let verify = gateway.run(&["audit", "verify", "--file", name]).await;
     assert_eq!((verify.code, verify.stdout.starts_with("record 1: ")), (Some(1), true), "{}", verify.stdout);
@@ -297,11 +281,7 @@ async fn records_are_kept_as_long_as_the_file_says_and_not_at_all_where_it_says_
         &json!({ "intact": true, "first": 1, "last": 3, "trimmed": { "to": 1, "record": 2 } }),
     );
     let verify = gateway.run(&["audit", "verify"]).await;
-    assert!(
-        verify.stdout.contains("the records up to 1 were trimmed: record 2 says so"),
-        "{}",
-        verify.stdout
-    );
+    assert!(verify.stdout.contains("the records up to 1 were trimmed: record 2 says so"), "{}", verify.stdout);
     let gateway = configured(json!({ "mcpServers": { "a": server }, "audit": { "enabled": false } })).await;
     gateway.client("direct").await.text("echo", json!({ "text": "x" })).await;
     assert_eq!(records(&gateway, "").await, [json!(null); 0]);
@@ -350,11 +330,7 @@ async fn a_clock_that_jumps_removes_nothing_until_somebody_confirms_it() {
             assert_eq!(post(&gateway, "/v1/audit/resume-trim", &json!({})).await.status, 204);
         } else {
             let run = gateway.run(&["audit", "resume-trim"]).await;
-            assert!(
-                run.code == Some(0) && run.stdout.starts_with("the clock is confirmed"),
-                "{}",
-                run.stderr
-            );
+            assert!(run.code == Some(0) && run.stdout.starts_with("the clock is confirmed"), "{}", run.stderr);
         }
         let admin = records(&gateway, "kind=admin").await;
         is(&admin[0], &json!({ "method": "audit.resume-trim", "outcome": "ok" }));
@@ -433,8 +409,7 @@ async fn while_nothing_can_be_recorded_nothing_runs() {
     assert_eq!(answers.iter().filter(refused).count(), 3, "{answers:#?}");
     assert!(metrics.contains("hikite_audit_waiting 3\n"), "{metrics}");
     assert!(metrics.contains("hikite_audit_dropped_total 3\n"), "{metrics}");
-    let lost: u64 =
-        records(&gateway, "kind=lost").await.iter().filter_map(|record| record["lost"].as_u64()).sum();
+    let lost: u64 = records(&gateway, "kind=lost").await.iter().filter_map(|record| record["lost"].as_u64()).sum();
     assert_eq!((lost, records(&gateway, "kind=call").await.len()), (3, 5), "what was refused is counted");
     assert!(gateway.stop().await.success());
     assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(0));
@@ -445,8 +420,7 @@ async fn where_records_may_be_lost_everything_runs_and_the_loss_is_recorded() {
     let (gateway, answers, metrics) = locked("drop-and-count").await;
     assert!(answers.iter().all(|answer| answer.get("isError").is_none()), "{answers:#?}");
     assert!(metrics.contains("hikite_audit_dropped_total 3\n"), "{metrics}");
-    let lost: u64 =
-        records(&gateway, "kind=lost").await.iter().filter_map(|record| record["lost"].as_u64()).sum();
+    let lost: u64 = records(&gateway, "kind=lost").await.iter().filter_map(|record| record["lost"].as_u64()).sum();
     assert_eq!((lost, records(&gateway, "kind=call").await.len()), (3, 5));
     is(&get(&gateway, "/v1/audit/verify").await.value(), &json!({ "intact": true }));
 }

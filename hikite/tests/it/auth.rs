@@ -105,10 +105,8 @@ async fn a_foreign_host_or_origin_is_refused_on_every_route_before_anything_else
             }
         }
     }
-    let local = gateway
-        .request("GET", "/health")
-        .header("host", "localhost:1")
-        .header("origin", "http://localhost:5173");
+    let local =
+        gateway.request("GET", "/health").header("host", "localhost:1").header("origin", "http://localhost:5173");
     assert_eq!(gateway.send(local).await.status, 200);
 }
 

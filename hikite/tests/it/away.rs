@@ -42,8 +42,7 @@ async fn behind_its_back(gateway: &TestGateway, statement: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_cannot_be_read_lets_nobody_in_but_the_owner() {
     let (_fixture, server) = http_fixture().await;
-    let gateway =
-        configured(json!({ "mcpServers": { "a": server }, "store": { "max_staleness": "2s" } })).await;
+    let gateway = configured(json!({ "mcpServers": { "a": server }, "store": { "max_staleness": "2s" } })).await;
     let form = json!({ "name": "t" }).to_string();
     let made = gateway.send(gateway.request("POST", "/v1/tokens").json(form)).await;
     let secret = made.value()["secret"].as_str().expect("a secret").to_owned();
@@ -52,9 +51,7 @@ async fn a_file_that_cannot_be_read_lets_nobody_in_but_the_owner() {
     let owner = gateway.client_with("direct", ClientOptions::default()).await;
     behind_its_back(&gateway, "ALTER TABLE hikite RENAME TO elsewhere").await;
     let refused = becomes(&gateway, &tools, 503).await;
-    assert!(
-        refused.headers.contains_key("retry-after") && refused.text().contains("the store has not answered")
-    );
+    assert!(refused.headers.contains_key("retry-after") && refused.text().contains("the store has not answered"));
     let ready = becomes(&gateway, &readiness(), 503).await.value();
     assert_eq!(ready["reasons"][0]["code"], "store_stale", "{ready}");
     assert!(!owner.names("tools/list").await.is_empty(), "the owner sits at this machine");
@@ -113,9 +110,8 @@ async fn a_store_in_use_is_not_copied_and_nothing_is_copied_into_one() {
             config["store"] = json!({ "url": url });
         }
         let mut gateway = configured(config).await;
-        let url = used.unwrap_or_else(|| {
-            format!("sqlite:{}", gateway.folder().path().join("data/hikite.db").display())
-        });
+        let url =
+            used.unwrap_or_else(|| format!("sqlite:{}", gateway.folder().path().join("data/hikite.db").display()));
         let fresh = format!("sqlite:{}", gateway.folder().path().join("fresh.db").display());
         let from = gateway.run(&["store", "migrate", "--to", &fresh]).await;
         // Another hikite with its own store.

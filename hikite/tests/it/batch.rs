@@ -53,15 +53,9 @@ async fn tasks_across_servers_use_what_others_gave() {
     assert_eq!(result(0), None);
     assert_eq!(result(1), Some(json!("# 設計")));
     assert_eq!((result(2), result(3)), (Some(json!({ "sum": 3.0 })), Some(json!({ "sum": 4.0 }))));
-    assert_eq!(
-        document["summary"],
-        json!({ "ok": 4, "error": 0, "skipped": 0, "timeout": 0, "cancelled": 0 })
-    );
+    assert_eq!(document["summary"], json!({ "ok": 4, "error": 0, "skipped": 0, "timeout": 0, "cancelled": 0 }));
     let listed: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(
-        run(&gateway, json!({ "commands": listed })).await["tasks"][3]["result"],
-        json!({ "sum": 4.0 })
-    );
+    assert_eq!(run(&gateway, json!({ "commands": listed })).await["tasks"][3]["result"], json!({ "sum": 4.0 }));
 }
 
 #[tokio::test]
@@ -76,11 +70,8 @@ async fn a_failure_in_each_place_means_what_was_asked_for() {
             ("last", json!(["left", "right"])),
         ];
         let one = |(id, after): (&str, Value)| {
-            let (tool, params) = if id == fails {
-                ("test_error_handling", json!({}))
-            } else {
-                ("echo", json!({ "text": id }))
-            };
+            let (tool, params) =
+                if id == fails { ("test_error_handling", json!({})) } else { ("echo", json!({ "text": id })) };
             with(task(id, "a", tool, params), "after", after)
         };
         places.into_iter().map(one).collect()
@@ -125,10 +116,8 @@ async fn a_client_that_goes_away_cancels_everything_that_runs() {
 async fn a_failure_that_ends_everything_reaches_the_server_and_a_task_has_its_own_time() {
     let (fixture, server) = fixture(FixtureTransport::Http, FixtureOptions::default()).await;
     let gateway = gateway(json!({ "a": server })).await;
-    let tasks = json!([
-        task("slow", "a", "hang", json!({})),
-        with(task("bad", "a", "hang", json!({})), "timeout_ms", 300),
-    ]);
+    let tasks =
+        json!([task("slow", "a", "hang", json!({})), with(task("bad", "a", "hang", json!({})), "timeout_ms", 300),]);
     let document = run(&gateway, json!({ "commands": tasks, "on_error": "fail_fast" })).await;
     assert_eq!(statuses(&document), ["slow cancelled", "bad timeout"]);
     assert_eq!(
@@ -152,12 +141,8 @@ async fn what_is_wrong_is_told_at_once_and_nothing_runs() {
     let reply = send(&gateway, json!({ "commands": tasks })).await;
     let message = reply.value()["error"].as_str().unwrap_or_default().to_owned();
     let body = refused(&reply, 400, "VALIDATION_ERROR", &message);
-    let messages: Vec<&str> = body["details"]
-        .as_array()
-        .expect("details")
-        .iter()
-        .filter_map(|fault| fault["message"].as_str())
-        .collect();
+    let messages: Vec<&str> =
+        body["details"].as_array().expect("details").iter().filter_map(|fault| fault["message"].as_str()).collect();
     assert_eq!(messages[0], "task `typo`: there is no tool `a:ecko`; did you mean `echo`?");
     assert!(messages[1].starts_with("task `off`: the tool `who` is disabled"), "{messages:?}");
     assert_eq!((messages[2], messages.len()), ("task `bare`: Required parameter missing: text", 3));
@@ -229,14 +214,7 @@ async fn every_task_is_recorded_and_so_is_the_batch() {
         .iter()
         .map(|record| {
             let word = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
-            format!(
-                "{} {} {} {} {}",
-                word("kind"),
-                word("surface"),
-                word("tool"),
-                word("decision"),
-                word("outcome")
-            )
+            format!("{} {} {} {} {}", word("kind"), word("surface"), word("tool"), word("decision"), word("outcome"))
         })
         .collect();
     records.sort_unstable();
@@ -287,30 +265,21 @@ async fn a_client_hears_of_every_task_that_ends_and_can_be_asked_and_can_withdra
         .iter()
         .map(|told| {
             let message = told["message"].as_str().unwrap_or_default();
-            format!(
-                "{}/{} {}",
-                told["progress"],
-                told["total"],
-                message.split(" (").next().unwrap_or_default()
-            )
+            format!("{}/{} {}", told["progress"], told["total"], message.split(" (").next().unwrap_or_default())
         })
         .collect();
     assert_eq!(words, ["1/4 steps: ok", "2/4 asks: ok", "3/4 bad: error", "4/4 never: skipped"]);
     assert!(told.iter().all(|told| told["progressToken"] == "p"), "{told:?}");
-    let wrong = client
-        .request("tools/call", call(&json!([task("t", "a", "ecko", json!({}))])))
-        .await
-        .expect("a result");
+    let wrong =
+        client.request("tools/call", call(&json!([task("t", "a", "ecko", json!({}))]))).await.expect("a result");
     let error = crate::error_of(&wrong);
     assert_eq!(
         (&error["code"], &error["details"][0]["pointer"]),
         (&json!("VALIDATION_ERROR"), &json!("/commands/0/tool"))
     );
     let before = fixture.calls();
-    let hanging = client.begin(
-        "tools/call",
-        call(&json!([task("h", "a", "hang", json!({})), task("i", "a", "hang", json!({}))])),
-    );
+    let hanging = client
+        .begin("tools/call", call(&json!([task("h", "a", "hang", json!({})), task("i", "a", "hang", json!({}))])));
     assert!(eventually(|| fixture.calls() == before + 2).await);
     client.cancel(hanging.id).await;
     assert!(eventually(|| fixture.cancelled().len() == 2).await, "the server is told of both");
@@ -368,8 +337,7 @@ async fn a_terminal_shows_every_task_and_its_exit_code_says_whether_all_went_wel
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     insta::assert_snapshot!("batch_on_a_terminal", without_times(&run.stdout));
     insta::assert_snapshot!("batch_as_it_goes", without_times(&run.stderr));
-    let whole =
-        PROGRAMS.run(folder.path(), &["batch", "batch.jsonl", "--json", "--on-error", "continue"]).await;
+    let whole = PROGRAMS.run(folder.path(), &["batch", "batch.jsonl", "--json", "--on-error", "continue"]).await;
     let document: Value = serde_json::from_str(&whole.stdout).unwrap_or_else(|_| panic!("{}", whole.stdout));
     assert_eq!(statuses(&document), ["検索 ok", "page ok", "sum ok", "bad error", "never ok"]);
     let well: String = LINES.lines().take(3).collect::<Vec<_>>().join("\n");

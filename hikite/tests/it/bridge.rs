@@ -66,8 +66,7 @@ pub(crate) fn person() -> ClientOptions {
 
 fn capable() -> StatelessEnvelope {
     let elicitation = json!({ "form": {}, "url": {} });
-    StatelessEnvelope::capable()
-        .capabilities(json!({ "sampling": {}, "elicitation": elicitation, "roots": {} }))
+    StatelessEnvelope::capable().capabilities(json!({ "sampling": {}, "elicitation": elicitation, "roots": {} }))
 }
 
 /// Returns calls that ask questions, and their expected results.
@@ -146,10 +145,7 @@ async fn every_client_reads_lists_and_resources_of_every_server() {
         assert!(read.get("resultType").is_none(), "{house}: {read}");
         assert_eq!(read["contents"], alone.request("resources/read", uri).await.result()["contents"]);
         let missing = json!({ "uri": "test://template" });
-        assert_eq!(
-            client.request("resources/read", missing.clone()).await.expect_err("absent")["code"],
-            -32002
-        );
+        assert_eq!(client.request("resources/read", missing.clone()).await.expect_err("absent")["code"], -32002);
         assert_eq!(alone.request("resources/read", missing).await.code(), -32602, "{house}");
         let complete = json!({ "ref": { "type": "ref/prompt", "name": "test_prompt_with_arguments" },
             "argument": { "name": "arg1", "value": "p" } });
@@ -158,9 +154,7 @@ async fn every_client_reads_lists_and_resources_of_every_server() {
             completed["completion"],
             alone.request("completion/complete", complete).await.result()["completion"]
         );
-        seen.push(
-            client.request("tools/call", json!({ "name": "rich", "arguments": {} })).await.expect("rich"),
-        );
+        seen.push(client.request("tools/call", json!({ "name": "rich", "arguments": {} })).await.expect("rich"));
     }
     assert!(seen.windows(2).all(|pair| pair[0]["content"] == pair[1]["content"]));
 }
@@ -207,8 +201,7 @@ async fn cancelled(fixture: Option<&Fixture>, witness: &StatelessClient) -> usiz
     match fixture {
         Some(fixture) => fixture.cancelled().len(),
         None => {
-            let ids: Vec<Value> =
-                serde_json::from_str(&witness.text("cancelled", json!({})).await).expect("ids");
+            let ids: Vec<Value> = serde_json::from_str(&witness.text("cancelled", json!({})).await).expect("ids");
             ids.len()
         }
     }

@@ -126,9 +126,7 @@ async fn progress_extends_the_deadline_even_if_the_client_did_not_ask_for_it() {
         assert_eq!(error["message"], format!("`{module}` did not answer within 2 s"));
         assert_eq!(
             error["hint"],
-            format!(
-                "ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`"
-            )
+            format!("ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`")
         );
     };
     tokio::join!(story("web"), story("program"));
@@ -151,12 +149,8 @@ async fn log_messages_of_a_call_reach_its_caller_at_the_level_it_chose() {
     let three = ["Tool execution started", "Tool processing data", "Tool execution completed"];
     assert_eq!(texts, [three, three].concat());
     assert!(quiet.notifications("notifications/message").is_empty());
-    let wrong =
-        quiet.request("logging/setLevel", json!({ "level": "shouting" })).await.expect_err("no level");
-    assert_eq!(
-        (&wrong["code"], &wrong["message"]),
-        (&json!(-32602), &json!("`shouting` is not a log level"))
-    );
+    let wrong = quiet.request("logging/setLevel", json!({ "level": "shouting" })).await.expect_err("no level");
+    assert_eq!((&wrong["code"], &wrong["message"]), (&json!(-32602), &json!("`shouting` is not a log level")));
 }
 
 #[tokio::test]

@@ -70,8 +70,7 @@ async fn people(gateway: &TestGateway, secrets: &mut KnownSecrets) -> String {
     let page = other.get(gateway, "/oauth/login").await;
     let wrong = secrets.keep("a wrong password", WRONG);
     for name in ["kana", WRONG] {
-        seen +=
-            &other.post(gateway, "/oauth/login", &page, &[("name", name), ("password", &wrong)]).await.text;
+        seen += &other.post(gateway, "/oauth/login", &page, &[("name", name), ("password", &wrong)]).await.text;
     }
     let made = oauth::register(gateway, &json!({ "redirect_uris": [oauth::REDIRECT] })).await;
     let text = |value: &Value, name: &str| value[name].as_str().expect(name).to_owned();
@@ -121,8 +120,7 @@ async fn account(gateway: &TestGateway, provider: &MockProvider, secrets: &mut K
 
 #[tokio::test]
 async fn no_secret_is_left_behind_anywhere() {
-    let (provider, collector) =
-        (MockProvider::start().await, OtlpCollector::start(CollectorBehavior::Accept).await);
+    let (provider, collector) = (MockProvider::start().await, OtlpCollector::start(CollectorBehavior::Accept).await);
     let mut secrets = KnownSecrets::default();
     let key = secrets.keep("the master key", MasterKey::random().expect("random").text().expose());
     secrets.keep("an API key of the config", API_KEY);
@@ -147,9 +145,7 @@ async fn no_secret_is_left_behind_anywhere() {
         let run = gateway.run(arguments).await;
         seen += &(run.stdout + &run.stderr);
     }
-    for path in
-        ["/v1/accounts", "/v1/providers", "/v1/clients", "/v1/users", "/v1/tokens", "/v1/audit", "/metrics"]
-    {
+    for path in ["/v1/accounts", "/v1/providers", "/v1/clients", "/v1/users", "/v1/tokens", "/v1/audit", "/metrics"] {
         seen += gateway.send(gateway.request("GET", path)).await.text();
     }
     for (_, secret) in &secrets.0 {

@@ -62,29 +62,11 @@ async fn every_error_has_its_name_its_message_and_a_hint() {
     let get = async |category: &str| client.call("get-category-tools", json!({ "category": category })).await;
 
     let unknown = get("texts").await;
-    check(
-        &unknown,
-        "TOOL_NOT_FOUND",
-        "UnknownCategory",
-        "there is no category `texts`",
-        Some("did you mean `text`?"),
-    );
+    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "there is no category `texts`", Some("did you mean `text`?"));
     let unknown = get("zzz").await;
-    check(
-        &unknown,
-        "TOOL_NOT_FOUND",
-        "UnknownCategory",
-        "there is no category `zzz`",
-        Some("categories: text, gone"),
-    );
+    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "there is no category `zzz`", Some("categories: text, gone"));
     let unknown = client.call_in("zzz", "echo", json!({})).await;
-    check(
-        &unknown,
-        "TOOL_NOT_FOUND",
-        "UnknownCategory",
-        "there is no category `zzz`",
-        Some("categories: text, gone"),
-    );
+    check(&unknown, "TOOL_NOT_FOUND", "UnknownCategory", "there is no category `zzz`", Some("categories: text, gone"));
     check(
         &get("gone").await,
         "UPSTREAM_UNAVAILABLE",
@@ -121,10 +103,7 @@ async fn what_a_category_does_not_have_and_what_its_server_refuses_are_told_apar
     check(&failed, "VALIDATION_ERROR", "UpstreamCallError", "`a` is too large", None);
     let failed = client.call_in("gone", "anything", json!({})).await;
     let error = error_of(&failed);
-    assert_eq!(
-        (&error["code"], &error["name"]),
-        (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError"))
-    );
+    assert_eq!((&error["code"], &error["name"]), (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError")));
     assert_eq!(error["message"], "`down` cannot be reached");
     // A tool's own failure is a result, not an error of ours.
     let own = client.call_in("text", "test_error_handling", json!({})).await;
@@ -142,17 +121,9 @@ async fn wrong_arguments_of_the_meta_tools_come_back_with_the_schema() {
     for (tool, arguments, message) in [
         ("get-category-tools", json!({}), "`category` must be a string"),
         ("get-category-tools", json!({ "category": 7 }), "`category` must be a string"),
-        (
-            "get-category-tools",
-            json!({ "category": "c", "toolNames": "x" }),
-            "`toolNames` must be an array of strings",
-        ),
+        ("get-category-tools", json!({ "category": "c", "toolNames": "x" }), "`toolNames` must be an array of strings"),
         ("call-category-tool", json!({ "category": "c" }), "`name` must be a string"),
-        (
-            "call-category-tool",
-            json!({ "category": "c", "name": "t", "args": [1] }),
-            "`args` must be a JSON object",
-        ),
+        ("call-category-tool", json!({ "category": "c", "name": "t", "args": [1] }), "`args` must be a JSON object"),
         ("call-category-tool", json!([]), "the arguments must be a JSON object"),
     ] {
         let error = error_of(&client.call(tool, arguments).await);
@@ -166,14 +137,11 @@ async fn a_category_shows_its_enabled_tools_with_their_schemas_and_nothing_else(
     let (_fixture, server) = http_fixture().await;
     let tools = json!({ "includeNames": ["structured", "echo", "rich", "no_such_tool"],
                         "overrides": { "rich": { "enabled": false }, "neither_this": { "description": "x" } } });
-    let gateway = configured(
-        json!({ "mcpServers": { "up": server }, "categories": { "text": category("up", tools) } }),
-    )
-    .await;
+    let gateway =
+        configured(json!({ "mcpServers": { "up": server }, "categories": { "text": category("up", tools) } })).await;
     let direct = gateway.client("direct").await.request("tools/list", json!({})).await.expect("a list");
-    let original = |name: &str| {
-        direct["tools"].as_array().expect("tools").iter().find(|tool| tool["name"] == name).cloned()
-    };
+    let original =
+        |name: &str| direct["tools"].as_array().expect("tools").iter().find(|tool| tool["name"] == name).cloned();
     let shown = document(&describe(&gateway, json!({ "category": "text" })).await);
     assert_eq!(names(&shown), ["echo", "structured"]);
     assert_eq!(Some(shown["tools"]["structured"].clone()), original("structured"));
@@ -186,27 +154,17 @@ async fn a_category_shows_its_enabled_tools_with_their_schemas_and_nothing_else(
 #[tokio::test]
 async fn a_part_of_a_category_can_be_asked_for() {
     let (_fixture, server) = http_fixture().await;
-    let tools =
-        json!({ "includeNames": ["echo", "who", "rich"], "overrides": { "rich": { "enabled": false } } });
+    let tools = json!({ "includeNames": ["echo", "who", "rich"], "overrides": { "rich": { "enabled": false } } });
     let gateway =
-        configured(json!({ "mcpServers": { "up": server }, "categories": { "c": category("up", tools) } }))
-            .await;
+        configured(json!({ "mcpServers": { "up": server }, "categories": { "c": category("up", tools) } })).await;
     for spelling in ["echo", "up:echo", "mcp__up__echo"] {
         let shown = document(&describe(&gateway, json!({ "category": "c", "toolNames": [spelling] })).await);
-        assert_eq!(
-            (names(&shown), &shown["meta"]["unavailableTools"]),
-            (vec!["echo"], &Value::Null),
-            "{spelling}"
-        );
+        assert_eq!((names(&shown), &shown["meta"]["unavailableTools"]), (vec!["echo"], &Value::Null), "{spelling}");
     }
     let asked = json!({ "category": "c", "toolNames": ["who", "nonsense", "rich", "count"] });
     let shown = document(&describe(&gateway, asked).await);
     assert_eq!(names(&shown), ["who"]);
-    assert_eq!(
-        shown["meta"]["unavailableTools"],
-        json!(["nonsense", "count"]),
-        "what is disabled is not missing"
-    );
+    assert_eq!(shown["meta"]["unavailableTools"], json!(["nonsense", "count"]), "what is disabled is not missing");
     let none = document(&describe(&gateway, json!({ "category": "c", "toolNames": [] })).await);
     assert_eq!(names(&none), [""; 0]);
     let all = document(&describe(&gateway, json!({ "category": "c", "toolNames": null })).await);
@@ -228,13 +186,9 @@ async fn a_category_may_span_servers_and_namesakes_are_told_apart() {
     assert_eq!(shown["meta"], json!({ "category": "both", "sourceServer": ["one", "two"] }));
     let single = document(&describe(&gateway, json!({ "category": "single" })).await);
     assert_eq!(single["meta"]["sourceServer"], "one");
-    for (name, calls) in [
-        ("two:echo", [0, 1]),
-        ("one:echo", [1, 1]),
-        ("mcp__two__echo", [1, 2]),
-        ("who", [2, 2]),
-        ("count", [2, 3]),
-    ] {
+    for (name, calls) in
+        [("two:echo", [0, 1]), ("one:echo", [1, 1]), ("mcp__two__echo", [1, 2]), ("who", [2, 2]), ("count", [2, 3])]
+    {
         let result = client.call_in("both", name, json!({ "text": "x" })).await;
         assert!(result.get("isError").is_none(), "{name}: {result}");
         assert_eq!([first.calls(), second.calls()], calls, "{name}");
@@ -316,22 +270,15 @@ async fn overrides_change_what_is_shown_and_what_is_sent() {
     let shown = document(&describe(&gateway, json!({ "category": "c" })).await);
     assert_eq!(names(&shown), ["reflect", "structured"]);
     let reflect = &shown["tools"]["reflect"];
-    assert_eq!(
-        (&reflect["name"], &reflect["description"]),
-        (&json!("reflect"), &json!("Shows what arrived."))
-    );
-    assert_eq!(
-        reflect["inputSchema"]["properties"]["depth"],
-        json!({ "default": 2, "description": "How deep." })
-    );
+    assert_eq!((&reflect["name"], &reflect["description"]), (&json!("reflect"), &json!("Shows what arrived.")));
+    assert_eq!(reflect["inputSchema"]["properties"]["depth"], json!({ "default": 2, "description": "How deep." }));
     assert!(reflect["inputSchema"]["properties"].get("secret").is_none());
     assert_eq!(shown["tools"]["structured"]["inputSchema"]["required"], json!(["a"]));
     assert_eq!(shown["meta"]["skill"], "Look before you leap.");
 
     for name in ["reflect", "mirror"] {
         let seen = client.call_in("c", name, json!({ "secret": "mine", "x": 1 })).await;
-        let seen: Value =
-            serde_json::from_str(seen["content"][0]["text"].as_str().expect("text")).expect("JSON");
+        let seen: Value = serde_json::from_str(seen["content"][0]["text"].as_str().expect("text")).expect("JSON");
         assert_eq!(
             (&seen["name"], &seen["arguments"]),
             (&json!("mirror"), &json!({ "x": 1, "secret": "from-config", "depth": 2 })),
@@ -340,28 +287,21 @@ async fn overrides_change_what_is_shown_and_what_is_sent() {
     }
     let seen = client.call_in("c", "reflect", json!({ "depth": 9 })).await;
     assert!(seen["content"][0]["text"].as_str().expect("text").contains(r#""depth":9"#), "{seen}");
-    assert_eq!(
-        client.call_in("c", "structured", json!({ "a": 2 })).await["structuredContent"],
-        json!({ "sum": 42.0 })
-    );
+    assert_eq!(client.call_in("c", "structured", json!({ "a": 2 })).await["structuredContent"], json!({ "sum": 42.0 }));
 }
 
 #[tokio::test]
 async fn arguments_may_come_as_a_string_that_holds_an_object() {
     let (_fixture, server) = http_fixture().await;
-    let gateway = configured(
-        json!({ "mcpServers": { "up": server }, "categories": { "c": category("up", json!({})) } }),
-    )
-    .await;
+    let gateway =
+        configured(json!({ "mcpServers": { "up": server }, "categories": { "c": category("up", json!({})) } })).await;
     let client = gateway.client("").await;
     let inside = json!({ "category": "c", "name": "echo", "args": r#"{"text":"unwrapped"}"# });
     assert_eq!(client.text("call-category-tool", inside).await, "unwrapped");
     let outside = json!(r#"{"category":"c","name":"echo","args":{"text":"too"}}"#);
     assert_eq!(client.text("call-category-tool", outside).await, "too");
-    for none in [
-        json!({ "category": "c", "name": "count" }),
-        json!({ "category": "c", "name": "count", "args": null }),
-    ] {
+    for none in [json!({ "category": "c", "name": "count" }), json!({ "category": "c", "name": "count", "args": null })]
+    {
         client.call("call-category-tool", none).await;
     }
 }
@@ -370,9 +310,9 @@ async fn arguments_may_come_as_a_string_that_holds_an_object() {
 async fn a_call_before_the_list_is_known_waits_for_it() {
     let delay = std::time::Duration::from_millis(600);
     let (fixture, server) =
-        fixture(FixtureTransport::Http, FixtureOptions { list_delay: delay, ..FixtureOptions::default() })
-            .await;
-    let categories = json!({ "named": category("up", json!({ "includeNames": ["echo"] })), "all": category("up", json!({})) });
+        fixture(FixtureTransport::Http, FixtureOptions { list_delay: delay, ..FixtureOptions::default() }).await;
+    let categories =
+        json!({ "named": category("up", json!({ "includeNames": ["echo"] })), "all": category("up", json!({})) });
     let gateway = configured(json!({ "mcpServers": { "up": server }, "categories": categories })).await;
     let client = gateway.client("").await;
     let calls = ["named", "all"].map(|category| {
@@ -474,14 +414,9 @@ async fn a_real_tool_is_not_callable_by_name_through_the_categories_surface_unle
     let (_fixture, server) = http_fixture().await;
     let gateway = configured(json!({ "mcpServers": { "up": server }, "categories": { "c": category("up", json!({ "includeNames": ["echo"] })) } })).await;
     let client = gateway.client("categories").await;
-    let unknown = client
-        .request("tools/call", json!({ "name": "nonsense", "arguments": {} }))
-        .await
-        .expect_err("unknown");
-    assert_eq!(
-        (&unknown["code"], &unknown["message"]),
-        (&json!(-32602), &json!("there is no tool `nonsense`"))
-    );
+    let unknown =
+        client.request("tools/call", json!({ "name": "nonsense", "arguments": {} })).await.expect_err("unknown");
+    assert_eq!((&unknown["code"], &unknown["message"]), (&json!(-32602), &json!("there is no tool `nonsense`")));
 }
 
 #[tokio::test]
@@ -509,14 +444,10 @@ async fn what_a_category_hides_is_hidden_under_every_name_of_the_tool() {
     let hidden = json!({ "echo": { "arguments": { "text": { "default": "from-config", "hidden": true } } } });
     let tools = json!({ "includeNames": ["echo"], "overrides": hidden });
     let gateway =
-        configured(json!({ "mcpServers": { "fx": server }, "categories": { "c": category("fx", tools) } }))
-            .await;
+        configured(json!({ "mcpServers": { "fx": server }, "categories": { "c": category("fx", tools) } })).await;
     for surface in ["categories", "direct,categories"] {
         let client = gateway.client(surface).await;
-        assert_eq!(
-            client.call_in("c", "echo", json!({ "text": "mine" })).await["content"][0]["text"],
-            "from-config"
-        );
+        assert_eq!(client.call_in("c", "echo", json!({ "text": "mine" })).await["content"][0]["text"], "from-config");
         for name in ["echo", "fx:echo", "fx__echo"] {
             assert_eq!(client.text(name, json!({ "text": "mine" })).await, "from-config", "{surface} {name}");
         }

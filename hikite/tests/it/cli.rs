@@ -18,7 +18,8 @@ impl CliFolder {
         let (fixture, up) = http_fixture().await;
         let few = json!({ "includeNames": ["echo", "structured", "test_error_handling", "who", "ask", "sleep"], "overrides": { "who": { "enabled": false } } });
         let down = json!({ "description": "down", "command": "/no/such/program" });
-        let categories = json!({ "c": { "description": "d", "server": "up", "tools": { "includeNames": ["echo", "nowhere"] } } });
+        let categories =
+            json!({ "c": { "description": "d", "server": "up", "tools": { "includeNames": ["echo", "nowhere"] } } });
         let config = json!({ "mcpServers": { "up": with(up, "tools", few), "down": down }, "categories": categories, "server": { "listen": "127.0.0.1:0" }, "modules": { "builtin": false }, "search": { "provider": "bm25" } });
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
@@ -58,10 +59,7 @@ async fn tools_are_found_by_words() {
     assert!(run.stdout.starts_with("up:structured  Returns a sum"), "{}", run.stdout);
     let found = terminal.json(&["tools", "search", "sum", "--limit", "1", "--json"]).await;
     assert_eq!((&found[0]["key"], found.as_array().map(Vec::len)), (&json!("up:structured"), Some(1)));
-    assert!(
-        found[0]["relevance"].as_f64().is_some_and(|relevance| (0.0..=1.0).contains(&relevance)),
-        "{found}"
-    );
+    assert!(found[0]["relevance"].as_f64().is_some_and(|relevance| (0.0..=1.0).contains(&relevance)), "{found}");
     assert_eq!(terminal.run(&["tools", "search", "weather"]).await.stdout, "0 tools\n");
 }
 
@@ -69,10 +67,7 @@ async fn tools_are_found_by_words() {
 async fn a_tool_is_described() {
     let terminal = CliFolder::open().await;
     let described = terminal.json(&["tools", "describe", "up:echo", "--json"]).await;
-    assert_eq!(
-        (&described["name"], &described["inputSchema"]["required"]),
-        (&json!("echo"), &json!(["text"]))
-    );
+    assert_eq!((&described["name"], &described["inputSchema"]["required"]), (&json!("echo"), &json!(["text"])));
     let run = terminal.run(&["tools", "describe", "echo"]).await;
     assert!(run.stdout.starts_with("up:echo\n{\n  \"name\": \"echo\","), "{}", run.stdout);
     for (tool, said) in [("ecko", "there is no tool `ecko`"), ("who", "the tool `who` is disabled")] {
@@ -87,18 +82,13 @@ async fn a_tool_is_called_and_its_failure_is_the_exit_code() {
     let terminal = CliFolder::open().await;
     let run = terminal.run(&["tools", "call", "echo", r#"{"text":"from a terminal"}"#]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "from a terminal\n"), "{}", run.stderr);
-    let run = terminal
-        .run(&["tools", "call", "up:structured", "--param", "a=1", "--param", "b=2.5", "--json"])
-        .await;
+    let run = terminal.run(&["tools", "call", "up:structured", "--param", "a=1", "--param", "b=2.5", "--json"]).await;
     assert_eq!(
         run.stdout,
         "{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"sum\\\":3.5}\"}],\"structuredContent\":{\"sum\":3.5}}\n"
     );
     let run = terminal.run(&["tools", "call", "test_error_handling"]).await;
-    assert_eq!(
-        (run.code, run.stdout.as_str()),
-        (Some(1), "This tool intentionally returns an error for testing\n")
-    );
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), "This tool intentionally returns an error for testing\n"));
     for (arguments, said) in [
         (&["tools", "call", "nothing"][..], "there is no tool `nothing`"),
         (&["tools", "call", "who"], "the tool `who` is disabled"),
@@ -120,8 +110,7 @@ async fn a_call_takes_its_arguments_one_by_one_or_as_json() {
     let terminal = CliFolder::open().await;
     let run = terminal.run(&["call", "up:echo", "--param", "text=from a terminal"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "from a terminal\n"), "{}", run.stderr);
-    let run =
-        terminal.run(&["call", "structured", "--json", r#"{"a": 1, "b": 1}"#, "-p", "b=2.5", "--raw"]).await;
+    let run = terminal.run(&["call", "structured", "--json", r#"{"a": 1, "b": 1}"#, "-p", "b=2.5", "--raw"]).await;
     assert!(run.stdout.ends_with("\"structuredContent\":{\"sum\":3.5}}\n"), "{}", run.stdout);
     assert_eq!(terminal.run(&["call", "test_error_handling"]).await.code, Some(1));
     for (arguments, said) in [
@@ -139,11 +128,8 @@ async fn a_call_takes_its_arguments_one_by_one_or_as_json() {
 #[tokio::test]
 async fn a_program_started_for_one_command_ends_with_it() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(
-        folder.path().join("hikite.json"),
-        json!({ "mcpServers": { "a": stdio(&[]) } }).to_string(),
-    )
-    .expect("a file");
+    std::fs::write(folder.path().join("hikite.json"), json!({ "mcpServers": { "a": stdio(&[]) } }).to_string())
+        .expect("a file");
     let run = PROGRAMS.run(folder.path(), &["tools", "call", "spawn_grandchild"]).await;
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(hikite_testkit::gateway::marked(folder.path()), []);
@@ -157,12 +143,8 @@ async fn the_doctor_says_what_is_well_and_what_to_do_about_the_rest() {
     let folder = terminal.folder.path().display().to_string();
     insta::assert_snapshot!(run.stdout.replace(&folder, "DIR"));
     let findings = run_json(&terminal.run(&["doctor", "--json"]).await);
-    let levels: Vec<&str> = findings
-        .as_array()
-        .expect("findings")
-        .iter()
-        .filter_map(|finding| finding["level"].as_str())
-        .collect();
+    let levels: Vec<&str> =
+        findings.as_array().expect("findings").iter().filter_map(|finding| finding["level"].as_str()).collect();
     assert_eq!(levels, ["ok", "ok", "ok", "ok", "ok", "ok", "ok", "error", "warning"]);
 }
 
@@ -199,10 +181,7 @@ async fn a_reader_that_leaves_early_is_no_panic() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
     let mut command = PROGRAMS.hikite(folder.path());
-    command
-        .args(["config", "schema"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
+    command.args(["config", "schema"]).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().expect("hikite");
     drop(child.stdout.take());
     let output = child.wait_with_output().expect("an end");

@@ -17,15 +17,9 @@ async fn run(text: &str, arguments: &[&str]) -> CommandOutput {
 
 /// Asserts that every command that needs the config rejects it with the same text and code.
 async fn refused(text: &str, expected: &str) {
-    for arguments in
-        [&["config", "check"][..], &["serve"], &["stdio"], &["tools", "list"], &["config", "show"]]
-    {
+    for arguments in [&["config", "check"][..], &["serve"], &["stdio"], &["tools", "list"], &["config", "show"]] {
         let run = run(text, arguments).await;
-        assert_eq!(
-            (run.code, run.stderr.as_str(), run.stdout.as_str()),
-            (Some(2), expected, ""),
-            "{arguments:?}"
-        );
+        assert_eq!((run.code, run.stderr.as_str(), run.stdout.as_str()), (Some(2), expected, ""), "{arguments:?}");
     }
 }
 
@@ -138,9 +132,7 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
         "categories": { "c": { "description": "d", "server": "up", "tools": tools }, "d": { "description": "d", "server": "down" } } });
     let gateway = configured(config).await;
     gateway
-        .wait_for_stderr(
-            "the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2",
-        )
+        .wait_for_stderr("the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2")
         .await;
     gateway.wait_for_stderr("the category `c` names `no_such_tool`, which up does not have").await;
     gateway.wait_for_stderr("the category `c` names `neither`, which up does not have").await;
@@ -150,8 +142,11 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
     let url = format!("http://{}/mcp", gateway.address());
     for snippet in [
         format!("claude mcp add --transport http hikite {url} --header \"Authorization: Bearer <local token>\""),
-        json!({ "mcpServers": { "hikite": { "url": url, "headers": { "Authorization": "Bearer <local token>" } } } }).to_string(),
-        format!("[mcp_servers.hikite]\n    url = \"{url}\"\n    http_headers = {{ \"Authorization\" = \"Bearer <local token>\" }}"),
+        json!({ "mcpServers": { "hikite": { "url": url, "headers": { "Authorization": "Bearer <local token>" } } } })
+            .to_string(),
+        format!(
+            "[mcp_servers.hikite]\n    url = \"{url}\"\n    http_headers = {{ \"Authorization\" = \"Bearer <local token>\" }}"
+        ),
         format!("\"args\":[\"stdio\",\"--config\",\"{}\"]", gateway.config_file().display()),
     ] {
         gateway.wait_for_stderr(&snippet).await;

@@ -36,8 +36,7 @@ async fn deeds(gateway: &TestGateway, count: usize) -> Vec<String> {
             let records = page["records"].as_array().expect("records").iter();
             let own = records.filter(|record| record["method"] != "token.create");
             let word = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
-            let told =
-                |record: &Value| ["method", "what", "outcome"].map(|name| word(record, name)).join(" ");
+            let told = |record: &Value| ["method", "what", "outcome"].map(|name| word(record, name)).join(" ");
             deeds = own.map(told).collect();
         }
     };
@@ -76,10 +75,6 @@ async fn refuses_outsiders(gateway: &TestGateway, requests: &[(&str, &str)]) {
     for (method, path) in requests {
         let request = gateway.request(method, path).header("authorization", &format!("Bearer {token}"));
         let reply = gateway.send(request.json("{}")).await;
-        assert_eq!(
-            (reply.status, &reply.value()["code"]),
-            (403, &json!("AUTHORIZATION_ERROR")),
-            "{method} {path}"
-        );
+        assert_eq!((reply.status, &reply.value()["code"]), (403, &json!("AUTHORIZATION_ERROR")), "{method} {path}");
     }
 }

@@ -125,10 +125,8 @@ async fn a_stream_cut_in_the_middle_never_runs_its_call_twice() {
     for era in [Era::Legacy, Era::Modern] {
         let scene = CutScene::open(era, PostResponseFormat::Sse).await;
         for bytes in [1, 100, 180, 260, 340, 420] {
-            let cut = tokio::time::timeout(
-                Duration::from_secs(20),
-                scene.cut(ProxyFault::cut_answer_after(bytes), "count"),
-            );
+            let cut =
+                tokio::time::timeout(Duration::from_secs(20), scene.cut(ProxyFault::cut_answer_after(bytes), "count"));
             let (_, _, runs) = cut.await.expect("it ends");
             assert!(runs <= 1, "{era:?}: cut after {bytes} bytes, and run {runs} times");
         }

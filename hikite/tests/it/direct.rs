@@ -19,8 +19,7 @@ async fn a_name_is_bare_until_another_server_holds_it_too() {
     }
     one.add_tool(&long);
     let server = json!({ "surface": "direct", "short_names": ["Short*"] });
-    let gateway =
-        configured(json!({ "mcpServers": { "one": first, "two": second }, "server": server })).await;
+    let gateway = configured(json!({ "mcpServers": { "one": first, "two": second }, "server": server })).await;
     let client = gateway.client("direct").await;
     let names = client.names("tools/list").await;
     let short_sighted = json!({ "name": "short-sighted", "version": "1" });
@@ -43,8 +42,7 @@ async fn a_name_is_bare_until_another_server_holds_it_too() {
     assert!(fitted.iter().all(|(name, _)| !has(name) && short.contains(&name.as_str())), "{short:?}");
     assert!(short.len() == names.len() && short.iter().all(|name| name.len() <= 64), "{short:?}");
     for (name, tool) in fitted.iter().map(|(name, tool)| (name, tool)).chain([(&whole[0], &&long)]) {
-        let said: Value =
-            serde_json::from_str(&client.text(name, json!({ "text": "t" })).await).expect("JSON");
+        let said: Value = serde_json::from_str(&client.text(name, json!({ "text": "t" })).await).expect("JSON");
         assert_eq!(said["tool"], ***tool);
     }
     for spelling in ["one__echo", "one:echo", "two:echo"] {
@@ -58,31 +56,18 @@ async fn an_unknown_tool_is_an_error_of_the_protocol_with_a_hint() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
-    for (name, hint) in [("test_simple_txt", Some("did you mean `test_simple_text`?")), ("quuuuuuuux", None)]
-    {
-        let error = client
-            .request("tools/call", json!({ "name": name, "arguments": {} }))
-            .await
-            .expect_err("unknown");
+    for (name, hint) in [("test_simple_txt", Some("did you mean `test_simple_text`?")), ("quuuuuuuux", None)] {
+        let error = client.request("tools/call", json!({ "name": name, "arguments": {} })).await.expect_err("unknown");
         assert_eq!(error["code"], -32602);
         assert_eq!(error["message"], format!("there is no tool `{name}`"));
-        assert_eq!(
-            (error["data"]["code"].as_str(), error["data"]["hint"].as_str()),
-            (Some("TOOL_NOT_FOUND"), hint)
-        );
+        assert_eq!((error["data"]["code"].as_str(), error["data"]["hint"].as_str()), (Some("TOOL_NOT_FOUND"), hint));
     }
     for params in [json!({}), json!({ "name": 7 })] {
         let error = client.request("tools/call", params).await.expect_err("no name");
-        assert_eq!(
-            (&error["code"], &error["message"]),
-            (&json!(-32602), &json!("`name` must be the name of a tool"))
-        );
+        assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("`name` must be the name of a tool")));
     }
     let error = client.request("tools/explode", json!({})).await.expect_err("no method");
-    assert_eq!(
-        (&error["code"], &error["message"]),
-        (&json!(-32601), &json!("there is no method `tools/explode`"))
-    );
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32601), &json!("there is no method `tools/explode`")));
     assert_eq!(client.request("ping", json!({})).await, Ok(json!({})));
 }
 
@@ -128,9 +113,7 @@ async fn prompts_of_one_name_are_told_apart_and_resources_go_to_the_first() {
     let asked = |fixture: &hikite_testkit::fixture::Fixture, method: &str| {
         fixture.received().iter().filter(|received| received.method == method).count()
     };
-    for (method, expected) in
-        [("prompts/get", [0, 1]), ("completion/complete", [0, 1]), ("resources/read", [1, 0])]
-    {
+    for (method, expected) in [("prompts/get", [0, 1]), ("completion/complete", [0, 1]), ("resources/read", [1, 0])] {
         assert_eq!([asked(&one, method), asked(&two, method)], expected, "{method}");
     }
 }
@@ -140,24 +123,14 @@ async fn what_does_not_exist_is_named_in_the_error() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
-    let fails =
-        async |method: &str, params: Value| client.request(method, params).await.expect_err("an error");
+    let fails = async |method: &str, params: Value| client.request(method, params).await.expect_err("an error");
     let error = fails("prompts/get", json!({ "name": "test_simple_promt" })).await;
-    assert_eq!(
-        (&error["code"], &error["message"]),
-        (&json!(-32602), &json!("there is no prompt `test_simple_promt`"))
-    );
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("there is no prompt `test_simple_promt`")));
     assert_eq!(error["data"]["hint"], "did you mean `test_simple_prompt`?");
     let error = fails("resources/read", json!({ "uri": "nowhere://x" })).await;
-    assert_eq!(
-        (&error["code"], &error["message"]),
-        (&json!(-32002), &json!("there is no resource `nowhere://x`"))
-    );
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32002), &json!("there is no resource `nowhere://x`")));
     let error = fails("resources/read", json!({})).await;
-    assert_eq!(
-        (&error["code"], &error["message"]),
-        (&json!(-32602), &json!("`uri` is missing or not a string"))
-    );
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("`uri` is missing or not a string")));
     assert_eq!(fails("completion/complete", json!({ "ref": { "type": "ref/other" } })).await["code"], -32602);
 }
 
@@ -220,10 +193,7 @@ async fn the_instructions_of_an_only_server_are_passed_on() {
     let gateway = gateway(json!({ "a": server })).await;
     gateway.client("direct").await.names("tools/list").await;
     let welcome = gateway.client("direct").await.welcome();
-    assert!(
-        welcome["instructions"].as_str().expect("text").starts_with("Call `echo` to hear yourself."),
-        "{welcome}"
-    );
+    assert!(welcome["instructions"].as_str().expect("text").starts_with("Call `echo` to hear yourself."), "{welcome}");
     let welcome = gateway.client("categories").await.welcome();
     assert!(welcome["instructions"].as_str().expect("text").contains("`get-category-tools`"));
     assert_eq!(welcome["serverInfo"]["name"], "hikite");
@@ -248,10 +218,8 @@ async fn no_tool_can_stand_in_for_that_of_another_server() {
             servers.push((module, offering(&folder, module, &[tool]).await));
         }
         servers.sort_by_key(|(module, _)| *module);
-        let definitions: serde_json::Map<String, Value> = servers
-            .iter()
-            .map(|(module, (_, definition))| ((*module).to_owned(), definition.clone()))
-            .collect();
+        let definitions: serde_json::Map<String, Value> =
+            servers.iter().map(|(module, (_, definition))| ((*module).to_owned(), definition.clone())).collect();
         let gateway = gateway(Value::Object(definitions)).await;
         let client = gateway.client("direct").await;
         let mut names = client.names("tools/list").await;
@@ -259,9 +227,8 @@ async fn no_tool_can_stand_in_for_that_of_another_server() {
         assert_eq!(names.len(), 3, "{names:?}");
         names.dedup();
         assert_eq!(names.len(), 3, "two tools have one name: {names:?}");
-        let calls = |module: &str| {
-            servers.iter().find(|(name, _)| *name == module).map(|(_, (fixture, _))| fixture.calls())
-        };
+        let calls =
+            |module: &str| servers.iter().find(|(name, _)| *name == module).map(|(_, (fixture, _))| fixture.calls());
         // Names that a model or a stale list may still use.
         let _ = client.request("tools/call", json!({ "name": "git__status", "arguments": {} })).await;
         client.call("git:status", json!({})).await;
@@ -277,7 +244,8 @@ async fn no_tool_can_stand_in_for_that_of_another_server() {
 #[tokio::test]
 async fn arguments_in_a_string_reach_a_tool_with_presets() {
     let (_fixture, server) = http_fixture().await;
-    let tools = json!({ "overrides": { "mirror": { "arguments": { "secret": { "default": "set", "hidden": true } } } } });
+    let tools =
+        json!({ "overrides": { "mirror": { "arguments": { "secret": { "default": "set", "hidden": true } } } } });
     let gateway = gateway(json!({ "a": with(server, "tools", tools) })).await;
     let client = gateway.client("direct").await;
     let seen = async |arguments: Value| {

@@ -21,9 +21,9 @@ fn owner(program: &Path, folder: &Path, user: Option<u32>, variable: Option<&str
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("hikite");
-    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("hikite");
+    let params =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params });
     let mut stdin = child.stdin.take().expect("a pipe");
     writeln!(stdin, "{hello}").expect("written");

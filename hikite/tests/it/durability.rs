@@ -185,11 +185,7 @@ async fn a_full_disk_refuses_at_once_and_says_so_until_it_is_over() {
                 200 => done += 1,
                 503 => break reply,
                 // In `strict` mode the call ran, and its response is withheld.
-                500 => assert!(
-                    durability == "strict" && reply.text().contains("audit record"),
-                    "{}",
-                    reply.text()
-                ),
+                500 => assert!(durability == "strict" && reply.text().contains("audit record"), "{}", reply.text()),
                 other => panic!("{other}: {}", reply.text()),
             }
             assert!(done <= 6, "{}", gateway.stderr());
@@ -275,19 +271,13 @@ async fn a_log_damaged_in_the_middle_is_reported() {
     gateway.wait_for_stderr("is damaged at frame").await;
     gateway.wait_for_stderr("of the audit were written and are gone").await;
     let lost = records(&gateway, "kind=lost").await;
-    assert!(
-        lost.iter().any(|record| record["method"] == "store.damage" && record["lost"].as_u64() > Some(0))
-    );
+    assert!(lost.iter().any(|record| record["method"] == "store.damage" && record["lost"].as_u64() > Some(0)));
     assert!(fs::exists(log.with_file_name("hikite.db-wal.damaged-1")).expect("a folder"));
     let status = get(&gateway, "/v1/status").await.value();
     assert!(status["attention"].to_string().contains("is damaged at frame"), "{status}");
     let verified = gateway.run(&["audit", "verify"]).await;
     assert_eq!(verified.code, Some(1));
-    assert!(
-        verified.stdout.contains("are gone") && verified.stdout.contains("hint: "),
-        "{}",
-        verified.stdout
-    );
+    assert!(verified.stdout.contains("are gone") && verified.stdout.contains("hint: "), "{}", verified.stdout);
     let doctor = gateway.run(&["doctor"]).await;
     assert!(doctor.stdout.contains("are gone") && doctor.code == Some(1), "{}", doctor.stdout);
     // An administrator acknowledged it.

@@ -2,9 +2,7 @@
 
 use hikite_testkit::fault::FaultProxy;
 use hikite_testkit::fixture::{Era, Fixture, FixtureOptions, FixtureTransport};
-use hikite_testkit::gateway::{
-    ClientOptions, SETTLE_TIME, StatelessEnvelope, TestGateway, eventually, within,
-};
+use hikite_testkit::gateway::{ClientOptions, SETTLE_TIME, StatelessEnvelope, TestGateway, eventually, within};
 use serde_json::{Value, json};
 
 use crate::{fixture, gateway, stdio};
@@ -263,8 +261,7 @@ async fn a_refusal_of_one_call_over_http_leaves_the_others_alone() {
 async fn whatever_stands_before_a_server_with_sessions_it_is_reached() {
     const KINDS: [&str; 9] = ["500", "403", "401", "302", "400", "404", "422", "501", "drop"];
     let (_child, address) = web().await;
-    let server =
-        |kind: &str| json!({ "description": "d", "type": "http", "url": format!("{address}/{kind}") });
+    let server = |kind: &str| json!({ "description": "d", "type": "http", "url": format!("{address}/{kind}") });
     let mut servers: serde_json::Map<String, Value> =
         KINDS.iter().map(|kind| (format!("m{kind}"), server(kind))).collect();
     servers.insert("closed".into(), server("closed"));

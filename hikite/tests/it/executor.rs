@@ -11,8 +11,7 @@ use crate::{configured, error_of, fixture, with};
 
 /// Starts a retryable fixture of this kind of revision, with these limits.
 async fn scene(era: Era, retry: Value, limits: Value) -> (Fixture, TestGateway, SessionClient) {
-    let (fixture, server) =
-        fixture(FixtureTransport::Http, FixtureOptions { era, ..FixtureOptions::default() }).await;
+    let (fixture, server) = fixture(FixtureTransport::Http, FixtureOptions { era, ..FixtureOptions::default() }).await;
     let server = with(server, "retry", retry);
     let gateway = configured(json!({ "mcpServers": { "a": server }, "limits": limits })).await;
     let client = gateway.client("direct").await;
@@ -71,10 +70,7 @@ async fn a_server_that_fails_is_left_alone_until_one_call_finds_it_well() {
     let (fixture, _gateway, client) = scene(Era::Legacy, json!(0), limits).await;
     fixture.refuse_calls(503, None);
     for _ in 0..3 {
-        assert_eq!(
-            error_of(&echo(&client).await)["message"],
-            "`a` failed: it answered 503 Service Unavailable"
-        );
+        assert_eq!(error_of(&echo(&client).await)["message"], "`a` failed: it answered 503 Service Unavailable");
     }
     for _ in 0..5 {
         let error = error_of(&echo(&client).await);
@@ -108,8 +104,7 @@ async fn what_a_tool_itself_answers_never_opens_the_breaker() {
 
 #[tokio::test]
 async fn a_server_is_given_the_time_it_asks_for() {
-    let (fixture, _gateway, client) =
-        scene(Era::Legacy, json!({ "attempts": 1, "delay": "1ms" }), json!({})).await;
+    let (fixture, _gateway, client) = scene(Era::Legacy, json!({ "attempts": 1, "delay": "1ms" }), json!({})).await;
     for status in [429, 503] {
         // Retries need budget from successful calls.
         for _ in 0..5 {
@@ -149,10 +144,7 @@ async fn a_tool_has_the_time_that_its_override_gives_it() {
     let gateway = configured(config).await;
     let client = gateway.client("direct,categories").await;
     let error = error_of(&client.call("hang", json!({})).await);
-    assert_eq!(
-        (&error["code"], &error["message"]),
-        (&json!("TIMEOUT"), &json!("`a` did not answer within 0.2 s"))
-    );
+    assert_eq!((&error["code"], &error["message"]), (&json!("TIMEOUT"), &json!("`a` did not answer within 0.2 s")));
     let error = error_of(&client.call_in("c", "hang", json!({})).await);
     assert_eq!(error["message"], "`a` did not answer within 0.4 s");
 }

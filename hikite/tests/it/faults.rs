@@ -39,11 +39,7 @@ impl FaultScene {
         self.proxy.set(ProxyFault::default()).await;
         let begin = Instant::now();
         while self.client.call("bad__echo", json!({ "text": "x" })).await["isError"] == true {
-            assert!(
-                begin.elapsed() < Duration::from_secs(6),
-                "it is not found again:\n{}",
-                self.gateway.stderr()
-            );
+            assert!(begin.elapsed() < Duration::from_secs(6), "it is not found again:\n{}", self.gateway.stderr());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -68,10 +64,7 @@ async fn a_connection_cut_in_the_middle_of_a_call_fails_it_and_the_next_one_work
     scene.proxy.set(ProxyFault::refuse()).await;
     scene.proxy.cut();
     let error = error_of(&call.answer().await.expect("a result"));
-    assert!(
-        ["UPSTREAM_UNAVAILABLE", "TIMEOUT"].contains(&error["code"].as_str().expect("a code")),
-        "{error}"
-    );
+    assert!(["UPSTREAM_UNAVAILABLE", "TIMEOUT"].contains(&error["code"].as_str().expect("a code")), "{error}");
     scene.good_is_well().await;
     scene.recovers().await;
 }
@@ -110,8 +103,7 @@ async fn a_slow_network_is_only_slow() {
     let scene = FaultScene::open().await;
     scene.proxy.set(ProxyFault::delay(Duration::from_millis(50))).await;
     assert_eq!(scene.client.text("bad__echo", json!({ "text": "late" })).await, "late");
-    let calls: Vec<_> =
-        (0..8).map(|_| scene.client.begin_call("bad__echo", json!({ "text": "x" }))).collect();
+    let calls: Vec<_> = (0..8).map(|_| scene.client.begin_call("bad__echo", json!({ "text": "x" }))).collect();
     for call in calls {
         call.answer().await.expect("a result");
     }
@@ -123,10 +115,7 @@ async fn a_server_that_crashes_over_http_fails_its_calls_and_not_the_gateway() {
     let hanging = scene.client.begin_call("bad__hang", json!({}));
     tokio::time::sleep(Duration::from_millis(100)).await;
     let crash = error_of(&scene.client.call("bad__crash", json!({})).await);
-    assert!(
-        ["UPSTREAM_UNAVAILABLE", "TIMEOUT"].contains(&crash["code"].as_str().expect("a code")),
-        "{crash}"
-    );
+    assert!(["UPSTREAM_UNAVAILABLE", "TIMEOUT"].contains(&crash["code"].as_str().expect("a code")), "{crash}");
     assert_eq!(hanging.answer().await.expect("a result")["isError"], true);
     scene.good_is_well().await;
 }

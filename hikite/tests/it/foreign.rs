@@ -4,8 +4,8 @@ use std::process::Stdio;
 
 use hikite_testkit::gateway::{TestGateway, eventually, marked};
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
-    ElicitationAction, Implementation,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    Implementation,
 };
 use rmcp::service::{RequestContext, RunningService};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -58,8 +58,7 @@ async fn the_sdk_lists_and_calls_over_http() {
     assert_eq!(tools.len(), 66);
     assert_eq!(client.list_all_prompts().await.expect("prompts").len(), 8);
     assert_eq!(client.list_all_resources().await.expect("resources").len(), 3);
-    let result =
-        client.call_tool(call("web__structured", json!({ "a": 40, "b": 2 }))).await.expect("a result");
+    let result = client.call_tool(call("web__structured", json!({ "a": 40, "b": 2 }))).await.expect("a result");
     assert_eq!(serde_json::to_value(result).expect("JSON")["structuredContent"], json!({ "sum": 42.0 }));
     assert!(client.call_tool(call("nothing", json!({}))).await.is_err());
     client.cancel().await.expect("an end");
@@ -71,8 +70,7 @@ async fn the_sdk_answers_a_question_through_a_category() {
     let gateway = configured(config).await;
     let client = over_http(&gateway, "").await;
     assert_eq!(client.list_all_tools().await.expect("tools").len(), 2);
-    let args =
-        json!({ "category": "c", "name": "ask", "args": { "kind": "elicitation", "marker": "hello?" } });
+    let args = json!({ "category": "c", "name": "ask", "args": { "kind": "elicitation", "marker": "hello?" } });
     let result = client.call_tool(call("call-category-tool", args)).await.expect("a result");
     let text = serde_json::to_value(result).expect("JSON")["content"][0]["text"].clone();
     assert_eq!(text, r#"{"action":"accept","content":{"answer":"hello?"}}"#);
@@ -90,10 +88,8 @@ async fn the_sdk_starts_it_as_a_program() {
     let (transport, _) = TokioChildProcess::builder(command).stderr(Stdio::null()).spawn().expect("hikite");
     let client = EchoingUser.serve(transport).await.expect("a session");
     assert_eq!(client.list_all_tools().await.expect("tools").len(), 66);
-    let result = client
-        .call_tool(call("web__ask", json!({ "kind": "elicitation", "marker": "m" })))
-        .await
-        .expect("a result");
+    let result =
+        client.call_tool(call("web__ask", json!({ "kind": "elicitation", "marker": "m" }))).await.expect("a result");
     assert!(serde_json::to_string(&result).expect("JSON").contains("accept"));
     client.call_tool(call("program__spawn_grandchild", json!({}))).await.expect("a result");
     client.cancel().await.expect("an end");

@@ -16,8 +16,7 @@ const SESSIONS: usize = 5;
 
 async fn call_in_sessions(gateway: &TestGateway, count: usize) {
     for number in 0..count {
-        let client =
-            gateway.client_with("direct", ClientOptions::answering(&format!("client{number}"))).await;
+        let client = gateway.client_with("direct", ClientOptions::answering(&format!("client{number}"))).await;
         assert_eq!(client.text("t", json!({})).await, "done");
     }
 }
@@ -62,8 +61,7 @@ async fn the_first_call_comes_after_the_log_level_of_its_session() {
         let upstream = ScriptedUpstream::start(stream).await;
         let gateway = gateway(json!({ "a": upstream.definition() })).await;
         for number in 0..SESSIONS {
-            let client =
-                gateway.client_with("direct", ClientOptions::answering(&format!("client{number}"))).await;
+            let client = gateway.client_with("direct", ClientOptions::answering(&format!("client{number}"))).await;
             client.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
             assert_eq!(client.text("t", json!({})).await, "done");
         }
@@ -73,10 +71,7 @@ async fn the_first_call_comes_after_the_log_level_of_its_session() {
             place(seen, "logging/setLevel").is_some_and(|told| Some(told) < place(seen, "tools/call"))
         };
         let right = sessions.iter().filter(told).count();
-        assert!(
-            sessions.len() >= SESSIONS && right + 1 >= sessions.len(),
-            "{stream:?}: {right} of {sessions:#?}"
-        );
+        assert!(sessions.len() >= SESSIONS && right + 1 >= sessions.len(), "{stream:?}: {right} of {sessions:#?}");
     }
 }
 

@@ -25,8 +25,7 @@ async fn gateway() -> TestGateway {
             "http": { "url": "https://hikite.invalid/" } })
     };
     let integers = json!({ "type": "array", "items": { "type": "integer" } });
-    let known: serde_json::Map<String, Value> =
-        (0..500).map(|n| (format!("known{n}"), json!(true))).collect();
+    let known: serde_json::Map<String, Value> = (0..500).map(|n| (format!("known{n}"), json!(true))).collect();
     let branches: Vec<Value> = (0..2000).map(|n| json!({ "const": [n] })).collect();
     let config = json!({
         "server": { "surface": ["direct"] },
@@ -122,8 +121,7 @@ async fn thousands_of_values_of_the_wrong_type_are_refused_at_once_over_mcp() {
 #[tokio::test]
 async fn thousands_of_values_of_the_wrong_type_are_refused_at_once_in_a_batch() {
     let gateway = gateway().await;
-    let task =
-        |n: usize| json!({ "id": format!("t{n}"), "toolKey": "registered:numbers", "params": texts() });
+    let task = |n: usize| json!({ "id": format!("t{n}"), "toolKey": "registered:numbers", "params": texts() });
     let commands: Vec<Value> = (0..20).map(task).collect();
     let reply = post(&gateway, "/v1/batch", json!({ "commands": commands }).to_string()).await;
     let body = refused(&reply, 400, "Invalid type for parameter l[0]: expected integer");
@@ -141,8 +139,7 @@ async fn members_that_stand_twice_among_very_many_take_no_time() {
 #[tokio::test]
 async fn names_that_are_not_known_are_told_in_part() {
     let gateway = gateway().await;
-    let unknown: serde_json::Map<String, Value> =
-        (0..100_000).map(|n| (format!("unknown{n}"), json!(1))).collect();
+    let unknown: serde_json::Map<String, Value> = (0..100_000).map(|n| (format!("unknown{n}"), json!(1))).collect();
     let unknown = Value::Object(unknown);
     let reply = post(&gateway, "/v1/tools/call", call("registered:closed", &unknown)).await;
     refused(&reply, 400, "VALIDATION_ERROR");
@@ -226,13 +223,11 @@ async fn a_body_with_more_messages_than_a_batch_has_tasks_is_refused() {
 async fn a_body_of_very_many_messages_of_nobody_holds_up_nobody() {
     let gateway = gateway().await;
     let zeros = |first: &str| format!("[{first}{}]", vec!["0"; 500_000].join(","));
-    let message =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "_meta": { "token": "x" } } });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping", "params": { "_meta": { "token": "x" } } });
     let many = vec![message.to_string(); 9000].join(",");
     for body in [zeros(""), zeros(r#"{"token":1},"#), format!("[{many}]")] {
-        let ask = || async {
-            HttpRequest::new("POST", "/mcp").json(body.clone()).open(gateway.address()).await.read().await
-        };
+        let ask =
+            || async { HttpRequest::new("POST", "/mcp").json(body.clone()).open(gateway.address()).await.read().await };
         let asked = async { tokio::join!(ask(), ask(), ask(), ask(), ask(), ask()) };
         let (replies, longest) = meanwhile(&gateway, asked).await;
         for reply in <[HttpReply; 6]>::from(replies) {
@@ -281,7 +276,6 @@ async fn what_a_batch_of_very_many_references_would_do_is_told_aside() {
         json!({ "id": format!("t{n}"), "toolKey": "registered:closed", "params": { "known1": references } })
     };
     let commands: Vec<Value> = (0..1000).map(task).collect();
-    let reply =
-        post(&gateway, "/v1/batch", json!({ "commands": commands, "dry_run": true }).to_string()).await;
+    let reply = post(&gateway, "/v1/batch", json!({ "commands": commands, "dry_run": true }).to_string()).await;
     assert_eq!(reply.status, 200, "{}", reply.text().chars().take(2000).collect::<String>());
 }

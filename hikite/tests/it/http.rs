@@ -50,14 +50,8 @@ async fn what_the_client_accepts_and_sends_must_fit() {
         refused(&gateway.send(post().header("content-type", sent)).await, 415, kind);
     }
     refused(&gateway.send(post().without("content-type")).await, 415, kind);
-    assert_eq!(
-        gateway.send(post().header("content-type", "application/json; charset=utf-8")).await.status,
-        200
-    );
-    let stream = gateway
-        .request("GET", "/mcp")
-        .header("mcp-session-id", &session)
-        .header("accept", "application/json");
+    assert_eq!(gateway.send(post().header("content-type", "application/json; charset=utf-8")).await.status, 200);
+    let stream = gateway.request("GET", "/mcp").header("mcp-session-id", &session).header("accept", "application/json");
     refused(&gateway.send(stream).await, 406, "the client must accept text/event-stream");
     let unknown = post().header("mcp-protocol-version", "1999-01-01");
     refused(&gateway.send(unknown).await, 400, "the `MCP-Protocol-Version` header names no known revision");
@@ -77,13 +71,11 @@ async fn a_body_that_is_no_message_is_told_so() {
         ("\"ping\"", -32600),
         ("{\"jsonrpc\":\"2.0\",\"id\":1}", -32600),
     ] {
-        let reply =
-            gateway.send(gateway.request("POST", "/mcp").json(body).header("mcp-session-id", &session)).await;
+        let reply = gateway.send(gateway.request("POST", "/mcp").json(body).header("mcp-session-id", &session)).await;
         assert_eq!((reply.status, &reply.value()["error"]["code"]), (400, &json!(code)), "{body:?}");
     }
     let not_utf8: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}";
-    let reply =
-        gateway.send(gateway.request("POST", "/mcp").json(not_utf8).header("mcp-session-id", &session)).await;
+    let reply = gateway.send(gateway.request("POST", "/mcp").json(not_utf8).header("mcp-session-id", &session)).await;
     assert_eq!((reply.status, &reply.value()["error"]["code"]), (400, &json!(-32700)));
 }
 
@@ -109,10 +101,8 @@ async fn a_session_is_needed_known_and_ends() {
     assert_eq!(client.delete().await, 404);
     let after = gateway.request("POST", "/mcp").json(PING).header("mcp-session-id", &client.session());
     refused(&gateway.send(after).await, 404, unknown);
-    let stale = gateway
-        .request("POST", "/mcp")
-        .json(initialize("2025-11-25"))
-        .header("mcp-session-id", &client.session());
+    let stale =
+        gateway.request("POST", "/mcp").json(initialize("2025-11-25")).header("mcp-session-id", &client.session());
     let reply = gateway.send(stale).await;
     assert_eq!(reply.status, 200);
     assert_ne!(reply.headers["mcp-session-id"], client.session());
@@ -123,10 +113,7 @@ async fn ending_a_session_ends_its_stream_and_a_second_stream_ends_the_first() {
     let gateway = empty().await;
     let client = gateway.client("").await;
     let stream = || {
-        gateway
-            .request("GET", "/mcp")
-            .header("accept", "text/event-stream")
-            .header("mcp-session-id", &client.session())
+        gateway.request("GET", "/mcp").header("accept", "text/event-stream").header("mcp-session-id", &client.session())
     };
     let ends = async |mut events: hikite_testkit::gateway::SseEvents| {
         tokio::time::timeout(Duration::from_secs(5), events.next()).await.expect("the stream ends")
@@ -187,12 +174,8 @@ async fn every_revision_is_negotiated() {
     ] {
         let reply = gateway.send(gateway.request("POST", "/mcp").json(initialize(asked))).await;
         let result = &reply.value()["result"];
-        assert_eq!(
-            (&result["protocolVersion"], &result["serverInfo"]["name"]),
-            (&json!(agreed), &json!("hikite"))
-        );
-        let capabilities: Vec<&String> =
-            result["capabilities"].as_object().expect("capabilities").keys().collect();
+        assert_eq!((&result["protocolVersion"], &result["serverInfo"]["name"]), (&json!(agreed), &json!("hikite")));
+        let capabilities: Vec<&String> = result["capabilities"].as_object().expect("capabilities").keys().collect();
         let expected: &[&str] = if asked == "2024-11-05" {
             &["tools", "resources", "prompts", "logging"]
         } else {
@@ -202,10 +185,7 @@ async fn every_revision_is_negotiated() {
     }
     let bad = json!({ "jsonrpc": "2.0", "id": 5, "method": "initialize", "params": {} }).to_string();
     let reply = gateway.send(gateway.request("POST", "/mcp").json(bad)).await;
-    assert_eq!(
-        (reply.status, &reply.value()["error"]["code"], &reply.value()["id"]),
-        (200, &json!(-32602), &json!(5))
-    );
+    assert_eq!((reply.status, &reply.value()["error"]["code"], &reply.value()["id"]), (200, &json!(-32602), &json!(5)));
 }
 
 #[tokio::test]
@@ -221,21 +201,16 @@ async fn several_messages_at_once_belong_to_one_revision() {
     ])
     .to_string();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        let client =
-            gateway.client_with("direct", ClientOptions { revision, ..ClientOptions::default() }).await;
+        let client = gateway.client_with("direct", ClientOptions { revision, ..ClientOptions::default() }).await;
         let send = async |body: &str| {
             gateway
-                .send(
-                    gateway
-                        .request("POST", "/mcp")
-                        .json(body.to_owned())
-                        .header("mcp-session-id", &client.session()),
-                )
+                .send(gateway.request("POST", "/mcp").json(body.to_owned()).header("mcp-session-id", &client.session()))
                 .await
         };
         let reply = send(&batch).await;
         if revision != "2025-03-26" {
-            let message = "not a JSON-RPC 2.0 message: several messages in one body are not part of the negotiated revision";
+            let message =
+                "not a JSON-RPC 2.0 message: several messages in one body are not part of the negotiated revision";
             refused(&reply, 400, message);
             continue;
         }
@@ -317,10 +292,7 @@ async fn slow_and_silent_connections_are_cut() {
     );
     body.write_all(head.as_bytes()).await.expect("sent");
     let answer = read_to_end(&mut body).await;
-    assert!(
-        answer.starts_with("HTTP/1.1 408") && answer.contains("the body did not come in time"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("the body did not come in time"), "{answer}");
 
     let mut silent = connect().await;
     assert_eq!(read_to_end(&mut silent).await, "");
@@ -383,8 +355,7 @@ async fn an_answer_is_json_unless_something_comes_before_it() {
     };
     let plain = gateway.send(call("echo", json!({}))).await;
     assert_eq!(plain.headers["content-type"], "application/json");
-    let mut stream =
-        call("test_tool_with_progress", json!({ "progressToken": 1 })).open(gateway.address()).await;
+    let mut stream = call("test_tool_with_progress", json!({ "progressToken": 1 })).open(gateway.address()).await;
     assert!(stream.is_stream());
     assert_eq!(stream.headers.remove("cache-control").expect("said"), "no-cache, no-transform");
     let mut events = stream.events();
@@ -394,17 +365,13 @@ async fn an_answer_is_json_unless_something_comes_before_it() {
         kinds.push((name, message["method"].as_str().unwrap_or("answer").to_owned()));
     }
     let progress = ("message".to_owned(), "notifications/progress".to_owned());
-    assert_eq!(
-        kinds,
-        [progress.clone(), progress.clone(), progress, ("message".to_owned(), "answer".to_owned())]
-    );
+    assert_eq!(kinds, [progress.clone(), progress.clone(), progress, ("message".to_owned(), "answer".to_owned())]);
 }
 
 #[tokio::test]
 async fn an_unknown_surface_is_refused() {
     let gateway = empty().await;
-    let reply =
-        gateway.send(gateway.request("POST", "/mcp?surface=rooms").json(initialize("2025-11-25"))).await;
+    let reply = gateway.send(gateway.request("POST", "/mcp?surface=rooms").json(initialize("2025-11-25"))).await;
     assert_eq!((reply.status, &reply.value()["error"]), (400, &json!("`surface=rooms` is not known")));
     assert_eq!(reply.value()["hint"], "one or more of: categories, direct, modules, search");
 }
@@ -423,20 +390,14 @@ async fn the_old_transport_carries_a_whole_conversation() {
     let (name, endpoint) = events.next().await.expect("an endpoint");
     assert_eq!(name, "endpoint");
     assert!(endpoint.starts_with("/messages?sessionId="), "{endpoint}");
-    let post = async |message: Value| {
-        gateway.send(gateway.request("POST", &endpoint).json(message.to_string())).await.status
-    };
+    let post =
+        async |message: Value| gateway.send(gateway.request("POST", &endpoint).json(message.to_string())).await.status;
     let capabilities = json!({ "elicitation": {} });
     let hello = json!({ "protocolVersion": "2024-11-05", "capabilities": capabilities, "clientInfo": { "name": "old", "version": "1" } });
-    assert_eq!(
-        post(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello })).await,
-        202
-    );
+    assert_eq!(post(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello })).await, 202);
     let mut next = async || {
-        let (name, data) = tokio::time::timeout(Duration::from_secs(5), events.next())
-            .await
-            .expect("in time")
-            .expect("an event");
+        let (name, data) =
+            tokio::time::timeout(Duration::from_secs(5), events.next()).await.expect("in time").expect("an event");
         assert_eq!(name, "message");
         serde_json::from_str::<Value>(&data).expect("JSON")
     };
@@ -459,15 +420,9 @@ async fn the_old_transport_carries_a_whole_conversation() {
         }
     };
     assert_eq!(question["params"]["message"], "old");
-    assert_eq!(
-        post(json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "cancel" } })).await,
-        202
-    );
+    assert_eq!(post(json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "cancel" } })).await, 202);
     assert_eq!(next().await["result"]["content"][0]["text"], r#"{"action":"cancel"}"#);
-    assert_eq!(
-        gateway.send(gateway.request("POST", "/messages?sessionId=other").json(PING)).await.status,
-        404
-    );
+    assert_eq!(gateway.send(gateway.request("POST", "/messages?sessionId=other").json(PING)).await.status, 404);
     drop(events);
     let gone = async || gateway.send(gateway.request("POST", &endpoint).json(PING)).await.status == 404;
     let begin = Instant::now();
@@ -482,9 +437,8 @@ async fn leaving_the_old_transport_cancels_what_runs() {
     let gateway = gateway(json!({ "a": server })).await;
     let mut events = gateway.request("GET", "/sse?surface=direct").open(gateway.address()).await.events();
     let (_, endpoint) = events.next().await.expect("an endpoint");
-    let post = async |message: &str| {
-        gateway.send(gateway.request("POST", &endpoint).json(message.to_owned())).await.status
-    };
+    let post =
+        async |message: &str| gateway.send(gateway.request("POST", &endpoint).json(message.to_owned())).await.status;
     post(&initialize("2024-11-05")).await;
     post(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"hang","arguments":{}}}"#).await;
     assert!(eventually(|| fixture.calls() == 1).await);
@@ -517,8 +471,7 @@ async fn ending_sessions_ends_the_connections_that_were_theirs() {
     let before = fixture.sessions();
     let mut clients = Vec::new();
     for number in 0..10 {
-        let hello =
-            ClientOptions { capabilities: json!({ "elicitation": {} }), ..ClientOptions::answering("x") };
+        let hello = ClientOptions { capabilities: json!({ "elicitation": {} }), ..ClientOptions::answering("x") };
         let client = gateway.client_with("direct", hello).await;
         client.listen().await;
         client.call("echo", json!({ "text": "x" })).await;

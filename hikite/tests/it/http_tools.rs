@@ -106,11 +106,7 @@ async fn a_registered_tool_is_seen_by_a_running_gateway_and_stays_outside() {
     let client = gateway.client("direct").await;
     seen(&gateway, "get-user", true).await;
     let result = client.call("get-user", json!({ "id": "7" })).await;
-    assert_eq!(
-        (error_of(&result)["code"].clone(), api.connections()),
-        (json!("TOOL_EXECUTION_ERROR"), 0),
-        "{result}"
-    );
+    assert_eq!((error_of(&result)["code"].clone(), api.connections()), (json!("TOOL_EXECUTION_ERROR"), 0), "{result}");
     gateway.write_config(&json!({ "egress": { "allow": ["127.0.0.1"] } }));
     gateway.wait_for_stderr("the changed config is in force").await;
     let result = client.call("get-user", json!({ "id": "7" })).await;

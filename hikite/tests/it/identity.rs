@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use hikite_testkit::collector::{CollectorBehavior, OtlpCollector};
 use hikite_testkit::gateway::{
-    ClientOptions, HttpReply, HttpRequest, SessionClient, StatelessClient, StatelessEnvelope, TestGateway,
-    eventually,
+    ClientOptions, HttpReply, HttpRequest, SessionClient, StatelessClient, StatelessEnvelope, TestGateway, eventually,
 };
 use serde_json::{Value, json};
 
@@ -113,8 +112,7 @@ async fn an_unknown_project_and_anothers_look_the_same() {
         }
         (reply.status, body)
     };
-    let ask =
-        |secret: &str, path: &str| as_bearer(secret, "POST", path).json(initialize(&json!({})).to_string());
+    let ask = |secret: &str, path: &str| as_bearer(secret, "POST", path).json(initialize(&json!({})).to_string());
     let another = gateway.send(ask(&made.secret, "/mcp/home")).await;
     refused(&another, 404, "NOT_FOUND", NO_PROJECT);
     let unknown = gateway.send(ask(&made.secret, "/mcp/nowhere")).await;
@@ -155,9 +153,7 @@ async fn the_owner_may_work_in_any_project_for_once() {
         let reply = ask(headers, call("mirror", &meta)).await;
         assert!(reply.value()["error"].is_object(), "{}", reply.text());
     }
-    for none in
-        [json!({ "projectId": "" }), json!({ "projectId": "__unassigned__" }), json!({ "projectId": null })]
-    {
+    for none in [json!({ "projectId": "" }), json!({ "projectId": "__unassigned__" }), json!({ "projectId": null })] {
         let mirrored = ask(&[], call("mirror", &none)).await;
         assert!(!mirrored.text().contains("projectId"), "{}", mirrored.text());
         assert!(mirrored.value()["result"].is_object(), "{}", mirrored.text());
@@ -286,22 +282,14 @@ async fn on_a_pipe_a_token_makes_a_message_its_holders() {
     let (_fixture, gateway) = house().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     let folder = gateway.folder().path();
-    let client =
-        SessionClient::over_stdio(&PROGRAMS, folder, &["--surface", "direct"], ClientOptions::default())
-            .await;
+    let client = SessionClient::over_stdio(&PROGRAMS, folder, &["--surface", "direct"], ClientOptions::default()).await;
     let ask = async |meta: Value| client.request("tools/call", call("mirror", &meta)["params"].clone()).await;
     let mirrored = ask(json!({ "kept": 1 })).await.expect("the owner's pipe");
     assert!(mirrored["content"][0]["text"].as_str().expect("text").contains("kept"));
-    assert_eq!(
-        ask(json!({ "token": made.secret })).await.expect_err("there is none in its project")["code"],
-        -32602
-    );
+    assert_eq!(ask(json!({ "token": made.secret })).await.expect_err("there is none in its project")["code"], -32602);
     assert!(ask(json!({ "projectId": "work" })).await.is_err());
     let unknown = ask(json!({ "token": "hk_wrong" })).await.expect_err("refused");
-    assert_eq!(
-        (&unknown["code"], &unknown["data"]["code"]),
-        (&json!(-32001), &json!("AUTHENTICATION_ERROR"))
-    );
+    assert_eq!((&unknown["code"], &unknown["data"]["code"]), (&json!(-32001), &json!("AUTHENTICATION_ERROR")));
     let elsewhere = ask(json!({ "token": made.secret, "projectId": "home" })).await.expect_err("refused");
     let nowhere = ask(json!({ "token": made.secret, "projectId": "nowhere" })).await.expect_err("refused");
     assert_eq!((&elsewhere, &elsewhere["message"]), (&nowhere, &json!(NO_PROJECT)));
@@ -325,9 +313,8 @@ async fn a_token_that_is_taken_back_opens_nothing_here_or_elsewhere() {
     let gone = gateway.send(gateway.request("DELETE", &format!("/v1/tokens/{}", made.id))).await;
     refused(&gone, 404, "NOT_FOUND", &format!("there is no token `{}`", made.id));
     // From a terminal, which is another process.
-    let run = gateway
-        .run(&["token", "create", "--name", "cli", "--project", "work", "--expires", "1h", "--json"])
-        .await;
+    let run =
+        gateway.run(&["token", "create", "--name", "cli", "--project", "work", "--expires", "1h", "--json"]).await;
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let made: Value = serde_json::from_str(&run.stdout).expect("JSON");
     let (id, secret) = (made["id"].as_str().expect("text"), made["secret"].as_str().expect("text"));
@@ -352,8 +339,7 @@ async fn an_expired_token_and_one_of_a_deleted_project_open_nothing() {
     let (_fixture, gateway) = house().await;
     let brief = token(&gateway, json!({ "name": "brief", "expiresIn": 1 })).await;
     let of_work = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
-    let status =
-        async |made: &IssuedToken| gateway.send(as_bearer(&made.secret, "GET", "/v1/me")).await.status;
+    let status = async |made: &IssuedToken| gateway.send(as_bearer(&made.secret, "GET", "/v1/me")).await.status;
     assert_eq!((status(&brief).await, status(&of_work).await), (200, 200));
     assert_eq!(gateway.send(gateway.request("DELETE", "/v1/projects/work")).await.status, 204);
     tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -380,8 +366,7 @@ async fn scopes_hold_on_every_way() {
         }
         assert_eq!(gateway.send(as_bearer(&reader.secret, "GET", path)).await.status, 403, "{path}");
     }
-    let bound =
-        post(&gateway, "/v1/tokens", &json!({ "name": "x", "project": "work", "scopes": ["admin"] })).await;
+    let bound = post(&gateway, "/v1/tokens", &json!({ "name": "x", "project": "work", "scopes": ["admin"] })).await;
     assert_eq!((bound.status, &bound.value()["details"][0]["pointer"]), (400, &json!("/scopes")));
     assert_eq!(gateway.send(as_bearer(&reader.secret, "GET", "/metrics")).await.status, 403);
     assert_eq!(gateway.send(as_bearer(&admin.secret, "GET", "/metrics")).await.status, 200);
@@ -389,8 +374,7 @@ async fn scopes_hold_on_every_way() {
 
 #[tokio::test]
 async fn too_many_wrong_tokens_are_answered_later() {
-    let config =
-        json!({ "limits": { "failed_logins": 3 }, "auth": { "token": "a-long-enough-token-of-mine" } });
+    let config = json!({ "limits": { "failed_logins": 3 }, "auth": { "token": "a-long-enough-token-of-mine" } });
     let gateway = configured(config).await;
     let status = async |secret: &str| {
         let reply = gateway.send(as_bearer(secret, "GET", "/v1/me")).await;
@@ -420,8 +404,7 @@ async fn a_secret_is_shown_once_and_stands_nowhere() {
     let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
     let (fixture, web) = http_fixture().await;
     let otlp = json!({ "endpoint": collector.url(), "interval": "200ms", "timeout": "1s" });
-    let config =
-        json!({ "mcpServers": { "web": web }, "telemetry": { "otlp": otlp, "log": { "level": "trace" } } });
+    let config = json!({ "mcpServers": { "web": web }, "telemetry": { "otlp": otlp, "log": { "level": "trace" } } });
     let gateway = configured(config).await;
     let made = token(&gateway, json!({ "name": "canary" })).await;
     let canary = "hk_canary0000000000000000000000000000000000000x";
@@ -429,18 +412,14 @@ async fn a_secret_is_shown_once_and_stands_nowhere() {
     let mut shown = Vec::new();
     for secret in [made.secret.as_str(), canary] {
         for meta in [json!({ "token": secret }), json!({ "projectId": secret, "token": secret })] {
-            shown.push(
-                send_bare(&gateway, Some(&client.session()), &call("mirror", &meta)).await.text().to_owned(),
-            );
+            shown.push(send_bare(&gateway, Some(&client.session()), &call("mirror", &meta)).await.text().to_owned());
             // A JSON escape spells the same name.
             let text = call("mirror", &meta).to_string().replace("\"token\"", "\"\\u0074oken\"");
             let request = as_bearer(&made.secret, "POST", "/mcp").header("mcp-session-id", &client.session());
             shown.push(gateway.send(request.json(text)).await.text().to_owned());
             let envelope = StatelessEnvelope::default().meta("token", secret).unvalidated();
             let alone = StatelessClient::over_http(gateway.address(), "/mcp?surface=direct", None, envelope);
-            shown.push(
-                alone.begin("tools/call", call("mirror", &json!({}))["params"].clone()).outcome().await.text,
-            );
+            shown.push(alone.begin("tools/call", call("mirror", &json!({}))["params"].clone()).outcome().await.text);
         }
         let batch = SessionClient::over_http(
             gateway.address(),
@@ -491,8 +470,7 @@ async fn what_the_file_names_is_read_only_and_wins() {
     let delete = gateway.request("DELETE", "/v1/projects/work");
     refused(&gateway.send(delete).await, 409, "CONFLICT", message);
     refused(&post(&gateway, "/v1/projects", &json!({ "name": "work" })).await, 409, "CONFLICT", message);
-    let change =
-        gateway.request("PATCH", "/v1/projects/home").json(json!({ "optimization": "bm25" }).to_string());
+    let change = gateway.request("PATCH", "/v1/projects/home").json(json!({ "optimization": "bm25" }).to_string());
     assert_eq!(gateway.send(change).await.value()["optimization"], "bm25");
     let wrong = gateway.request("PATCH", "/v1/projects/home").json(json!({ "optimisation": 1 }).to_string());
     assert_eq!(gateway.send(wrong).await.status, 400);
@@ -522,8 +500,7 @@ async fn projects_and_tokens_are_made_from_a_terminal() {
         "off",
     ])
     .await;
-    let shown: Value =
-        serde_json::from_str(&run(&["project", "show", "work", "--json"]).await.stdout).expect("JSON");
+    let shown: Value = serde_json::from_str(&run(&["project", "show", "work", "--json"]).await.stdout).expect("JSON");
     assert_eq!((&shown["members"], &shown["optimization"]), (&json!(["alice"]), &Value::Null));
     assert_eq!(shown["permissions"]["deny"], json!(["web:*"]));
     run(&[
@@ -540,20 +517,17 @@ async fn projects_and_tokens_are_made_from_a_terminal() {
         "optimization",
     ])
     .await;
-    let shown: Value =
-        serde_json::from_str(&run(&["project", "show", "work", "--json"]).await.stdout).expect("JSON");
+    let shown: Value = serde_json::from_str(&run(&["project", "show", "work", "--json"]).await.stdout).expect("JSON");
     assert_eq!(shown["permissions"], json!({ "deny": ["web:*"], "allow": ["web"] }));
     assert_eq!(
         (&shown["members"], &shown["surface"], shown.get("optimization")),
         (&json!([]), &json!(["direct"]), None)
     );
-    let listed: Value =
-        serde_json::from_str(&run(&["project", "list", "--json"]).await.stdout).expect("JSON");
+    let listed: Value = serde_json::from_str(&run(&["project", "list", "--json"]).await.stdout).expect("JSON");
     assert_eq!(listed.as_array().map(Vec::len), Some(2));
     assert!(run(&["project", "list"]).await.stdout.contains("(file) of the file"));
     let made =
-        run(&["token", "create", "--name", "ci", "--project", "work", "--scope", "read", "--expires", "30d"])
-            .await;
+        run(&["token", "create", "--name", "ci", "--project", "work", "--scope", "read", "--expires", "30d"]).await;
     let secret = made.stdout.trim();
     assert!(secret.starts_with("hk_") && secret.len() == 46, "{secret}");
     assert!(made.stderr.contains(&format!("--header \"Authorization: Bearer {secret}\"")), "{}", made.stderr);

@@ -62,23 +62,10 @@ impl LifecycleWorld {
         });
         let gateway = configured(config).await;
         let owner = set_up(&gateway).await;
-        project(
-            &gateway,
-            "work",
-            json!({ "members": ["nobody"], "permissions": { "deny": ["web:mirror"] } }),
-        )
-        .await;
+        project(&gateway, "work", json!({ "members": ["nobody"], "permissions": { "deny": ["web:mirror"] } })).await;
         let random = SeededRandom(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let model = LifecycleModel::default();
-        Self {
-            gateway,
-            model,
-            random,
-            story: String::new(),
-            _fixture: fixture,
-            _vendor: vendor,
-            _owner: owner,
-        }
+        Self { gateway, model, random, story: String::new(), _fixture: fixture, _vendor: vendor, _owner: owner }
     }
 
     /// Tries every possible call over REST, and a random one of them over MCP.

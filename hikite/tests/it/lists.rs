@@ -24,14 +24,12 @@ async fn a_changed_list_reaches_the_clients_that_see_it() {
     direct.told(TOOLS_CHANGED, 1).await;
     assert!(direct.names("tools/list").await.contains(&"late".to_owned()));
     direct.call("late", json!({})).await;
-    let shown =
-        categories.call("get-category-tools", json!({ "category": "c", "toolNames": ["late"] })).await;
+    let shown = categories.call("get-category-tools", json!({ "category": "c", "toolNames": ["late"] })).await;
     assert_eq!(shown["structuredContent"]["tools"]["late"]["name"], "late");
     assert!(categories.notifications(TOOLS_CHANGED).is_empty(), "its own two tools are the same");
     fixture.remove_tool("late");
     direct.told(TOOLS_CHANGED, 2).await;
-    let error =
-        direct.request("tools/call", json!({ "name": "late", "arguments": {} })).await.expect_err("gone");
+    let error = direct.request("tools/call", json!({ "name": "late", "arguments": {} })).await.expect_err("gone");
     assert_eq!(error["code"], -32602);
 }
 
@@ -43,17 +41,10 @@ async fn a_program_that_changes_its_list_is_heard() {
     client.text("add_tool", json!({ "name": "late" })).await;
     let begin = Instant::now();
     while !client.names("tools/list").await.contains(&"late".to_owned()) {
-        assert!(
-            begin.elapsed() < Duration::from_secs(5),
-            "the new tool is not listed:\n{}",
-            gateway.stderr()
-        );
+        assert!(begin.elapsed() < Duration::from_secs(5), "the new tool is not listed:\n{}", gateway.stderr());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(
-        client.text("late", json!({ "text": "x" })).await,
-        r#"{"tool":"late","arguments":{"text":"x"}}"#
-    );
+    assert_eq!(client.text("late", json!({ "text": "x" })).await, r#"{"tool":"late","arguments":{"text":"x"}}"#);
     client.listen().await;
     client.told(TOOLS_CHANGED, 1).await;
 }
@@ -127,8 +118,7 @@ async fn updates_of_a_resource_reach_its_subscribers_alone() {
     one.told(updated, 2).await;
     assert_eq!((two.notifications(updated).len(), three.notifications(updated).len()), (1, 0));
     one.delete().await;
-    let count =
-        || fixture.received().iter().filter(|received| received.method == "resources/unsubscribe").count();
+    let count = || fixture.received().iter().filter(|received| received.method == "resources/unsubscribe").count();
     assert!(eventually(|| count() == 1).await, "the last subscriber left, {} were told", count());
     assert_eq!(three.text("touch_resource", uri).await, "told 0");
 }
@@ -146,8 +136,7 @@ async fn a_subscription_outlives_the_servers_memory_of_us() {
         client.text("echo", json!({ "text": "as if nothing had happened" })).await,
         "as if nothing had happened"
     );
-    let subscribed =
-        || fixture.received().iter().filter(|received| received.method == "resources/subscribe").count();
+    let subscribed = || fixture.received().iter().filter(|received| received.method == "resources/subscribe").count();
     assert!(eventually(|| subscribed() == 2).await);
     client.text("touch_resource", uri.clone()).await;
     client.told("notifications/resources/updated", 1).await;
@@ -182,17 +171,13 @@ async fn the_old_transport_is_spoken_where_it_is_configured_and_where_the_new_on
 
 #[tokio::test]
 async fn headers_of_the_config_are_sent_and_their_absence_is_explained() {
-    let options = FixtureOptions {
-        require_header: Some(("x-key".into(), "s3cret".into())),
-        ..FixtureOptions::default()
-    };
+    let options =
+        FixtureOptions { require_header: Some(("x-key".into(), "s3cret".into())), ..FixtureOptions::default() };
     let (_fixture, server) = fixture(FixtureTransport::Http, options).await;
     let right = with(server.clone(), "headers", json!({ "X-Key": "s3cret" }));
-    let categories =
-        json!({ "c": { "description": "d", "server": "wrong", "tools": { "includeNames": ["echo"] } } });
+    let categories = json!({ "c": { "description": "d", "server": "wrong", "tools": { "includeNames": ["echo"] } } });
     let gateway =
-        configured(json!({ "mcpServers": { "right": right, "wrong": server }, "categories": categories }))
-            .await;
+        configured(json!({ "mcpServers": { "right": right, "wrong": server }, "categories": categories })).await;
     let client = gateway.client("direct,categories").await;
     assert_eq!(client.text("echo", json!({ "text": "in" })).await, "in");
     let error = error_of(&client.call_in("c", "echo", json!({ "text": "x" })).await);
@@ -214,8 +199,7 @@ async fn ten_dead_servers_of_fifty_delay_nobody() {
             format!("refused{number}"),
             json!({ "description": "d", "type": "http", "url": "http://127.0.0.1:9/mcp" }),
         );
-        servers
-            .insert(format!("absent{number}"), json!({ "description": "d", "command": "/no/such/program" }));
+        servers.insert(format!("absent{number}"), json!({ "description": "d", "command": "/no/such/program" }));
     }
     let gateway = configured(json!({ "mcpServers": servers, "limits": { "all_lists": "20s" } })).await;
     let client = gateway.client("direct").await;
@@ -264,8 +248,7 @@ async fn a_lost_session_repeats_only_the_call_that_was_refused() {
     let outcome = running.answer().await;
     tokio::time::sleep(SETTLE_TIME).await;
     let slept = |received: &&hikite_testkit::fixture::ReceivedMessage| {
-        received.method == "tools/call"
-            && received.params.as_ref().is_some_and(|params| params.contains("sleep"))
+        received.method == "tools/call" && received.params.as_ref().is_some_and(|params| params.contains("sleep"))
     };
     assert_eq!(fixture.received().iter().filter(slept).count(), 1, "{outcome:?}");
     assert_eq!(fixture.calls(), 2);

@@ -22,13 +22,11 @@ async fn every_request_has_one_line_with_its_id() {
     let config = json!({ "mcpServers": { "a": server }, "telemetry": { "log": { "format": "json" } } });
     let gateway = TestGateway::start_with(&PROGRAMS, config, &[]).await;
     let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
-    let envelope =
-        StatelessEnvelope::default().header("x-request-id", "mine-1").header("traceparent", &parent);
+    let envelope = StatelessEnvelope::default().header("x-request-id", "mine-1").header("traceparent", &parent);
     gateway.stateless("direct", envelope).text("echo", json!({ "text": "x" })).await;
     gateway.stateless("direct", StatelessEnvelope::default()).text("echo", json!({ "text": "x" })).await;
-    let calls = || -> Vec<Value> {
-        lines(&gateway).into_iter().filter(|line| line["target"] == "hikite::call").collect()
-    };
+    let calls =
+        || -> Vec<Value> { lines(&gateway).into_iter().filter(|line| line["target"] == "hikite::call").collect() };
     assert!(eventually(|| calls().len() == 2).await, "{}", gateway.stderr());
     let calls = calls();
     let first = &calls[0];
@@ -114,8 +112,7 @@ async fn host_and_port_of_the_environment_count_last_and_are_judged_like_any_oth
 #[tokio::test]
 async fn a_secret_shows_in_no_log_no_trace_and_no_metric() {
     const SECRET: &str = "canary-7f3a91";
-    let guarded =
-        FixtureOptions { require_header: Some(("x-key".into(), SECRET.into())), ..FixtureOptions::default() };
+    let guarded = FixtureOptions { require_header: Some(("x-key".into(), SECRET.into())), ..FixtureOptions::default() };
     let (_fixture, web) = fixture(FixtureTransport::Http, guarded).await;
     let web = with(web, "headers", json!({ "x-key": SECRET }));
     let collector = OtlpCollector::start(CollectorBehavior::Accept).await;
@@ -132,9 +129,7 @@ async fn a_secret_shows_in_no_log_no_trace_and_no_metric() {
         let _ = client.request("prompts/get", json!({ "name": SECRET })).await;
         let params = json!({ "name": format!("{module}__echo"), "arguments": { "wrong": SECRET } });
         let _ = client.request("tools/call", params).await;
-        let _ = client
-            .request("resources/read", json!({ "uri": format!("test://static-text?key={SECRET}") }))
-            .await;
+        let _ = client.request("resources/read", json!({ "uri": format!("test://static-text?key={SECRET}") })).await;
     }
     let envelope = StatelessEnvelope::default().header("x-secret", SECRET).header("cookie", SECRET);
     gateway.stateless("direct", envelope).text("web__echo", json!({ "text": SECRET })).await;
@@ -143,9 +138,7 @@ async fn a_secret_shows_in_no_log_no_trace_and_no_metric() {
     gateway.send(gateway.request("POST", &path).json(format!("{{\"a\":\"{SECRET}\"}}"))).await;
     gateway.send(gateway.request("GET", &format!("/nothing?{SECRET}"))).await;
     gateway.send(gateway.request("GET", "/mcp").header("authorization", &format!("Bearer {SECRET}"))).await;
-    assert!(
-        eventually(|| collector.spans().iter().filter(|span| span.name.ends_with("echo")).count() >= 8).await
-    );
+    assert!(eventually(|| collector.spans().iter().filter(|span| span.name.ends_with("echo")).count() >= 8).await);
     assert!(eventually(|| !collector.series("mcp.client.operation.duration").is_empty()).await);
 
     let scraped = gateway.send(gateway.request("GET", "/metrics")).await;

@@ -78,8 +78,7 @@ use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
 use hikite_testkit::gateway::{TestGateway, TestPrograms};
 use serde_json::{Value, json};
 
-static PROGRAMS: LazyLock<TestPrograms> =
-    LazyLock::new(|| TestPrograms::beside(env!("CARGO_BIN_EXE_hikite")));
+static PROGRAMS: LazyLock<TestPrograms> = LazyLock::new(|| TestPrograms::beside(env!("CARGO_BIN_EXE_hikite")));
 
 /// Starts a gateway with these servers on the `direct` surface.
 async fn gateway(servers: Value) -> TestGateway {

@@ -77,19 +77,15 @@ async fn a_server_is_started_once_for_a_first_caller_that_can_be_asked() {
 async fn a_caller_that_cannot_be_asked_is_not() {
     let folder = folder();
     let gateway = crate::gateway(json!({ "a": written("a", &folder.starts, "") })).await;
-    let (plain, able) = (
-        gateway.client("direct").await,
-        with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await,
-    );
+    let (plain, able) =
+        (gateway.client("direct").await, with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await);
     let roots = plain.call("ask", json!({ "kind": "roots", "marker": "m" })).await;
     assert_eq!(roots["content"][0]["text"], r#"{"roots":[]}"#, "it has none");
     let refused = plain.call("ask", json!({ "kind": "elicitation", "marker": "m" })).await;
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(plain.questions().is_empty() && able.questions().is_empty());
     // From then on it is known to ask, and clients that accept questions get their own process.
-    let pid = async |client: &SessionClient| {
-        client.call("who", json!({})).await["structuredContent"]["pid"].clone()
-    };
+    let pid = async |client: &SessionClient| client.call("who", json!({})).await["structuredContent"]["pid"].clone();
     assert_ne!(pid(&plain).await, pid(&able).await);
 }
 
@@ -103,8 +99,7 @@ async fn as_many_start_at_a_time_as_the_limit_says_and_what_a_request_waits_for_
     // `initialize` does not wait for lists.
     let limits = json!({ "starting": 1, "first_list": "60s", "all_lists": "100ms" });
     let gateway =
-        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
-            .await;
+        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } })).await;
     assert!(eventually(|| starts(&folder.starts).len() == 1).await, "{}", gateway.stderr());
     let first = starts(&folder.starts).remove(0);
     let wanted = names.iter().rev().find(|name| **name != first).expect("another");
@@ -133,8 +128,7 @@ async fn the_time_to_start_counts_from_the_start() {
     // Together they take longer than a single one may.
     let limits = json!({ "starting": 1, "start_timeout": "9s", "first_list": "60s" });
     let gateway =
-        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
-            .await;
+        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } })).await;
     let client = gateway.client("direct").await;
     listed(&client, 33 * names.len()).await;
     for name in names {
@@ -149,8 +143,7 @@ async fn all_of_many_servers_answer_in_turn_through_a_few_processes() {
     let servers: Map<String, Value> = names.iter().map(|name| (name.clone(), stdio(&[]))).collect();
     let limits = json!({ "stdio_processes": 3, "first_list": "60s" });
     let gateway =
-        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
-            .await;
+        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } })).await;
     let client = gateway.client("direct").await;
     for round in 0..2 {
         for name in &names {
@@ -171,8 +164,7 @@ async fn the_one_that_was_used_longest_ago_makes_way_and_a_busy_one_never_does()
         names.iter().map(|name| ((*name).to_owned(), written(name, &folder.starts, ""))).collect();
     let limits = json!({ "stdio_processes": 2, "first_list": "60s" });
     let gateway =
-        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } }))
-            .await;
+        configured(json!({ "mcpServers": servers, "limits": limits, "server": { "surface": "direct" } })).await;
     let client = gateway.client("direct").await;
     listed(&client, 99).await;
     let echo = async |name: &str| client.text(&format!("{name}__echo"), json!({ "text": name })).await;

@@ -106,13 +106,8 @@ async fn recorded_answers_are_measured_with_and_without_their_shape() {
     let told = json_of(&folder, &["measure", "--json", "--answers", "answers"]).await;
     let (other, git) = (&told["answers"][0], &told["answers"][1]);
     assert_eq!((&git["module"], &git["tool"], &git["rows"]), (&json!("git"), &json!("git_log"), &json!(19)));
-    assert_eq!(
-        (&other["tool"], &other["json"], &other["shaped"]),
-        (&json!("list"), &git["json"], &Value::Null)
-    );
-    assert!(
-        git["shaped"].as_u64() < git["compact"].as_u64() && git["compact"].as_u64() <= git["json"].as_u64()
-    );
+    assert_eq!((&other["tool"], &other["json"], &other["shaped"]), (&json!("list"), &git["json"], &Value::Null));
+    assert!(git["shaped"].as_u64() < git["compact"].as_u64() && git["compact"].as_u64() <= git["json"].as_u64());
     let text = run(&folder, &["measure", "--answers", "answers"]).await.stdout;
     assert!(text.contains("\nAnswers\n") && text.contains("\n2 modules "), "{text}");
 }
@@ -140,15 +135,10 @@ async fn recorded_lists_need_no_config_and_are_drawn_and_written_down() {
     let picture = read(&folder, "tools.svg");
     well_formed(&picture);
     assert!(
-        picture.contains("<title id=\"title\">")
-            && picture.contains("<desc id=\"desc\">The tools: all in one list: ")
+        picture.contains("<title id=\"title\">") && picture.contains("<desc id=\"desc\">The tools: all in one list: ")
     );
     assert!(picture.contains("prefers-color-scheme: dark") && !picture.contains("<script"), "{picture}");
-    assert_eq!(
-        picture.matches("http").count(),
-        1,
-        "nothing is fetched; the one address is the name of the format"
-    );
+    assert_eq!(picture.matches("http").count(), 1, "nothing is fetched; the one address is the name of the format");
     let page = read(&folder, "tools.md");
     assert!(page.starts_with("# What tools cost a model\n") && page.contains("| airtable | 16 |"), "{page}");
     let around = format!("before\n{}\nafter\n", page.split_once("\n\n").expect("a title").1.trim_end());
@@ -165,10 +155,7 @@ async fn what_cannot_be_measured_is_told() {
     for (flags, words) in [
         (&["--lists", "empty"][..], "there are no recorded lists in empty\nhint: one JSON file per server"),
         (&["--lists", "nowhere"], "cannot read nowhere"),
-        (
-            &["--lists", LISTS, "--answers", "empty"],
-            "there are no recorded answers in empty\nhint: files like",
-        ),
+        (&["--lists", LISTS, "--answers", "empty"], "there are no recorded answers in empty\nhint: files like"),
         (&["--lists", LISTS, "--chart", "no/such/folder/x.svg"], "cannot write no/such/folder/x.svg"),
         (&["--lists", LISTS, "--try"], "cannot be used with"),
     ] {

@@ -44,14 +44,9 @@ impl Exposition {
     fn check(&self) {
         for (name, labels, _) in &self.samples {
             let parts = ["_bucket", "_sum", "_count"].iter().find_map(|part| name.strip_suffix(part));
-            let family =
-                parts.filter(|family| self.kinds.get(*family).is_some_and(|kind| kind == "histogram"));
+            let family = parts.filter(|family| self.kinds.get(*family).is_some_and(|kind| kind == "histogram"));
             assert!(family.is_some() || self.kinds.contains_key(name), "{name} has no type");
-            assert_eq!(
-                self.kinds.get(name).is_some_and(|kind| kind == "counter"),
-                name.ends_with("_total"),
-                "{name}"
-            );
+            assert_eq!(self.kinds.get(name).is_some_and(|kind| kind == "counter"), name.ends_with("_total"), "{name}");
             let valid = |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             assert!(valid(name) && labels.keys().all(valid), "{name} {labels:?}");
         }
@@ -69,24 +64,16 @@ impl Exposition {
                     })
                     .map(|(_, _, value)| *value)
                     .collect();
-                assert!(
-                    buckets.is_sorted() && buckets.last() == Some(count),
-                    "{family} {labels:?} {buckets:?}"
-                );
+                assert!(buckets.is_sorted() && buckets.last() == Some(count), "{family} {labels:?} {buckets:?}");
             }
         }
     }
 
     /// Returns the sum over all series of a metric with these labels.
     pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
-        let fits = |of: &MetricLabels| {
-            labels.iter().all(|(name, value)| of.get(*name).is_some_and(|known| known == value))
-        };
-        self.samples
-            .iter()
-            .filter(|(known, of, _)| known == name && fits(of))
-            .map(|(_, _, value)| value)
-            .sum()
+        let fits =
+            |of: &MetricLabels| labels.iter().all(|(name, value)| of.get(*name).is_some_and(|known| known == value));
+        self.samples.iter().filter(|(known, of, _)| known == name && fits(of)).map(|(_, _, value)| value).sum()
     }
 }
 
@@ -142,9 +129,7 @@ async fn calls_are_counted_by_module_and_outcome() {
     let one = [("module", "slow \"one\"")];
     let calls = "hikite_call_duration_seconds_count";
     assert!(
-        (read.value(calls, &[("module", "a"), ("outcome", "ok"), ("mcp_method_name", "tools/call")]) - 3.0)
-            .abs()
-            < 0.1
+        (read.value(calls, &[("module", "a"), ("outcome", "ok"), ("mcp_method_name", "tools/call")]) - 3.0).abs() < 0.1
     );
     assert!((read.value(calls, &[("module", "a"), ("outcome", "tool_error")]) - 1.0).abs() < 0.1);
     assert!((read.value(calls, &[one[0], ("outcome", "TIMEOUT")]) - 1.0).abs() < 0.1);
@@ -154,27 +139,19 @@ async fn calls_are_counted_by_module_and_outcome() {
     assert!((read.value(requests, &one) - 1.0).abs() < 0.1, "what is over the rate is not sent");
     assert!((read.value("hikite_rate_limited_total", &one) - 1.0).abs() < 0.1);
     assert!((read.value("hikite_calls_waiting", &[]) - 0.0).abs() < 0.1);
-    assert!(
-        (read.value("hikite_upstream_state", &[("module", "a"), ("state", "running")]) - 1.0).abs() < 0.1
-    );
+    assert!((read.value("hikite_upstream_state", &[("module", "a"), ("state", "running")]) - 1.0).abs() < 0.1);
     assert!((read.value("hikite_breaker_state", &[("module", "a"), ("state", "closed")]) - 1.0).abs() < 0.1);
     assert!((read.value("hikite_sessions", &[]) - 1.0).abs() < 0.1);
     let operations = "mcp_server_operation_duration_seconds_count";
     assert!(
-        (read.value(operations, &[("mcp_method_name", "initialize"), ("network_transport", "tcp")]) - 1.0)
-            .abs()
-            < 0.1
+        (read.value(operations, &[("mcp_method_name", "initialize"), ("network_transport", "tcp")]) - 1.0).abs() < 0.1
     );
     assert!(
-        (read.value(operations, &[("mcp_method_name", "tools/call"), ("error_type", "tool_error")]) - 3.0)
-            .abs()
-            < 0.1
+        (read.value(operations, &[("mcp_method_name", "tools/call"), ("error_type", "tool_error")]) - 3.0).abs() < 0.1
     );
     let exchanges = "http_server_request_duration_seconds_count";
     assert!(read.value(exchanges, &[("http_route", "/mcp"), ("http_request_method", "POST")]) >= 7.0);
-    for name in
-        ["process_uptime_seconds", "process_memory_usage_bytes", "process_open_fds", "hikite_build_info"]
-    {
+    for name in ["process_uptime_seconds", "process_memory_usage_bytes", "process_open_fds", "hikite_build_info"] {
         assert!(read.value(name, &[]) > 0.0, "{name}");
     }
 }
@@ -192,8 +169,7 @@ async fn a_call_that_is_given_up_is_counted_as_such() {
     for _ in 0..200 {
         let read = scraped(&gateway).await;
         over = read.value("hikite_call_duration_seconds_count", &[("outcome", "cancelled")]) > 0.5
-            && read.value("mcp_client_operation_duration_seconds_count", &[("error_type", "CANCELLED")])
-                > 0.5
+            && read.value("mcp_client_operation_duration_seconds_count", &[("error_type", "CANCELLED")]) > 0.5
             && read.value("hikite_calls_in_flight", &[]) < 0.5;
         if over {
             break;

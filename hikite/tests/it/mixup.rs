@@ -156,8 +156,7 @@ async fn no_conversation_loses_doubles_or_misdirects_an_answer() {
     let (_fixtures, gateway) = mixed("never").await;
     let handle = tokio::runtime::Handle::current();
     let held = tokio::task::spawn_blocking(move || {
-        let mut runner =
-            TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
+        let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
         let conversations = (prop::collection::vec(prop::collection::vec(step(), 1..20), 1..4), any::<u64>());
         runner.run(&conversations, |(conversations, seed)| {
             handle.block_on(async {

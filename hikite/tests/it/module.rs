@@ -67,8 +67,7 @@ async fn modules_are_listed_with_what_is_wrong_with_them() {
     let terminal = ModuleFolder::open(&config());
     terminal.write("modules/shop.yaml", SHOP);
     terminal.write("modules/github.yaml", &SHOP.replace("module: shop", "module: github"));
-    terminal
-        .write("modules/wrong.yaml", &SHOP.replace("risk: read", "risk: none").replace("/things", "things"));
+    terminal.write("modules/wrong.yaml", &SHOP.replace("risk: read", "risk: none").replace("/things", "things"));
     insta::assert_snapshot!("modules_for_people", terminal.seen(&["module", "list"]).await);
     insta::assert_snapshot!("tools_for_people", terminal.seen(&["module", "list", "notion"]).await);
     let run = terminal.run(&["module", "list", "--json"]).await;
@@ -77,10 +76,7 @@ async fn modules_are_listed_with_what_is_wrong_with_them() {
     let states: Vec<&str> =
         listed.as_array().expect("a list").iter().filter_map(|module| module["state"].as_str()).collect();
     assert_eq!(states[0], "connected");
-    assert_eq!(
-        states[1..],
-        ["hidden by github.yaml", "hidden by mcpServers.jira", "ready", "ready", "wrong"]
-    );
+    assert_eq!(states[1..], ["hidden by github.yaml", "hidden by mcpServers.jira", "ready", "ready", "wrong"]);
     assert_eq!(listed[0]["risks"], json!({ "read": 9, "write": 5, "destructive": 1 }));
     assert_eq!(listed[5]["faults"][0]["at"], "tools.list_things.risk");
     let run = terminal.run(&["module", "list", "notoin"]).await;
@@ -117,10 +113,7 @@ async fn all_faults_of_a_file_are_told_and_fail() {
 #[tokio::test]
 async fn what_one_begins_with_works_and_is_not_written_over() {
     let terminal = ModuleFolder::open(&json!({}));
-    insta::assert_snapshot!(
-        "new_for_people",
-        terminal.seen(&["module", "new", "forge", "--dir", "modules"]).await
-    );
+    insta::assert_snapshot!("new_for_people", terminal.seen(&["module", "new", "forge", "--dir", "modules"]).await);
     let text = terminal.read("modules/forge.yaml");
     terminal.write("modules/forge.yaml", "mine");
     let run = terminal.run(&["module", "new", "forge", "--dir", "modules"]).await;
@@ -163,11 +156,7 @@ async fn chosen_operations_of_a_description_become_a_module() {
     );
     let run = terminal.run(&with(&["--tag", "books", "--max", "2"])).await;
     assert_eq!(run.code, Some(1));
-    assert!(
-        run.stderr.starts_with("error: 7 operations are chosen, and 2 at most\nhint: "),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.starts_with("error: 7 operations are chosen, and 2 at most\nhint: "), "{}", run.stderr);
     let written = terminal.seen(&with(&["--path", "/", "--out", "made.yaml"])).await;
     assert!(written.starts_with("code: 0\nmade.yaml: 8 tools\n---\n"), "{written}");
     let run = terminal.run(&["module", "check", "made.yaml"]).await;

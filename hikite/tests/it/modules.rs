@@ -8,11 +8,8 @@ use crate::{configured, error_of, http_fixture, stdio, with};
 
 /// Starts the two services of the seeds with the default surface.
 async fn two() -> TestGateway {
-    let notion = with(
-        stdio(&["--catalog", "notion"]),
-        "description",
-        "Notion API - ページ・データベース・ブロック操作",
-    );
+    let notion =
+        with(stdio(&["--catalog", "notion"]), "description", "Notion API - ページ・データベース・ブロック操作");
     let jira = with(stdio(&["--catalog", "jira"]), "description", "Jira API - Issue/Project操作");
     configured(json!({ "mcpServers": { "notion": notion, "jira": jira } })).await
 }
@@ -58,10 +55,7 @@ async fn four_tools_with_one_line_for_each_module() {
     );
     let words = client.welcome()["instructions"].as_str().expect("instructions").to_owned();
     assert!(words.contains("`get_module_schema`") && words.contains("`tool_discovery`"), "{words}");
-    assert_eq!(
-        gateway.client("modules").await.names("tools/list").await,
-        ["get_module_schema", "call", "batch"]
-    );
+    assert_eq!(gateway.client("modules").await.names("tools/list").await, ["get_module_schema", "call", "batch"]);
     let tokens = hikite_tokens(&list);
     assert!(tokens < 1000, "four tools and two lines cost about {tokens} tokens");
 }
@@ -69,8 +63,7 @@ async fn four_tools_with_one_line_for_each_module() {
 /// Returns the token cost of the list, estimated as the gateway does.
 fn hikite_tokens(list: &Value) -> usize {
     let tools = list["tools"].as_array().expect("tools");
-    let seen =
-        tools.iter().map(|tool| json!([tool["name"], tool["description"], tool["inputSchema"]]).to_string());
+    let seen = tools.iter().map(|tool| json!([tool["name"], tool["description"], tool["inputSchema"]]).to_string());
     seen.map(|text| hikite_core::tokens::estimate(&text)).sum()
 }
 
@@ -81,9 +74,7 @@ async fn modules_are_opened_as_both_seeds_write_it() {
     let both = array(&client.call("get_module_schema", json!({ "modules": ["notion", "jira"] })).await);
     let faces: Vec<(&str, &str)> = both
         .iter()
-        .map(|module| {
-            (module["module"].as_str().expect("a name"), module["api_version"].as_str().expect("a version"))
-        })
+        .map(|module| (module["module"].as_str().expect("a name"), module["api_version"].as_str().expect("a version")))
         .collect();
     assert_eq!(faces, [("notion", "2022-06-28"), ("jira", "3")]);
     let notion = &both[0];
@@ -103,15 +94,10 @@ async fn modules_are_opened_as_both_seeds_write_it() {
     assert_eq!(&fresh[0], notion, "another conversation has not seen it");
 
     let stateless = gateway.stateless("", StatelessEnvelope::default());
-    let twice = async |arguments: Value| {
-        array(&stateless.call("get_module_schema", arguments).await.result()).remove(0)
-    };
+    let twice =
+        async |arguments: Value| array(&stateless.call("get_module_schema", arguments).await.result()).remove(0);
     assert_eq!(&twice(json!({ "module": "notion" })).await, notion);
-    assert_eq!(
-        &twice(json!({ "module": "notion" })).await,
-        notion,
-        "without a conversation it is always sent"
-    );
+    assert_eq!(&twice(json!({ "module": "notion" })).await, notion, "without a conversation it is always sent");
     assert_eq!(twice(json!({ "module": "notion", "known": [notion["hash"]] })).await["unchanged"], true);
 }
 
@@ -126,9 +112,7 @@ async fn a_tool_is_called_as_both_seeds_write_it() {
         .expect("results")
         .iter()
         .map(|page| {
-            page["properties"]["title"]["title"][0]["plain_text"]
-                .as_str()
-                .or(page["title"][0]["plain_text"].as_str())
+            page["properties"]["title"]["title"][0]["plain_text"].as_str().or(page["title"][0]["plain_text"].as_str())
         })
         .map(|title| title.expect("a title"))
         .collect();
@@ -143,10 +127,7 @@ async fn a_tool_is_called_as_both_seeds_write_it() {
         (blocks["results"].as_array().map_or(0, Vec::len), blocks["has_more"].clone())
     };
     assert_eq!(read(json!({ "page_id": page })).await, (100, json!(true)));
-    assert_eq!(
-        read(json!({ "page_id": page, "fetch_all": true, "page_size": 100 })).await,
-        (250, json!(false))
-    );
+    assert_eq!(read(json!({ "page_id": page, "fetch_all": true, "page_size": 100 })).await, (250, json!(false)));
     assert_eq!(read(json!({ "page_id": page, "start_cursor": "block-200" })).await, (50, json!(false)));
 }
 
@@ -154,8 +135,7 @@ async fn a_tool_is_called_as_both_seeds_write_it() {
 async fn resources_and_prompts_come_through_call() {
     let gateway = two().await;
     let client = gateway.client("").await;
-    let read =
-        client.call("call", json!({ "uri": "notion://pages/1f2e3d4c-0004-4a5b-8c6d-9876fe9876fe" })).await;
+    let read = client.call("call", json!({ "uri": "notion://pages/1f2e3d4c-0004-4a5b-8c6d-9876fe9876fe" })).await;
     assert!(text(&read).starts_with("# 会議メモ\n\nこれは本文です。"), "{read}");
     let none = error_of(&client.call("call", json!({ "uri": "other://x" })).await);
     assert_eq!(none["code"], "NOT_FOUND");
@@ -184,10 +164,7 @@ async fn what_is_wrong_is_told_with_what_to_do() {
     assert_eq!(wrong["code"], "TOOL_NOT_FOUND");
     assert!(wrong["hint"].as_str().is_some_and(|hint| hint.contains("`get_page`")), "{wrong}");
     let wrong = error("call", json!({ "module": "notion", "tool": "get_page", "params": { "id": 1 } })).await;
-    assert_eq!(
-        (&wrong["code"], &wrong["schema"]["required"]),
-        (&json!("VALIDATION_ERROR"), &json!(["page_id"]))
-    );
+    assert_eq!((&wrong["code"], &wrong["schema"]["required"]), (&json!("VALIDATION_ERROR"), &json!(["page_id"])));
     let wrong = error("call", json!({ "modul": "notion", "tool": 1, "format": "yaml" })).await;
     for part in ["did you mean `module`?", "`tool` must be a string", "`format` must be"] {
         assert!(wrong["message"].as_str().is_some_and(|text| text.contains(part)), "{part}: {wrong}");

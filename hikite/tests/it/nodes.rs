@@ -14,9 +14,7 @@ mod stateless;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use hikite_testkit::gateway::{
-    ClientOptions, HttpReply, HttpRequest, RequestFailure, SessionClient, TestGateway,
-};
+use hikite_testkit::gateway::{ClientOptions, HttpReply, HttpRequest, RequestFailure, SessionClient, TestGateway};
 use hikite_testkit::postgres;
 use hikite_vault::MasterKey;
 use serde_json::{Value, json};
@@ -43,8 +41,7 @@ impl Cluster {
     }
 
     async fn on(count: usize, store: String, more: Value) -> Self {
-        let free: Vec<TcpListener> =
-            (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+        let free: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
         let ports = free.iter().map(|port| port.local_addr().expect("bound").port()).collect();
         drop(free);
         let key = MasterKey::random().expect("random").text().expose().to_owned();
@@ -116,9 +113,7 @@ impl Cluster {
 }
 
 fn post(body: &Value) -> HttpRequest {
-    HttpRequest::new("POST", "/mcp")
-        .json(body.to_string())
-        .header("authorization", &format!("Bearer {TOKEN}"))
+    HttpRequest::new("POST", "/mcp").json(body.to_string()).header("authorization", &format!("Bearer {TOKEN}"))
 }
 
 fn in_session(session: &str, tool: &str, arguments: &Value) -> HttpRequest {

@@ -65,16 +65,14 @@ impl TestBrowser {
 
     async fn send(&mut self, gateway: &TestGateway, mut request: HttpRequest) -> HttpReply {
         if !self.cookies.is_empty() {
-            let cookies: Vec<String> =
-                self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
             request = request.header("cookie", &cookies.join("; "));
         }
         let reply = gateway.send(request).await;
         for cookie in reply.headers.get_all("set-cookie") {
             let cookie = cookie.to_str().expect("text");
             assert!(cookie.contains("; HttpOnly; SameSite=Lax"), "{cookie}");
-            let (name, value) =
-                cookie.split(';').next().and_then(|pair| pair.split_once('=')).expect("a pair");
+            let (name, value) = cookie.split(';').next().and_then(|pair| pair.split_once('=')).expect("a pair");
             if cookie.contains("Max-Age=0") {
                 self.cookies.remove(name);
             } else {
@@ -132,12 +130,7 @@ impl TestPage {
     #[track_caller]
     pub(crate) fn leads_to(&self, start: &str) -> BTreeMap<String, String> {
         let location = self.header("location");
-        assert!(
-            self.status == 303 && location.starts_with(start),
-            "{} {location} {}",
-            self.status,
-            self.text
-        );
+        assert!(self.status == 303 && location.starts_with(start), "{} {location} {}", self.status, self.text);
         let query = location.split_once('?').map(|(_, query)| query).unwrap_or_default();
         query
             .split('&')
@@ -149,11 +142,7 @@ impl TestPage {
 
 /// Decodes HTML entities.
 fn plain(text: &str) -> String {
-    text.replace("&quot;", "\"")
-        .replace("&#39;", "'")
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&amp;", "&")
+    text.replace("&quot;", "\"").replace("&#39;", "'").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
 fn decode(text: &str) -> String {
@@ -177,9 +166,7 @@ fn form(fields: &[(&str, &str)]) -> String {
 
 fn quoted(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 /// Returns the setup link that hikite printed.
@@ -300,12 +287,7 @@ pub(crate) fn exchange<'a>(client: &'a str, code: &'a str) -> Vec<(&'a str, &'a 
     ]
 }
 
-pub(crate) async fn tokens(
-    gateway: &TestGateway,
-    browser: &mut TestBrowser,
-    client: &str,
-    scope: &str,
-) -> Value {
+pub(crate) async fn tokens(gateway: &TestGateway, browser: &mut TestBrowser, client: &str, scope: &str) -> Value {
     let code = code(gateway, browser, client, &[("scope", scope)]).await;
     let reply = ask_token(gateway, &exchange(client, &code)).await;
     assert_eq!(reply.status, 200, "{}", reply.text());

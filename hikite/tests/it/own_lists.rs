@@ -4,19 +4,14 @@
 use std::time::{Duration, Instant};
 
 use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
-use hikite_testkit::gateway::{
-    ClientOptions, LIMIT, SETTLE_TIME, SessionClient, StatelessEnvelope, eventually,
-};
+use hikite_testkit::gateway::{ClientOptions, LIMIT, SETTLE_TIME, SessionClient, StatelessEnvelope, eventually};
 use serde_json::{Value, json};
 
 use crate::rest::{get, post};
 use crate::{PROGRAMS, configured, error_of, fixture, stdio, with};
 
-const CHANGED: [&str; 3] = [
-    "notifications/tools/list_changed",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-];
+const CHANGED: [&str; 3] =
+    ["notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed"];
 
 /// Returns a client that declares roots and elicitation.
 fn hello() -> ClientOptions {
@@ -32,11 +27,7 @@ async fn personal() -> (hikite_testkit::fixture::Fixture, Value) {
 async fn until(client: &SessionClient, method: &str, name: &str, there: bool) {
     let begin = Instant::now();
     while client.names(method).await.iter().any(|known| known == name) != there {
-        assert!(
-            begin.elapsed() < LIMIT,
-            "{method}: `{name}` is {}",
-            if there { "missing" } else { "still there" }
-        );
+        assert!(begin.elapsed() < LIMIT, "{method}: `{name}` is {}", if there { "missing" } else { "still there" });
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -46,8 +37,7 @@ async fn a_tool_that_one_session_is_offered_is_seen_and_called_there_alone() {
     let (_fixture, server) = personal().await;
     let config = json!({ "mcpServers": { "a": server } });
     let gateway = configured(config).await;
-    let (ada, bob) =
-        (gateway.client_with("direct", hello()).await, gateway.client_with("direct", hello()).await);
+    let (ada, bob) = (gateway.client_with("direct", hello()).await, gateway.client_with("direct", hello()).await);
     for client in [&ada, &bob] {
         client.listen().await;
         client.text("echo", json!({ "text": "connect" })).await;
@@ -67,10 +57,7 @@ async fn a_tool_that_one_session_is_offered_is_seen_and_called_there_alone() {
     assert_eq!(read["contents"][0]["text"], "read own://late");
     tokio::time::sleep(SETTLE_TIME).await;
     for changed in CHANGED {
-        assert!(
-            bob.notifications(changed).is_empty(),
-            "{changed} reached a session whose lists are the same"
-        );
+        assert!(bob.notifications(changed).is_empty(), "{changed} reached a session whose lists are the same");
     }
     assert!(!bob.names("tools/list").await.contains(&"late".to_owned()));
     let refused = bob.request("tools/call", json!({ "name": "late", "arguments": {} })).await;
@@ -92,8 +79,7 @@ async fn every_surface_finds_what_the_session_alone_is_offered() {
     let client = gateway.client_with("direct,categories,modules,search", hello()).await;
     client.text("grow", json!({ "name": "paint_fence" })).await;
     until(&client, "tools/list", "paint_fence", true).await;
-    let shown =
-        client.call("get-category-tools", json!({ "category": "c", "toolNames": ["paint_fence"] })).await;
+    let shown = client.call("get-category-tools", json!({ "category": "c", "toolNames": ["paint_fence"] })).await;
     assert_eq!(shown["structuredContent"]["tools"]["paint_fence"]["name"], "paint_fence");
     let called = client.call_in("c", "paint_fence", json!({})).await;
     assert!(called.to_string().contains("paint_fence of one session"), "{called}");
@@ -200,8 +186,7 @@ async fn who_has_one_list_too_many_of_its_own_sees_the_shared_one() {
     let (_fixture, server) = personal().await;
     let config = json!({ "mcpServers": { "a": server }, "limits": { "own_lists": 1 } });
     let gateway = configured(config).await;
-    let (ada, bob) =
-        (gateway.client_with("direct", hello()).await, gateway.client_with("direct", hello()).await);
+    let (ada, bob) = (gateway.client_with("direct", hello()).await, gateway.client_with("direct", hello()).await);
     ada.text("grow", json!({ "name": "one" })).await;
     until(&ada, "tools/list", "one", true).await;
     bob.text("grow", json!({ "name": "two" })).await;
@@ -218,8 +203,7 @@ async fn who_has_one_list_too_many_of_its_own_sees_the_shared_one() {
 async fn a_server_that_says_its_list_changed_is_believed_even_if_it_is_the_same() {
     let (_fixture, server) = personal().await;
     let gateway = configured(json!({ "mcpServers": { "a": server } })).await;
-    let (ada, bob) =
-        (gateway.client_with("direct", hello()).await, gateway.client_with("categories", hello()).await);
+    let (ada, bob) = (gateway.client_with("direct", hello()).await, gateway.client_with("categories", hello()).await);
     for client in [&ada, &bob] {
         client.listen().await;
     }
@@ -259,8 +243,7 @@ async fn an_unlisted_resource_goes_to_the_one_module_that_its_scheme_fits() {
     let (other, bystander) = fixture_of_prompts().await;
     let gateway = configured(json!({ "mcpServers": { "one": server, "two": bystander } })).await;
     let client = gateway.client("direct").await;
-    let error =
-        client.request("resources/read", json!({ "uri": "test://no-such" })).await.expect_err("unknown");
+    let error = client.request("resources/read", json!({ "uri": "test://no-such" })).await.expect_err("unknown");
     assert_eq!(error["code"], -32002, "{error}");
     let reads = |fixture: &hikite_testkit::fixture::Fixture| {
         fixture.received().iter().filter(|received| received.method == "resources/read").count()

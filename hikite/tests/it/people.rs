@@ -104,10 +104,7 @@ async fn whoever_is_locked_out_has_nothing_that_opens_until_they_are_let_in_agai
     let sessions = get(&gateway, "/v1/sessions").await.value();
     assert!(!sessions.to_string().contains("usr_"), "their sessions are over: {sessions}");
     let listed = get(&gateway, "/v1/tokens").await.value();
-    assert_eq!(
-        (&listed["tokens"][0]["user"], &listed["tokens"][0]["active"]),
-        (&json!("alice"), &json!(false))
-    );
+    assert_eq!((&listed["tokens"][0]["user"], &listed["tokens"][0]["active"]), (&json!("alice"), &json!(false)));
 
     patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "disabled": false })).await;
     assert_eq!(status(&gateway, &secret).await, 200, "what was not taken back is good again");
@@ -128,10 +125,8 @@ async fn an_open_stream_ends_with_whoever_it_belongs_to() {
     assert_eq!(delete(&gateway, gateway.token(), "/v1/users/alice").await.status, 204);
     let ended = tokio::time::timeout(LIMIT, streams.join_next()).await;
     ended.expect("the stream ends").expect("there is one").expect("read to its end");
-    until("the session is over", async || {
-        !get(&gateway, "/v1/sessions").await.value().to_string().contains("usr_")
-    })
-    .await;
+    until("the session is over", async || !get(&gateway, "/v1/sessions").await.value().to_string().contains("usr_"))
+        .await;
     drop(session);
 }
 
@@ -231,11 +226,7 @@ async fn a_label_of_a_token_is_never_somebody() {
     assert_eq!(delete(&gateway, gateway.token(), "/v1/users/robot").await.status, 204);
     assert_eq!((status(&gateway, &made.secret).await, status(&gateway, &own).await), (200, 401));
     let old = token(&gateway, json!({ "name": "t", "subject": "alice" })).await;
-    assert_eq!(
-        me(&gateway, &old.secret).await.value()["user"],
-        "alice",
-        "the old member names a user as it did"
-    );
+    assert_eq!(me(&gateway, &old.secret).await.value()["user"], "alice", "the old member names a user as it did");
     let twice = post(&gateway, "/v1/tokens", &json!({ "name": "t", "subject": "x", "user": "alice" })).await;
     assert_eq!(twice.status, 400, "{}", twice.text());
     let nobody = post(&gateway, "/v1/tokens", &json!({ "name": "t", "user": "nobody" })).await;
@@ -306,8 +297,7 @@ async fn a_session_in_a_project_ends_with_its_membership() {
     let (_fixture, gateway, _) = house().await;
     project(&gateway, "team", json!({ "members": ["alice"] })).await;
     let secret = token_of(&gateway, "alice").await;
-    let (inside, outside) =
-        (client(&gateway, "/mcp/team", &secret).await, client(&gateway, "/mcp", &secret).await);
+    let (inside, outside) = (client(&gateway, "/mcp/team", &secret).await, client(&gateway, "/mcp", &secret).await);
     let left = patch(&gateway, gateway.token(), "/v1/projects/team", json!({ "members": ["bob"] })).await;
     assert_eq!(left.status, 200, "{}", left.text());
     until("the session in the project is over", async || {

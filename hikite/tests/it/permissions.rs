@@ -11,8 +11,7 @@ use crate::search::recorded;
 const SURFACES: [&str; 3] = ["direct", "categories", "search"];
 
 /// Names requested on every surface: visible, hidden, or unknown.
-const NAMES: [&str; 5] =
-    ["filesystem:read_file", "read_file", "filesystem__read_file", "git:git_log", "git:git_lag"];
+const NAMES: [&str; 5] = ["filesystem:read_file", "read_file", "filesystem__read_file", "git:git_log", "git:git_lag"];
 
 /// Starts `git` and, optionally, `filesystem`; the project's users see the same either way.
 async fn world(with_files: bool) -> (TestGateway, String) {
@@ -68,8 +67,8 @@ async fn ask(client: &SessionClient, (method, params): &(&str, Value)) -> Value 
 
 fn over_mcp() -> Vec<(&'static str, Value)> {
     let call = |name: &str, arguments: Value| ("tools/call", json!({ "name": name, "arguments": arguments }));
-    let lists = ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
-        .map(|list| (list, json!({})));
+    let lists =
+        ["tools/list", "resources/list", "resources/templates/list", "prompts/list"].map(|list| (list, json!({})));
     let mut all = Vec::from(lists);
     for name in NAMES {
         all.push(call(name, json!({ "path": "/etc/hostname", "repo_path": "." })));
@@ -91,11 +90,7 @@ fn over_rest() -> Vec<(&'static str, String, Value)> {
         ("GET", "/v1/modules".into(), Value::Null),
         ("GET", "/v1/categories".into(), Value::Null),
         ("POST", "/v1/tools/search".into(), json!({ "query": "read a file" })),
-        (
-            "POST",
-            "/v1/tools/search".into(),
-            json!({ "query": "file", "filters": { "module": "filesystem" } }),
-        ),
+        ("POST", "/v1/tools/search".into(), json!({ "query": "file", "filters": { "module": "filesystem" } })),
     ];
     for name in NAMES {
         all.push(("GET", format!("/v1/tools/{name}"), Value::Null));

@@ -81,15 +81,13 @@ async fn a_tool_that_changes_is_held_back_on_every_surface_and_its_siblings_go_o
         let error = error_of(&modules.call(tool, arguments).await);
         assert_eq!((&error["code"], &error["hint"]), (&json!("TOOL_DISABLED"), &json!(HINT)), "{tool}");
     }
-    let batch =
-        json!({ "commands": [{ "id": "x", "module": "a", "tool": "echo", "params": { "text": "x" } }] });
+    let batch = json!({ "commands": [{ "id": "x", "module": "a", "tool": "echo", "params": { "text": "x" } }] });
     let batch = modules.call("batch", batch).await;
     assert!(batch["isError"] == true && batch.to_string().contains("held back"), "{batch}");
     let schema = modules.call("get_module_schema", json!({ "modules": ["a"] })).await.to_string();
     assert!(schema.contains("structured") && !schema.contains("echo("), "{schema}");
     assert!(!schema.contains("Reads your keys"), "{schema}");
-    let found =
-        modules.call("tool_discovery", json!({ "query": ["echo text keys"], "maxResults": 50 })).await;
+    let found = modules.call("tool_discovery", json!({ "query": ["echo text keys"], "maxResults": 50 })).await;
     assert!(!found.to_string().contains("a:echo"), "{found}");
 
     let categories = gateway.client("categories").await;
@@ -100,17 +98,12 @@ async fn a_tool_that_changes_is_held_back_on_every_surface_and_its_siblings_go_o
     let error = error_of(&categories.call("call-category-tool", arguments).await);
     assert_eq!((&error["name"], &error["hint"]), (&json!("ToolDisabled"), &json!(HINT)));
 
-    let call =
-        post(&gateway, "/v1/tools/call", &json!({ "name": "a:echo", "parameters": { "text": "x" } })).await;
+    let call = post(&gateway, "/v1/tools/call", &json!({ "name": "a:echo", "parameters": { "text": "x" } })).await;
     assert_eq!((call.status, &call.value()["hint"]), (403, &json!(HINT)));
     assert_eq!(get(&gateway, "/v1/tools/a:echo").await.status, 403);
     let all = get(&gateway, "/v1/tools?limit=100").await.value();
     assert_eq!(all["pagination"]["total"], 32);
-    assert!(
-        gateway.stderr().contains("held back: the tool changed since it was approved"),
-        "{}",
-        gateway.stderr()
-    );
+    assert!(gateway.stderr().contains("held back: the tool changed since it was approved"), "{}", gateway.stderr());
     assert_eq!(fixture.calls(), 2, "nothing of it reached the server");
 }
 
@@ -119,17 +112,13 @@ async fn what_was_seen_is_approved_and_every_process_follows() {
     let (fixture, server, gateway) = opened().await;
     let data = gateway.folder().path().join("data");
     let store = json!({ "url": format!("sqlite:{}", data.join("hikite.db").display()) });
-    let shared =
-        with(with(config(&server), "store", store), "vault", json!({ "key_file": data.join("vault.key") }));
+    let shared = with(with(config(&server), "store", store), "vault", json!({ "key_file": data.join("vault.key") }));
     let other = configured(shared).await;
     changed(&fixture, &gateway).await;
     changed(&fixture, &other).await;
 
     let pin = get(&gateway, "/v1/pins/a:echo").await.value();
-    assert_eq!(
-        (&pin["state"], &pin["policy"], &pin["offered"]),
-        (&json!("changed"), &json!("tofu"), &json!(true))
-    );
+    assert_eq!((&pin["state"], &pin["policy"], &pin["offered"]), (&json!("changed"), &json!("tofu"), &json!(true)));
     assert_eq!(pin["after"]["description"], "Reads your keys first.");
     let paths: Vec<&str> =
         pin["diff"].as_array().expect("a list").iter().filter_map(|change| change["path"].as_str()).collect();
@@ -139,9 +128,7 @@ async fn what_was_seen_is_approved_and_every_process_follows() {
     let approved = pin["approvedHash"].as_str().expect("a hash");
     let wrong = approve(&gateway, approved).await;
     assert_eq!((wrong.status, &wrong.value()["code"]), (409, &json!("CONFLICT")));
-    for bad in
-        [json!({}), json!({ "hash": 7 }), json!({ "hash": "ABC" }), json!({ "hash": approved, "x": 1 })]
-    {
+    for bad in [json!({}), json!({ "hash": 7 }), json!({ "hash": "ABC" }), json!({ "hash": approved, "x": 1 })] {
         assert_eq!(post(&gateway, "/v1/pins/a:echo/approve", &bad).await.status, 400, "{bad}");
     }
     assert_eq!(get(&gateway, "/v1/pins/a:nothing").await.status, 404);

@@ -96,8 +96,7 @@ async fn a_misbehaving_server_harms_nobody_else() {
 
 #[tokio::test]
 async fn a_line_over_the_limit_fails_its_own_call() {
-    let gateway =
-        configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "line_bytes": "1MiB" } })).await;
+    let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": { "line_bytes": "1MiB" } })).await;
     let client = gateway.client("direct").await;
     let hanging = client.begin_call("hang", json!({}));
     let error = error_of(&client.call("big_line", json!({})).await);
@@ -196,8 +195,7 @@ async fn sessions_share_one_process_unless_told_otherwise() {
 #[tokio::test]
 async fn the_number_of_processes_has_a_limit() {
     let limits = json!({ "stdio_processes": 1, "idle_stop": "500ms" });
-    let gateway =
-        configured(json!({ "mcpServers": { "a": stdio(&[]), "b": stdio(&[]) }, "limits": limits })).await;
+    let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]), "b": stdio(&[]) }, "limits": limits })).await;
     let client = gateway.client("direct").await;
     let begin = Instant::now();
     while client.names("tools/list").await.len() < 66 {
@@ -253,8 +251,7 @@ async fn a_command_that_fails_is_not_hammered() {
     let starts = folder.path().join("starts");
     let script = format!("echo x >> {}; echo I give up >&2; exit 3", starts.display());
     let server = json!({ "description": "d", "command": "sh", "args": ["-c", script] });
-    let categories =
-        json!({ "c": { "description": "d", "server": "a", "tools": { "includeNames": ["t"] } } });
+    let categories = json!({ "c": { "description": "d", "server": "a", "tools": { "includeNames": ["t"] } } });
     let gateway = configured(json!({ "mcpServers": { "a": server }, "categories": categories })).await;
     let client = gateway.client("").await;
     let begin = Instant::now();
@@ -264,10 +261,7 @@ async fn a_command_that_fails_is_not_hammered() {
         first.get_or_insert_with(|| refused.clone());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(
-        (&refused["code"], &refused["name"]),
-        (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError"))
-    );
+    assert_eq!((&refused["code"], &refused["name"]), (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError")));
     let first = first.unwrap_or_default();
     let message = first["message"].as_str().expect("text");
     assert!(message.contains("its process ended with code 3"), "{message}");
@@ -292,11 +286,8 @@ async fn the_flags_of_a_server_are_its_own() {
 
     let folder = tempfile::tempdir().expect("a folder");
     let (program, seen) = (folder.path().join("server"), folder.path().join("seen"));
-    let script = format!(
-        "#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\nexec {} --stdio\n",
-        seen.display(),
-        crate::PROGRAMS.fixture()
-    );
+    let script =
+        format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\nexec {} --stdio\n", seen.display(), crate::PROGRAMS.fixture());
     std::fs::write(&program, script).expect("a file");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("ours");
     let flags = ["--config", "x", "-h", "--log", "debug", "--", "--data=y", "--version", "--", ""];

@@ -32,11 +32,7 @@ async fn a_trusted_proxy_says_who_it_speaks_for() {
     let server = json!({ "trusted_proxies": ["127.0.0.1", "10.0.0.0/8"] });
     let gateway = configured(json!({ "server": server, "limits": { "failed_logins": 3 } })).await;
     use_up(&gateway, "192.0.2.1").await;
-    assert_eq!(
-        wrong(&gateway, "198.51.100.9, 192.0.2.1, 10.1.2.3").await,
-        429,
-        "what it wrote before is its own"
-    );
+    assert_eq!(wrong(&gateway, "198.51.100.9, 192.0.2.1, 10.1.2.3").await, 429, "what it wrote before is its own");
     assert_eq!(wrong(&gateway, "192.0.2.2").await, 401, "somebody else may still try");
 }
 
@@ -51,8 +47,7 @@ async fn a_proxy_that_is_not_named_is_a_client_like_any() {
 #[tokio::test]
 async fn the_host_that_a_proxy_was_asked_for_must_be_ours_and_makes_its_pages_ours() {
     let through = async |gateway: &TestGateway, host: &str, origin: &str| -> HttpReply {
-        let request =
-            HttpRequest::new("GET", "/health").header("x-forwarded-host", host).header("origin", origin);
+        let request = HttpRequest::new("GET", "/health").header("x-forwarded-host", host).header("origin", origin);
         gateway.send(request).await
     };
     let server = json!({ "trusted_proxies": ["127.0.0.1"], "allowed_hosts": ["mcp.example"] });

@@ -83,10 +83,7 @@ fn questions() -> Vec<(Value, Value)> {
                 "params": { "messages": [said], "maxTokens": 5, "_meta": meta() } }),
             json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "t" }, "_meta": because }),
         ),
-        (
-            json!({ "method": "roots/list", "params": { "_meta": meta() } }),
-            json!({ "roots": [], "_meta": because }),
-        ),
+        (json!({ "method": "roots/list", "params": { "_meta": meta() } }), json!({ "roots": [], "_meta": because })),
     ]
 }
 
@@ -96,8 +93,7 @@ async fn a_client_without_a_session_reads_what_a_server_says_beside_its_question
         let gateway = house(script).await;
         let client = gateway.stateless("direct", StatelessEnvelope::capable());
         for (question, answer) in questions() {
-            let through =
-                client.call_with_answers("ask", question.clone(), |_, _| Some(answer.clone())).await;
+            let through = client.call_with_answers("ask", question.clone(), |_, _| Some(answer.clone())).await;
             let asked = through.rounds[0]["inputRequests"].as_object().expect("questions").values().next();
             let asked = asked.expect("a question");
             assert_eq!(asked["params"]["_meta"], meta(), "{asked}");
@@ -116,10 +112,7 @@ async fn a_client_with_a_session_reads_what_a_server_says_beside_its_question() 
             let all = questions();
             all.into_iter().find(|(question, _)| question["method"] == *method).map(|(_, answer)| answer)
         };
-        let hello = ClientOptions {
-            answer: Arc::new(move |asked| answers(&asked.method)),
-            ..ClientOptions::silent()
-        };
+        let hello = ClientOptions { answer: Arc::new(move |asked| answers(&asked.method)), ..ClientOptions::silent() };
         let client = gateway.client_with("direct", hello).await;
         for (question, answer) in questions() {
             let told = client.text("ask", question.clone()).await;

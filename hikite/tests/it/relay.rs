@@ -44,10 +44,8 @@ impl RecordedLists {
 
 fn recorded() -> Vec<(PathBuf, RecordedLists)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../hikite-testkit/fixtures/toolsets");
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("the recordings")
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the recordings").map(|entry| entry.expect("an entry").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
     let read = |path: PathBuf| {
@@ -74,9 +72,7 @@ fn expected(all: &[(PathBuf, RecordedLists)], member: &str) -> Vec<(String, Box<
     };
     let entries: Vec<(&str, String, &RawValue)> = all
         .iter()
-        .flat_map(|(_, file)| {
-            file.of(member).iter().map(|raw| (file.module.as_str(), field(raw, key), &**raw))
-        })
+        .flat_map(|(_, file)| file.of(member).iter().map(|raw| (file.module.as_str(), field(raw, key), &**raw)))
         .collect();
     if key != "name" {
         let mut seen = std::collections::HashSet::new();
@@ -104,8 +100,7 @@ async fn items(client: &SessionClient, method: &str, member: &str) -> Vec<Box<Ra
 async fn every_recorded_list_comes_out_as_it_went_in() {
     let all = recorded();
     assert_eq!((all.len(), all.iter().map(|(_, file)| file.tools.len()).sum::<usize>()), (29, 590));
-    let (mut fixtures, mut servers, mut categories): (Vec<Fixture>, _, _) =
-        (Vec::new(), Map::new(), Map::new());
+    let (mut fixtures, mut servers, mut categories): (Vec<Fixture>, _, _) = (Vec::new(), Map::new(), Map::new());
     for (path, file) in &all {
         let options = FixtureOptions { replay: Some(path.clone()), ..FixtureOptions::default() };
         let (fixture, server) = fixture(FixtureTransport::Http, options).await;
@@ -144,8 +139,7 @@ async fn every_recorded_list_comes_out_as_it_went_in() {
         let result: HashMap<String, Box<RawValue>> = serde_json::from_str(&result).expect("JSON");
         let document: HashMap<String, Box<RawValue>> =
             serde_json::from_str(result["structuredContent"].get()).expect("JSON");
-        let tools: HashMap<String, Box<RawValue>> =
-            serde_json::from_str(document["tools"].get()).expect("JSON");
+        let tools: HashMap<String, Box<RawValue>> = serde_json::from_str(document["tools"].get()).expect("JSON");
         assert_eq!(tools.len(), file.tools.len(), "{}", file.module);
         for sent in &file.tools {
             assert_eq!(tools[&field(sent, "name")].get(), sent.get(), "{}", file.module);
@@ -171,15 +165,11 @@ async fn every_recorded_list_comes_out_as_it_went_in() {
 
 #[tokio::test]
 async fn recorded_lists_survive_stdio_and_the_cache() {
-    let all: Vec<_> = recorded()
-        .into_iter()
-        .filter(|(_, file)| ["everything", "github"].contains(&file.module.as_str()))
-        .collect();
+    let all: Vec<_> =
+        recorded().into_iter().filter(|(_, file)| ["everything", "github"].contains(&file.module.as_str())).collect();
     let servers: Map<String, Value> = all
         .iter()
-        .map(|(path, file)| {
-            (file.module.clone(), stdio(&["--page", "5", "--replay", path.to_str().expect("UTF-8")]))
-        })
+        .map(|(path, file)| (file.module.clone(), stdio(&["--page", "5", "--replay", path.to_str().expect("UTF-8")])))
         .collect();
     let config = json!({ "mcpServers": servers });
     let mut gateway = configured(config.clone()).await;
@@ -202,8 +192,7 @@ async fn everywhere(check: impl AsyncFn(SessionClient, &str)) {
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
     for module in ["web", "old", "program"] {
         check(gateway.client("direct").await, module).await;
-        let client =
-            SessionClient::over_stdio(&crate::PROGRAMS, folder.path(), &[], ClientOptions::default()).await;
+        let client = SessionClient::over_stdio(&crate::PROGRAMS, folder.path(), &[], ClientOptions::default()).await;
         check(client.clone(), module).await;
         assert!(client.close().await.success());
     }
@@ -231,8 +220,7 @@ async fn what_the_client_sends_reaches_the_server_as_it_was_written() {
             "_meta": { "vendor.example/trace": { "id": "t" }, "progressToken": "mine" },
         });
         let seen = client.request("tools/call", params.clone()).await.expect("a result");
-        let seen: Value =
-            serde_json::from_str(seen["content"][0]["text"].as_str().expect("text")).expect("JSON");
+        let seen: Value = serde_json::from_str(seen["content"][0]["text"].as_str().expect("text")).expect("JSON");
         let mut expected = params;
         expected["name"] = json!("mirror");
         expected["_meta"]["progressToken"] = seen["_meta"]["progressToken"].clone();
@@ -247,13 +235,11 @@ async fn big_numbers_and_odd_texts_in_arguments_keep_their_bytes() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
-    let arguments =
-        r#"{"big":12345678901234567890123,"exact":1.50,"escape":"\u00e9\/","order":{"z":1,"a":2}}"#;
+    let arguments = r#"{"big":12345678901234567890123,"exact":1.50,"escape":"\u00e9\/","order":{"z":1,"a":2}}"#;
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":"an id","method":"tools/call","params":{{"name":"mirror","arguments":{arguments}}}}}"#
     );
-    let request =
-        gateway.request("POST", "/mcp?surface=direct").json(body).header("mcp-session-id", &client.session());
+    let request = gateway.request("POST", "/mcp?surface=direct").json(body).header("mcp-session-id", &client.session());
     let reply = gateway.send(request).await;
     let answer = reply.value();
     assert_eq!(answer["id"], "an id");
@@ -272,10 +258,7 @@ async fn an_error_of_the_server_is_relayed_as_it_came() {
     let (_fixture, server) = http_fixture().await;
     let gateway = gateway(json!({ "a": server })).await;
     let client = gateway.client("direct").await;
-    let error = client
-        .request("resources/read", json!({ "uri": "test://template/a/b/data" }))
-        .await
-        .expect_err("none");
+    let error = client.request("resources/read", json!({ "uri": "test://template/a/b/data" })).await.expect_err("none");
     assert_eq!(error["code"], -32002);
     assert_eq!(error["data"], json!({ "uri": "test://template/a/b/data" }), "the server's own");
 }
@@ -295,11 +278,9 @@ async fn old_and_new_servers_and_every_form_of_answer_work() {
     let mut servers = Map::new();
     let mut fixtures = Vec::new();
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
-        for (word, answer) in [
-            ("sse", PostResponseFormat::Sse),
-            ("json", PostResponseFormat::Json),
-            ("mixed", PostResponseFormat::Mixed),
-        ] {
+        for (word, answer) in
+            [("sse", PostResponseFormat::Sse), ("json", PostResponseFormat::Json), ("mixed", PostResponseFormat::Mixed)]
+        {
             let options = FixtureOptions {
                 answer,
                 revision_max: revision.parse().expect("a revision"),
@@ -315,10 +296,7 @@ async fn old_and_new_servers_and_every_form_of_answer_work() {
     let client = gateway.client("direct").await;
     for name in names {
         let who = client.call(&format!("{name}__who"), json!({})).await;
-        assert!(
-            name.ends_with(who["structuredContent"]["revision"].as_str().expect("a revision")),
-            "{name}: {who}"
-        );
+        assert!(name.ends_with(who["structuredContent"]["revision"].as_str().expect("a revision")), "{name}: {who}");
     }
 }
 

@@ -31,17 +31,11 @@ async fn a_new_category_shows_and_is_told() {
     gateway.write_config(&config(json!({ "a": server }), &["one", "two"]));
     client.told(TOOLS_CHANGED, 1).await;
     assert!(menu(&gateway).await.ends_with("\n- one: About one.\n- two: About two."));
-    assert_eq!(
-        client.call_in("two", "echo", json!({ "text": "there" })).await["content"][0]["text"],
-        "there"
-    );
+    assert_eq!(client.call_in("two", "echo", json!({ "text": "there" })).await["content"][0]["text"], "there");
     gateway.wait_for_stderr("the changed config is in force").await;
     gateway.write_config(&config(json!({ "a": server }), &["two"]));
     client.told(TOOLS_CHANGED, 2).await;
-    assert_eq!(
-        client.call_in("one", "echo", json!({})).await["structuredContent"]["error"]["name"],
-        "UnknownCategory"
-    );
+    assert_eq!(client.call_in("one", "echo", json!({})).await["structuredContent"]["error"]["name"], "UnknownCategory");
 }
 
 #[tokio::test]
@@ -61,16 +55,10 @@ async fn a_wrong_change_is_told_and_changes_nothing() {
     ] {
         gateway.write_text(wrong);
         gateway.wait_for_stderr(said).await;
-        assert_eq!(
-            client.call_in("one", "echo", json!({ "text": "still" })).await["content"][0]["text"],
-            "still"
-        );
+        assert_eq!(client.call_in("one", "echo", json!({ "text": "still" })).await["content"][0]["text"], "still");
         assert_eq!(menu(&gateway).await, before);
     }
-    assert_eq!(
-        gateway.stderr().matches("the changed config is wrong, the old one stays in force:").count(),
-        3
-    );
+    assert_eq!(gateway.stderr().matches("the changed config is wrong, the old one stays in force:").count(), 3);
     assert!(client.notifications(TOOLS_CHANGED).is_empty());
     gateway.write_config(&config(json!({ "a": server }), &["one", "two"]));
     client.told(TOOLS_CHANGED, 1).await;
@@ -91,10 +79,8 @@ async fn what_did_not_change_goes_on_undisturbed() {
     client.listen().await;
     let who = async |tool: &str| client.call(tool, json!({})).await["structuredContent"]["pid"].clone();
     let (kept, gone) = (who("a__who").await, who("gone__who").await);
-    let running = [
-        client.begin_call("a__sleep", json!({ "ms": 1200 })),
-        client.begin_call("gone__sleep", json!({ "ms": 1200 })),
-    ];
+    let running =
+        [client.begin_call("a__sleep", json!({ "ms": 1200 })), client.begin_call("gone__sleep", json!({ "ms": 1200 }))];
     tokio::time::sleep(SETTLE_TIME).await;
     let told = client.notifications(TOOLS_CHANGED).len();
     gateway.write_config(&config(servers(None), &["one"]));
@@ -113,11 +99,9 @@ async fn what_did_not_change_goes_on_undisturbed() {
 
 #[tokio::test]
 async fn a_changed_server_is_started_anew() {
-    let gateway =
-        configured(config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "1" })) }), &["one"])).await;
+    let gateway = configured(config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "1" })) }), &["one"])).await;
     let client = gateway.client("").await;
-    let probe =
-        async || client.call_in("one", "env", json!({ "name": "PROBE" })).await["content"][0]["text"].clone();
+    let probe = async || client.call_in("one", "env", json!({ "name": "PROBE" })).await["content"][0]["text"].clone();
     assert_eq!(probe().await, "1");
     gateway.write_config(&config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "2" })) }), &["one"]));
     gateway.wait_for_stderr("the changed config is in force").await;
@@ -138,9 +122,7 @@ async fn a_new_token_holds_at_once_and_what_needs_a_restart_is_said() {
     let mut next = auth("the-second-token-of-all");
     next["limits"] = json!({ "drain": "1s" });
     gateway.write_config(&next);
-    gateway
-        .wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart")
-        .await;
+    gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
     gateway.wait_for_stderr("the changed config is in force").await;
     assert_eq!((ask("the-first-token-of-all").await, ask("the-second-token-of-all").await), (401, 404));
 }
@@ -156,7 +138,8 @@ async fn a_reload_cannot_open_the_door_to_the_network() {
 }
 
 fn initialize() -> hikite_testkit::gateway::HttpRequest {
-    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let hello =
+        json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     let message = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello });
     hikite_testkit::gateway::HttpRequest::new("POST", "/mcp").json(message.to_string())
 }
@@ -167,9 +150,7 @@ async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
     let gateway = TestGateway::start_by_file(&crate::PROGRAMS, config("data")).await;
     assert!(!gateway.token().is_empty());
     gateway.write_config(&config("elsewhere"));
-    gateway
-        .wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart")
-        .await;
+    gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
     gateway.wait_for_stderr("the changed config is in force").await;
     let bearer = format!("Bearer {}", gateway.token());
     assert_eq!(gateway.send(initialize().header("authorization", &bearer)).await.status, 200);
@@ -181,9 +162,7 @@ async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
 async fn another_store_in_the_file_waits_for_a_restart() {
     let gateway = configured(json!({})).await;
     gateway.write_config(&json!({ "store": { "url": "sqlite:elsewhere.db" } }));
-    gateway
-        .wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart")
-        .await;
+    gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
     gateway.wait_for_stderr("the changed config is in force").await;
     assert!(!gateway.folder().path().join("elsewhere.db").exists());
 }
@@ -191,8 +170,7 @@ async fn another_store_in_the_file_waits_for_a_restart() {
 #[tokio::test]
 async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound_one() {
     let token = "a-token-from-the-config-file";
-    let open =
-        json!({ "listen": "0.0.0.0:0", "public_url": "https://x.example", "allowed_hosts": ["127.0.0.1"] });
+    let open = json!({ "listen": "0.0.0.0:0", "public_url": "https://x.example", "allowed_hosts": ["127.0.0.1"] });
     let config = json!({ "server": open, "auth": { "token": token }, "data": "data" });
     let gateway = TestGateway::start_by_file(&crate::PROGRAMS, config).await;
     let bearer = format!("Bearer {token}");
@@ -201,9 +179,7 @@ async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound
         (with, gateway.send(initialize()).await.status)
     };
     assert_eq!(statuses().await, (200, 401));
-    gateway.write_config(
-        &json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }),
-    );
+    gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }));
     gateway.wait_for_stderr("the changed config is wrong, the old one stays in force:").await;
     gateway.wait_for_stderr("`auth.mode` is \"none\" and 0.0.0.0:").await;
     assert_eq!(statuses().await, (200, 401));
@@ -211,9 +187,7 @@ async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0", "public_url": "https://x.example" },
         "auth": { "token": token }, "data": "data" }));
     gateway.wait_for_stderr("the changed config is in force").await;
-    gateway.write_config(
-        &json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }),
-    );
+    gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }));
     let refused = || gateway.stderr().matches("the changed config is wrong").count() == 2;
     assert!(eventually(refused).await, "{}", gateway.stderr());
     assert_eq!(statuses().await, (200, 401));

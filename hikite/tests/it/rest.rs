@@ -19,17 +19,12 @@ pub(crate) async fn get(gateway: &TestGateway, path: &str) -> HttpReply {
 #[track_caller]
 pub(crate) fn refused(reply: &HttpReply, status: u16, code: &str, message: &str) -> Value {
     let body = reply.value();
-    assert_eq!(
-        (reply.status, &body["code"], &body["error"]),
-        (status, &json!(code), &json!(message)),
-        "{body}"
-    );
+    assert_eq!((reply.status, &body["code"], &body["error"]), (status, &json!(code), &json!(message)), "{body}");
     assert_eq!(body["success"], false);
     assert_eq!(reply.headers["content-type"], "application/json");
     assert_eq!(body["requestId"], reply.headers["x-request-id"].to_str().expect("text"));
     is_moment(&body["timestamp"]);
-    let known =
-        ["success", "error", "code", "hint", "details", "schema", "requestId", "executionTime", "timestamp"];
+    let known = ["success", "error", "code", "hint", "details", "schema", "requestId", "executionTime", "timestamp"];
     for name in body.as_object().expect("an object").keys() {
         assert!(known.contains(&name.as_str()), "{name}: {body}");
     }
@@ -77,10 +72,7 @@ async fn tools_come_in_pages() {
     let pages = total.div_ceil(10);
     for page in 1..=pages {
         let answer = get(&gateway, &format!("/v1/tools?limit=10&page={page}")).await.value();
-        assert_eq!(
-            answer["pagination"],
-            json!({ "page": page, "limit": 10, "total": total, "totalPages": pages })
-        );
+        assert_eq!(answer["pagination"], json!({ "page": page, "limit": 10, "total": total, "totalPages": pages }));
         gathered.extend(keys(&answer).into_iter().map(ToOwned::to_owned));
     }
     assert_eq!(gathered, keys(&whole));
@@ -94,18 +86,14 @@ async fn a_tool_is_shown_by_its_key_or_its_only_name() {
     let reply = get(&gateway, "/v1/tools/a:echo").await;
     let tool = reply.value();
     assert_eq!(reply.status, 200);
-    assert_eq!(
-        (&tool["key"], &tool["name"], &tool["module"]),
-        (&json!("a:echo"), &json!("echo"), &json!("a"))
-    );
+    assert_eq!((&tool["key"], &tool["name"], &tool["module"]), (&json!("a:echo"), &json!("echo"), &json!("a")));
     assert_eq!((&tool["enabled"], &tool["tags"]), (&json!(true), &json!([])));
     assert_eq!(tool["inputSchema"]["required"], json!(["text"]));
     assert_eq!(tool["annotations"]["readOnlyHint"], true);
     assert!(tool["version"].is_string() && tool["description"].is_string(), "{tool}");
     is_moment(&tool["registeredAt"]);
     assert_eq!(get(&gateway, "/v1/tools/b%20c%3Aecho").await.value()["key"], "b c:echo");
-    let twice =
-        refused(&get(&gateway, "/v1/tools/echo").await, 404, "TOOL_NOT_FOUND", "Tool not found: echo");
+    let twice = refused(&get(&gateway, "/v1/tools/echo").await, 404, "TOOL_NOT_FOUND", "Tool not found: echo");
     assert!(twice["hint"].as_str().is_some_and(|hint| hint.contains("a:echo") && hint.contains("b c:echo")));
     for (path, name) in [
         ("/v1/tools/nothing", "nothing"),
@@ -118,12 +106,7 @@ async fn a_tool_is_shown_by_its_key_or_its_only_name() {
     }
     let near = get(&gateway, "/v1/tools/a:ehco").await.value();
     assert!(near["hint"].as_str().is_none_or(|hint| hint.starts_with("did you mean")), "{near}");
-    refused(
-        &get(&gateway, "/v1/tools/%FF").await,
-        400,
-        "VALIDATION_ERROR",
-        "the key in the address is not UTF-8",
-    );
+    refused(&get(&gateway, "/v1/tools/%FF").await, 400, "VALIDATION_ERROR", "the key in the address is not UTF-8");
 }
 
 #[tokio::test]

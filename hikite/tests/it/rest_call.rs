@@ -29,8 +29,7 @@ async fn a_result_is_the_value_of_what_the_tool_gave() {
         assert!(body["executionTime"].as_f64().is_some_and(|ms| ms > 0.0), "{body}");
         is_moment(&body["timestamp"]);
     }
-    let structured =
-        call(&gateway, json!({ "name": "a:structured", "parameters": { "a": 1, "b": 2 } })).await;
+    let structured = call(&gateway, json!({ "name": "a:structured", "parameters": { "a": 1, "b": 2 } })).await;
     assert!(structured.value()["result"].is_object(), "{}", structured.text());
     let without = call(&gateway, json!({ "name": "a:test_simple_text" })).await;
     assert_eq!((without.status, &without.value()["success"]), (200, &json!(true)));
@@ -41,7 +40,8 @@ async fn a_result_is_the_value_of_what_the_tool_gave() {
 #[tokio::test]
 async fn parameters_and_results_stay_the_bytes_that_came() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
-    let body = r#"{"name":"a:mirror","parameters":{"anything":{"n":1.50e2,"u":"\u00e9","big":12345678901234567890123}}}"#;
+    let body =
+        r#"{"name":"a:mirror","parameters":{"anything":{"n":1.50e2,"u":"\u00e9","big":12345678901234567890123}}}"#;
     let reply = gateway.send(gateway.request("POST", "/v1/tools/call").json(body)).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     assert!(reply.text().contains("12345678901234567890123"), "{}", reply.text());
@@ -62,16 +62,12 @@ async fn every_class_of_error_has_its_status_code_and_words() {
     refused(&disabled, 403, "TOOL_DISABLED", "Tool is disabled: a:who");
     let missing = call(&gateway, json!({ "name": "a:echo", "parameters": {} })).await;
     let missing = refused(&missing, 400, "VALIDATION_ERROR", "Required parameter missing: text");
-    assert_eq!(
-        missing["details"],
-        json!([{ "pointer": "/text", "message": "Required parameter missing: text" }])
-    );
+    assert_eq!(missing["details"], json!([{ "pointer": "/text", "message": "Required parameter missing: text" }]));
     assert_eq!(missing["schema"]["required"], json!(["text"]));
     let wrong = call(&gateway, json!({ "name": "a:echo", "parameters": { "text": [] } })).await;
     refused(&wrong, 400, "VALIDATION_ERROR", "Invalid type for parameter text: expected string");
     let failed = call(&gateway, json!({ "name": "a:test_error_handling" })).await;
-    let words =
-        "Tool execution failed: a:test_error_handling: This tool intentionally returns an error for testing";
+    let words = "Tool execution failed: a:test_error_handling: This tool intentionally returns an error for testing";
     refused(&failed, 500, "TOOL_EXECUTION_ERROR", words);
     let late = call(&gateway, json!({ "name": "a:hang", "options": { "timeout": 250 } })).await;
     let late = refused(&late, 408, "TIMEOUT", "Execution timeout after 250ms");
@@ -93,12 +89,7 @@ async fn a_server_that_breaks_down_is_a_bad_gateway_without_its_address() {
     let address = fixture.url();
     fixture.refuse_calls(503, None);
     let reply = call(&gateway, json!({ "name": "a:echo", "parameters": { "text": "x" } })).await;
-    assert_eq!(
-        (reply.status, &reply.value()["code"]),
-        (502, &json!("UPSTREAM_UNAVAILABLE")),
-        "{}",
-        reply.text()
-    );
+    assert_eq!((reply.status, &reply.value()["code"]), (502, &json!("UPSTREAM_UNAVAILABLE")), "{}", reply.text());
     let authority = address.trim_start_matches("http://").split('/').next().expect("a host");
     assert!(!reply.text().contains(authority), "{}", reply.text());
 }
@@ -165,8 +156,7 @@ async fn what_a_call_asks_for_is_checked() {
 #[tokio::test]
 async fn a_tool_that_may_be_repeated_is_tried_again_when_the_call_asks_for_it() {
     let (fixture, server) = http_fixture().await;
-    let gateway =
-        configured(json!({ "mcpServers": { "a": server }, "limits": { "breaker_failures": 0 } })).await;
+    let gateway = configured(json!({ "mcpServers": { "a": server }, "limits": { "breaker_failures": 0 } })).await;
     let echo = json!({ "name": "a:echo", "parameters": { "text": "x" } });
     assert_eq!(call(&gateway, echo.clone()).await.status, 200);
     fixture.refuse_calls(503, None);
@@ -196,8 +186,7 @@ async fn a_server_that_asks_is_told_that_nobody_can_answer() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
     let begin = Instant::now();
     let reply =
-        call(&gateway, json!({ "name": "a:ask", "parameters": { "kind": "elicitation", "marker": "m" } }))
-            .await;
+        call(&gateway, json!({ "name": "a:ask", "parameters": { "kind": "elicitation", "marker": "m" } })).await;
     assert!(begin.elapsed() < Duration::from_secs(5), "nobody waits for an answer");
     assert!(matches!(reply.status, 200 | 500 | 502), "{}", reply.text());
 }

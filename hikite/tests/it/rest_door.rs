@@ -62,11 +62,7 @@ async fn every_route_needs_the_token_and_none_but_the_enumerated_is_public() {
         }
         for (header, value) in [("host", "evil.example"), ("origin", "https://evil.example")] {
             let reply = gateway.send(gateway.request(method, path).json("{}").header(header, value)).await;
-            assert_eq!(
-                (reply.status, &reply.value()["code"]),
-                (403, &json!("AUTHORIZATION_ERROR")),
-                "{method} {path}"
-            );
+            assert_eq!((reply.status, &reply.value()["code"]), (403, &json!("AUTHORIZATION_ERROR")), "{method} {path}");
         }
     }
     for path in PUBLIC {
@@ -128,10 +124,7 @@ async fn a_request_keeps_its_own_id_or_is_given_one() {
             })
             .await;
             let id = reply.headers["x-request-id"].to_str().expect("text");
-            assert!(
-                id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()),
-                "{method} {path}: {id}"
-            );
+            assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{method} {path}: {id}");
         }
     }
     let denied = ask(HttpRequest::new("GET", "/v1/tools").header("x-request-id", "mine")).await;
@@ -142,18 +135,14 @@ async fn a_request_keeps_its_own_id_or_is_given_one() {
 async fn addresses_of_old_lead_to_the_new_ones() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
     let list = get(&gateway, "/tools?limit=1&module=a").await;
-    assert_eq!(
-        (list.status, list.headers["location"].to_str().expect("text")),
-        (307, "/v1/tools?limit=1&module=a")
-    );
+    assert_eq!((list.status, list.headers["location"].to_str().expect("text")), (307, "/v1/tools?limit=1&module=a"));
     let call = post(&gateway, "/tools/call", &json!({ "name": "a:echo" })).await;
     assert_eq!((call.status, call.headers["location"].to_str().expect("text")), (307, "/v1/tools/call"));
 }
 
 #[tokio::test]
 async fn how_often_one_caller_may_come_is_told_and_kept() {
-    let gateway =
-        configured(json!({ "server": { "rate_limit": { "max": 3, "timeWindow": 3_600_000 } } })).await;
+    let gateway = configured(json!({ "server": { "rate_limit": { "max": 3, "timeWindow": 3_600_000 } } })).await;
     for left in ["2", "1", "0"] {
         let reply = get(&gateway, "/v1/tools").await;
         assert_eq!(reply.status, 200);
@@ -163,8 +152,7 @@ async fn how_often_one_caller_may_come_is_told_and_kept() {
         let reset: u64 = reply.headers["ratelimit-reset"].to_str().expect("text").parse().expect("seconds");
         assert!((1..=3600).contains(&reset), "{reset}");
     }
-    for (method, path) in
-        PROTECTED.into_iter().chain([("POST", "/mcp"), ("GET", "/v1/nothing"), ("PUT", "/v1/tools")])
+    for (method, path) in PROTECTED.into_iter().chain([("POST", "/mcp"), ("GET", "/v1/nothing"), ("PUT", "/v1/tools")])
     {
         let reply = gateway.send(gateway.request(method, path).json("{}")).await;
         let wait: u64 = reply.headers["retry-after"].to_str().expect("text").parse().expect("seconds");
@@ -189,29 +177,20 @@ async fn page(gateway: &TestGateway, origin: &str) -> (u16, u16, Option<String>)
         .header("access-control-request-headers", "authorization");
     let first = gateway.send(first).await;
     let reply = gateway.send(gateway.request("GET", "/v1/tools").header("origin", origin)).await;
-    let allowed = reply
-        .headers
-        .get("access-control-allow-origin")
-        .map(|value| value.to_str().expect("text").to_owned());
-    assert_eq!(
-        first.headers.get("access-control-allow-origin"),
-        reply.headers.get("access-control-allow-origin")
-    );
+    let allowed =
+        reply.headers.get("access-control-allow-origin").map(|value| value.to_str().expect("text").to_owned());
+    assert_eq!(first.headers.get("access-control-allow-origin"), reply.headers.get("access-control-allow-origin"));
     for reply in [&first, &reply] {
         assert_eq!(reply.headers.get("access-control-allow-credentials"), None, "never with credentials");
     }
     if first.status == 204 {
         assert_eq!(first.headers["access-control-allow-methods"], "GET, POST, PUT, PATCH, DELETE");
         let headers = first.headers["access-control-allow-headers"].to_str().expect("text");
-        for name in
-            ["authorization", "content-type", "x-request-id", "mcp-session-id", "mcp-protocol-version"]
-        {
+        for name in ["authorization", "content-type", "x-request-id", "mcp-session-id", "mcp-protocol-version"] {
             assert!(headers.contains(name), "{headers}");
         }
         let exposed = reply.headers["access-control-expose-headers"].to_str().expect("text");
-        for name in
-            ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "retry-after", "x-request-id"]
-        {
+        for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "retry-after", "x-request-id"] {
             assert!(exposed.contains(name), "{exposed}");
         }
     }
@@ -226,30 +205,20 @@ async fn web_pages_are_let_in_as_the_config_says() {
     let any = (204, 200, Some("*".to_owned()));
     for (server, expected) in [
         (json!({}), [out.clone(), out.clone(), own(local), out.clone()]),
-        (
-            json!({ "cors": { "enabled": false, "origin": "*" } }),
-            [out.clone(), out.clone(), own(local), out.clone()],
-        ),
-        (
-            json!({ "cors": { "enabled": true, "origin": mine } }),
-            [own(mine), out.clone(), own(local), out.clone()],
-        ),
+        (json!({ "cors": { "enabled": false, "origin": "*" } }), [out.clone(), out.clone(), own(local), out.clone()]),
+        (json!({ "cors": { "enabled": true, "origin": mine } }), [own(mine), out.clone(), own(local), out.clone()]),
         (
             json!({ "cors": { "enabled": true, "origin": [mine, other] } }),
             [own(mine), own(other), own(local), out.clone()],
         ),
-        (
-            json!({ "cors": { "enabled": true, "origin": "*" } }),
-            [any.clone(), any.clone(), any.clone(), any.clone()],
-        ),
+        (json!({ "cors": { "enabled": true, "origin": "*" } }), [any.clone(), any.clone(), any.clone(), any.clone()]),
         (json!({ "allowed_origins": [mine] }), [own(mine), out.clone(), own(local), out.clone()]),
     ] {
         let gateway = configured(json!({ "server": server })).await;
         for (origin, expected) in [mine, other, local, "null"].into_iter().zip(expected) {
             assert_eq!(page(&gateway, origin).await, expected, "{server} {origin}");
         }
-        let foreign =
-            HttpRequest::new("GET", "/health").header("host", "evil.example").header("origin", mine);
+        let foreign = HttpRequest::new("GET", "/health").header("host", "evil.example").header("origin", mine);
         assert_eq!(gateway.send(foreign).await.status, 403, "the Host is checked whatever the page");
     }
 }
@@ -279,10 +248,8 @@ async fn the_description_names_every_route_and_the_page_asks_nobody_else() {
         assert!(operation["responses"]["401"].is_object(), "{method} {path}");
     }
     assert_eq!(document["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
-    let codes = document["components"]["schemas"]["Error"]["properties"]["code"]["enum"]
-        .as_array()
-        .expect("codes")
-        .len();
+    let codes =
+        document["components"]["schemas"]["Error"]["properties"]["code"]["enum"].as_array().expect("codes").len();
     assert!(codes >= 17);
     for path in PUBLIC.into_iter().filter(|path| path.starts_with("/docs")) {
         let reply = gateway.send(HttpRequest::new("GET", path)).await;

@@ -32,14 +32,8 @@ async fn a_tool_is_registered_shown_and_found_again_after_a_restart() {
         ("tags", json!(["sky", "city"])),
         ("category", json!("outside")),
         ("author", json!("somebody")),
-        (
-            "examples",
-            json!([{ "description": "Kyoto", "parameters": { "city": "Kyoto" }, "expectedResult": 7 }]),
-        ),
-        (
-            "parameters",
-            json!([{ "name": "city", "type": "string", "description": "The city.", "required": true }]),
-        ),
+        ("examples", json!([{ "description": "Kyoto", "parameters": { "city": "Kyoto" }, "expectedResult": 7 }])),
+        ("parameters", json!([{ "name": "city", "type": "string", "description": "The city.", "required": true }])),
     ] {
         whole = with(whole, key, value);
     }
@@ -71,8 +65,7 @@ async fn a_tool_is_registered_shown_and_found_again_after_a_restart() {
     }
     assert_eq!(list(&gateway, "tag=sky&tag=sea").await.value()["pagination"]["total"], 0);
     let found =
-        post(&gateway, "/v1/tools/search", &json!({ "query": "test tool", "filters": { "tags": ["sky"] } }))
-            .await;
+        post(&gateway, "/v1/tools/search", &json!({ "query": "test tool", "filters": { "tags": ["sky"] } })).await;
     assert_eq!(found.value()["results"][0]["key"], "registered:weather");
     let gateway = gateway.restart(json!({})).await;
     assert_eq!(get(&gateway, "/v1/tools/weather").await.value(), tool);
@@ -152,8 +145,7 @@ async fn a_tool_is_switched_off_and_on_and_stays_so() {
     for key in ["a:echo", "registered:mine"] {
         let off = post(&gateway, &format!("/v1/tools/{key}/disable"), &json!({})).await;
         assert_eq!((off.status, &off.value()["enabled"]), (200, &json!(false)), "{key}");
-        let call =
-            post(&gateway, "/v1/tools/call", &json!({ "name": key, "parameters": { "text": "x" } })).await;
+        let call = post(&gateway, "/v1/tools/call", &json!({ "name": key, "parameters": { "text": "x" } })).await;
         refused(&call, 403, "TOOL_DISABLED", &format!("Tool is disabled: {key}"));
     }
     let gateway = gateway.restart(json!({ "mcpServers": { "a": stdio(&[]) } })).await;

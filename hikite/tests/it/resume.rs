@@ -19,11 +19,7 @@ async fn open(gateway: &TestGateway, client: &SessionClient, body: String) -> Ss
     request.open(gateway.address()).await.events()
 }
 
-async fn take_up(
-    gateway: &TestGateway,
-    session: &str,
-    event: &str,
-) -> hikite_testkit::gateway::StreamingReply {
+async fn take_up(gateway: &TestGateway, session: &str, event: &str) -> hikite_testkit::gateway::StreamingReply {
     let request = gateway.request("GET", "/mcp").header("mcp-session-id", session);
     request.header("accept", "text/event-stream").header("last-event-id", event).open(gateway.address()).await
 }

@@ -97,11 +97,7 @@ async fn a_japanese_question_finds_english_tools_by_their_meaning() {
         tokio::time::sleep(Duration::from_millis(20)).await;
         found = discover(&client, "チャンネルにメッセージを送る").await;
     }
-    assert_eq!(
-        (&meta(&found)["provider"], meta(&found).get("fallback")),
-        (&json!("hybrid"), None),
-        "{found}"
-    );
+    assert_eq!((&meta(&found)["provider"], meta(&found).get("fallback")), (&json!("hybrid"), None), "{found}");
     assert!(keys(&found)[0].starts_with("slack:"), "{:?}", keys(&found));
     let again = gateway.run(&["tools", "search", "今日の時刻", "--json"]).await;
     let again: Value = serde_json::from_str(&again.stdout).expect("JSON");
@@ -132,10 +128,7 @@ async fn what_is_wrong_stands_in_the_result() {
     assert_eq!(unknown["code"], "TOOL_NOT_FOUND");
     assert!(unknown["hint"].as_str().is_some_and(|hint| hint.contains("echo")), "{unknown}");
     let wrong = error_of(&client.call("tool_discovery", json!({ "query": "x", "limit": 3 })).await);
-    assert_eq!(
-        (&wrong["code"], &wrong["schema"]["required"]),
-        (&json!("VALIDATION_ERROR"), &json!(["query"]))
-    );
+    assert_eq!((&wrong["code"], &wrong["schema"]["required"]), (&json!("VALIDATION_ERROR"), &json!(["query"])));
     let arguments = json!({ "toolKey": "a:echo", "arguments": "{\"text\":\"unwrapped\"}" });
     let ran = client.call("tool_execute", arguments).await;
     assert_eq!(ran["structuredContent"], json!({ "result": "unwrapped" }));
@@ -191,15 +184,18 @@ async fn whatever_the_cloud_does_there_is_an_answer_that_says_so() {
 #[tokio::test]
 async fn one_hikite_is_the_cloud_of_another() {
     let cloud = gateway(json!({})).await;
-    let search = json!({ "provider": "cloud", "cloud": { "url": cloud.url("").replace("/mcp", ""), "token": cloud.token() } });
-    let near = configured(json!({ "mcpServers": { "git": recorded("git") }, "server": { "surface": "search" }, "search": search })).await;
+    let search =
+        json!({ "provider": "cloud", "cloud": { "url": cloud.url("").replace("/mcp", ""), "token": cloud.token() } });
+    let near = configured(
+        json!({ "mcpServers": { "git": recorded("git") }, "server": { "surface": "search" }, "search": search }),
+    )
+    .await;
     let client = near.client("").await;
     let found = discover(&client, "show the commit log").await;
     assert_eq!((keys(&found)[0], &meta(&found)["provider"]), ("git:git_log", &json!("cloud")), "{found}");
-    let post = async |body: &Value| {
-        cloud.send(cloud.request("POST", "/catalog/search").json(body.to_string())).await
-    };
-    let tool = |key: &str, text: &str| json!({ "toolKey": key, "toolName": key, "serverName": "s", "description": text });
+    let post = async |body: &Value| cloud.send(cloud.request("POST", "/catalog/search").json(body.to_string())).await;
+    let tool =
+        |key: &str, text: &str| json!({ "toolKey": key, "toolName": key, "serverName": "s", "description": text });
     let tools = json!([tool("s:a", "Reads a file"), tool("s:b", "Sends a mail"), tool("s:a", "again")]);
     let answer = post(&json!({ "query": ["send mail"], "tools": tools, "maxResults": 1 })).await;
     assert_eq!(answer.status, 200);

@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{configured, error_of};
 
-const ISSUES: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../hikite-testkit/fixtures/answers/github-issues.json"
-));
+const ISSUES: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../hikite-testkit/fixtures/answers/github-issues.json"));
 
 /// Starts a gateway with GitHub connected and Notion not.
 async fn connected(api: &MockApi, more: Value) -> TestGateway {
@@ -51,8 +49,7 @@ async fn what_nobody_has_connected_is_named_and_not_in_the_way() {
     assert_eq!(names.len(), 24, "{names:?}");
     assert!(names.iter().any(|name| name == "list_issues"), "{names:?}");
     assert!(direct.names("prompts/list").await.iter().all(|name| !name.contains("page")));
-    let found =
-        client.call("tool_discovery", json!({ "query": "search pages in Notion", "limit": 20 })).await;
+    let found = client.call("tool_discovery", json!({ "query": "search pages in Notion", "limit": 20 })).await;
     assert!(!found.to_string().contains("notion:"), "{found}");
     let result = client.call("call", json!({ "module": "notion", "tool": "search", "params": {} })).await;
     let error = error_of(&result);
@@ -70,10 +67,7 @@ async fn answers_come_in_their_shape_unless_somebody_wants_them_whole() {
     let gateway = connected(&api, json!({})).await;
     let client = gateway.client("").await;
     let result = client.call("call", call("list_issues", &issues())).await;
-    assert!(
-        text(&result).starts_with("issues[13]{number,title,state,author,comments,updated}:\n"),
-        "{result}"
-    );
+    assert!(text(&result).starts_with("issues[13]{number,title,state,author,comments,updated}:\n"), "{result}");
     assert_eq!(result["_meta"]["hikite/answer"]["bytes"][0], 30431);
     let mut raw = call("list_issues", &issues());
     raw["format"] = json!("raw");
@@ -91,10 +85,7 @@ async fn answers_come_in_their_shape_unless_somebody_wants_them_whole() {
 async fn tasks_of_a_batch_see_the_whole_and_show_the_shape() {
     let api = MockApi::start().await;
     api.answer("/repos/octokit/hello%20world/issues", MockResponse::bytes("application/json", ISSUES));
-    api.answer(
-        "/users/octokit-fixture-user-a",
-        MockResponse::json(&json!({ "login": "a", "name": "Aki", "id": 7 })),
-    );
+    api.answer("/users/octokit-fixture-user-a", MockResponse::json(&json!({ "login": "a", "name": "Aki", "id": 7 })));
     let gateway = connected(&api, json!({})).await;
     let tasks = json!([
         { "id": "issues", "module": "github", "tool": "list_issues", "params": issues(), "output": true },
@@ -102,10 +93,7 @@ async fn tasks_of_a_batch_see_the_whole_and_show_the_shape() {
     ]);
     let result = gateway.client("").await.call("batch", json!({ "commands": tasks })).await;
     let report: Value = serde_json::from_str(text(&result)).expect("a report");
-    assert!(
-        report["tasks"][0]["result"].as_str().is_some_and(|text| text.starts_with("issues[13]{")),
-        "{report}"
-    );
+    assert!(report["tasks"][0]["result"].as_str().is_some_and(|text| text.starts_with("issues[13]{")), "{report}");
     assert!(report["tasks"][1]["result"].as_str().is_some_and(|text| text.contains("Aki")), "{report}");
 }
 

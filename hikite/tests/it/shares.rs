@@ -108,12 +108,8 @@ async fn requests_without_a_session_share_alike() {
     for number in 0..40 {
         let capabilities = json!({ "sampling": { "context": { "number": number } } });
         let envelope = StatelessEnvelope::default().capabilities(capabilities).unvalidated();
-        let client = StatelessClient::over_http(
-            gateway.address(),
-            "/mcp?surface=direct",
-            Some(&narrow.secret),
-            envelope,
-        );
+        let client =
+            StatelessClient::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
         assert_eq!(client.text("echo", json!({ "text": "hi" })).await, "hi");
     }
     let held = metric(&gateway, &series("held", "stateless_sessions", &narrow)).await;
@@ -144,10 +140,8 @@ async fn open_streams_have_a_share_and_the_owner_listens_over_every_transport() 
     assert_eq!(metric(&gateway, &series("refused_total", "streams", &narrow)).await, Some(2.0));
     let owner = gateway.client("direct").await;
     assert!(open_stream(&gateway, &owner, gateway.token()).await.is_stream());
-    let listening = gateway
-        .stateless("direct", StatelessEnvelope::default())
-        .listen(json!({ "toolsListChanged": true }))
-        .await;
+    let listening =
+        gateway.stateless("direct", StatelessEnvelope::default()).listen(json!({ "toolsListChanged": true })).await;
     assert_eq!(listening.acknowledged["toolsListChanged"], true);
     assert!(gateway.request("GET", "/sse").open(gateway.address()).await.is_stream());
     // A closed stream frees its slot.
@@ -186,12 +180,8 @@ async fn suspended_calls_have_a_share_and_the_owner_is_still_asked() {
     let options = FixtureOptions { extended: true, ..FixtureOptions::default() };
     let (_fixture, gateway, narrow) = crowded_by(options, json!({ "parked_calls": 4 })).await;
     let path = "/mcp?surface=direct";
-    let greedy = StatelessClient::over_http(
-        gateway.address(),
-        path,
-        Some(&narrow.secret),
-        StatelessEnvelope::capable(),
-    );
+    let greedy =
+        StatelessClient::over_http(gateway.address(), path, Some(&narrow.secret), StatelessEnvelope::capable());
     for _ in 0..2 {
         assert_eq!(greedy.call(ASKS, json!({})).await.result()["resultType"], "input_required");
     }
@@ -239,8 +229,7 @@ async fn batches_have_a_share_and_the_owner_runs_one() {
 async fn one_caller_leaves_places_of_a_module_to_others() {
     let limits = json!({ "module_concurrency": 4, "module_queue": 0 });
     let (fixture, gateway, narrow) = crowded(limits).await;
-    let call =
-        |tool: &str| json!({ "name": format!("web:{tool}"), "parameters": { "text": "x" } }).to_string();
+    let call = |tool: &str| json!({ "name": format!("web:{tool}"), "parameters": { "text": "x" } }).to_string();
     let begin = |tool: &str| as_bearer(&narrow.secret, "POST", "/v1/tools/call").json(call(tool));
     let address = gateway.address();
     let mut running = tokio::task::JoinSet::new();
@@ -263,13 +252,10 @@ async fn one_caller_leaves_places_of_a_module_to_others() {
 async fn a_call_that_asks_its_client_leaves_its_callers_other_calls_alone() {
     let (_fixture, web) = http_fixture().await;
     let web = crate::with(web, "concurrency", 1);
-    let gateway =
-        configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
+    let gateway = configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
     let narrow = token(&gateway, json!({ "name": "narrow", "scopes": ["read", "call"] })).await;
     let path = "/mcp";
-    let client =
-        SessionClient::over_http(gateway.address(), path, Some(&narrow.secret), ClientOptions::silent())
-            .await;
+    let client = SessionClient::over_http(gateway.address(), path, Some(&narrow.secret), ClientOptions::silent()).await;
     let asking = client.begin_call("test_elicitation", json!({ "message": "?" }));
     let question = client.asked().await;
     assert_eq!(client.text("echo", json!({ "text": "meanwhile" })).await, "meanwhile");
@@ -285,9 +271,8 @@ async fn programs_in_jq_have_a_share_and_the_owner_runs_one() {
     let mut running = tokio::task::JoinSet::new();
     for _ in 0..24 {
         let request = as_bearer(&narrow.secret, "POST", "/v1/tools/call").json(call(ENDLESS).to_string());
-        running.spawn(async move {
-            request.attempt(address, Duration::from_secs(120)).await.map(|reply| reply.status)
-        });
+        running
+            .spawn(async move { request.attempt(address, Duration::from_secs(120)).await.map(|reply| reply.status) });
     }
     let held = series("held", "jq", &narrow);
     for _ in 0..400 {
@@ -372,8 +357,7 @@ async fn a_trusted_proxy_is_not_one_client() {
     let (_fixture, web) = http_fixture().await;
     let server = json!({ "surface": "direct", "trusted_proxies": ["127.0.0.9"] });
     let limits = json!({ "connections": 16, "idle_timeout": "10m" });
-    let gateway =
-        configured(json!({ "mcpServers": { "web": web }, "server": server, "limits": limits })).await;
+    let gateway = configured(json!({ "mcpServers": { "web": web }, "server": server, "limits": limits })).await;
     let address = gateway.address();
     let mut held = Vec::new();
     for _ in 0..14 {
@@ -397,8 +381,7 @@ async fn what_a_session_keeps_of_its_client_is_bounded() {
     assert_eq!(reply.value()["error"]["code"], -32602, "{}", reply.status);
     let large = json!({ "sampling": { "x": "x".repeat(1_000_000) } });
     let envelope = StatelessEnvelope::default().capabilities(large).unvalidated();
-    let client =
-        StatelessClient::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
+    let client = StatelessClient::over_http(gateway.address(), "/mcp?surface=direct", Some(&narrow.secret), envelope);
     assert_eq!(client.call("echo", json!({ "text": "x" })).await.code(), -32602);
     let fine = SessionClient::over_http(
         gateway.address(),

@@ -36,13 +36,8 @@ async fn a_hangup_does_not_end_a_gateway_on_stdio() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = json!({ "mcpServers": { "a": server }, "modules": { "builtin": false } });
     fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
-    let client = SessionClient::over_stdio(
-        &PROGRAMS,
-        folder.path(),
-        &["--surface", "direct"],
-        ClientOptions::default(),
-    )
-    .await;
+    let client =
+        SessionClient::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], ClientOptions::default()).await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     hang_up(client.pid());
     assert_eq!(client.text("echo", json!({ "text": "y" })).await, "y");
@@ -71,16 +66,15 @@ async fn the_limit_of_open_files_is_raised_for_hikite_and_not_for_its_servers() 
 #[tokio::test]
 async fn without_files_new_connections_are_refused_and_calls_go_on() {
     let (_fixture, server) = http_fixture().await;
-    let gateway =
-        configured(json!({ "mcpServers": { "a": server }, "server": { "surface": "direct" } })).await;
+    let gateway = configured(json!({ "mcpServers": { "a": server }, "server": { "surface": "direct" } })).await;
     let client = gateway.client("").await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     let running = client.begin_call("sleep", json!({ "ms": 3000 }));
     assert!(eventually(|| gateway.stderr().contains("listening")).await);
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     // No lower descriptor is free.
-    let first_free = (0..65_536)
-        .find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
+    let first_free =
+        (0..65_536).find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));
     gateway.limit_files(first_free.expect("a number"));
     let address = gateway.address();
     let refused = tokio::task::spawn_blocking(move || {

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use hikite_testkit::fixture::{Era, Fixture};
 use hikite_testkit::gateway::{
-    ClientOptions, LIMIT, REVISION, SessionClient, StatelessClient, StatelessEnvelope, TestGateway,
-    eventually,
+    ClientOptions, LIMIT, REVISION, SessionClient, StatelessClient, StatelessEnvelope, TestGateway, eventually,
 };
 use serde_json::{Value, json};
 
@@ -26,8 +25,7 @@ const ASKS: &str = "test_input_required_result_elicitation";
 #[tokio::test]
 async fn discovery_tells_revisions_and_capabilities() {
     let (_fixture, gateway) = with_fixture().await;
-    let outcome =
-        gateway.stateless("direct", StatelessEnvelope::default()).request("server/discover", json!({})).await;
+    let outcome = gateway.stateless("direct", StatelessEnvelope::default()).request("server/discover", json!({})).await;
     let found = outcome.result();
     assert_eq!(found["resultType"], "complete");
     assert_eq!(found["supportedVersions"][0], REVISION);
@@ -153,8 +151,7 @@ async fn lists_keep_their_order_and_may_be_kept() {
     let (_fixture, gateway) = with_fixture().await;
     let client = gateway.stateless("direct", StatelessEnvelope::default());
     for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
-        let (first, second) =
-            (client.request(method, json!({})).await, client.request(method, json!({})).await);
+        let (first, second) = (client.request(method, json!({})).await, client.request(method, json!({})).await);
         let list = first.result();
         assert_eq!(list, second.result());
         assert!(list["ttlMs"].is_u64() && list["cacheScope"] == "private", "{method}");
@@ -172,8 +169,7 @@ async fn a_ticket_is_good_once_for_its_own_request() {
     let state = asked["requestState"].as_str().expect("a ticket");
     let answers = json!({ "user_name": says_name() });
     let again = |name: &str, state: &str| {
-        let params =
-            json!({ "name": name, "arguments": {}, "inputResponses": answers, "requestState": state });
+        let params = json!({ "name": name, "arguments": {}, "inputResponses": answers, "requestState": state });
         client.request("tools/call", params)
     };
     assert_eq!(again(ASKS, &format!("{state}-TAMPERED")).await.code(), -32602);
@@ -213,11 +209,8 @@ async fn logs_come_only_when_asked_for_and_progress_on_its_own_stream() {
     let quiet = gateway.stateless("direct", StatelessEnvelope::default());
     let outcome = quiet.call("test_tool_with_logging", json!({})).await;
     assert!(outcome.notifications.is_empty(), "{:?}", outcome.notifications);
-    let curious =
-        gateway.stateless("direct", StatelessEnvelope::default().log_level("debug").progress_token("p"));
-    assert!(
-        !curious.call("test_tool_with_logging", json!({})).await.told("notifications/message").is_empty()
-    );
+    let curious = gateway.stateless("direct", StatelessEnvelope::default().log_level("debug").progress_token("p"));
+    assert!(!curious.call("test_tool_with_logging", json!({})).await.told("notifications/message").is_empty());
     let steps = curious.call("test_tool_with_progress", json!({})).await.told("notifications/progress");
     assert!(steps.len() >= 3 && steps.iter().all(|step| step["progressToken"] == "p"), "{steps:?}");
 }
@@ -228,7 +221,8 @@ async fn a_listener_hears_what_it_asked_for_and_a_farewell() {
     let mut gateway = gateway(json!({ "a": server })).await;
     let client = gateway.stateless("direct", StatelessEnvelope::default());
     client.text("echo", json!({ "text": "up" })).await;
-    let wish = json!({ "toolsListChanged": true, "resourceSubscriptions": ["test://watched-resource", "other://none"] });
+    let wish =
+        json!({ "toolsListChanged": true, "resourceSubscriptions": ["test://watched-resource", "other://none"] });
     let heard = client.listen(wish).await;
     let honoured = json!({ "toolsListChanged": true, "resourceSubscriptions": ["test://watched-resource"] });
     assert_eq!(heard.acknowledged, honoured);
@@ -251,8 +245,7 @@ async fn a_session_and_single_requests_share_one_pipe() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = json!({ "mcpServers": { "a": stdio(&[]) }, "server": { "surface": ["direct"] } });
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
-    let client =
-        StatelessClient::over_stdio(&crate::PROGRAMS, folder.path(), &[], StatelessEnvelope::default());
+    let client = StatelessClient::over_stdio(&crate::PROGRAMS, folder.path(), &[], StatelessEnvelope::default());
     assert_eq!(client.text("echo", json!({ "text": "alone" })).await, "alone");
     let hello = json!({ "jsonrpc": "2.0", "id": "s", "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
@@ -289,11 +282,7 @@ async fn a_call_that_was_given_up_takes_its_connection_along() {
     let gateway = gateway(json!({ "a": crate::with(stdio(&[]), "share", "never") })).await;
     let client = gateway.stateless("direct", StatelessEnvelope::capable());
     assert_eq!(client.text("count", json!({})).await, "1");
-    assert_eq!(
-        client.text("count", json!({})).await,
-        "2",
-        "calls that follow one another meet the same process"
-    );
+    assert_eq!(client.text("count", json!({})).await, "2", "calls that follow one another meet the same process");
     let given_up = client.begin_call("hang", json!({}));
     tokio::time::sleep(Duration::from_millis(200)).await;
     drop(given_up);
@@ -360,11 +349,7 @@ for line in sys.stdin:
     let pages = StatelessEnvelope::default().capabilities(json!({ "elicitation": { "url": {} } }));
     let asked = gateway.stateless("direct", pages).call("locked", json!({})).await.result();
     let question = &asked["inputRequests"]["url-1"]["params"];
-    assert_eq!(
-        (&question["mode"], &question["url"]),
-        (&json!("url"), &json!("https://example.com/")),
-        "{asked}"
-    );
+    assert_eq!((&question["mode"], &question["url"]), (&json!("url"), &json!("https://example.com/")), "{asked}");
     assert!(question.get("elicitationId").is_none());
 }
 
@@ -372,13 +357,8 @@ for line in sys.stdin:
 async fn whoever_listens_on_a_pipe_does_not_hold_up_its_end() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("hikite.json"), "{}").expect("a file");
-    let client = SessionClient::over_stdio(
-        &crate::PROGRAMS,
-        folder.path(),
-        &[],
-        ClientOptions::default().unvalidated(),
-    )
-    .await;
+    let client =
+        SessionClient::over_stdio(&crate::PROGRAMS, folder.path(), &[], ClientOptions::default().unvalidated()).await;
     let meta = json!({ "io.modelcontextprotocol/protocolVersion": REVISION,
         "io.modelcontextprotocol/clientCapabilities": {} });
     let listen = json!({ "jsonrpc": "2.0", "id": "l", "method": "subscriptions/listen",

@@ -31,19 +31,13 @@ async fn a_whole_conversation_runs_over_lines() {
     let config = json!({ "mcpServers": { "web": web, "program": stdio(&[]) },
         "categories": { "c": { "description": "d", "server": "web" } } });
     let folder = folder(&config);
-    let client = client(
-        &folder,
-        &["--surface", "direct", "--surface", "categories"],
-        ClientOptions::answering("line"),
-    )
-    .await;
+    let client =
+        client(&folder, &["--surface", "direct", "--surface", "categories"], ClientOptions::answering("line")).await;
     assert_eq!(client.names("tools/list").await.len(), 2 + 66);
-    assert_eq!(
-        client.call_in("c", "echo", json!({ "text": "over lines" })).await["content"][0]["text"],
-        "over lines"
-    );
+    assert_eq!(client.call_in("c", "echo", json!({ "text": "over lines" })).await["content"][0]["text"], "over lines");
     assert!(client.text("web__ask", json!({ "kind": "sampling", "marker": "m" })).await.contains("line:m"));
-    let params = json!({ "name": "program__test_tool_with_progress", "arguments": {}, "_meta": { "progressToken": "t" } });
+    let params =
+        json!({ "name": "program__test_tool_with_progress", "arguments": {}, "_meta": { "progressToken": "t" } });
     client.request("tools/call", params).await.expect("a result");
     assert_eq!(client.notifications("notifications/progress").len(), 3);
     assert!(client.close().await.success());
@@ -82,11 +76,8 @@ async fn lines_that_are_no_messages_are_answered_and_harm_nothing() {
         client.send_line(line);
     }
     assert_eq!(client.request("ping", json!({})).await, Ok(json!({})));
-    let codes: Vec<i64> = client
-        .notifications("(answer)")
-        .iter()
-        .filter_map(|answer| answer["error"]["code"].as_i64())
-        .collect();
+    let codes: Vec<i64> =
+        client.notifications("(answer)").iter().filter_map(|answer| answer["error"]["code"].as_i64()).collect();
     assert_eq!(codes, [-32700, -32600, -32700, -32600]);
 }
 
@@ -123,12 +114,7 @@ struct RawStdio {
 impl RawStdio {
     fn open(folder: &TempDir) -> Self {
         let mut command = tokio::process::Command::from(PROGRAMS.hikite(folder.path()));
-        command
-            .arg("stdio")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true);
+        command.arg("stdio").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         let mut child = command.spawn().expect("hikite");
         let output = BufReader::new(child.stdout.take().expect("piped")).lines();
         Self { child, output }
@@ -140,8 +126,7 @@ impl RawStdio {
     }
 
     async fn next(&mut self) -> Value {
-        let line =
-            tokio::time::timeout(LIMIT, self.output.next_line()).await.expect("in time").expect("open");
+        let line = tokio::time::timeout(LIMIT, self.output.next_line()).await.expect("in time").expect("open");
         serde_json::from_str(&line.expect("a line")).expect("JSON")
     }
 }
@@ -152,10 +137,7 @@ async fn a_request_before_initialize_is_refused() {
     let mut lines = RawStdio::open(&folder);
     lines.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
     let refused = lines.next().await;
-    assert_eq!(
-        (&refused["id"], &refused["error"]["message"]),
-        (&json!(1), &json!("begin with `initialize`"))
-    );
+    assert_eq!((&refused["id"], &refused["error"]["message"]), (&json!(1), &json!("begin with `initialize`")));
     lines.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     assert_eq!(lines.next().await["result"], json!({}));
 }
@@ -165,18 +147,15 @@ async fn several_messages_in_one_line_belong_to_one_revision() {
     let folder = folder(&json!({}));
     for revision in ["2025-03-26", "2025-11-25"] {
         let mut lines = RawStdio::open(&folder);
-        let hello = json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+        let hello =
+            json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
         lines.send(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello })).await;
         assert_eq!(lines.next().await["result"]["protocolVersion"], revision);
         let ping = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
         lines.send(&json!([ping(1), ping(2)])).await;
         let answer = lines.next().await;
         if revision == "2025-03-26" {
-            assert_eq!(
-                answer.as_array().map(Vec::len),
-                Some(2),
-                "a batch is answered with a batch: {answer}"
-            );
+            assert_eq!(answer.as_array().map(Vec::len), Some(2), "a batch is answered with a batch: {answer}");
         } else {
             assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)), "{answer}");
         }

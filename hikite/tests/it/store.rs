@@ -196,16 +196,9 @@ async fn a_backup_that_is_taken_while_others_write_is_a_whole_store() {
             store.backup(&copy).await.expect("copied");
             let copy = open(&format!("sqlite:{}", copy.display())).await;
             let rows = copy.registered().await.expect("read");
-            assert!(
-                rows.len() >= before.len(),
-                "what was told before is in it: {} of {before:?} {url}",
-                rows.len()
-            );
+            assert!(rows.len() >= before.len(), "what was told before is in it: {} of {before:?} {url}", rows.len());
             let numbers = rows.iter().map(|tool| tool.registered_at);
-            assert!(
-                numbers.eq(0..u64::try_from(rows.len()).expect("few")),
-                "and nothing is left out between"
-            );
+            assert!(numbers.eq(0..u64::try_from(rows.len()).expect("few")), "and nothing is left out between");
             assert_eq!(copy.check().await.expect("checked"), [""; 0]);
         }
         let told = writer.kill();
@@ -270,11 +263,7 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     assert!(run.stderr.contains("is not empty") && !run.stderr.contains("not-asked-for"), "{}", run.stderr);
     let run = gateway.run(&["store", "migrate", "--to", "mysql://u:hunter2@h/d"]).await;
     assert_eq!(run.code, Some(2));
-    assert!(
-        run.stderr.contains("hint: write `sqlite:PATH`") && !run.stderr.contains("hunter2"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("hint: write `sqlite:PATH`") && !run.stderr.contains("hunter2"), "{}", run.stderr);
 }
 
 #[tokio::test]
@@ -306,8 +295,7 @@ async fn two_gateways_on_one_file_go_on_side_by_side() {
     let url = format!("sqlite:{}", folder.path().join("shared.db").display());
     // Each must be able to open what the other seals.
     let key = folder.path().join("vault.key");
-    let config =
-        json!({ "mcpServers": { "a": server }, "store": { "url": url }, "vault": { "key_file": key } });
+    let config = json!({ "mcpServers": { "a": server }, "store": { "url": url }, "vault": { "key_file": key } });
     let (one, other) = tokio::join!(configured(config.clone()), configured(config));
     for gateway in [&one, &other] {
         let begin = std::time::Instant::now();

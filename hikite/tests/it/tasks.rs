@@ -98,10 +98,7 @@ async fn a_task_is_nobody_elses() {
         }
     }
     let session = gateway.client("direct").await;
-    assert_eq!(
-        session.request("tasks/get", json!({ "taskId": "1" })).await.expect_err("none")["code"],
-        -32602
-    );
+    assert_eq!(session.request("tasks/get", json!({ "taskId": "1" })).await.expect_err("none")["code"], -32602);
     assert_eq!(session.request("tasks/list", json!({})).await.expect_err("none")["code"], -32601);
 }
 
@@ -124,10 +121,7 @@ async fn a_client_with_a_session_follows_tasks_of_any_server() {
         assert!(seen.get("ttl").is_some() && seen.get("ttlMs").is_none(), "{house}: {seen}");
         let result = client.request("tasks/result", about.clone()).await.expect("a result");
         assert!(result["content"].is_array(), "{house}: {result}");
-        assert_eq!(
-            result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], task["taskId"],
-            "{house}"
-        );
+        assert_eq!(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], task["taskId"], "{house}");
         let late = client.request("tasks/cancel", about).await.expect_err("it is over");
         assert_eq!(late["code"], -32602, "{house}");
 
@@ -135,13 +129,11 @@ async fn a_client_with_a_session_follows_tasks_of_any_server() {
         client.request("tasks/result", json!({ "taskId": task["taskId"] })).await.expect_err("it failed");
 
         let task = begin_in_session(&client, "slow_compute", json!({ "seconds": 60, "label": "x" })).await;
-        let ended =
-            client.request("tasks/cancel", json!({ "taskId": task["taskId"] })).await.expect("cancelled");
+        let ended = client.request("tasks/cancel", json!({ "taskId": task["taskId"] })).await.expect("cancelled");
         assert_eq!(ended["status"], "cancelled", "{house}: {ended}");
 
         let task = begin_in_session(&client, "confirm_delete", json!({ "filename": "f" })).await;
-        let result =
-            client.request("tasks/result", json!({ "taskId": task["taskId"] })).await.expect("a result");
+        let result = client.request("tasks/result", json!({ "taskId": task["taskId"] })).await.expect("a result");
         assert!(result["content"][0]["text"].as_str().expect("text").contains("f was"), "{house}: {result}");
         assert!(!client.questions().is_empty(), "{house}");
     }
@@ -152,11 +144,8 @@ async fn a_client_that_knows_no_tasks_gets_the_result_of_one() {
     for (house, gateway, _fixture) in houses(OWN).await {
         let result = gateway.client("direct").await.call("failing_job", json!({})).await;
         assert_eq!(result["isError"], true, "{house}: {result}");
-        let alone = gateway
-            .stateless("direct", StatelessEnvelope::default())
-            .call("failing_job", json!({}))
-            .await
-            .result();
+        let alone =
+            gateway.stateless("direct", StatelessEnvelope::default()).call("failing_job", json!({})).await.result();
         assert_eq!((&alone["isError"], &alone["resultType"]), (&json!(true), &json!("complete")), "{house}");
     }
 }

@@ -49,8 +49,7 @@ async fn ask(address: SocketAddr, authority: &str, (oldest, newest): (&str, &str
     let port = address.port().to_string();
     let mut command = Command::new("python3");
     command.args(["-c", ASK, &port, &file(authority), oldest, newest]);
-    let output =
-        tokio::task::spawn_blocking(move || command.output().expect("python3")).await.expect("it ran");
+    let output = tokio::task::spawn_blocking(move || command.output().expect("python3")).await.expect("it ran");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
@@ -134,8 +133,7 @@ async fn run(gateway: &TestGateway, folder: &Path, arguments: &[&str]) -> (Optio
 
 #[tokio::test]
 async fn plain_http_and_silence_do_not_hold_the_door() {
-    let config =
-        json!({ "server": { "tls": tls("one.pem", "one.key") }, "limits": { "header_timeout": "500ms" } });
+    let config = json!({ "server": { "tls": tls("one.pem", "one.key") }, "limits": { "header_timeout": "500ms" } });
     let gateway = configured(config).await;
     let read = async |first: &[u8]| {
         let mut stream = TcpStream::connect(gateway.address()).await.expect("a connection");

@@ -59,10 +59,7 @@ async fn a_call_is_one_trace_with_the_request_to_its_server_inside() {
             let spans = calls(&collector, 2).await;
             let (outer, inner) = pair(&spans);
             assert_eq!((outer.parent.as_str(), outer.failed, inner.failed), ("", false, false));
-            assert_eq!(
-                (outer.name.as_str(), inner.name.as_str()),
-                ("tools/call mirror", "tools/call mirror")
-            );
+            assert_eq!((outer.name.as_str(), inner.name.as_str()), ("tools/call mirror", "tools/call mirror"));
             assert_eq!(outer.attributes["mcp.method.name"], "tools/call");
             assert_eq!(outer.attributes["gen_ai.tool.name"], "mirror");
             assert_eq!(outer.attributes["network.transport"], "tcp");
@@ -94,13 +91,8 @@ async fn requests_without_a_session_and_programs_are_traced_alike() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = sending_to(&collector, &json!({ "a": stdio(&[]) }));
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
-    let client = SessionClient::over_stdio(
-        &PROGRAMS,
-        folder.path(),
-        &["--surface", "direct"],
-        ClientOptions::default(),
-    )
-    .await;
+    let client =
+        SessionClient::over_stdio(&PROGRAMS, folder.path(), &["--surface", "direct"], ClientOptions::default()).await;
     client.text("mirror", json!({})).await;
     // It ends before the next export: shutdown sends the rest.
     client.close().await;
@@ -175,10 +167,7 @@ async fn failures_are_told_in_one_word() {
         assert!(span.failed, "{span:#?}");
         span.attributes["error.type"].clone()
     };
-    assert_eq!(
-        (of("test_error_handling", CLIENT), of("test_error_handling", SERVER)),
-        two("tool_error", "tool_error")
-    );
+    assert_eq!((of("test_error_handling", CLIENT), of("test_error_handling", SERVER)), two("tool_error", "tool_error"));
     // The client gets a timeout as a tool result.
     assert_eq!((of("hang", CLIENT), of("hang", SERVER)), two("TIMEOUT", "tool_error"));
     // An unknown name could be anything, so it is not recorded.
@@ -249,17 +238,9 @@ async fn the_usual_variables_are_understood() {
     gateway.client("direct").await.text("echo", json!({ "text": "x" })).await;
     let spans = calls(&collector, 2).await;
     let resource = &spans[0].resource;
-    assert_eq!(
-        (resource["service.name"].as_str(), resource["deployment.environment.name"].as_str()),
-        ("door", "test")
-    );
+    assert_eq!((resource["service.name"].as_str(), resource["deployment.environment.name"].as_str()), ("door", "test"));
     assert!(collector.headers("api-key").iter().all(|value| value.as_deref() == Some("s ecret")));
-    assert!(
-        collector
-            .headers("content-type")
-            .iter()
-            .all(|kind| kind.as_deref() == Some("application/x-protobuf"))
-    );
+    assert!(collector.headers("content-type").iter().all(|kind| kind.as_deref() == Some("application/x-protobuf")));
     assert!(collector.series("process.uptime").is_empty());
 
     let off = [("OTEL_SDK_DISABLED", "true"), ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str())];
@@ -269,10 +250,8 @@ async fn the_usual_variables_are_understood() {
     assert!(gateway.stop().await.success());
     assert_eq!(collector.requests(), before);
 
-    let none = [
-        ("OTEL_TRACES_SAMPLER", "always_off"),
-        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &format!("{url}/v1/traces")),
-    ];
+    let none =
+        [("OTEL_TRACES_SAMPLER", "always_off"), ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &format!("{url}/v1/traces"))];
     let mut gateway = TestGateway::start_with(&PROGRAMS, config, &none).await;
     gateway.client("direct").await.text("echo", json!({ "text": "x" })).await;
     assert!(gateway.stop().await.success());
@@ -289,8 +268,7 @@ async fn a_call_over_rest_is_one_trace_too() {
     let answer = gateway.send(request).await.value();
     assert_eq!(answer["success"], true, "{answer}");
     let spans = || -> Vec<CollectedSpan> {
-        let of_it =
-            |span: &CollectedSpan| span.name == "POST /v1/tools/call" || span.name.starts_with("tools/call");
+        let of_it = |span: &CollectedSpan| span.name == "POST /v1/tools/call" || span.name.starts_with("tools/call");
         collector.spans().into_iter().filter(of_it).collect()
     };
     assert!(eventually(|| spans().len() >= 2).await, "{:#?}", collector.spans());
@@ -310,8 +288,7 @@ async fn the_wait_for_a_turn_is_a_step_of_the_trace_and_the_audit_names_the_trac
     let client = gateway.client("direct").await;
     let first = client.begin_call("hang", json!({}));
     assert!(eventually(|| fixture.calls() == 1).await);
-    let envelope =
-        StatelessEnvelope::default().header("traceparent", PARENT).header("x-request-id", "slow-1");
+    let envelope = StatelessEnvelope::default().header("traceparent", PARENT).header("x-request-id", "slow-1");
     let second = gateway.stateless("direct", envelope);
     let waiting = async {
         for _ in 0..1000 {
@@ -325,9 +302,8 @@ async fn the_wait_for_a_turn_is_a_step_of_the_trace_and_the_audit_names_the_trac
         client.cancel(first.id).await;
     };
     let (_, ()) = tokio::join!(second.text("mirror", json!({})), waiting);
-    let of_trace = || -> Vec<CollectedSpan> {
-        collector.spans().into_iter().filter(|span| span.trace == TRACE).collect()
-    };
+    let of_trace =
+        || -> Vec<CollectedSpan> { collector.spans().into_iter().filter(|span| span.trace == TRACE).collect() };
     assert!(eventually(|| of_trace().len() >= 3).await, "{:#?}", of_trace());
     let spans = of_trace();
     let of = |kind| spans.iter().find(|span| span.kind == kind).expect("one of each");

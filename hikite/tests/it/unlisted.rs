@@ -73,12 +73,7 @@ async fn says(gateway: &TestGateway, module: &str, code: &str, message: &str) {
     for reply in [
         post(gateway, "/v1/tools/call", &json!({ "name": name })).await,
         get(gateway, &format!("/v1/tools/{name}")).await,
-        post(
-            gateway,
-            "/v1/batch",
-            &json!({ "commands": [{ "id": "a", "module": module, "tool": "fetch" }] }),
-        )
-        .await,
+        post(gateway, "/v1/batch", &json!({ "commands": [{ "id": "a", "module": module, "tool": "fetch" }] })).await,
     ] {
         let mut body = reply.value();
         body["message"] = body["error"].take();
@@ -96,10 +91,7 @@ async fn a_server_that_is_down_says_so_on_every_surface() {
     let unknown = client.request("tools/call", json!({ "name": "qqqqqqqq", "arguments": {} })).await;
     let unknown = unknown.expect_err("no such tool");
     assert_eq!(unknown["data"]["code"], "TOOL_NOT_FOUND", "{unknown}");
-    assert!(
-        unknown["data"]["hint"].as_str().expect("a hint").starts_with("`down` may have it: "),
-        "{unknown}"
-    );
+    assert!(unknown["data"]["hint"].as_str().expect("a hint").starts_with("`down` may have it: "), "{unknown}");
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
 }
 
@@ -113,7 +105,8 @@ async fn a_server_that_nobody_logged_in_to_says_so_on_every_surface() {
 #[tokio::test]
 async fn a_batch_with_a_fault_of_its_own_is_refused_for_that() {
     let gateway = house("down", down()).await;
-    let tasks = json!([{ "id": "a", "module": "down", "tool": "fetch" }, { "id": "b", "module": "up", "tool": "ecko" }]);
+    let tasks =
+        json!([{ "id": "a", "module": "down", "tool": "fetch" }, { "id": "b", "module": "up", "tool": "ecko" }]);
     let error = error_of(&on(&gateway, "batch", json!({ "commands": tasks })).await);
     assert_eq!(error["code"], "VALIDATION_ERROR", "{error}");
     let message = error["message"].as_str().expect("text");
@@ -122,9 +115,8 @@ async fn a_batch_with_a_fault_of_its_own_is_refused_for_that() {
 
 /// Sends every request about a module and returns the responses with its name removed.
 async fn heard(gateway: &TestGateway, secret: &str, module: &str) -> Vec<String> {
-    let open = async |surface: &str| -> SessionClient {
-        client(gateway, &format!("/mcp?surface={surface}"), secret).await
-    };
+    let open =
+        async |surface: &str| -> SessionClient { client(gateway, &format!("/mcp?surface={surface}"), secret).await };
     let (direct, others) = (open("direct").await, open("modules,search").await);
     let mut all = Vec::new();
     for name in [format!("{module}__fetch"), format!("{module}:fetch"), "fetch".into()] {
@@ -159,8 +151,7 @@ async fn who_may_not_see_a_server_that_is_down_hears_what_is_said_of_no_server()
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     // It has failed by now, and the owner gets the reason.
     says(&gateway, "down", "UPSTREAM_UNAVAILABLE", "`down`").await;
-    let (hidden, absent) =
-        (heard(&gateway, &made.secret, "down").await, heard(&gateway, &made.secret, "none").await);
+    let (hidden, absent) = (heard(&gateway, &made.secret, "down").await, heard(&gateway, &made.secret, "none").await);
     assert_eq!(hidden, absent);
     assert!(hidden.iter().all(|text| !text.contains("UPSTREAM_UNAVAILABLE")), "{hidden:?}");
 }

@@ -48,8 +48,7 @@ async fn log_in(gateway: &TestGateway) -> String {
     assert!(get(&stray).await.starts_with("HTTP/1.1 404"), "a stranger is sent away");
     let page = get(&back).await;
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("Logged in"), "{page}");
-    let output =
-        tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("in time").expect("ended");
+    let output = tokio::time::timeout(LIMIT, child.wait_with_output()).await.expect("in time").expect("ended");
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(output.status.success(), "{said}");
     said
@@ -95,10 +94,7 @@ async fn somebody_logs_in_once_and_the_server_stays_open() {
     assert!(!authority.was_replayed());
 
     for request in authority.seen() {
-        assert!(
-            !format!("{request:?}").contains(&token),
-            "what our clients show us goes nowhere: {request:?}"
-        );
+        assert!(!format!("{request:?}").contains(&token), "what our clients show us goes nowhere: {request:?}");
     }
     let folder = gateway.folder().path().to_owned();
     let written = gateway.stderr();
@@ -115,10 +111,7 @@ async fn somebody_logs_in_once_and_the_server_stays_open() {
 
 #[tokio::test]
 async fn a_login_that_must_not_be_is_refused_at_the_terminal() {
-    let wrong = AuthorizationFaults {
-        issuer: Some("https://other.example".into()),
-        ..AuthorizationFaults::default()
-    };
+    let wrong = AuthorizationFaults { issuer: Some("https://other.example".into()), ..AuthorizationFaults::default() };
     let authority = MockAuthorizationServer::start(wrong).await;
     let gateway = configured(config(&authority)).await;
     let run = gateway.run(&["account", "connect", "vault"]).await;

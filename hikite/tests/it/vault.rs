@@ -31,8 +31,7 @@ pub(crate) async fn run(gateway: &TestGateway, arguments: &[&str], input: &str) 
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("hikite");
     child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("written");
-    let output =
-        tokio::task::spawn_blocking(move || child.wait_with_output()).await.expect("ended").expect("ended");
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await.expect("ended").expect("ended");
     let text = [output.stdout, output.stderr].concat();
     (output.status.code().unwrap_or(-1), String::from_utf8(text).expect("UTF-8"))
 }
@@ -79,8 +78,7 @@ async fn the_key_changes_while_hikite_runs() {
     run(&gateway, &["account", "add", "notion", "--name", "late", "--token-stdin"], CANARY).await;
     let check = gateway.run(&["vault", "check", "--json"]).await;
     assert_eq!(check.code, Some(0), "{check:?}");
-    let status: Value =
-        serde_json::from_str(&gateway.run(&["vault", "status", "--json"]).await.stdout).expect("JSON");
+    let status: Value = serde_json::from_str(&gateway.run(&["vault", "status", "--json"]).await.stdout).expect("JSON");
     assert_eq!(status["accounts"].as_object().expect("keys").len(), 1, "{status}");
     let gateway = gateway.restart(config_again(&api)).await;
     assert_eq!(search(&gateway).await["success"], true, "after a start with the new key");
@@ -158,10 +156,8 @@ async fn the_keyring_of_the_operating_system_keeps_the_key() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("secret-tool");
     let kept = folder.path().join("kept");
-    let script = format!(
-        "#!/bin/sh\ncase $1 in store) cat >'{0}';; lookup) [ -f '{0}' ] && cat '{0}';; esac\n",
-        kept.display()
-    );
+    let script =
+        format!("#!/bin/sh\ncase $1 in store) cat >'{0}';; lookup) [ -f '{0}' ] && cat '{0}';; esac\n", kept.display());
     std::fs::write(&program, script).expect("written");
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("changed");
     std::fs::write(folder.path().join("hikite.json"), r#"{"vault":{"keyring":true}}"#).expect("written");

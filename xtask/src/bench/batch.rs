@@ -87,11 +87,7 @@ async fn bare(
 }
 
 /// Measures with the installed SDKs, each against the upstream itself and against hikite.
-fn published(
-    bench: &BenchRun,
-    delay: u64,
-    [upstream, gateway]: [SocketAddr; 2],
-) -> Result<Vec<Vec<TableCell>>> {
+fn published(bench: &BenchRun, delay: u64, [upstream, gateway]: [SocketAddr; 2]) -> Result<Vec<Vec<TableCell>>> {
     let folder = tempfile::tempdir()?;
     let words = [
         format!("http://{upstream}/mcp"),

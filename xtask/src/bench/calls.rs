@@ -16,8 +16,7 @@ pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
     let upstream = UpstreamChild::start()?;
     let folder = tempfile::tempdir()?;
     let servers = json!({ "bench": http_server(upstream.address, 0) });
-    let mut sides =
-        vec![BuildUnderTest::start("hikite", &bench.hikite, &folder.path().join("own"), &servers).await?];
+    let mut sides = vec![BuildUnderTest::start("hikite", &bench.hikite, &folder.path().join("own"), &servers).await?];
     if let Some(other) = &bench.against {
         sides.push(BuildUnderTest::start("against", other, &folder.path().join("other"), &servers).await?);
     }
@@ -39,8 +38,7 @@ pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
     for side in sides {
         side.gateway.stop()?;
     }
-    let title =
-        format!("tools/call, medians of {} rounds of {} s", bench.rounds, bench.seconds.as_secs_f64());
+    let title = format!("tools/call, medians of {} rounds of {} s", bench.rounds, bench.seconds.as_secs_f64());
     let columns = &["clients", "side", "req/s", "of direct", "p50 ms", "p99 ms", "CPU s/10k"];
     Ok(ReportTable { name: "calls", title, columns, rows })
 }

@@ -57,11 +57,7 @@ pub(super) fn chart(groups: &[ChartGroup]) -> String {
     let mut top = HEAD;
     for (title, bars) in groups {
         top += GROUP;
-        let _ = writeln!(
-            picture,
-            "  <text class=\"label quiet\" x=\"{MARGIN}\" y=\"{}\">{title}</text>",
-            top - 14.0
-        );
+        let _ = writeln!(picture, "  <text class=\"label quiet\" x=\"{MARGIN}\" y=\"{}\">{title}</text>", top - 14.0);
         for (name, role, value) in bars {
             let (words, above, length) = (top + 15.0, top + 2.0, length(*value, bars));
             let class = match role {
@@ -116,8 +112,7 @@ fn figure(value: f64) -> String {
 }
 
 fn told((title, bars): &ChartGroup) -> String {
-    let bars: Vec<String> =
-        bars.iter().map(|(name, _, value)| format!("{name} {}", figure(*value))).collect();
+    let bars: Vec<String> = bars.iter().map(|(name, _, value)| format!("{name} {}", figure(*value))).collect();
     format!("{title}: {}.", bars.join("; "))
 }
 

@@ -53,10 +53,7 @@ const KINDS: &[TableFormat] = &[
         decimals: &[0, 0, 0, 1, 1, 1],
     },
     TableFormat {
-        name: "token",
-        title: "who bears a token, median µs",
-        columns: &["token", "µs"],
-        decimals: &[0, 2],
+        name: "token", title: "who bears a token, median µs", columns: &["token", "µs"], decimals: &[0, 2]
     },
 ];
 

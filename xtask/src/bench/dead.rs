@@ -56,8 +56,7 @@ pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
     for _ in 0..bench.rounds {
         for ((case, _), samples) in CASES.iter().zip(&mut samples) {
             let unknown = tempfile::tempdir()?;
-            let folder =
-                if matches!(case, UpstreamCase::SilentUnknown) { unknown.path() } else { known.path() };
+            let folder = if matches!(case, UpstreamCase::SilentUnknown) { unknown.path() } else { known.path() };
             let _dying = match case {
                 UpstreamCase::Alive => Some(UpstreamChild::again(address)?),
                 UpstreamCase::Refused => None,

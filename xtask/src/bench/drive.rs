@@ -143,23 +143,14 @@ pub(super) async fn once(link: &mut BenchClient, ask: &BenchRequest, marker: &st
         BenchRequest::Search((before, after)) => {
             let params = format!("{before}\"archive a customer {marker}\"{after}");
             let answer = link.request("tools/call", &params).await?;
-            ensure!(
-                is_success(&answer, "archive_customer_"),
-                "not found: {}",
-                String::from_utf8_lossy(&answer)
-            );
+            ensure!(is_success(&answer, "archive_customer_"), "not found: {}", String::from_utf8_lossy(&answer));
             Ok(())
         }
     }
 }
 
 /// Calls a tool that returns its text and `size` more bytes.
-async fn call(
-    link: &mut BenchClient,
-    (before, after): &(String, String),
-    marker: &str,
-    size: usize,
-) -> Result<()> {
+async fn call(link: &mut BenchClient, (before, after): &(String, String), marker: &str, size: usize) -> Result<()> {
     let params = format!(r#"{before}{{"text":"{marker:x<TEXT$}","size":{size}}}{after}"#);
     let answer = link.request("tools/call", &params).await?;
     let is_whole = answer.len() > size && is_success(&answer, marker);

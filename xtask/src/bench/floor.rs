@@ -34,7 +34,8 @@ const USAGE: &str = "usage: xtask floor --listen ADDR (--http ADDR | --stdio COM
 const SESSION: &str = "mcp-session-id";
 const INITIALIZE: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"floor","version":"1"}}"#;
-const INITIALIZE_RESULT: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"floor","version":"1"}}"#;
+const INITIALIZE_RESULT: &str =
+    r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"floor","version":"1"}}"#;
 /// Prefix of the only upstream's tool names.
 const PREFIX: &str = "bench_";
 

@@ -63,20 +63,15 @@ pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
     for case in config::CASES {
         rows.push(config::row(&bench.hikite, case, bench.rounds)?);
     }
-    let title = format!(
-        "input that was made to take long, medians of {} in ms; one thread for requests",
-        bench.rounds
-    );
-    let columns =
-        &["input", "smallest", "ms", "×2", "×4", "×8", "growth", "answer", "/health at most ms", "verdict"];
+    let title = format!("input that was made to take long, medians of {} in ms; one thread for requests", bench.rounds);
+    let columns = &["input", "smallest", "ms", "×2", "×4", "×8", "growth", "answer", "/health at most ms", "verdict"];
     Ok(ReportTable { name: "hostile", title, columns, rows: rows.iter().map(HostileRow::cells).collect() })
 }
 
 impl HostileRow {
     /// Returns the exponent by which the time grows with the size, from the smallest to the largest input.
     fn growth(&self) -> f64 {
-        let (first, last) =
-            (self.times_ms.first().copied(), self.times_ms.last().copied().unwrap_or_default());
+        let (first, last) = (self.times_ms.first().copied(), self.times_ms.last().copied().unwrap_or_default());
         let (from, to) = (first.unwrap_or_default().max(NOTHING_MS), last.max(NOTHING_MS));
         let doublings = f64::from(u32::try_from(self.times_ms.len().saturating_sub(1)).unwrap_or(1)).max(1.0);
         (to / from).log2() / doublings

@@ -25,11 +25,8 @@ pub(super) fn enter(words: &[&str]) -> Result<NetworkNamespace> {
         return Ok(NetworkNamespace::Yes);
     }
     for way in UNSHARE_FLAGS {
-        let test = Command::new("unshare")
-            .args(*way)
-            .args(["sh", "-c", "ip link set lo up"])
-            .stderr(Stdio::null())
-            .status();
+        let test =
+            Command::new("unshare").args(*way).args(["sh", "-c", "ip link set lo up"]).stderr(Stdio::null()).status();
         if !test.is_ok_and(|status| status.success()) {
             continue;
         }

@@ -6,8 +6,7 @@ use serde_json::json;
 use tokio::process::Command;
 
 use super::side::{
-    CallFormat, GatewayFront, GatewayLaunch, GatewayRole, GatewayUnderTest, LaunchContext, LaunchPlan,
-    UpstreamKind,
+    CallFormat, GatewayFront, GatewayLaunch, GatewayRole, GatewayUnderTest, LaunchContext, LaunchPlan, UpstreamKind,
 };
 
 const TOKEN: &str = "a-token-that-guards-nothing-but-a-benchmark-0001";

@@ -21,8 +21,7 @@ pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
         let upstream = UpstreamChild::with_tools(count)?;
         let own = folder.path().join(count.to_string());
         std::fs::create_dir(&own)?;
-        let gateway =
-            GatewayChild::start(&bench.hikite, &own, &json!({ "bench": http_server(upstream.address, 0) }))?;
+        let gateway = GatewayChild::start(&bench.hikite, &own, &json!({ "bench": http_server(upstream.address, 0) }))?;
         gateway.tools(count).await?;
         sides.push((count, gateway, upstream));
     }
@@ -32,10 +31,7 @@ pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
             let Some((_, gateway, _)) = sides.iter().find(|(tools, ..)| tools == count) else { continue };
             let mut ready = Vec::new();
             for _ in 0..CLIENTS {
-                ready.push(PageRequests {
-                    client: RestClient::open(gateway.target.address).await?,
-                    page: *page,
-                });
+                ready.push(PageRequests { client: RestClient::open(gateway.target.address).await?, page: *page });
             }
             loads.push(load::repeat(ready, bench.seconds).await?);
         }

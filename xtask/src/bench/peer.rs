@@ -22,10 +22,7 @@ pub(super) fn all() -> Vec<GatewayUnderTest> {
         peer("mcp-proxy (Rust)", mcp_proxy::INSTALL, false, mcp_proxy::plan),
         peer("mcp-gateway (Rust)", mcp_gateway::INSTALL, false, mcp_gateway::plan),
         peer("modular-mcp", modular::INSTALL, true, modular::plan),
-        GatewayUnderTest {
-            role: GatewayRole::Reference,
-            ..peer("nginx", nginx::INSTALL, false, nginx::plan)
-        },
+        GatewayUnderTest { role: GatewayRole::Reference, ..peer("nginx", nginx::INSTALL, false, nginx::plan) },
     ]
 }
 

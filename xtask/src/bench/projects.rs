@@ -41,8 +41,7 @@ pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
             there += 1;
         }
         let mut row = vec![TableCell::text(count.to_string())];
-        for kind in [ProjectChange::Project, ProjectChange::Token, ProjectChange::User, ProjectChange::Switch]
-        {
+        for kind in [ProjectChange::Project, ProjectChange::Token, ProjectChange::User, ProjectChange::Switch] {
             let mut cpu = Vec::new();
             for _ in 0..bench.rounds {
                 cpu.push(admin.cpu_ms(&gateway, kind, there).await?);
@@ -97,7 +96,8 @@ impl ProjectAdmin {
         let made = self.made;
         match kind {
             ProjectChange::Project => {
-                let rule = json!({ "permissions": { "deny": [format!("bench:tool_{at}"), format!("bench:none-{made}")] } });
+                let rule =
+                    json!({ "permissions": { "deny": [format!("bench:tool_{at}"), format!("bench:none-{made}")] } });
                 self.send(Method::PATCH, &format!("/v1/projects/p{at}"), Some(rule)).await?;
                 self.request_tool(at).await
             }
@@ -112,9 +112,7 @@ impl ProjectAdmin {
                     let form = json!({ "name": "bench", "password": "a long enough password" });
                     self.send(Method::POST, "/v1/users", Some(form)).await?;
                 }
-                self.send(Method::PATCH, "/v1/users/bench", Some(json!({ "permissions": mask })))
-                    .await
-                    .map(drop)
+                self.send(Method::PATCH, "/v1/users/bench", Some(json!({ "permissions": mask }))).await.map(drop)
             }
             ProjectChange::Switch => {
                 let word = if made.is_multiple_of(2) { "enable" } else { "disable" };
@@ -130,8 +128,7 @@ impl ProjectAdmin {
 
     /// Requests a tool in a project, so that its view is built.
     async fn request_tool(&mut self, project: usize) -> Result<()> {
-        let request =
-            self.request(Method::GET, "/v1/tools/bench:echo").header("hikite-project", format!("p{project}"));
+        let request = self.request(Method::GET, "/v1/tools/bench:echo").header("hikite-project", format!("p{project}"));
         let answer = self.rest.ask(request.body(Full::default())?).await?;
         ensure!(answer.status().is_success(), "{}", answer.status());
         Ok(())

@@ -49,12 +49,8 @@ impl BenchReport<'_> {
             }
         }
         tables.extend(self.repeated("list", "tools/list of 1,000 tools, 4 clients"));
-        tables.extend(
-            self.repeated("search-1000", "search over 1,000 tools by the gateway's own tool, 4 clients"),
-        );
-        tables.extend(
-            self.repeated("search-10000", "search over 10,000 tools by the gateway's own tool, 4 clients"),
-        );
+        tables.extend(self.repeated("search-1000", "search over 1,000 tools by the gateway's own tool, 4 clients"));
+        tables.extend(self.repeated("search-10000", "search over 10,000 tools by the gateway's own tool, 4 clients"));
         tables.extend(self.words());
         tables.extend(self.resting());
         tables
@@ -62,10 +58,8 @@ impl BenchReport<'_> {
 
     /// Returns the notes that accompany the tables.
     pub(super) fn told(&self) -> String {
-        let versions = self
-            .sides
-            .iter()
-            .filter_map(|side| Some(format!("{} {}", side.name, side.install.as_ref()?.version)));
+        let versions =
+            self.sides.iter().filter_map(|side| Some(format!("{} {}", side.name, side.install.as_ref()?.version)));
         let (disturbed, all) = self.results.disturbed(DISTURBED);
         let mut text = format!(
             "{}, hikite {}. {}\n\nMedians of {} rounds of {} s for each figure; *spread* is the largest less the smallest of \
@@ -100,8 +94,7 @@ impl BenchReport<'_> {
         let docs = crate::root()?.join("docs");
         let file = docs.join("benchmarks.md");
         let old = std::fs::read_to_string(&file).unwrap_or_default();
-        let (before, rest) =
-            old.split_once(BEGIN).context("docs/benchmarks.md has no place for the figures")?;
+        let (before, rest) = old.split_once(BEGIN).context("docs/benchmarks.md has no place for the figures")?;
         let (_, after) = rest.split_once(END).context("the place for the figures has no end")?;
         let tables: Vec<String> = self.tables().iter().map(markdown).collect();
         let figures = format!("## Figures\n\n{PICTURE}\n\n{}\n\n{}", self.told(), tables.join("\n\n"));
@@ -115,19 +108,12 @@ impl BenchReport<'_> {
 
     fn bars(&self, figure: &'static str) -> Vec<(&'static str, GatewayRole, f64)> {
         let case = call_case("http", SMALL, 64);
-        let bar = |side: &GatewayUnderTest| {
-            Some((side.name, side.role, self.results.median(&case, side.name, figure)?))
-        };
+        let bar =
+            |side: &GatewayUnderTest| Some((side.name, side.role, self.results.median(&case, side.name, figure)?));
         self.sides.iter().filter_map(bar).collect()
     }
 
-    fn calls(
-        &self,
-        suite: &'static str,
-        size: usize,
-        name: &'static str,
-        title: String,
-    ) -> Option<ReportTable> {
+    fn calls(&self, suite: &'static str, size: usize, name: &'static str, title: String) -> Option<ReportTable> {
         let case = |clients| call_case(suite, size, clients);
         let direct = self.limit();
         let mut rows = Vec::new();
@@ -202,14 +188,8 @@ impl BenchReport<'_> {
             ];
             self.with_failure(row, side, "sessions")
         });
-        let columns = &[
-            "side",
-            "cold start ms",
-            "MB, no upstream",
-            "MB, one upstream",
-            "MB, 100 sessions",
-            "MB, 1,000 sessions",
-        ];
+        let columns =
+            &["side", "cold start ms", "MB, no upstream", "MB, one upstream", "MB, 100 sessions", "MB, 1,000 sessions"];
         let title = "start to first list, and memory".to_owned();
         nonempty(ReportTable { name: "resting", title, columns, rows: rows.collect() })
     }
@@ -218,13 +198,7 @@ impl BenchReport<'_> {
         self.sides.iter().find(|side| side.role == GatewayRole::Limit).map_or("", |side| side.name)
     }
 
-    fn number(
-        &self,
-        case: &BenchCase,
-        side: &GatewayUnderTest,
-        figure: &'static str,
-        decimals: usize,
-    ) -> TableCell {
+    fn number(&self, case: &BenchCase, side: &GatewayUnderTest, figure: &'static str, decimals: usize) -> TableCell {
         cell(self.results.median(case, side.name, figure), decimals)
     }
 
@@ -237,12 +211,7 @@ impl BenchReport<'_> {
     }
 
     /// Puts the reason of failure into the first cell of a row without figures.
-    fn with_failure(
-        &self,
-        mut row: Vec<TableCell>,
-        side: &GatewayUnderTest,
-        suite: &'static str,
-    ) -> Vec<TableCell> {
+    fn with_failure(&self, mut row: Vec<TableCell>, side: &GatewayUnderTest, suite: &'static str) -> Vec<TableCell> {
         let is_empty = row.iter().skip(1).all(|cell| matches!(cell, TableCell::Text(text) if text == "-"));
         if let Some(why) = self.results.failure(&plain_case(suite), side.name).filter(|_| is_empty) {
             row[1] = TableCell::text(why.chars().take(40).collect::<String>());
@@ -255,16 +224,12 @@ impl BenchReport<'_> {
 pub(super) fn write_hostile(tables: &[ReportTable], machine: &str) -> Result<()> {
     let file = crate::root()?.join("docs/benchmarks.md");
     let old = std::fs::read_to_string(&file)?;
-    let (before, rest) =
-        old.split_once(HOSTILE_BEGIN).context("docs/benchmarks.md has no place for hostile input")?;
+    let (before, rest) = old.split_once(HOSTILE_BEGIN).context("docs/benchmarks.md has no place for hostile input")?;
     let (_, after) = rest.split_once(HOSTILE_END).context("the place for hostile input has no end")?;
     let figures: Vec<String> = tables.iter().map(markdown).collect();
     let told = format!("{}, hikite {}. {machine}", today(), env!("CARGO_PKG_VERSION"));
     let figures = figures.join("\n\n");
-    Ok(std::fs::write(
-        &file,
-        format!("{before}{HOSTILE_BEGIN}\n\n{told}\n\n{figures}\n\n{HOSTILE_END}{after}"),
-    )?)
+    Ok(std::fs::write(&file, format!("{before}{HOSTILE_BEGIN}\n\n{told}\n\n{figures}\n\n{HOSTILE_END}{after}"))?)
 }
 
 fn cell(value: Option<f64>, decimals: usize) -> TableCell {

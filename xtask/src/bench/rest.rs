@@ -38,22 +38,12 @@ pub(super) async fn measure(bench: &BenchRun) -> Result<ReportTable> {
         rows.push(row(*clients, "REST", &rest, ratio, Some(median(cpu))));
     }
     gateway.stop()?;
-    let title = format!(
-        "POST /v1/tools/call, medians of {} rounds of {} s",
-        bench.rounds,
-        bench.seconds.as_secs_f64()
-    );
+    let title = format!("POST /v1/tools/call, medians of {} rounds of {} s", bench.rounds, bench.seconds.as_secs_f64());
     let columns = &["clients", "side", "req/s", "of direct", "p50 ms", "p99 ms", "CPU s/10k"];
     Ok(ReportTable { name: "rest", title, columns, rows })
 }
 
-fn row(
-    clients: usize,
-    side: &str,
-    loads: &[load::LoadSummary],
-    ratio: f64,
-    cpu: Option<f64>,
-) -> Vec<TableCell> {
+fn row(clients: usize, side: &str, loads: &[load::LoadSummary], ratio: f64, cpu: Option<f64>) -> Vec<TableCell> {
     let of = |value: fn(&load::LoadSummary) -> f64| median(loads.iter().map(value).collect());
     vec![
         TableCell::text(clients.to_string()),

@@ -98,9 +98,9 @@ impl BenchResults {
         let figures = self.figures.iter().map(|(((suite, case), side, figure), values)| {
             json!({ "suite": suite, "case": case, "side": side, "figure": figure, "values": values })
         });
-        let failures = self.failures().map(|((suite, case), side, error)| {
-            json!({ "suite": suite, "case": case, "side": side, "error": error })
-        });
+        let failures = self
+            .failures()
+            .map(|((suite, case), side, error)| json!({ "suite": suite, "case": case, "side": side, "error": error }));
         json!({ "figures": figures.collect::<Vec<_>>(), "failures": failures.collect::<Vec<_>>() })
     }
 }

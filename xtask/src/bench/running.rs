@@ -171,8 +171,7 @@ impl RunningGateway {
         let (address, path) = match (&self.front, &self.process) {
             (GatewayFront::Http(address, path), _) => (*address, *path),
             (GatewayFront::Pipe, GatewayProcess::Pipe(pipe)) => {
-                let initialize =
-                    || BenchClient::Pipe(Arc::clone(pipe), Arc::new(AtomicU64::new(1))).initialize();
+                let initialize = || BenchClient::Pipe(Arc::clone(pipe), Arc::new(AtomicU64::new(1))).initialize();
                 let first = self.first.get_or_try_init(initialize).await?;
                 return first.again().context("a pipe");
             }

@@ -116,12 +116,7 @@ impl BenchSuite {
                         continue;
                     }
                     let ask = BenchRequest::Echo(*size, call_wrapper.clone());
-                    note(
-                        results,
-                        &case,
-                        (side, round),
-                        drive(running, &mut open, &ask, settings(*clients)).await,
-                    );
+                    note(results, &case, (side, round), drive(running, &mut open, &ask, settings(*clients)).await);
                 }
             }
             Workload::List => {
@@ -131,12 +126,7 @@ impl BenchSuite {
             Workload::Search => {
                 let Some(call_wrapper) = running.search else { return Ok(()) };
                 let ask = BenchRequest::Search(call_wrapper);
-                note(
-                    results,
-                    &case,
-                    (side, round),
-                    drive(running, &mut open, &ask, settings(SEARCHERS)).await,
-                );
+                note(results, &case, (side, round), drive(running, &mut open, &ask, settings(SEARCHERS)).await);
             }
             Workload::Start => results.note(&case, side.name, "ms", round, running.start_ms),
             Workload::Idle => self.rest(running, &case, (side, round), results).await?,

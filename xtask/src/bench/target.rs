@@ -76,12 +76,8 @@ impl BenchTargets<'_> {
         let listing = format!("10 × the fastest peer that lists them ({})", named(lister));
         vec![
             row(cpu, "≤ 2.5 × floor", ratio(&busy, Some(floor), CPU, " ×"), |measured| measured <= 2.5),
-            row(cpu, &format!("≤ half of {fastest}"), ratio(&busy, peer, CPU, " ×"), |measured| {
-                measured <= 0.5
-            }),
-            row(rate, &format!("≥ 2 × {fastest}"), ratio(&busy, peer, RATE, " ×"), |measured| {
-                measured >= 2.0
-            }),
+            row(cpu, &format!("≤ half of {fastest}"), ratio(&busy, peer, CPU, " ×"), |measured| measured <= 0.5),
+            row(rate, &format!("≥ 2 × {fastest}"), ratio(&busy, peer, RATE, " ×"), |measured| measured >= 2.0),
             row(rate, "≥ 0.6 × floor", ratio(&busy, Some(floor), RATE, " ×"), |measured| measured >= 0.6),
             row("p50 at one client, more than direct", "≤ 100 µs", added, |measured| measured <= 100.0),
             row("memory when idle, no upstreams", "≤ 25 MB", idle, |measured| measured <= 25.0),
@@ -92,9 +88,7 @@ impl BenchTargets<'_> {
                 ratio(&list, lister, RATE, " ×"),
                 |measured| measured >= 10.0,
             ),
-            row("search by words over 1,000 tools, in process", "≤ 0.1 ms", words, |measured| {
-                measured <= 0.1
-            }),
+            row("search by words over 1,000 tools, in process", "≤ 0.1 ms", words, |measured| measured <= 0.1),
         ]
     }
 
@@ -105,8 +99,7 @@ impl BenchTargets<'_> {
     /// Returns the gateway of others with the most requests per second.
     fn fastest(&self, case: &BenchCase) -> Option<&'static str> {
         let peers = self.sides.iter().filter(|side| side.role == GatewayRole::Peer);
-        let measured =
-            peers.filter_map(|side| Some((side.name, self.results.median(case, side.name, RATE)?)));
+        let measured = peers.filter_map(|side| Some((side.name, self.results.median(case, side.name, RATE)?)));
         measured.max_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(name, _)| name)
     }
 }
@@ -120,17 +113,14 @@ mod tests {
     fn what_was_not_measured_is_not_met() {
         let (results, sides) = (BenchResults::default(), sides(None));
         let table = BenchTargets { results: &results, sides: &sides, words_us: &[] }.table();
-        assert!(
-            table.rows.iter().all(|row| row[2].to_string() == "not measured" && row[3].to_string() == "-")
-        );
+        assert!(table.rows.iter().all(|row| row[2].to_string() == "not measured" && row[3].to_string() == "-"));
     }
 
     #[test]
     fn a_missed_bound_is_told() {
         let (mut results, sides) = (BenchResults::default(), sides(None));
         let case = call_case("http", SMALL, 64);
-        for (side, rate) in
-            [("hikite", 3000.0), ("floor", 10_000.0), ("modular-mcp", 1000.0), ("FastMCP proxy", 50.0)]
+        for (side, rate) in [("hikite", 3000.0), ("floor", 10_000.0), ("modular-mcp", 1000.0), ("FastMCP proxy", 50.0)]
         {
             results.note(&case, side, RATE, 0, rate);
         }

@@ -145,14 +145,12 @@ fn run_program(settings: &FaultSettings, scene: &AuditScene, words: &[&str]) -> 
         ensure!(started.elapsed() < TIMEOUT, "`{}` does not end", words.join(" "));
         peak = procfs::memory(child.id()).map_or(peak, |(_, most)| most.max(peak));
         let io = std::fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
-        let bytes =
-            io.lines().find_map(|line| line.strip_prefix("rchar: ")).and_then(|text| text.parse().ok());
+        let bytes = io.lines().find_map(|line| line.strip_prefix("rchar: ")).and_then(|text| text.parse().ok());
         read = bytes.unwrap_or(0_u64).max(read);
         std::thread::sleep(Duration::from_millis(5));
     }
     let seconds = started.elapsed().as_secs_f64();
-    let text =
-        |path: &Path| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
+    let text = |path: &Path| Ok::<_, anyhow::Error>(String::from_utf8_lossy(&std::fs::read(path)?).into_owned());
     Ok(ProgramRun {
         stdout: text(&at("out"))?,
         stderr: text(&at("err"))?,

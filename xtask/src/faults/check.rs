@@ -12,12 +12,7 @@ pub(super) struct FaultCheck {
 }
 
 impl FaultCheck {
-    pub(super) fn that(
-        what: impl Into<String>,
-        bound: impl Into<String>,
-        seen: impl Into<String>,
-        ok: bool,
-    ) -> Self {
+    pub(super) fn that(what: impl Into<String>, bound: impl Into<String>, seen: impl Into<String>, ok: bool) -> Self {
         Self { what: what.into(), bound: bound.into(), seen: seen.into(), ok }
     }
 
@@ -45,12 +40,8 @@ impl FaultCheck {
 pub(super) fn table(rows: &[(&str, FaultCheck)]) -> String {
     let mut text = "| row | what | bound | seen | ok |\n|---|---|---|---|---|\n".to_owned();
     for (row, FaultCheck { what, bound, seen, ok }) in rows {
-        let _ = writeln!(
-            text,
-            "| {row} | {what} | {bound} | {} | {} |",
-            seen.trim(),
-            if *ok { "yes" } else { "**no**" }
-        );
+        let _ =
+            writeln!(text, "| {row} | {what} | {bound} | {} | {} |", seen.trim(), if *ok { "yes" } else { "**no**" });
     }
     text
 }
@@ -70,11 +61,7 @@ mod tests {
     fn a_bound_can_be_missed_and_nothing_tried_is_nothing_shown() {
         assert!(FaultCheck::at_most("a", 2.0, 2.0, "ms").ok && !FaultCheck::at_most("a", 2.1, 2.0, "ms").ok);
         assert!(FaultCheck::at_least("a", 2.0, 2.0, "%").ok && !FaultCheck::at_least("a", 1.9, 2.0, "%").ok);
-        assert!(
-            FaultCheck::none("a", 0, 1).ok
-                && !FaultCheck::none("a", 1, 9).ok
-                && !FaultCheck::none("a", 0, 0).ok
-        );
+        assert!(FaultCheck::none("a", 0, 1).ok && !FaultCheck::none("a", 1, 9).ok && !FaultCheck::none("a", 0, 0).ok);
         assert_eq!(FaultCheck::at_most("wait", 2.06, 2.0, "ms").to_string(), "NO  wait: 2.1 ms (≤ 2 ms)");
     }
 }

@@ -45,12 +45,7 @@ fn count(starts: &Path) -> usize {
     std::fs::read_to_string(starts).map_or(0, |text| text.lines().count())
 }
 
-async fn crash_loop(
-    settings: &FaultSettings,
-    name: &str,
-    script: &str,
-    span: Duration,
-) -> Result<Vec<FaultCheck>> {
+async fn crash_loop(settings: &FaultSettings, name: &str, script: &str, span: Duration) -> Result<Vec<FaultCheck>> {
     let folder = tempfile::tempdir()?;
     let starts = folder.path().join("starts");
     let listed = if script.contains("--crash") { TOOLS } else { 0 };
@@ -76,12 +71,7 @@ async fn crash_loop(
     )];
     if listed > 0 {
         let seen = format!("{left_alone} of {calls} calls not sent");
-        checks.push(FaultCheck::that(
-            format!("{name}: calls are refused at once"),
-            "> 0",
-            seen,
-            left_alone > 0,
-        ));
+        checks.push(FaultCheck::that(format!("{name}: calls are refused at once"), "> 0", seen, left_alone > 0));
     }
     let (_, dead) = procfs::process_tree(scene.gateway.pid())?;
     checks.push(FaultCheck::that(format!("{name}: dead children"), "0", dead.to_string(), dead == 0));
@@ -148,8 +138,7 @@ async fn call(client: &mut RestClient) -> Result<bool> {
 /// Writes a hundred megabytes to stderr: only the last lines are retained, and calls are served meanwhile.
 async fn flood(settings: &FaultSettings) -> Result<FaultCheck> {
     let folder = tempfile::tempdir()?;
-    let script =
-        "(head -c 100000000 /dev/zero | tr '\\0' x | fold -w 1000 >&2) & exec \"$XTASK\" upstream --stdio";
+    let script = "(head -c 100000000 /dev/zero | tr '\\0' x | fold -w 1000 >&2) & exec \"$XTASK\" upstream --stdio";
     let server = server(script, &folder.path().join("starts"))?;
     let scene = settings.open(&json!({}), &[], 0).await?;
     let before = scene.memory()?;
@@ -162,10 +151,5 @@ async fn flood(settings: &FaultSettings) -> Result<FaultCheck> {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let growth = scene.growth(before)?;
     let seen = format!("{}, {growth:.1} MiB", code_of(&answer).as_deref().unwrap_or("a result"));
-    Ok(FaultCheck::that(
-        "100 MB on stderr",
-        "a result, ≤ 16 MiB",
-        seen,
-        code_of(&answer).is_none() && growth <= 16.0,
-    ))
+    Ok(FaultCheck::that("100 MB on stderr", "a result, ≤ 16 MiB", seen, code_of(&answer).is_none() && growth <= 16.0))
 }

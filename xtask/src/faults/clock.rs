@@ -30,8 +30,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let (short, long) = (token(&mut rest, 1800).await?, token(&mut rest, 7200).await?);
     let mut held = RigClient::open_as(&scene.gateway.target, Some(&long), Duration::from_secs(5)).await?;
     let mut checks = Vec::new();
-    for (jump, short_is_good) in [("+0", true), ("+3600", false), ("+0", true), ("-3600", true), ("+0", true)]
-    {
+    for (jump, short_is_good) in [("+0", true), ("+3600", false), ("+0", true), ("-3600", true), ("+0", true)] {
         jump_to(&offset, jump, &mut rest).await?;
         let mut failed = 0;
         for _ in 0..50 {
@@ -39,8 +38,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
         }
         let known = async |secret: &str| is_known(&scene, secret).await;
         let (short, long) = (known(&short).await, known(&long).await);
-        let seen =
-            format!("{failed} of 50 calls fail; 30 min token {}, 2 h token {}", word(short), word(long));
+        let seen = format!("{failed} of 50 calls fail; 30 min token {}, 2 h token {}", word(short), word(long));
         let bound = format!("0; {}, good", word(short_is_good));
         checks.push(FaultCheck::that(
             format!("the clock at {jump} s"),
@@ -51,12 +49,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     }
     tokio::time::sleep(Duration::from_secs(1)).await;
     let chain: Value = serde_json::from_slice(&rest.get("/v1/audit/verify").await?)?;
-    checks.push(FaultCheck::that(
-        "the audit's chain",
-        "whole",
-        chain["intact"].to_string(),
-        chain["intact"] == true,
-    ));
+    checks.push(FaultCheck::that("the audit's chain", "whole", chain["intact"].to_string(), chain["intact"] == true));
     checks.push(scene.no_panic()?);
     Ok(checks)
 }

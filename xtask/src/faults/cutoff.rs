@@ -70,10 +70,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let back = Instant::now();
     let ready = becomes(place, "/readyz", None, 200).await;
     let ready_after = ready.map_or(f64::INFINITY, |()| back.elapsed().as_secs_f64());
-    let after = (
-        status(place, "/v1/tools", Some(&revoked)).await?.0,
-        status(place, "/v1/tools", Some(&good)).await?.0,
-    );
+    let after = (status(place, "/v1/tools", Some(&revoked)).await?.0, status(place, "/v1/tools", Some(&good)).await?.0);
     let session_survives = client.echo(echo).await.is_ok();
     // The audit follows later.
     let calls = 1 + seen.answered + u64::from(session_survives);
@@ -90,24 +87,14 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
             format!("{}, {}", ready_meanwhile.0, ready_meanwhile.1),
             ready_meanwhile == (503, 200),
         ),
-        FaultCheck::at_most(
-            format!("ready again after {cut} s without the store"),
-            ready_after,
-            ready_bound,
-            "s",
-        ),
+        FaultCheck::at_most(format!("ready again after {cut} s without the store"), ready_after, ready_bound, "s"),
         FaultCheck::that(
             "the revoked token and the other one afterwards",
             "401, 200",
             format!("{}, {}", after.0, after.1),
             after == (401, 200),
         ),
-        FaultCheck::that(
-            "the session goes on",
-            "yes",
-            if session_survives { "yes" } else { "no" },
-            session_survives,
-        ),
+        FaultCheck::that("the session goes on", "yes", if session_survives { "yes" } else { "no" }, session_survives),
         FaultCheck::that(
             "answered calls that are not in the audit",
             "0, chain intact",
@@ -119,12 +106,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     Ok(checks)
 }
 
-fn node(
-    settings: &FaultSettings,
-    upstream: &UpstreamChild,
-    store: &str,
-    staleness: u64,
-) -> Result<CutOffNode> {
+fn node(settings: &FaultSettings, upstream: &UpstreamChild, store: &str, staleness: u64) -> Result<CutOffNode> {
     let folder = tempfile::tempdir()?;
     let mut config = settings::config(upstream, &json!({}), &[]);
     config["store"] = json!({ "url": store, "max_staleness": format!("{staleness}s") });
@@ -135,8 +117,7 @@ fn node(
 }
 
 async fn token(rest: &mut RestClient, name: &str) -> Result<TokenSecret> {
-    let made: Value =
-        serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": name }).to_string()).await?)?;
+    let made: Value = serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": name }).to_string()).await?)?;
     let text = |member: &str| made[member].as_str().map(Into::into).context("a token without a name");
     Ok(TokenSecret { id: text("id")?, secret: text("secret")? })
 }
@@ -157,22 +138,9 @@ struct CutOffCounts {
 impl CutOffCounts {
     fn checks(&self, bound: f64) -> Vec<FaultCheck> {
         vec![
-            FaultCheck::at_most(
-                "a revoked token is accepted for",
-                self.accepted_until.as_secs_f64(),
-                bound,
-                "s",
-            ),
-            FaultCheck::none(
-                "and accepted again while the store is away",
-                self.accepted_again,
-                self.requests,
-            ),
-            FaultCheck::none(
-                "calls that fail before the store is held to be away",
-                self.failed_early,
-                self.early,
-            ),
+            FaultCheck::at_most("a revoked token is accepted for", self.accepted_until.as_secs_f64(), bound, "s"),
+            FaultCheck::none("and accepted again while the store is away", self.accepted_again, self.requests),
+            FaultCheck::none("calls that fail before the store is held to be away", self.failed_early, self.early),
             FaultCheck::that(
                 "what is refused is told why and when to come back",
                 "503 with Retry-After",

@@ -85,11 +85,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
 }
 
 /// Sends SIGTERM while records cannot be written.
-async fn stop_when_full(
-    disk: DiskFailure,
-    scene: &mut FaultRun,
-    rest: &mut RestClient,
-) -> Result<FaultCheck> {
+async fn stop_when_full(disk: DiskFailure, scene: &mut FaultRun, rest: &mut RestClient) -> Result<FaultCheck> {
     disk.fill(scene)?;
     while call(rest).await?.0 == 200 {}
     scene.gateway.signal(Signal::TERM)?;

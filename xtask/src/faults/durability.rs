@@ -69,8 +69,7 @@ async fn one(
     let answered = Arc::new(AtomicUsize::new(0));
     let mut callers = JoinSet::new();
     for _ in 0..CALLERS {
-        callers
-            .spawn(calls(gateway.client().await.context("a caller cannot connect")?, Arc::clone(&answered)));
+        callers.spawn(calls(gateway.client().await.context("a caller cannot connect")?, Arc::clone(&answered)));
     }
     let (before, started) = (answered.load(Ordering::SeqCst), Instant::now());
     tokio::time::sleep(settings.lasts(10, 2)).await;

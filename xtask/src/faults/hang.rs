@@ -99,10 +99,5 @@ async fn others(
     let seen = format!("{quiet:.2} ms without, {troubled:.2} ms with");
     let noise = settings.at_worst(NOISE_MS);
     let ok = troubled <= quiet * 1.1 || troubled - quiet <= noise;
-    Ok(FaultCheck::that(
-        "p99 of another server's calls, best rounds",
-        format!("+ 10 % or + {noise} ms"),
-        seen,
-        ok,
-    ))
+    Ok(FaultCheck::that("p99 of another server's calls, best rounds", format!("+ 10 % or + {noise} ms"), seen, ok))
 }

@@ -25,8 +25,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let mut checks = Vec::new();
     let deep = |open: &str, close: &str| {
         let (open, close) = (open.repeat(DEPTH), close.repeat(DEPTH));
-        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"a":{open}1{close}}}}}"#)
-            .into_bytes()
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"a":{open}1{close}}}}}"#).into_bytes()
     };
     let bodies: [(&str, Vec<u8>, &[&str]); 6] = [
         ("100,000 arrays in each other", deep("[", "]"), &["-32700", "-32600"]),
@@ -46,25 +45,17 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
         let answer = post(address, &body, name.contains("gzip")).await?;
         let took = started.elapsed().as_secs_f64() * 1000.0;
         let status = answer.split(' ').nth(1).unwrap_or_default().to_owned();
-        let code =
-            answer.split("\"code\":").nth(1).and_then(|rest| rest.split([',', '}']).next()).unwrap_or("none");
+        let code = answer.split("\"code\":").nth(1).and_then(|rest| rest.split([',', '}']).next()).unwrap_or("none");
         let ok = expected.iter().any(|word| *word == code || *word == status);
         let growth = scene.growth(before)?;
         let ok = ok && took <= settings.within(AT_ONCE_MS) && growth <= GROWTH_MIB;
-        let bound =
-            format!("{}, ≤ {} ms, ≤ {GROWTH_MIB} MiB", expected.join(" or "), settings.within(AT_ONCE_MS));
-        checks.push(FaultCheck::that(
-            name,
-            bound,
-            format!("{status} {code}, {took:.0} ms, {growth:.1} MiB"),
-            ok,
-        ));
+        let bound = format!("{}, ≤ {} ms, ≤ {GROWTH_MIB} MiB", expected.join(" or "), settings.within(AT_ONCE_MS));
+        checks.push(FaultCheck::that(name, bound, format!("{status} {code}, {took:.0} ms, {growth:.1} MiB"), ok));
     }
     let before = scene.memory()?;
     let (status, sent, took) = endless(address).await?;
     let growth = scene.growth(before)?;
-    let seen =
-        format!("{status} after {:.1} MiB, {took:.0} ms, {growth:.1} MiB", super::settings::mib(sent as u64));
+    let seen = format!("{status} after {:.1} MiB, {took:.0} ms, {growth:.1} MiB", super::settings::mib(sent as u64));
     let ok = status == "413" && growth <= GROWTH_MIB && sent < GIB / 10;
     checks.push(FaultCheck::that("a body of 1 GiB in chunks", "413, ≤ 8 MiB", seen, ok));
     checks.push(scene.no_panic()?);

@@ -61,11 +61,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let typical = median(ready.clone());
     let slowest = ready.iter().copied().fold(0.0, f64::max);
     Ok(vec![
-        FaultCheck::none(
-            format!("rows that were told to be kept and are not, {rounds} kills"),
-            missing,
-            told.len(),
-        ),
+        FaultCheck::none(format!("rows that were told to be kept and are not, {rounds} kills"), missing, told.len()),
         FaultCheck::at_most(
             format!("ready after the start, the slowest of {rounds} (median {typical:.0} ms)"),
             slowest,

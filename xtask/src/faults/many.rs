@@ -46,12 +46,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
         ),
         FaultCheck::none("calls in turn, forwards and back, that fail", calls.failed.len(), 2 * all),
         FaultCheck::at_most("the slowest of them", calls.slowest.as_secs_f64(), settings.at_worst(5.0), "s"),
-        FaultCheck::at_most(
-            "processes at once, guards included",
-            number(most),
-            number(2 * PROCESSES),
-            "processes",
-        ),
+        FaultCheck::at_most("processes at once, guards included", number(most), number(2 * PROCESSES), "processes"),
         FaultCheck::that("dead children", "0", dead.to_string(), dead == 0),
         scene.no_panic()?,
     ];

@@ -76,12 +76,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     ])
 }
 
-async fn rush(
-    gateway: &GatewayChild,
-    connections: usize,
-    pause: Duration,
-    span: Duration,
-) -> Result<OverloadCounts> {
+async fn rush(gateway: &GatewayChild, connections: usize, pause: Duration, span: Duration) -> Result<OverloadCounts> {
     let mut running = JoinSet::new();
     for index in 0..connections {
         let client = RestClient::open(gateway.target.address).await?;
@@ -100,12 +95,7 @@ async fn rush(
 }
 
 /// Makes a call at fixed intervals, whether the last one was served or not.
-async fn calls(
-    mut client: RestClient,
-    offset: Duration,
-    pause: Duration,
-    span: Duration,
-) -> Result<OverloadCounts> {
+async fn calls(mut client: RestClient, offset: Duration, pause: Duration, span: Duration) -> Result<OverloadCounts> {
     tokio::time::sleep(offset).await;
     let (begin, mut due, mut seen) = (Instant::now(), Instant::now(), OverloadCounts::default());
     while begin.elapsed() < span {

@@ -170,12 +170,7 @@ async fn flood(stream: &mut TcpStream, state: &RogueState) -> Result<()> {
 }
 
 /// Answers a call; returns whether the connection continues.
-async fn misbehave(
-    stream: &mut TcpStream,
-    behavior: RogueBehavior,
-    answer: &str,
-    state: &RogueState,
-) -> Result<bool> {
+async fn misbehave(stream: &mut TcpStream, behavior: RogueBehavior, answer: &str, state: &RogueState) -> Result<bool> {
     match behavior {
         RogueBehavior::Healthy | RogueBehavior::Flood | RogueBehavior::ResetRequest(_) => {
             stream.write_all(whole(answer).as_bytes()).await?;
@@ -192,9 +187,8 @@ async fn misbehave(
             never(stream).await;
         }
         RogueBehavior::Large(bytes) => {
-            let head = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n\""
-            );
+            let head =
+                format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n\"");
             stream.write_all(head.as_bytes()).await?;
             let part = vec![b'x'; 1 << 16];
             let mut left = bytes - 1;
@@ -265,10 +259,7 @@ async fn request(
 }
 
 fn whole(answer: &str) -> String {
-    format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
-        answer.len()
-    )
+    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}", answer.len())
 }
 
 /// Waits until the peer gives up.

@@ -56,12 +56,7 @@ impl FaultSettings {
     }
 
     /// Starts it with limits and other servers beside the healthy one; `listed` is the number of their tools.
-    pub(super) async fn open(
-        &self,
-        limits: &Value,
-        others: &[(&str, Value)],
-        listed: usize,
-    ) -> Result<FaultRun> {
+    pub(super) async fn open(&self, limits: &Value, others: &[(&str, Value)], listed: usize) -> Result<FaultRun> {
         self.open_by(Command::new(&self.hikite), limits, others, listed).await
     }
 
@@ -79,12 +74,7 @@ impl FaultSettings {
         let gateway = GatewayChild::launch(program, folder.path(), &config)?;
         let tools = gateway.tools(TOOLS + listed).await?;
         let echo = tools.iter().find(|tool| tool.ends_with("echo") && !tool.starts_with("bad")).cloned();
-        Ok(FaultRun {
-            gateway,
-            folder,
-            echo: echo.context("no tool of the healthy server")?,
-            _upstream: upstream,
-        })
+        Ok(FaultRun { gateway, folder, echo: echo.context("no tool of the healthy server")?, _upstream: upstream })
     }
 }
 

@@ -40,7 +40,8 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let span = settings.lasts(1800, 30);
     let rogue = RogueServer::start().await?;
     let others = [("bad", rogue.server("300ms")), ("child", stdio_server(1)?)];
-    let limits = json!({ "breaker_failures": 0, "answer_bytes": "8MiB", "header_timeout": "1s", "session_idle": "20s" });
+    let limits =
+        json!({ "breaker_failures": 0, "answer_bytes": "8MiB", "header_timeout": "1s", "session_idle": "20s" });
     let scene = settings.open(&limits, &others, 1 + TOOLS).await?;
     let mut files = 0;
     let stop = CancellationToken::new();
@@ -79,8 +80,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
         "memory over the second half of {} s, {round} faults ({first:.1} MiB at first, {last:.1} at last)",
         span.as_secs()
     );
-    let seen =
-        format!("{} of {} {}", failed.len(), calls + failed.len(), failed.first().map_or("", |first| first));
+    let seen = format!("{} of {} {}", failed.len(), calls + failed.len(), failed.first().map_or("", |first| first));
     Ok(vec![
         FaultCheck::at_most(what, slope(half), MIB_PER_HOUR, "MiB/h"),
         FaultCheck::that(
@@ -110,9 +110,7 @@ async fn fault(scene: &FaultRun, rogue: &RogueServer, round: usize) -> Result<()
         }
         4 => {
             let mut stream = TcpStream::connect(address).await?;
-            stream
-                .write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\n\xff\xfe{[")
-                .await?;
+            stream.write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\n\xff\xfe{[").await?;
         }
         _ => drop(client.call("child__echo", &json!({ "text": "x" })).await),
     }

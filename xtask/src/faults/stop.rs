@@ -24,8 +24,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     for _ in 0..rounds {
         let folder = tempfile::tempdir()?;
         let config = config(&upstream, &serde_json::json!({ "drain": "30s" }), &[]);
-        let mut gateway =
-            GatewayChild::launch(std::process::Command::new(&settings.hikite), folder.path(), &config)?;
+        let mut gateway = GatewayChild::launch(std::process::Command::new(&settings.hikite), folder.path(), &config)?;
         gateway.tools(TOOLS).await?;
         let stop = CancellationToken::new();
         let mut running = JoinSet::new();
@@ -56,19 +55,9 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
         slowest = slowest.max(started.elapsed().as_secs_f64());
         codes.push(code);
     }
-    let seen = format!(
-        "{} of {} {}",
-        failed.len(),
-        failed.len() + finished,
-        failed.first().map_or("", |error| error)
-    );
+    let seen = format!("{} of {} {}", failed.len(), failed.len() + finished, failed.first().map_or("", |error| error));
     Ok(vec![
-        FaultCheck::that(
-            "calls under way that fail",
-            "0",
-            seen,
-            failed.is_empty() && finished == rounds * CLIENTS,
-        ),
+        FaultCheck::that("calls under way that fail", "0", seen, failed.is_empty() && finished == rounds * CLIENTS),
         FaultCheck::at_most(format!("the end of {rounds} runs, the slowest"), slowest, WITHIN_S, "s"),
         FaultCheck::that("exit", "0", format!("{codes:?}"), codes.iter().all(|code| *code == Some(0))),
     ])

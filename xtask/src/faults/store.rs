@@ -20,8 +20,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let span = settings.lasts(60, 5);
     let scene = settings.open_by(ignoring_limits(settings), &json!({}), &[], 0).await?;
     let mut rest = RestClient::open(scene.gateway.target.address).await?;
-    let token: Value =
-        serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": "t" }).to_string()).await?)?;
+    let token: Value = serde_json::from_slice(&rest.post("/v1/tokens", json!({ "name": "t" }).to_string()).await?)?;
     let secret = token["secret"].as_str().context("no token")?;
     let mut client = RigClient::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await?;
     client.echo(&scene.echo).await?;
@@ -39,8 +38,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     // A new client is also accepted.
-    let newcomer =
-        RigClient::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok();
+    let newcomer = RigClient::open_as(&scene.gateway.target, Some(secret), Duration::from_secs(5)).await.is_ok();
     fill(&scene, false)?;
     let started = Instant::now();
     let recovered = loop {
@@ -61,12 +59,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let seconds = span.as_secs();
     let seen = format!("{} of {calls} {}", failed.len(), failed.first().map_or("", |error| error));
     Ok(vec![
-        FaultCheck::that(
-            format!("calls that fail in {seconds} s without a disk"),
-            "0",
-            seen,
-            failed.is_empty(),
-        ),
+        FaultCheck::that(format!("calls that fail in {seconds} s without a disk"), "0", seen, failed.is_empty()),
         FaultCheck::that(
             "a new session with a known token",
             "let in",

@@ -38,8 +38,7 @@ pub(super) async fn run(settings: &FaultSettings) -> Result<Vec<FaultCheck>> {
     let each = after.saturating_sub(before) as f64 / 1000.0 / number(streams.len());
     let mut client = scene.gateway.client().await?;
     client.echo(&scene.echo).await?;
-    let mut checks =
-        vec![FaultCheck::at_most(format!("memory of each of {count} idle streams"), each, KB_MAX, "kB")];
+    let mut checks = vec![FaultCheck::at_most(format!("memory of each of {count} idle streams"), each, KB_MAX, "kB")];
     drop(streams);
     checks.push(scene.no_panic()?);
     Ok(checks)
@@ -68,8 +67,7 @@ async fn one(address: SocketAddr) -> Result<TcpStream> {
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "idle", "version": "1" } } });
     let head = ask(&mut stream, &post("", &hello.to_string()), "\"result\"").await?;
-    let session =
-        head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).context("no session")?.to_owned();
+    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).context("no session")?.to_owned();
     let session = format!("mcp-session-id: {}\r\n", session.trim());
     let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     ask(&mut stream, &post(&session, ready), "202").await?;

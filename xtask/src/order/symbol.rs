@@ -62,9 +62,7 @@ fn without_crates(name: &str) -> String {
     for part in parts {
         out.push_str("Cs");
         match part.split_once('_') {
-            Some((number, rest))
-                if number.len() > 7 && number.bytes().all(|byte| byte.is_ascii_alphanumeric()) =>
-            {
+            Some((number, rest)) if number.len() > 7 && number.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 out.push_str("*_");
                 out.push_str(rest);
             }

@@ -22,12 +22,7 @@ pub(crate) struct Callgrind {
 
 impl Callgrind {
     /// Starts it in its own folder, with callgrind options.
-    pub(crate) async fn start(
-        hikite: &Path,
-        folder: &Path,
-        options: &[&str],
-        config: &Value,
-    ) -> Result<Self> {
+    pub(crate) async fn start(hikite: &Path, folder: &Path, options: &[&str], config: &Value) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let profile = folder.join("profile");
         let mut valgrind = Command::new("valgrind");

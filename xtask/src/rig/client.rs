@@ -44,14 +44,9 @@ impl RigClient {
     }
 
     /// Connects with an optional bearer token.
-    pub(crate) async fn open_as(
-        target: &McpEndpoint,
-        token: Option<&str>,
-        timeout: Duration,
-    ) -> Result<Self> {
+    pub(crate) async fn open_as(target: &McpEndpoint, token: Option<&str>, timeout: Duration) -> Result<Self> {
         let (sender, driver) = connect(target.address, timeout).await?;
-        let authorization =
-            token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))).transpose()?;
+        let authorization = token.map(|token| HeaderValue::try_from(format!("Bearer {token}"))).transpose()?;
         let mut client = Self {
             target: target.clone(),
             sender,
@@ -142,10 +137,7 @@ impl RigClient {
 }
 
 /// Connects as soon as something listens; returns the sender and the connection task.
-pub(crate) async fn connect(
-    address: SocketAddr,
-    timeout: Duration,
-) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>)> {
+pub(crate) async fn connect(address: SocketAddr, timeout: Duration) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>)> {
     let started = Instant::now();
     let stream = loop {
         match TcpStream::connect(address).await {

@@ -45,12 +45,7 @@ impl Repeat for EchoCalls {
     }
 }
 
-pub(crate) async fn run(
-    target: &McpEndpoint,
-    tool: &str,
-    clients: usize,
-    duration: Duration,
-) -> Result<LoadSummary> {
+pub(crate) async fn run(target: &McpEndpoint, tool: &str, clients: usize, duration: Duration) -> Result<LoadSummary> {
     let mut ready = Vec::new();
     for _ in 0..clients {
         ready.push(EchoCalls { client: RigClient::open(target, duration).await?, tool: tool.to_owned() });

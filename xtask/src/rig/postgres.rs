@@ -38,8 +38,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     pub(crate) async fn start() -> Result<Self> {
-        let programs =
-            programs().context("PostgreSQL is not installed (Debian: apt-get install postgresql)")?;
+        let programs = programs().context("PostgreSQL is not installed (Debian: apt-get install postgresql)")?;
         // The server's user must reach the folder, wherever this user's temporary files are.
         let folder = tempfile::Builder::new().prefix("hikite-pg-").tempdir_in("/tmp")?;
         let address = free_address()?;

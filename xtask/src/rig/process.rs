@@ -161,8 +161,7 @@ impl GatewayChild {
     }
 
     pub(crate) fn signal(&self, signal: Signal) -> Result<()> {
-        let pid =
-            i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
         Ok(kill_process(pid, signal)?)
     }
 
@@ -187,9 +186,7 @@ pub(crate) fn http_server(address: SocketAddr, index: usize) -> Value {
 pub(crate) fn stdio_server(index: usize) -> Result<Value> {
     // The index makes it a distinct server.
     let program = std::env::current_exe()?;
-    Ok(
-        json!({ "command": program, "args": ["upstream", "--stdio"], "env": { "BENCH_INDEX": index.to_string() } }),
-    )
+    Ok(json!({ "command": program, "args": ["upstream", "--stdio"], "env": { "BENCH_INDEX": index.to_string() } }))
 }
 
 pub(crate) fn free_address() -> Result<SocketAddr> {

@@ -6,8 +6,7 @@ use anyhow::{Context, Result};
 pub(crate) fn memory(pid: u32) -> Result<(u64, u64)> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let field = |name: &str| {
-        let line =
-            status.lines().find_map(|line| line.strip_prefix(name)).context("an odd /proc/PID/status")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).context("an odd /proc/PID/status")?;
         let kib: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
         anyhow::Ok(kib * 1024)
     };

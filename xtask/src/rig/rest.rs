@@ -51,9 +51,8 @@ impl RestClient {
     }
 
     pub(crate) fn posting(&self, path: &str, body: String) -> Result<Request<Full<Bytes>>> {
-        let request = Request::post(path)
-            .header(HOST, self.address.to_string())
-            .header(CONTENT_TYPE, "application/json");
+        let request =
+            Request::post(path).header(HOST, self.address.to_string()).header(CONTENT_TYPE, "application/json");
         Ok(request.body(Full::from(body))?)
     }
 

@@ -21,8 +21,7 @@ pub(crate) enum TableCell {
 impl ReportTable {
     pub(crate) fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
-            let members =
-                self.columns.iter().zip(row).map(|(column, cell)| ((*column).to_owned(), cell.json()));
+            let members = self.columns.iter().zip(row).map(|(column, cell)| ((*column).to_owned(), cell.json()));
             Value::Object(members.collect::<Map<_, _>>())
         });
         json!({ "title": self.title, "rows": rows.collect::<Vec<_>>() })

@@ -35,8 +35,7 @@ pub(crate) fn serve(words: &[&str]) -> Result<()> {
     let options = UpstreamOptions::parse(words)?;
     let server = EchoServer::new(&options);
     let Some(address) = options.address else { return server.stdio(options.fault == UpstreamFault::Crash) };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(options.threads).enable_all().build()?;
     runtime.block_on(Arc::new(server).http(address))
 }
 
@@ -241,9 +240,7 @@ impl EchoServer {
         };
         let mut response = Response::new(Full::from(answer));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        if let Some(last) =
-            self.sessions.as_ref().filter(|_| memmem::find(&body, b"\"initialize\"").is_some())
-        {
+        if let Some(last) = self.sessions.as_ref().filter(|_| memmem::find(&body, b"\"initialize\"").is_some()) {
             let session = HeaderValue::from(last.fetch_add(1, Ordering::Relaxed));
             response.headers_mut().insert("mcp-session-id", session);
         }
@@ -274,8 +271,8 @@ fn tool(index: usize) -> Value {
 const VERBS: &[&str] =
     &["update", "create", "list", "delete", "search", "export", "archive", "share", "rename", "count"];
 const THINGS: &[&str] = &[
-    "issue", "invoice", "event", "branch", "page", "message", "channel", "customer", "order", "ticket",
-    "file", "report", "alert", "job", "label", "sprint", "webhook", "bucket", "table", "secret",
+    "issue", "invoice", "event", "branch", "page", "message", "channel", "customer", "order", "ticket", "file",
+    "report", "alert", "job", "label", "sprint", "webhook", "bucket", "table", "secret",
 ];
 
 #[cfg(test)]
@@ -295,8 +292,7 @@ mod tests {
     fn it_speaks_over_one_way_alone() {
         assert!(UpstreamOptions::parse(&["--stdio", "--http", "127.0.0.1:1"]).is_err());
         assert!(UpstreamOptions::parse(&["--sse"]).is_err() && UpstreamOptions::parse(&["--tools"]).is_err());
-        let options =
-            UpstreamOptions::parse(&["--http", "127.0.0.1:1", "--sse", "--tools", "5"]).expect("options");
+        let options = UpstreamOptions::parse(&["--http", "127.0.0.1:1", "--sse", "--tools", "5"]).expect("options");
         assert!(options.is_sse && options.tools == 5 && options.address.is_some());
     }
 }

@@ -24,10 +24,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-wire",
         ],
     ),
-    (
-        "hikite-server",
-        &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-ui", "hikite-vault", "hikite-wire"],
-    ),
+    ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-ui", "hikite-vault", "hikite-wire"]),
     ("hikite-gateway", &["hikite-core", "hikite-store", "hikite-vault"]),
     ("hikite-store", &["hikite-core"]),
     ("hikite-ui", &["hikite-core"]),
@@ -69,11 +66,7 @@ const RESERVED: &[(&str, &[&str], &str)] = &[
 
 /// External crates that some of ours must not use.
 const FORBIDDEN: &[(&str, &[&str], &str)] = &[
-    (
-        "hikite-core",
-        &["tokio", "tokio-util", "http", "hyper", "tracing"],
-        "core never awaits and does no I/O",
-    ),
+    ("hikite-core", &["tokio", "tokio-util", "http", "hyper", "tracing"], "core never awaits and does no I/O"),
     ("hikite-vault", &["tokio", "tokio-util", "http", "hyper", "tracing"], "the vault does no I/O"),
     ("hikite-wire", &["tokio", "tokio-util", "http", "hyper"], "wire only turns bytes into messages"),
     ("hikite-gateway", &["http", "hyper", "hyper-util"], "the gateway knows no HTTP"),
@@ -110,8 +103,7 @@ fn objection(name: &str, allowed: &[&str], dependency: &str) -> Option<String> {
     {
         return Some(format!("{name} may not know {dependency}: {reason}"));
     }
-    let (_, _, reason) =
-        FORBIDDEN.iter().find(|(ours, foreign, _)| *ours == name && foreign.contains(&dependency))?;
+    let (_, _, reason) = FORBIDDEN.iter().find(|(ours, foreign, _)| *ours == name && foreign.contains(&dependency))?;
     Some(format!("{name} may not know {dependency}: {reason}"))
 }
 
@@ -122,9 +114,8 @@ fn metadata() -> Result<Value> {
         .current_dir(crate::root()?)
         .output()
         .context("cargo does not start")?;
-    serde_json::from_slice(&output.stdout).with_context(|| {
-        format!("cargo metadata gave no JSON: {}", String::from_utf8_lossy(&output.stderr).trim())
-    })
+    serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("cargo metadata gave no JSON: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
 #[cfg(test)]

@@ -8,9 +8,7 @@ const FILE: &str = "Cargo.toml";
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let Some(file) = tree.get(FILE) else { return vec![TidyFinding::file(FILE, "is not there")] };
     without_reason(&file.text)
-        .map(|(line, name)| {
-            TidyFinding::line(FILE, line, format!("no line above `{name}` says why it is here"))
-        })
+        .map(|(line, name)| TidyFinding::line(FILE, line, format!("no line above `{name}` says why it is here")))
         .collect()
 }
 
@@ -28,8 +26,7 @@ fn without_reason(manifest: &str) -> impl Iterator<Item = (usize, &str)> {
             return None;
         }
         let (name, _) = line.split_once([' ', '.', '='])?;
-        let has_reason =
-            std::mem::take(&mut comment) || name.starts_with("hikite") || family(name) == explained;
+        let has_reason = std::mem::take(&mut comment) || name.starts_with("hikite") || family(name) == explained;
         if has_reason {
             explained = family(name);
             return None;

@@ -20,21 +20,15 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
 fn name(file: &SourceFile) -> Vec<TidyFinding> {
     let stem = file.path.strip_suffix(".rs").unwrap_or(&file.path);
     let empty = stem.split('/').filter(|part| EMPTY_NAMES.contains(part));
-    let mut findings: Vec<TidyFinding> = empty
-        .map(|part| TidyFinding::file(&file.path, format!("`{part}` does not say what is inside")))
-        .collect();
+    let mut findings: Vec<TidyFinding> =
+        empty.map(|part| TidyFinding::file(&file.path, format!("`{part}` does not say what is inside"))).collect();
     if stem.ends_with("/mod") {
         findings.push(TidyFinding::file(&file.path, "write `foo.rs` beside `foo/`, not `foo/mod.rs`"));
     }
     for (line, text) in file.lines() {
-        let module =
-            text.trim().strip_suffix(" {").and_then(|text| text.rsplit_once("mod ")).map(|(_, name)| name);
+        let module = text.trim().strip_suffix(" {").and_then(|text| text.rsplit_once("mod ")).map(|(_, name)| name);
         if module.is_some_and(|name| EMPTY_NAMES.contains(&name)) {
-            findings.push(TidyFinding::line(
-                &file.path,
-                line,
-                "this module's name does not say what is inside",
-            ));
+            findings.push(TidyFinding::line(&file.path, line, "this module's name does not say what is inside"));
         }
     }
     findings
@@ -43,14 +37,9 @@ fn name(file: &SourceFile) -> Vec<TidyFinding> {
 fn head(file: &SourceFile) -> Option<TidyFinding> {
     let lines = file.text.lines().take_while(|line| line.starts_with("//!")).count();
     match lines {
-        0 => {
-            Some(TidyFinding::file(&file.path, "starts without a `//!` head that says what the file is for"))
-        }
+        0 => Some(TidyFinding::file(&file.path, "starts without a `//!` head that says what the file is for")),
         1..=HEAD_LINES_MAX => None,
-        _ => Some(TidyFinding::file(
-            &file.path,
-            format!("a head of {lines} lines; say it in {HEAD_LINES_MAX}"),
-        )),
+        _ => Some(TidyFinding::file(&file.path, format!("a head of {lines} lines; say it in {HEAD_LINES_MAX}"))),
     }
 }
 
@@ -62,9 +51,7 @@ fn silenced(file: &SourceFile) -> Vec<TidyFinding> {
             || (text.starts_with("#[cfg_attr(") && text.contains(" allow("))
     };
     let lines = file.lines().filter(|(_, text)| allows(text));
-    lines
-        .map(|(line, _)| TidyFinding::line(&file.path, line, "write `#[expect(…, reason = \"…\")]`"))
-        .collect()
+    lines.map(|(line, _)| TidyFinding::line(&file.path, line, "write `#[expect(…, reason = \"…\")]`")).collect()
 }
 
 #[cfg(test)]

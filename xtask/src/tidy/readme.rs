@@ -63,10 +63,6 @@ mod tests {
         let text = "hikite no\n```sh\n$ hikite serve --listen 127.0.0.1:1 # here\nhikite servee\nhikite config check --config 'a b' | cat\n```\n";
         let file = SourceFile { path: "README.md".into(), text: text.into() };
         let findings = unknown_commands(&file);
-        assert_eq!(
-            findings.iter().map(|finding| finding.line).collect::<Vec<_>>(),
-            [Some(4)],
-            "{findings:?}"
-        );
+        assert_eq!(findings.iter().map(|finding| finding.line).collect::<Vec<_>>(), [Some(4)], "{findings:?}");
     }
 }

@@ -14,10 +14,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
         if !file.is_test() {
             let lines = production_lines(&file.text);
             if lines > FILE_LINES_MAX {
-                findings.push(TidyFinding::file(
-                    &file.path,
-                    format!("{lines} lines; split before {FILE_LINES_MAX}"),
-                ));
+                findings.push(TidyFinding::file(&file.path, format!("{lines} lines; split before {FILE_LINES_MAX}")));
             }
         }
         findings.extend(long_functions(file));
@@ -30,9 +27,7 @@ pub(super) fn warnings(tree: &SourceTree) -> Vec<TidyFinding> {
     files
         .map(|file| (file, production_lines(&file.text)))
         .filter(|(_, lines)| *lines > FILE_LINES_WARN)
-        .map(|(file, lines)| {
-            TidyFinding::file(&file.path, format!("{lines} lines; think about splitting it"))
-        })
+        .map(|(file, lines)| TidyFinding::file(&file.path, format!("{lines} lines; think about splitting it")))
         .collect()
 }
 
@@ -56,9 +51,7 @@ fn production_lines(text: &str) -> usize {
     let mut index = 0;
     while index < lines.len() {
         let is_test_module = lines[index].trim() == "#[cfg(test)]"
-            && lines
-                .get(index + 1)
-                .is_some_and(|next| next.trim().starts_with("mod ") && next.ends_with('{'));
+            && lines.get(index + 1).is_some_and(|next| next.trim().starts_with("mod ") && next.ends_with('{'));
         if is_test_module {
             index += 1 + block_length(&lines[index + 1..]).unwrap_or(1);
         } else {
@@ -81,9 +74,7 @@ fn block_length(lines: &[&str]) -> Option<usize> {
 fn function_name(line: &str) -> Option<&str> {
     let mut words = line.split_whitespace();
     let introduces = |word: &str| {
-        word.starts_with("pub")
-            || word.ends_with(')')
-            || matches!(word, "async" | "const" | "unsafe" | "extern" | "in")
+        word.starts_with("pub") || word.ends_with(')') || matches!(word, "async" | "const" | "unsafe" | "extern" | "in")
     };
     let keyword = words.by_ref().find(|word| !introduces(word))?;
     let name = (keyword == "fn").then(|| words.next()).flatten()?;
@@ -106,8 +97,7 @@ mod tests {
 
     #[test]
     fn test_modules_do_not_count() {
-        let text =
-            "use a;\n#[cfg(test)]\nmod tests {\n    fn a() {\n    }\n}\nfn b() {}\n#[cfg(test)]\nmod more;\n";
+        let text = "use a;\n#[cfg(test)]\nmod tests {\n    fn a() {\n    }\n}\nfn b() {}\n#[cfg(test)]\nmod more;\n";
         assert_eq!(production_lines(text), 4);
     }
 }

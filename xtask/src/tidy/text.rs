@@ -37,9 +37,9 @@ fn registries(file: &SourceFile) -> Vec<TidyFinding> {
         Some("package-lock.json") => ("\"resolved\": \"", "https://registry.npmjs.org/"),
         _ => return Vec::new(),
     };
-    let foreign = file.lines().filter(|(_, text)| {
-        text.trim_start().strip_prefix(member).is_some_and(|source| !source.starts_with(public))
-    });
+    let foreign = file
+        .lines()
+        .filter(|(_, text)| text.trim_start().strip_prefix(member).is_some_and(|source| !source.starts_with(public)));
     foreign.map(|(line, _)| TidyFinding::line(&file.path, line, "not the public registry")).collect()
 }
 

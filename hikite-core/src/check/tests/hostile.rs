@@ -73,8 +73,7 @@ fn a_long_name_above_many_faults_is_neither_kept_nor_told_with_each() {
 
 #[test]
 fn many_unknown_names_against_many_known_ones_are_told_in_part() {
-    let properties: serde_json::Map<String, Value> =
-        (0..5000).map(|n| (format!("{n:0>100}"), json!(true))).collect();
+    let properties: serde_json::Map<String, Value> = (0..5000).map(|n| (format!("{n:0>100}"), json!(true))).collect();
     let schema = json!({ "properties": properties, "additionalProperties": false });
     let sent: serde_json::Map<String, Value> = (0..5000).map(|n| (format!("{n:9>101}"), json!(1))).collect();
     let faults = checker(schema).check(Some(&Raw::of(&sent))).expect_err("refused");
@@ -94,11 +93,7 @@ fn more_work_than_any_call_needs_is_refused_before_it_is_done() {
         assert!(faults[0].message.contains("too large to be held against"), "{faults:?}");
     }
     let bulk = format!(r#"{{"l":[{}]}}"#, vec!["1"; 400_000].join(","));
-    assert_eq!(
-        checker(integers()).check(Some(&raw(&bulk))),
-        Ok(CheckOutcome::AsSent),
-        "large and simple is fine"
-    );
+    assert_eq!(checker(integers()).check(Some(&raw(&bulk))), Ok(CheckOutcome::AsSent), "large and simple is fine");
 }
 
 #[test]
@@ -133,10 +128,7 @@ fn a_long_text_is_not_held_against_a_pattern_that_looks_around() {
         (by_value.clone(), json!({ "t": long })),
         (by_name, json!({ (long.as_str()): 1 })),
         (names, json!({ (long.as_str()): 1 })),
-        (
-            of("t", &json!({ "type": "array", "items": { "pattern": pattern } })),
-            json!({ "t": vec!["a"; 9000] }),
-        ),
+        (of("t", &json!({ "type": "array", "items": { "pattern": pattern } })), json!({ "t": vec!["a"; 9000] })),
     ] {
         let checker = checker(schema);
         let faults = checker.check(Some(&Raw::of(&sent))).expect_err("too long");

@@ -45,8 +45,7 @@ fn plain_arguments_pass_the_schemas_of_real_tools() {
     for (name, schema) in tools() {
         let Some(arguments) = plain(&schema) else { continue };
         let (sent, checker) = (Raw::of(&arguments), ArgumentChecker::new(Some(schema.into())));
-        let outcome =
-            checker.check(Some(&sent)).unwrap_or_else(|faults| panic!("{name}: {sent:?}: {faults:?}"));
+        let outcome = checker.check(Some(&sent)).unwrap_or_else(|faults| panic!("{name}: {sent:?}: {faults:?}"));
         if let CheckOutcome::Changed(filled) = outcome {
             let object = filled.object().expect("an object");
             let kept = |(name, value): (&String, &Value)| object.get(name) == Some(&Raw::of(value));

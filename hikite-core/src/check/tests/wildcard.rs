@@ -80,7 +80,8 @@ fn what_stands_above_a_reference_is_known() {
 
 #[test]
 fn faults_beside_a_reference_are_told() {
-    let schema = json!({ "properties": { "a": { "type": "integer" }, "b": { "enum": ["x"] }, "c": { "type": "integer" } } });
+    let schema =
+        json!({ "properties": { "a": { "type": "integer" }, "b": { "enum": ["x"] }, "c": { "type": "integer" } } });
     let params = json!({ "a": "${a.n}", "b": "y", "c": "many" });
     let told = faults(&schema, &params);
     assert_eq!(told.iter().map(|(place, _)| place.as_str()).collect::<Vec<_>>(), ["/b", "/c"]);
@@ -133,12 +134,7 @@ fn keywords_that_look_at_the_value_wait_for_it() {
     let none = json!({ "anyOf": [{ "required": ["y"] }, { "required": ["z"] }] });
     assert_eq!(faults(&none, &x).len(), 1);
     let named = json!({ "propertyNames": { "maxLength": 0 } });
-    refused(
-        &named,
-        &x,
-        "",
-        "Invalid value for parameter arguments: has a member with a name that is not allowed",
-    );
+    refused(&named, &x, "", "Invalid value for parameter arguments: has a member with a name that is not allowed");
 }
 
 #[test]
@@ -208,9 +204,7 @@ fn schema() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(3, 16, 3, |inner| {
         let two = (inner.clone(), inner.clone());
         prop_oneof![
-            two.clone().prop_map(
-                |(a, b)| json!({ "properties": { "a": a, "b": b }, "additionalProperties": false })
-            ),
+            two.clone().prop_map(|(a, b)| json!({ "properties": { "a": a, "b": b }, "additionalProperties": false })),
             two.clone().prop_map(|(a, b)| json!({ "properties": { "a": a }, "unevaluatedProperties": b })),
             two.clone().prop_map(|(a, b)| json!({ "anyOf": [a, b] })),
             two.clone().prop_map(|(a, b)| json!({ "oneOf": [a, b] })),

@@ -155,11 +155,8 @@ fn filled(value: &Value) -> Value {
             Value::Object(members.filter(|(_, value)| !is_empty(value)).collect())
         }
         Value::Array(items) => {
-            let items: Vec<Value> = items
-                .iter()
-                .map(filled)
-                .map(|item| if is_empty(&item) { Value::Null } else { item })
-                .collect();
+            let items: Vec<Value> =
+                items.iter().map(filled).map(|item| if is_empty(&item) { Value::Null } else { item }).collect();
             if items.iter().all(Value::is_null) { json!([]) } else { items.into() }
         }
         other => other.clone(),

@@ -79,9 +79,7 @@ fn an_exponent_is_used_only_where_it_is_allowed() {
 #[test]
 fn depth_is_no_matter() {
     let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(60), close.repeat(60));
-    for json in
-        [deep("[[", "]]"), deep("{\"a\":[", "]}"), deep("{\"a\":{\"b\":0,\"c\":", "}}"), deep("[{},", "]")]
-    {
+    for json in [deep("[[", "]]"), deep("{\"a\":[", "]}"), deep("{\"a\":{\"b\":0,\"c\":", "}}"), deep("[{},", "]")] {
         let value: Value = serde_json::from_str(&json).expect("JSON");
         assert!(same(&read(&encode(&value), ToonOptions::default()), &value), "{json}");
     }
@@ -89,14 +87,8 @@ fn depth_is_no_matter() {
 
 #[test]
 fn text_is_bare_unless_it_would_be_misread() {
-    check(
-        r#"["東京","a b","+","1.","1e","e1","v1.2",".5","1.2.3"]"#,
-        "[9]: 東京,a b,+,1.,1e,e1,v1.2,.5,1.2.3",
-    );
-    check(
-        r#"["1e5","+1.5E-3","007","0x1f","nullable","true"]"#,
-        r#"[6]: "1e5","+1.5E-3","007",0x1f,nullable,"true""#,
-    );
+    check(r#"["東京","a b","+","1.","1e","e1","v1.2",".5","1.2.3"]"#, "[9]: 東京,a b,+,1.,1e,e1,v1.2,.5,1.2.3");
+    check(r#"["1e5","+1.5E-3","007","0x1f","nullable","true"]"#, r#"[6]: "1e5","+1.5E-3","007",0x1f,nullable,"true""#);
     check(r#""0123456789abcde\u0001""#, r#""0123456789abcde\u0001""#);
     check(r#"["0123456789abcdef:","0123456789abcdefg"]"#, r#"[2]: "0123456789abcdef:",0123456789abcdefg"#);
     check(r#"{"氏名":"山田 太郎","a|b":"x|y"}"#, "\"氏名\": 山田 太郎\n\"a|b\": x|y");
@@ -208,16 +200,14 @@ fn rows() -> impl Strategy<Value = Vec<Value>> {
     ];
     let row = (prop::collection::vec(cell, 3), any::<bool>(), 0..30).prop_map(|(cells, turned, odd)| {
         let names = ["id", "氏名", if odd == 0 { "other" } else { "note" }];
-        let mut members: Vec<(String, Value)> =
-            names.iter().map(|name| (*name).to_owned()).zip(cells).collect();
+        let mut members: Vec<(String, Value)> = names.iter().map(|name| (*name).to_owned()).zip(cells).collect();
         if turned {
             members.reverse();
         }
         Map::from_iter(members).into()
     });
-    let grouped = (prop::collection::vec((scalar(), scalar(), scalar()), 1..5)).prop_map(|rows| {
-        rows.into_iter().map(|(a, b, c)| json!({"a": a, "g": {"b": b, "h": {"c": c}}})).collect()
-    });
+    let grouped = (prop::collection::vec((scalar(), scalar(), scalar()), 1..5))
+        .prop_map(|rows| rows.into_iter().map(|(a, b, c)| json!({"a": a, "g": {"b": b, "h": {"c": c}}})).collect());
     prop_oneof![prop::collection::vec(row, 1..6), grouped]
 }
 

@@ -129,8 +129,7 @@ fn is_like_a_number(bytes: &[u8]) -> bool {
         rest = &fraction[length..];
     }
     if let Some(exponent) = rest.strip_prefix(b"e").or_else(|| rest.strip_prefix(b"E")) {
-        let exponent =
-            exponent.strip_prefix(b"+").or_else(|| exponent.strip_prefix(b"-")).unwrap_or(exponent);
+        let exponent = exponent.strip_prefix(b"+").or_else(|| exponent.strip_prefix(b"-")).unwrap_or(exponent);
         let length = digits(exponent);
         return length > 0 && length == exponent.len();
     }

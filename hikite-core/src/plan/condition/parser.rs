@@ -8,11 +8,7 @@ use crate::plan::reference::{self, KnownNames, SyntaxProblem, TaskReference, quo
 /// Deepest nesting of parentheses and `!`.
 const NESTED_MAX: usize = 32;
 
-pub(super) fn parse(
-    text: &str,
-    names: KnownNames<'_>,
-    after: &mut Vec<usize>,
-) -> Result<ConditionExpression, String> {
+pub(super) fn parse(text: &str, names: KnownNames<'_>, after: &mut Vec<usize>) -> Result<ConditionExpression, String> {
     let mut reader = ConditionParser { text, at: 0, left: NESTED_MAX, names, after };
     let outcome = reader.any().and_then(|expression| {
         reader.skip_blanks();
@@ -88,10 +84,7 @@ impl<'a> ConditionParser<'a, '_> {
         let right = self.operand()?;
         let unordered = |operand: &Operand| matches!(operand, Operand::Plain(Value::Null | Value::Bool(_)));
         if comparison.is_ordering() && (unordered(&left) || unordered(&right)) {
-            return Err(SyntaxProblem::new(
-                at,
-                format!("`{word}` is for numbers and texts; use `==` or `!=`"),
-            ));
+            return Err(SyntaxProblem::new(at, format!("`{word}` is for numbers and texts; use `==` or `!=`")));
         }
         Ok(ConditionExpression::Compare(left, comparison, right))
     }
@@ -103,8 +96,7 @@ impl<'a> ConditionParser<'a, '_> {
             return self.reference();
         }
         if rest.starts_with(['"', '\'']) {
-            let (text, length) =
-                quoted(rest).ok_or_else(|| self.problem("a text in quotes that does not end well"))?;
+            let (text, length) = quoted(rest).ok_or_else(|| self.problem("a text in quotes that does not end well"))?;
             if text.replace("$${", "").contains("${") {
                 return Err(self.problem("a reference stands without quotes here: `${a.state} == \"open\"`"));
             }
@@ -124,21 +116,17 @@ impl<'a> ConditionParser<'a, '_> {
 
     fn reference(&mut self) -> Result<Operand, SyntaxProblem> {
         let start = self.at;
-        let written = reference::parse(self.rest())
-            .map_err(|problem| SyntaxProblem::new(start + problem.at, problem.message))?;
+        let written =
+            reference::parse(self.rest()).map_err(|problem| SyntaxProblem::new(start + problem.at, problem.message))?;
         self.at += written.length;
-        let linked =
-            TaskReference::link(written, self.names).map_err(|message| SyntaxProblem::new(start, message))?;
+        let linked = TaskReference::link(written, self.names).map_err(|message| SyntaxProblem::new(start, message))?;
         // A batch with an unreadable task is never run, so any value will do.
         let Some(reference) = linked else { return Ok(Operand::Plain(Value::Null)) };
         self.after.extend(reference.task());
         Ok(Operand::Reference(reference))
     }
 
-    fn nested<T>(
-        &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, SyntaxProblem>,
-    ) -> Result<T, SyntaxProblem> {
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, SyntaxProblem>) -> Result<T, SyntaxProblem> {
         self.left = self.left.checked_sub(1).ok_or_else(|| self.problem("it is nested too deeply"))?;
         let outcome = read(self);
         self.left += 1;
@@ -174,15 +162,8 @@ impl<'a> ConditionParser<'a, '_> {
 
     /// Reports an unexpected token, with a suggestion where one is known.
     fn unexpected(&self) -> SyntaxProblem {
-        const CORRECTIONS: &[(&str, &str)] = &[
-            ("and", "&&"),
-            ("or", "||"),
-            ("not", "!"),
-            ("===", "=="),
-            ("=", "=="),
-            ("&", "&&"),
-            ("|", "||"),
-        ];
+        const CORRECTIONS: &[(&str, &str)] =
+            &[("and", "&&"), ("or", "||"), ("not", "!"), ("===", "=="), ("=", "=="), ("&", "&&"), ("|", "||")];
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
             return self.problem("it ends where a reference or a value is expected");
@@ -193,9 +174,8 @@ impl<'a> ConditionParser<'a, '_> {
             return self.problem(format!("write `{meant}` for `{word}`"));
         }
         if first.is_alphanumeric() {
-            return self.problem(format!(
-                "`{word}` is no value: a text stands in quotes, a reference as `${{task.key}}`"
-            ));
+            return self
+                .problem(format!("`{word}` is no value: a text stands in quotes, a reference as `${{task.key}}`"));
         }
         let forms = "a condition is `${a.n} > 0`, `${a.state} == \"open\"`, joined by `&&`, `||`, `!`";
         self.problem(format!("`{}` cannot stand here: {forms}", first.escape_debug()))

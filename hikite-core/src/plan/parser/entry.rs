@@ -53,10 +53,8 @@ pub(super) fn entries(commands: &Raw, tasks_max: usize, faults: &mut PlanViolati
 /// Fast path for a valid list, parsed only once. Returns `None` if anything is wrong.
 fn parse_valid_list(commands: &Raw) -> Option<Vec<TaskEntry>> {
     let list: Vec<Map<String, Value>> = commands.decode().ok()?;
-    let entry = |(members, place)| TaskEntry {
-        about: TaskLabel { place, line: None, id: None },
-        members: Some(members),
-    };
+    let entry =
+        |(members, place)| TaskEntry { about: TaskLabel { place, line: None, id: None }, members: Some(members) };
     Some(list.into_iter().zip(0..).map(entry).collect())
 }
 
@@ -113,9 +111,9 @@ fn text(commands: &Raw) -> Option<String> {
 }
 
 fn items(commands: &Raw) -> Result<Vec<TaskText<'_>>, String> {
-    let items: Vec<&RawValue> = commands.decode().map_err(
-        |_| "`commands` must be a list of tasks, or a text with one task per line, each a JSON object",
-    )?;
+    let items: Vec<&RawValue> = commands
+        .decode()
+        .map_err(|_| "`commands` must be a list of tasks, or a text with one task per line, each a JSON object")?;
     Ok(items.into_iter().map(|item| TaskText { line: None, json: Ok(item.get()) }).collect())
 }
 
@@ -157,10 +155,7 @@ fn by_line(text: &str) -> Vec<TaskText<'_>> {
     let mut pieces = Vec::new();
     for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
         let json = serde_json::from_str::<&RawValue>(line).map(RawValue::get);
-        pieces.push(TaskText {
-            line: Some(number),
-            json: json.map_err(|error| bad_json(line, number, &error)),
-        });
+        pieces.push(TaskText { line: Some(number), json: json.map_err(|error| bad_json(line, number, &error)) });
     }
     pieces
 }

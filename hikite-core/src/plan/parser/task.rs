@@ -50,9 +50,7 @@ pub(super) fn id(members: &Map<String, Value>) -> Result<Arc<str>, String> {
         return Err(format!("`id` must have at most {ID_CHARS_MAX} characters"));
     }
     if matches!(id, ITEM | INDEX) {
-        return Err(format!(
-            "`id` must not be `{id}`: that is what `for_each` gives; call the task something else"
-        ));
+        return Err(format!("`id` must not be `{id}`: that is what `for_each` gives; call the task something else"));
     }
     if !is_bare_name(id) {
         return Err(format!(
@@ -116,8 +114,7 @@ impl TaskReader<'_> {
         for name in self.members.keys().filter(|name| !FIELDS.contains(&name.as_str())) {
             self.faults.add_with(|| {
                 let near = did_you_mean(name, FIELDS.iter().copied()).map(|near| format!("; {near}"));
-                let message =
-                    format!("`{}` is no field of a task{}", shortened(name), near.unwrap_or_default());
+                let message = format!("`{}` is no field of a task{}", shortened(name), near.unwrap_or_default());
                 (format!("/commands/{}{}", self.place, step(name)), message)
             });
         }
@@ -134,8 +131,7 @@ impl TaskReader<'_> {
             }
             return ToolKey::new(module.unwrap_or_default(), tool.unwrap_or_default());
         };
-        let Some((of, named)) = key.split_once(':').filter(|(of, named)| !of.is_empty() && !named.is_empty())
-        else {
+        let Some((of, named)) = key.split_once(':').filter(|(of, named)| !of.is_empty() && !named.is_empty()) else {
             self.refuse::<()>("toolKey", "must be `module:tool`");
             return ToolKey::new("", "");
         };
@@ -227,8 +223,7 @@ impl TaskReader<'_> {
 
     fn timeout(&mut self) -> Option<Duration> {
         let ms = Raw::of(self.present("timeout_ms")?).whole().filter(|ms| *ms > 0);
-        let ms =
-            ms.or_else(|| self.refuse("timeout_ms", "must be a whole number of milliseconds, at least 1"))?;
+        let ms = ms.or_else(|| self.refuse("timeout_ms", "must be a whole number of milliseconds, at least 1"))?;
         Some(Duration::from_millis(ms.into()))
     }
 
@@ -253,8 +248,7 @@ impl TaskReader<'_> {
                 None if !self.names.complete => {}
                 None => {
                     let near = self.names.suggestion(&id);
-                    let message =
-                        format!("`after` names `{}`, which is no task of this batch{near}", shortened(&id));
+                    let message = format!("`after` names `{}`, which is no task of this batch{near}", shortened(&id));
                     self.faults.add(format!("/commands/{}/after{below}", self.place), message);
                 }
             }

@@ -35,11 +35,7 @@ impl<'a> BrokenPath<'a> {
 impl TaskReference {
     pub(super) fn no_result(&self) -> UnresolvedReference {
         UnresolvedReference {
-            message: format!(
-                "`{}` is missing: `{}` has no result",
-                shortened(&self.text),
-                shortened(&self.name)
-            ),
+            message: format!("`{}` is missing: `{}` has no result", shortened(&self.text), shortened(&self.name)),
             hint: self.or_null("it failed or did not run"),
         }
     }
@@ -59,13 +55,9 @@ impl TaskReference {
             ),
             (Value::Array(items), _) => match items.len() {
                 0 => ("is an empty list".into(), "no element can be taken".into()),
-                length => {
-                    (format!("is a list of {length}"), format!("the last element is `[{}]`", length - 1))
-                }
+                length => (format!("is a list of {length}"), format!("the last element is `[{}]`", length - 1)),
             },
-            (other, ReferenceStep::Key(_)) => {
-                (format!("is {}, not an object", kind(other)), "it has no parts".into())
-            }
+            (other, ReferenceStep::Key(_)) => (format!("is {}, not an object", kind(other)), "it has no parts".into()),
             (other, _) => (format!("is {}, not a list", kind(other)), "it has no parts".into()),
         };
         UnresolvedReference {
@@ -100,10 +92,7 @@ fn members(value: &Value, wrong: Option<&str>) -> String {
     }
     let all = value.as_object().into_iter().flat_map(serde_json::Map::keys).map(String::as_str);
     let near = wrong.and_then(|wrong| {
-        did_you_mean(
-            wrong,
-            all.clone().take(NAMES_SEEN_MAX).filter(|name| (1..=NAME_BYTES_MAX).contains(&name.len())),
-        )
+        did_you_mean(wrong, all.clone().take(NAMES_SEEN_MAX).filter(|name| (1..=NAME_BYTES_MAX).contains(&name.len())))
     });
     let near = near.map(|near| format!("{near} ")).unwrap_or_default();
     let listed: Vec<String> = all.take(NAMES_MAX).map(|name| format!("`{}`", shortened(name))).collect();

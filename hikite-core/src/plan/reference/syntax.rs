@@ -61,8 +61,7 @@ pub(in crate::plan) fn parse(text: &str) -> Result<ParsedReference<'_>, SyntaxPr
         None => Err(SyntaxProblem::new(0, "`${` without its `}`; write `$${` where a plain `${` is meant")),
         Some(_) if optional => Err(reader.problem("`?` stands at the end of a reference alone")),
         Some(other) => {
-            let forms =
-                "a reference is `${task}` with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` behind the task";
+            let forms = "a reference is `${task}` with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` behind the task";
             Err(reader.problem(format!("`{}` cannot stand here: {forms}", other.escape_debug())))
         }
     }
@@ -139,8 +138,7 @@ impl<'a> ReferenceParser<'a> {
         }
         self.skip_blanks();
         let step = if matches!(self.peek(), Some('"' | '\'')) {
-            let (key, length) =
-                quoted(self.rest()).ok_or_else(|| self.problem("a key in quotes does not end"))?;
+            let (key, length) = quoted(self.rest()).ok_or_else(|| self.problem("a key in quotes does not end"))?;
             self.at += length;
             self.skip_blanks();
             ReferenceStep::Key(key.into())

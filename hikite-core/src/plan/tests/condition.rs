@@ -88,8 +88,7 @@ fn what_cannot_be_known_is_told() {
 
 #[test]
 fn conditions_that_cannot_be_read_are_told_with_the_column() {
-    let cannot =
-        "cannot stand here: a condition is `${a.n} > 0`, `${a.state} == \"open\"`, joined by `&&`, `||`, `!`";
+    let cannot = "cannot stand here: a condition is `${a.n} > 0`, `${a.state} == \"open\"`, joined by `&&`, `||`, `!`";
     let no_value = "is no value: a text stands in quotes, a reference as `${task.key}`";
     for (text, column, message) in [
         ("${a.n} = 5", 8, "write `==` for `=`".to_owned()),
@@ -103,11 +102,7 @@ fn conditions_that_cannot_be_read_are_told_with_the_column() {
         ("${a.n})", 7, format!("`)` {cannot}")),
         ("a.n > 0", 1, format!("`a` {no_value}")),
         ("${a.n} > open", 10, format!("`open` {no_value}")),
-        (
-            "'${a.state}' == 'open'",
-            1,
-            "a reference stands without quotes here: `${a.state} == \"open\"`".into(),
-        ),
+        ("'${a.state}' == 'open'", 1, "a reference stands without quotes here: `${a.state} == \"open\"`".into()),
         ("${a.state} == 'open", 15, "a text in quotes that does not end well".into()),
         ("!${a.n} == 5", 9, "what `!` belongs to is unclear; write `!(… == …)` or `!=`".into()),
         ("(${a.n}) == 5", 10, "what stands in parentheses is true or false, and not compared".into()),

@@ -51,8 +51,7 @@ fn what_is_no_list_of_tasks_is_refused() {
 
 #[test]
 fn too_many_tasks_are_counted_and_not_read() {
-    let many =
-        |count: usize| json!((0..count).map(|n| task(&format!("t{n}"), json!({}))).collect::<Vec<_>>());
+    let many = |count: usize| json!((0..count).map(|n| task(&format!("t{n}"), json!({}))).collect::<Vec<_>>());
     assert_eq!(plan(&many(TASKS_MAX)).tasks.len(), TASKS_MAX);
     refused(&many(1001), &[("/commands", "there are 1001 tasks; a batch has at most 1000")]);
     let lines = "{}\n".repeat(2000);
@@ -90,11 +89,7 @@ fn a_wrong_field_is_told_with_its_place_and_what_it_should_be() {
             "/for_each",
             "`for_each` must be a list, or one reference such as `${task.items}`",
         ),
-        (
-            json!({ "for_each": {} }),
-            "/for_each",
-            "`for_each` must be a list, or one reference such as `${task.items}`",
-        ),
+        (json!({ "for_each": {} }), "/for_each", "`for_each` must be a list, or one reference such as `${task.items}`"),
         (json!({ "if": 1 }), "/if", "`if` must be a condition as text"),
         (json!({ "select": "" }), "/select", "`select` must be a text that is not empty"),
         (
@@ -102,11 +97,7 @@ fn a_wrong_field_is_told_with_its_place_and_what_it_should_be() {
             "/on_error",
             "`on_error` must be `skip`, `continue` or `fail_fast`; did you mean `fail_fast`?",
         ),
-        (
-            json!({ "timeout_ms": 0 }),
-            "/timeout_ms",
-            "`timeout_ms` must be a whole number of milliseconds, at least 1",
-        ),
+        (json!({ "timeout_ms": 0 }), "/timeout_ms", "`timeout_ms` must be a whole number of milliseconds, at least 1"),
         (
             json!({ "timeout_ms": "5s" }),
             "/timeout_ms",
@@ -133,10 +124,7 @@ fn what_a_task_must_say_is_missed() {
             ("/commands/0/tool", &format!("task 1: `tool` {hint}")),
         ],
     );
-    refused(
-        &json!("{\"id\":\"a\",\"tool\":\"t\"}"),
-        &[("/commands/0/module", &format!("task `a`: `module` {hint}"))],
-    );
+    refused(&json!("{\"id\":\"a\",\"tool\":\"t\"}"), &[("/commands/0/module", &format!("task `a`: `module` {hint}"))]);
     refused(
         &json!([{ "id": "a", "module": 5, "tool": " " }]),
         &[
@@ -149,20 +137,15 @@ fn what_a_task_must_say_is_missed() {
 #[test]
 fn an_id_must_be_one_that_can_be_referred_to() {
     for id in ["a.b", "a[0]", "a}", "a]", "a?", "a{", "a\"", "a'", " a", "a\n"] {
-        let message = format!(
-            "task 1: `id` {} cannot be referred to as `${{id}}`; use letters, digits, `-` and `_`",
-            json!(id)
-        );
+        let message =
+            format!("task 1: `id` {} cannot be referred to as `${{id}}`; use letters, digits, `-` and `_`", json!(id));
         refused(&json!([task(id, json!({}))]), &[("/commands/0/id", &message)]);
     }
     for (id, message) in [
         (json!(5), "task 1: `id` must be a string"),
         (json!(""), "task 1: `id` must not be empty"),
         (json!("x".repeat(101)), "task 1: `id` must have at most 100 characters"),
-        (
-            json!("item"),
-            "task 1: `id` must not be `item`: that is what `for_each` gives; call the task something else",
-        ),
+        (json!("item"), "task 1: `id` must not be `item`: that is what `for_each` gives; call the task something else"),
     ] {
         refused(&json!([task("a", json!({ "id": id }))]), &[("/commands/0/id", message)]);
     }
@@ -197,10 +180,7 @@ fn tasks_that_are_not_there_are_missed_by_every_way_to_name_them() {
     refused(
         &batch,
         &[
-            (
-                "/commands/1/for_each",
-                &format!("task `page`: `${{quux.items}}` names no task of this batch; {literal}"),
-            ),
+            ("/commands/1/for_each", &format!("task `page`: `${{quux.items}}` names no task of this batch; {literal}")),
             (
                 "/commands/1/params/a~1b/0",
                 &format!(
@@ -209,9 +189,7 @@ fn tasks_that_are_not_there_are_missed_by_every_way_to_name_them() {
             ),
             (
                 "/commands/1/params/a~1b/0",
-                &format!(
-                    "task `page`: `${{pag}}` names no task of this batch; did you mean `page`?; {literal}"
-                ),
+                &format!("task `page`: `${{pag}}` names no task of this batch; did you mean `page`?; {literal}"),
             ),
             (
                 "/commands/1/if",
@@ -237,8 +215,7 @@ fn a_task_that_could_not_be_read_is_not_missed_as_well() {
 fn item_and_index_are_known_where_there_is_a_list() {
     let there = task("a", json!({ "for_each": [1], "params": { "x": "${item.id}", "n": "no. ${index}" } }));
     plan(&json!([there]));
-    let told =
-        |text: &str| format!("task `a`: `{text}` is known in `params` of a task with `for_each` alone");
+    let told = |text: &str| format!("task `a`: `{text}` is known in `params` of a task with `for_each` alone");
     let outside = task("a", json!({ "params": { "x": "${item.id}", "n": "${index}" } }));
     refused(
         &json!([outside]),
@@ -247,19 +224,13 @@ fn item_and_index_are_known_where_there_is_a_list() {
     let itself = task("a", json!({ "for_each": "${item}" }));
     refused(&json!([itself]), &[("/commands/0/for_each", &told("${item}"))]);
     let part = task("a", json!({ "for_each": [1], "params": { "x": "${index.a}" } }));
-    refused(
-        &json!([part]),
-        &[("/commands/0/params/x", "task `a`: `${index.a}` has no parts: `index` is a number")],
-    );
+    refused(&json!([part]), &[("/commands/0/params/x", "task `a`: `${index.a}` has no parts: `index` is a number")]);
 }
 
 #[test]
 fn a_circle_is_named() {
     let circle = "tasks wait for each other in a circle";
-    refused(
-        &json!([task("a", json!({ "after": "a" }))]),
-        &[("/commands/0/after", &format!("{circle}: a → a"))],
-    );
+    refused(&json!([task("a", json!({ "after": "a" }))]), &[("/commands/0/after", &format!("{circle}: a → a"))]);
     let batch = json!([
         task("x", json!({ "after": "c" })),
         task("a", json!({ "params": { "v": "${b.id}" } })),

@@ -95,8 +95,7 @@ fn params_may_be_one_reference() {
 
 #[test]
 fn ids_may_be_in_any_script() {
-    let batch =
-        json!([task("検索-1", json!({})), task("b", json!({ "params": { "x": "${検索-1.結果[0]}" } }))]);
+    let batch = json!([task("検索-1", json!({})), task("b", json!({ "params": { "x": "${検索-1.結果[0]}" } }))]);
     assert_eq!(plan(&batch).tasks[1].after, [0]);
 }
 
@@ -114,8 +113,7 @@ fn the_examples_of_the_specifications_are_plans() {
         r#"{"id":"get_page","module":"notion","tool":"get_page","params":{"page_id":"${search.results[0].id}"},"after":"search","output":true}"#,
         "\n",
     );
-    for (text, query, page) in [(registry, "設計", "get_page_content"), (whole, "会議メモ", "get_page")]
-    {
+    for (text, query, page) in [(registry, "設計", "get_page_content"), (whole, "会議メモ", "get_page")] {
         let plan = plan(&json!(text));
         let [search, second] = plan.tasks.as_slice() else { panic!("two tasks") };
         assert_eq!(written(&search.params), json!({ "query": query }));
@@ -148,7 +146,6 @@ fn a_batch_may_come_as_a_list_as_lines_or_as_text_of_a_list() {
 
 #[test]
 fn a_text_in_a_task_may_hold_line_breaks() {
-    let line =
-        json!({ "id": "a", "module": "m", "tool": "t", "params": { "text": "one\ntwo\r\n" } }).to_string();
+    let line = json!({ "id": "a", "module": "m", "tool": "t", "params": { "text": "one\ntwo\r\n" } }).to_string();
     assert_eq!(written(&plan(&json!(line)).tasks[0].params), json!({ "text": "one\ntwo\r\n" }));
 }

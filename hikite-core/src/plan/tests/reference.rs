@@ -117,9 +117,7 @@ fn all_elements_are_a_list() {
 
 #[test]
 fn what_may_be_missing_is_null() {
-    for text in
-        ["${search.quux?}", "${search.results[9].id?}", "${search.more.x?}", "${failed?}", "${failed.a?}"]
-    {
+    for text in ["${search.quux?}", "${search.results[9].id?}", "${search.more.x?}", "${failed?}", "${failed.a?}"] {
         gives(json!(text), json!(null));
     }
     gives(json!("${search.results[0].id?}"), json!("abc"));
@@ -188,10 +186,7 @@ fn a_reference_that_leads_nowhere_says_how_far_it_came_and_what_there_is() {
     misses(
         "${search.results.id}",
         "`${search.results.id}` leads nowhere: `search.results` is a list of 2, not an object",
-        &or_null(
-            "write `[0]` for the first element, `[-1]` for the last, `[*]` for all",
-            "${search.results.id?}",
-        ),
+        &or_null("write `[0]` for the first element, `[-1]` for the last, `[*]` for all", "${search.results.id?}"),
     );
     misses(
         "${search.results[*].o.a}",
@@ -225,8 +220,7 @@ fn what_is_told_of_a_large_result_stays_small() {
     let members: serde_json::Map<String, Value> =
         (0..10_000).map(|n| (format!("{n}{}", "k".repeat(n % 300)), json!("secret"))).collect();
     let bench = PlanFixture { results: vec![("big", json!(members))] };
-    let missing =
-        bench.params(json!({ "v": format!("${{big.{}}}", "k".repeat(5000)) })).expect_err("missing");
+    let missing = bench.params(json!({ "v": format!("${{big.{}}}", "k".repeat(5000)) })).expect_err("missing");
     assert!(missing.hint.contains(" and 9980 more"), "{}", missing.hint);
     assert!(missing.hint.len() + missing.message.len() < 5000);
     assert!(!missing.hint.contains("secret"));
@@ -244,7 +238,8 @@ fn what_references_bring_in_is_bounded() {
 #[test]
 fn a_reference_that_is_written_wrong_is_told() {
     let literal = "write `$${` where a plain `${` is meant";
-    let cannot = "cannot stand here: a reference is `${task}` with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` behind the task";
+    let cannot =
+        "cannot stand here: a reference is `${task}` with `.key`, `[\"key\"]`, `[0]`, `[-1]` or `[*]` behind the task";
     for (text, message) in [
         ("${", format!("`${{` without its `}}`; {literal}")),
         ("${search.results", format!("`${{` without its `}}`; {literal}")),
@@ -264,10 +259,6 @@ fn a_reference_that_is_written_wrong_is_told() {
         ("${search]}", format!("`]` {cannot}")),
     ] {
         let faults = bench().plan(json!({ "params": { "v": text } })).expect_err(text);
-        assert_eq!(
-            faults,
-            [("/commands/5/params/v".to_owned(), format!("task `last`: {message}"))],
-            "{text}"
-        );
+        assert_eq!(faults, [("/commands/5/params/v".to_owned(), format!("task `last`: {message}"))], "{text}");
     }
 }

@@ -31,11 +31,7 @@ fn run(
                 }
                 ScheduleStep::Skip { task, cause } => {
                     assert!(!running.contains(&task), "{task} was skipped while it ran");
-                    assert_eq!(
-                        ends[task].replace((TaskStatus::Skipped, Some(cause))),
-                        None,
-                        "{task} ends twice"
-                    );
+                    assert_eq!(ends[task].replace((TaskStatus::Skipped, Some(cause))), None, "{task} ends twice");
                 }
                 ScheduleStep::Cancel(task) => {
                     running.retain(|other| *other != task);
@@ -87,16 +83,14 @@ fn turned(tasks: Vec<Value>, seed: usize) -> Vec<Value> {
 /// Checks the status of each task against those of its dependencies.
 fn explained(plan: &Plan, ends: &[(TaskStatus, Option<usize>)], own: impl Fn(usize) -> TaskStatus) {
     for (task, (status, cause)) in ends.iter().enumerate() {
-        let blocked = plan.tasks[task].after.iter().any(|other| {
-            ends[*other].0 != TaskStatus::Ok && plan.tasks[*other].on_error != OnError::Continue
-        });
+        let blocked = plan.tasks[task]
+            .after
+            .iter()
+            .any(|other| ends[*other].0 != TaskStatus::Ok && plan.tasks[*other].on_error != OnError::Continue);
         match (status, cause) {
             (TaskStatus::Skipped, Some(cause)) => {
                 assert!(blocked);
-                assert!(
-                    ends[*cause].0 != TaskStatus::Ok && ends[*cause].1.is_none(),
-                    "the cause failed by itself"
-                );
+                assert!(ends[*cause].0 != TaskStatus::Ok && ends[*cause].1.is_none(), "the cause failed by itself");
             }
             (TaskStatus::Cancelled, None) if own(task) != TaskStatus::Cancelled => {
                 let failed = |other: usize| {
@@ -177,11 +171,8 @@ proptest! {
 fn one_failure_in_any_place_skips_what_waits_for_it_and_nothing_else() {
     let tasks: Vec<Value> = (0..40)
         .map(|n: usize| {
-            let after: Vec<String> = [n / 2, n / 3]
-                .iter()
-                .filter(|m| **m < n && !n.is_multiple_of(5))
-                .map(|m| format!("t{m}"))
-                .collect();
+            let after: Vec<String> =
+                [n / 2, n / 3].iter().filter(|m| **m < n && !n.is_multiple_of(5)).map(|m| format!("t{m}")).collect();
             task(&format!("t{n}"), json!({ "after": after }))
         })
         .collect();
@@ -192,10 +183,8 @@ fn one_failure_in_any_place_skips_what_waits_for_it_and_nothing_else() {
             let ends = run(&plan, concurrency, |_| 0, end);
             let mut reached = [false; 40];
             for task in 0..40 {
-                reached[task] =
-                    plan.tasks[task].after.iter().any(|other| *other == failed || reached[*other]);
-                let expected =
-                    if reached[task] { (TaskStatus::Skipped, Some(failed)) } else { (end(task), None) };
+                reached[task] = plan.tasks[task].after.iter().any(|other| *other == failed || reached[*other]);
+                let expected = if reached[task] { (TaskStatus::Skipped, Some(failed)) } else { (end(task), None) };
                 assert_eq!(ends[task], expected, "{task} when {failed} fails");
             }
         }
@@ -250,10 +239,7 @@ fn what_a_failure_means_is_for_the_failed_task_to_say() {
     // A task whose `if` does not hold is skipped.
     check(&[("a", "", skip, Skipped), ("b", "a", skip, Ok)], "a skipped, b skipped a");
     check(&[("a", "", go_on, Skipped), ("b", "a", skip, Ok)], "a skipped, b ok");
-    check(
-        &[("a", "", stop, Skipped), ("b", "a", skip, Ok), ("c", "", skip, Ok)],
-        "a skipped, b skipped a, c ok",
-    );
+    check(&[("a", "", stop, Skipped), ("b", "a", skip, Ok), ("c", "", skip, Ok)], "a skipped, b skipped a, c ok");
     // A skipped task with `fail_fast` cancels nothing.
     check(&[("a", "", skip, Error), ("b", "a", stop, Ok), ("c", "", skip, Ok)], "a error, b skipped a, c ok");
 }

@@ -51,11 +51,8 @@ async fn connect(accounts: &AccountStore) -> Result<Arc<Account>, Error> {
     let link = link.url.expose().split_once("?link=").expect("a link").1.to_owned();
     let url = accounts.redirect_to_provider("fake", &link, &browser).await.expect("left");
     let state = url.expose().split_once("state=").expect("a state").1.split('&').next().unwrap_or_default();
-    let returned = ConnectionCallback {
-        state: state.to_owned(),
-        code: Some(Secret::hidden("canary-code")),
-        error: None,
-    };
+    let returned =
+        ConnectionCallback { state: state.to_owned(), code: Some(Secret::hidden("canary-code")), error: None };
     accounts.handle_callback(returned, Some(&browser), None).await.map(|connected| connected.account)
 }
 
@@ -70,10 +67,7 @@ async fn counts(accounts: &AccountStore) -> (usize, usize, usize) {
 #[track_caller]
 fn is_refused(outcome: Result<Arc<Account>, Error>) {
     let error = outcome.expect_err("refused");
-    assert_eq!(
-        (error.kind, &*error.message),
-        (ErrorKind::Authorization, "this user may no longer connect accounts")
-    );
+    assert_eq!((error.kind, &*error.message), (ErrorKind::Authorization, "this user may no longer connect accounts"));
 }
 
 #[tokio::test]

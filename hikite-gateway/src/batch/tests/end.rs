@@ -41,14 +41,8 @@ async fn a_task_has_the_time_it_says() {
     ]);
     let document = scene.run(&tasks).await;
     assert_eq!(statuses(&document), ["slow timeout", "quick ok", "then skipped"]);
-    assert_eq!(
-        (&document["tasks"][0]["error"]["code"], &document["tasks"][0]["ms"]),
-        (&json!("TIMEOUT"), &json!(200))
-    );
-    assert_eq!(
-        document["summary"],
-        json!({ "ok": 1, "error": 0, "skipped": 1, "timeout": 1, "cancelled": 0 })
-    );
+    assert_eq!((&document["tasks"][0]["error"]["code"], &document["tasks"][0]["ms"]), (&json!("TIMEOUT"), &json!(200)));
+    assert_eq!(document["summary"], json!({ "ok": 1, "error": 0, "skipped": 1, "timeout": 1, "cancelled": 0 }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -98,14 +92,9 @@ async fn a_client_with_a_session_is_asked_and_one_without_is_told_to_call_the_to
     assert_eq!(document["tasks"][0]["result"], json!({ "action": "accept" }));
     assert_eq!(scene.client.asked.load(Ordering::Relaxed), 1);
     let context = CallContext { accepts_input_required: true, ..scene.context() };
-    let tasks =
-        json!([task("t", "ask", json!({})), task("r", "rounds", json!({})), task("k", "task", json!({}))]);
-    let result = scene
-        .gateway
-        .dispatch(Command::Batch(batch(&tasks)), context)
-        .await
-        .expect("a plan that runs")
-        .value();
+    let tasks = json!([task("t", "ask", json!({})), task("r", "rounds", json!({})), task("k", "task", json!({}))]);
+    let result =
+        scene.gateway.dispatch(Command::Batch(batch(&tasks)), context).await.expect("a plan that runs").value();
     let document = &result["structuredContent"];
     assert_eq!(statuses(document), ["t error", "r error", "k error"]);
     assert_eq!(document["tasks"][0]["error"]["message"], "nobody can be asked anything in a batch");
@@ -164,9 +153,7 @@ async fn records(scene: &BatchFixture) -> Vec<String> {
     let records = page.rows.iter().map(|row| serde_json::from_str::<Value>(&row.record).expect("JSON"));
     let word = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
     let mut told: Vec<String> = records
-        .map(|record| {
-            format!("{} {} {}", word(&record, "kind"), word(&record, "tool"), word(&record, "outcome"))
-        })
+        .map(|record| format!("{} {} {}", word(&record, "kind"), word(&record, "tool"), word(&record, "outcome")))
         .collect();
     told.sort_unstable();
     told

@@ -14,8 +14,7 @@ use hikite_core::listing::{ListItem, ListKind, Listing};
 use hikite_core::plan::OnError;
 use hikite_core::signer::HmacSigner;
 use hikite_core::source::{
-    Backchannel, BoxFuture, CallContext, CallOrigin, InputRequest, InputRequestKind, Invocation, Source,
-    SourceState,
+    Backchannel, BoxFuture, CallContext, CallOrigin, InputRequest, InputRequestKind, Invocation, Source, SourceState,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -159,9 +158,7 @@ async fn play(name: &str, arguments: &Value, context: CallContext) -> Value {
             context.back.log(raw(r#"{"level":"info","data":"from inside"}"#));
             text("done")
         }
-        "large" => text(
-            &"x".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap_or_default()).expect("small")),
-        ),
+        "large" => text(&"x".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap_or_default()).expect("small"))),
         _ => json!({ "content": [], "structuredContent": arguments }),
     }
 }
@@ -217,16 +214,9 @@ impl BatchFixture {
 
     pub(super) fn context(&self) -> CallContext {
         let client_capabilities = ClientCapabilities::all();
-        let session =
-            Arc::new(Session { id: SessionId(1), caller: self.caller.clone(), client_capabilities });
+        let session = Arc::new(Session { id: SessionId(1), caller: self.caller.clone(), client_capabilities });
         let back = Arc::clone(&self.client) as Arc<dyn Backchannel>;
-        CallContext {
-            session,
-            back,
-            origin: CallOrigin::default(),
-            accepts_input_required: false,
-            account: None,
-        }
+        CallContext { session, back, origin: CallOrigin::default(), accepts_input_required: false, account: None }
     }
 
     pub(super) async fn send(&self, batch: Batch) -> Result<Value, Error> {

@@ -36,20 +36,13 @@ async fn a_description_that_changes_its_places_waits_again() {
     let identity = identity_with_owner().await;
     let id = "https://app.example/client.json";
     let described = |uri: &str| ClientRecord::described(id, "App".into(), vec![uri.into()]);
-    identity
-        .save_described_client(described("https://app.example/cb"), &room("192.0.2.1"))
-        .await
-        .expect("kept");
+    identity.save_described_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
     identity.approve_client(id).await.expect("approved");
-    let same = identity
-        .save_described_client(described("https://app.example/cb"), &room("192.0.2.1"))
-        .await
-        .expect("kept");
+    let same =
+        identity.save_described_client(described("https://app.example/cb"), &room("192.0.2.1")).await.expect("kept");
     assert_eq!(status(&same, "https://app.example/cb"), ClientStatus::Approved, "what was approved stays");
-    let moved = identity
-        .save_described_client(described("https://evil.example/cb"), &room("192.0.2.1"))
-        .await
-        .expect("kept");
+    let moved =
+        identity.save_described_client(described("https://evil.example/cb"), &room("192.0.2.1")).await.expect("kept");
     assert_eq!(status(&moved, "https://evil.example/cb"), ClientStatus::Pending);
 }
 
@@ -71,8 +64,7 @@ async fn clients_that_nobody_uses_give_way_and_somebody_can_always_register() {
     identity.mark_client_used(&used).await.expect("noted");
     let flood = [register("192.0.2.1").await, register("192.0.2.1").await, register("192.0.2.1").await];
     assert!(!is_there(&flood[0]).await && is_there(&flood[1]).await, "one address has its share");
-    let described =
-        ClientRecord::described("https://app.example/c.json", "App".into(), vec![REDIRECT.into()]);
+    let described = ClientRecord::described("https://app.example/c.json", "App".into(), vec![REDIRECT.into()]);
     identity.save_described_client(described.clone(), &room("192.0.2.2")).await.expect("kept");
     let other = register("192.0.2.3").await;
     let last = register("192.0.2.4").await;
@@ -110,20 +102,12 @@ async fn a_client_that_comes_for_itself_is_made_by_an_admin_and_may_do_what_it_w
     let form = NewClient { own: Some(Scopes::READ), ..client_form() };
     assert!(identity.add_client(form.clone()).await.is_err(), "it must keep a secret");
     let form = NewClient { confidential: true, ..form };
-    let (registered, _) =
-        identity.register_client(form.clone(), &room("192.0.2.1")).await.expect("registered");
+    let (registered, _) = identity.register_client(form.clone(), &room("192.0.2.1")).await.expect("registered");
     assert!(!registered.is_own(), "nobody gives that to themselves");
-    assert!(
-        identity
-            .client_credentials_token(&terms(), &registered, None, ResourceTarget::Unspecified)
-            .await
-            .is_err()
-    );
+    assert!(identity.client_credentials_token(&terms(), &registered, None, ResourceTarget::Unspecified).await.is_err());
     let (client, _) = identity.add_client(form).await.expect("made");
-    let pair = identity
-        .client_credentials_token(&terms(), &client, None, ResourceTarget::Unspecified)
-        .await
-        .expect("a token");
+    let pair =
+        identity.client_credentials_token(&terms(), &client, None, ResourceTarget::Unspecified).await.expect("a token");
     assert!(pair.refresh.is_none());
     let BearerLookup::Known(caller) = identity.bearer(&terms(), pair.access.expose()) else {
         panic!("it is not let in")

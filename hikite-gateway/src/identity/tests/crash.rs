@@ -33,8 +33,7 @@ async fn a_crash_tells_no_secret() {
         (signing.clone(), signing.text())
     };
     let signing_key = SigningKey::random().expect("random");
-    let comeback =
-        FederationCallback { state: Some(CANARY.into()), code: Some(CANARY.into()), iss: None, error: None };
+    let comeback = FederationCallback { state: Some(CANARY.into()), code: Some(CANARY.into()), iss: None, error: None };
     let said = [
         crash(&given),
         crash(&login),

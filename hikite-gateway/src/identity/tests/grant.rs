@@ -2,12 +2,7 @@
 
 use super::*;
 
-async fn refreshed(
-    identity: &Identity,
-    client: &ClientRecord,
-    token: &str,
-    now: u64,
-) -> Result<TokenPair, TokenError> {
+async fn refreshed(identity: &Identity, client: &ClientRecord, token: &str, now: u64) -> Result<TokenPair, TokenError> {
     identity.refresh_at(&terms(), client, wanted(token, None), now).await
 }
 
@@ -50,8 +45,7 @@ async fn a_code_that_comes_twice_ends_what_it_gave() {
     let identity = identity_with_owner().await;
     let client = registered(&identity).await;
     let text = code_for(&identity, &client, OWNER, Scopes::DEFAULT).await;
-    let (access, refresh) =
-        texts(&identity.redeem_code(&terms(), code(&text, &client)).await.expect("tokens"));
+    let (access, refresh) = texts(&identity.redeem_code(&terms(), code(&text, &client)).await.expect("tokens"));
     assert!(is_in(&identity, &access));
     is_denied(&identity.redeem_code(&terms(), code(&text, &client)).await);
     assert!(!is_in(&identity, &access));
@@ -81,9 +75,7 @@ async fn two_hundred_who_refresh_at_once_get_one_pair() {
     for number in 0..200 {
         let (identity, client) = (Arc::clone(&processes[number % 2]), Arc::clone(&client));
         let token = first.clone();
-        tasks.spawn(
-            async move { texts(&refreshed(&identity, &client, &token, now_ms()).await.expect("a pair")) },
-        );
+        tasks.spawn(async move { texts(&refreshed(&identity, &client, &token, now_ms()).await.expect("a pair")) });
     }
     let mut pairs = tasks.join_all().await;
     assert_eq!(pairs.len(), 200);
@@ -176,9 +168,7 @@ async fn nothing_that_opens_something_lies_in_the_drawers() {
     }
     assert!(shown.contains(&client.id));
     let signature = second.0.rsplit('.').next().expect("a signature");
-    for secret in
-        [&first.0, &first.1, &second.0, &second.1, &open, login.secret.expose(), signature, PASSWORD]
-    {
+    for secret in [&first.0, &first.1, &second.0, &second.1, &open, login.secret.expose(), signature, PASSWORD] {
         assert!(!shown.contains(secret), "{secret}");
     }
 }

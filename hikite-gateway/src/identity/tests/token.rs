@@ -113,9 +113,7 @@ async fn another_process_finds_a_grant_and_learns_of_its_end() {
     let other = second_process(&identity).await;
     other.read_store().await.expect("read");
     let pair = pair(&identity, &client, OWNER, Scopes::DEFAULT).await;
-    let BearerLookup::UnknownGrant(grant) = other.bearer(&terms(), pair.access.expose()) else {
-        panic!("it is new")
-    };
+    let BearerLookup::UnknownGrant(grant) = other.bearer(&terms(), pair.access.expose()) else { panic!("it is new") };
     assert!(other.reload_grant(&grant).await.expect("a store"));
     let caller = known(&other, pair.access.expose()).expect("known");
     assert_eq!(other.is_alive(&grant), Some(true));

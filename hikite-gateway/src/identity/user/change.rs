@@ -40,8 +40,7 @@ impl Identity {
         // A new user has no passkeys.
         let _ = reader.flag("removePasskeys");
         if role == Role::Owner {
-            reader
-                .fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");
+            reader.fault("role", "there is one owner, whom the set-up link makes: choose `admin` or `member`");
         }
         reader.finish()?;
         let made = if given.is_none() { Some(secret::secret("")?) } else { None };
@@ -121,12 +120,7 @@ impl Identity {
         Ok(UserChanges { name, role, mask, disabled, project, password, remove_passkeys })
     }
 
-    async fn revoke_after_change(
-        &self,
-        user: &User,
-        changes: &UserChanges,
-        kept: Option<&str>,
-    ) -> Result<(), Error> {
+    async fn revoke_after_change(&self, user: &User, changes: &UserChanges, kept: Option<&str>) -> Result<(), Error> {
         let kept = kept.map(hash);
         let mut kinds = Vec::new();
         if changes.password.is_some() {
@@ -163,10 +157,7 @@ impl Identity {
                 return Err(error.hint("`hikite user list` says who is"));
             };
             if owner.id == new_owner.id {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    format!("`{}` is the owner already", new_owner.name),
-                ));
+                return Err(Error::new(ErrorKind::Conflict, format!("`{}` is the owner already", new_owner.name)));
             }
             let owner = User { role: Role::Admin, ..User::clone(&owner) };
             // The owner is not restricted to a project.
@@ -212,9 +203,7 @@ impl Identity {
     async fn successor(&self, named: &str, of: &User, right: UserAuthority) -> Result<User, Error> {
         let successor = self.stored_user(named).await?;
         if successor.id == of.id {
-            return Err(
-                Error::new(ErrorKind::Validation, "nobody is their own successor").hint("name another user")
-            );
+            return Err(Error::new(ErrorKind::Validation, "nobody is their own successor").hint("name another user"));
         }
         if successor.role == Role::Owner && right != UserAuthority::Owner {
             return Err(only_the_owner());

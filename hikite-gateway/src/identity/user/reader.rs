@@ -12,8 +12,7 @@ use hikite_core::violation::{self, Violation};
 
 use super::{ID, Role};
 
-const MEMBERS: [&str; 7] =
-    ["name", "role", "password", "permissions", "disabled", "project", "removePasskeys"];
+const MEMBERS: [&str; 7] = ["name", "role", "password", "permissions", "disabled", "project", "removePasskeys"];
 const NAME_CHARS: usize = 64;
 const PROJECT_CHARS: usize = 128;
 
@@ -77,8 +76,7 @@ impl<'a> UserReader<'a> {
         if given.is_null() {
             return OptionalChange::None;
         }
-        let fits =
-            |text: &String| (1..=PROJECT_CHARS).contains(&text.chars().count()) && !text.contains('\0');
+        let fits = |text: &String| (1..=PROJECT_CHARS).contains(&text.chars().count()) && !text.contains('\0');
         let Some(project) = given.text().filter(fits) else {
             self.fault("project", "`project` must be the name of a project");
             return OptionalChange::Unchanged;
@@ -115,9 +113,7 @@ impl<'a> UserReader<'a> {
         match crate::off_worker::run_blocking(|| Permissions::read(given)) {
             Ok(permissions) => OptionalChange::Set(Arc::new(permissions)),
             Err(faults) => {
-                let inside = |fault: Violation| {
-                    Violation::new(format!("/permissions{}", fault.pointer), fault.message)
-                };
+                let inside = |fault: Violation| Violation::new(format!("/permissions{}", fault.pointer), fault.message);
                 self.faults.extend(faults.into_iter().map(inside));
                 OptionalChange::Unchanged
             }

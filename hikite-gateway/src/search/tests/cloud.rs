@@ -13,9 +13,7 @@ use hikite_core::source::{BoxFuture, CallOrigin};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{
-    LetterEncoder, TOOLS, ToolListSource, call, discover, gateway, gateway_on, keys, meta, with_encoder,
-};
+use super::{LetterEncoder, TOOLS, ToolListSource, call, discover, gateway, gateway_on, keys, meta, with_encoder};
 use crate::probe::store;
 use crate::search::{SearchSettings, Strategy};
 
@@ -29,10 +27,7 @@ pub(super) struct ScriptedProvider {
 }
 
 impl SearchProvider for ScriptedProvider {
-    fn search<'a>(
-        &'a self,
-        request: ProviderRequest<'a>,
-    ) -> BoxFuture<'a, Result<Vec<RankedTool>, ProviderFailure>> {
+    fn search<'a>(&'a self, request: ProviderRequest<'a>) -> BoxFuture<'a, Result<Vec<RankedTool>, ProviderFailure>> {
         *self.sent.lock() = request.tools.to_vec();
         let chosen = self.chooses.lock().clone().ok_or(ProviderFailure::Timeout);
         let chosen = chosen.map(|chosen| {
@@ -119,10 +114,8 @@ async fn without_the_cloud_there_is_an_answer_from_here() {
 async fn a_configured_model_takes_the_encoders_place_until_it_fails() {
     let letters = Arc::new(LetterEncoder::default());
     let elsewhere = Arc::new(ScriptedEmbedder(Mutex::new(None)));
-    let settings = SearchSettings {
-        embedder: Some(Arc::clone(&elsewhere) as Arc<dyn Embedder>),
-        ..with_encoder(&letters)
-    };
+    let settings =
+        SearchSettings { embedder: Some(Arc::clone(&elsewhere) as Arc<dyn Embedder>), ..with_encoder(&letters) };
     let (gateway, _) = gateway(settings).await;
     gateway.wait_for_index(LIMIT).await;
     super::eventually(|| {

@@ -26,8 +26,7 @@ fn project(name: &str, form: &str) -> Arc<Project> {
 
 fn of(project: &str) -> CallContext {
     let caller = Caller { project: Some(project.into()), ..Caller::named("alice") };
-    let session =
-        Arc::new(Session { id: SessionId(1), caller, client_capabilities: ClientCapabilities::default() });
+    let session = Arc::new(Session { id: SessionId(1), caller, client_capabilities: ClientCapabilities::default() });
     CallContext {
         session,
         back: Arc::new(NoClient),
@@ -42,8 +41,7 @@ async fn ask(gateway: &Gateway, project: &str, name: &str, arguments: Value) -> 
 }
 
 async fn two() -> Arc<Gateway> {
-    let (open, closed) =
-        (ToolListSource::of(TOOLS), ToolListSource::of(&[("file_away", "A file of the other kind.")]));
+    let (open, closed) = (ToolListSource::of(TOOLS), ToolListSource::of(&[("file_away", "A file of the other kind.")]));
     let gateway = gateway_on(store().await, &[("m", &open), ("closed", &closed)]);
     gateway.set_projects(vec![
         project("p", r#"{"permissions":{"allow":["m"],"deny":["m:send_mail"]}}"#),
@@ -58,10 +56,7 @@ async fn a_hidden_tool_is_not_found_and_looks_absent() {
     let gateway = two().await;
     for query in ["file", "mail", "closed", "send_mail"] {
         let found = ask(&gateway, "p", "tool_discovery", json!({ "query": query, "maxResults": 50 })).await;
-        assert!(
-            !keys(&found).iter().any(|key| matches!(*key, "m:send_mail" | "closed:file_away")),
-            "{found}"
-        );
+        assert!(!keys(&found).iter().any(|key| matches!(*key, "m:send_mail" | "closed:file_away")), "{found}");
         assert_eq!(meta(&found)["total"], 2, "hidden tools are not counted, either");
     }
     let run = async |key: &str| {

@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{
-    LetterEncoder, TOOLS, ToolListSource, change, discover, eventually, gateway, gateway_on, keys, meta,
-    with_encoder,
+    LetterEncoder, TOOLS, ToolListSource, change, discover, eventually, gateway, gateway_on, keys, meta, with_encoder,
 };
 use crate::probe::store;
 use crate::search::{SearchSettings, Strategy};

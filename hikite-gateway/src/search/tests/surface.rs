@@ -28,8 +28,7 @@ async fn there_are_two_tools_and_the_first_tells_what_there_is() {
     let (source, empty) = (ToolListSource::of(TOOLS), ToolListSource::of(&[]));
     let gateway = gateway_on(store().await, &[("files", &source), ("nothing", &empty)]);
     let list = listed(&gateway).await;
-    let names: Vec<&str> =
-        list["tools"].as_array().expect("tools").iter().filter_map(|t| t["name"].as_str()).collect();
+    let names: Vec<&str> = list["tools"].as_array().expect("tools").iter().filter_map(|t| t["name"].as_str()).collect();
     assert_eq!(names, ["tool_discovery", "tool_execute"]);
     let text = list["tools"][0]["description"].as_str().expect("text");
     assert!(text.contains("\n- files: What files does. And more."), "{text}");
@@ -41,11 +40,8 @@ async fn there_are_two_tools_and_the_first_tells_what_there_is() {
 async fn many_modules_are_named_and_far_too_many_are_counted() {
     let source = ToolListSource::of(TOOLS);
     let names: Vec<String> = (0..600).map(|at| format!("module_{at:03}")).collect();
-    let modules =
-        |count: usize| names.iter().take(count).map(|name| (name.as_str(), &source)).collect::<Vec<_>>();
-    for (count, lines, more) in
-        [(30, true, false), (90, true, false), (250, false, false), (600, false, true)]
-    {
+    let modules = |count: usize| names.iter().take(count).map(|name| (name.as_str(), &source)).collect::<Vec<_>>();
+    for (count, lines, more) in [(30, true, false), (90, true, false), (250, false, false), (600, false, true)] {
         let gateway = gateway_on(store().await, &modules(count));
         let list = listed(&gateway).await;
         let text = list["tools"][0]["description"].as_str().expect("text").to_owned();
@@ -64,12 +60,8 @@ async fn many_modules_are_named_and_far_too_many_are_counted() {
 async fn a_result_tells_as_much_as_is_asked_for() {
     let (gateway, _) = gateway(SearchSettings::default()).await;
     let first = async |detail: &str| {
-        let found =
-            call(&gateway, "tool_discovery", json!({ "query": ["create issue"], "detail": detail })).await;
-        assert_eq!(
-            found["content"][0]["text"].as_str().expect("text"),
-            found["structuredContent"].to_string()
-        );
+        let found = call(&gateway, "tool_discovery", json!({ "query": ["create issue"], "detail": detail })).await;
+        assert_eq!(found["content"][0]["text"].as_str().expect("text"), found["structuredContent"].to_string());
         found["structuredContent"]["results"][0].clone()
     };
     let names = first("names").await;
@@ -89,8 +81,7 @@ async fn a_result_tells_as_much_as_is_asked_for() {
 
 #[tokio::test]
 async fn a_module_that_is_left_alone_is_not_found() {
-    let (well, ill) =
-        (ToolListSource::of(&[("read_file", "a file")]), ToolListSource::of(&[("broken", "a file")]));
+    let (well, ill) = (ToolListSource::of(&[("read_file", "a file")]), ToolListSource::of(&[("broken", "a file")]));
     let gateway = gateway_on(store().await, &[("well", &well), ("ill", &ill)]);
     assert_eq!(keys(&discover(&gateway, "file").await).len(), 2);
     for _ in 0..20 {

@@ -53,10 +53,7 @@ pub(super) fn translate(params: &Object) -> Result<Command, Error> {
     match &target {
         Some(CallTarget::Tool(_)) => form.reject_with(&["page", "jq", "search"], "goes with a `uri` alone"),
         Some(CallTarget::Resource(_)) => {
-            form.reject_with(
-                &["params", "arguments", "args", "format", "select"],
-                "does not go with a `uri`",
-            );
+            form.reject_with(&["params", "arguments", "args", "format", "select"], "does not go with a `uri`");
         }
         Some(CallTarget::Prompt { .. }) => {
             form.reject_with(&["format", "select", "page", "jq", "search"], "does not go with a `prompt`");

@@ -10,8 +10,7 @@ use crate::handle::ResultPart;
 use crate::render::OutputOptions;
 
 fn read(name: &str, arguments: &str) -> Result<Command, Error> {
-    let params =
-        Object::default().with("name", name).with("arguments", raw(arguments)).with("_meta", raw("{}"));
+    let params = Object::default().with("name", name).with("arguments", raw(arguments)).with("_meta", raw("{}"));
     translate(name, &params).expect("ours")
 }
 
@@ -54,8 +53,7 @@ fn modules_are_opened_in_both_spellings() {
     assert_eq!(opening(r#"{"module":"notion"}"#).modules, ["notion"]);
     assert_eq!(opening(r#"{"modules":"notion"}"#).modules, ["notion"]);
     assert_eq!(opening(r#""{\"module\":\"notion\"}""#).modules, ["notion"], "some models send text");
-    let whole =
-        opening(r#"{"modules":["a"],"detail":"schemas","refresh":true,"known":["0a"],"tools":["t"]}"#);
+    let whole = opening(r#"{"modules":["a"],"detail":"schemas","refresh":true,"known":["0a"],"tools":["t"]}"#);
     assert_eq!(
         (whole.detail, whole.refresh, whole.known, whole.tools),
         (Detail::Schemas, true, vec!["0a".into()], vec!["t".into()])
@@ -137,18 +135,10 @@ fn what_is_wrong_is_told_at_once_with_the_schema() {
     refused(CALL, r#"{"tool":"a","tool_name":"a"}"#, &["`tool_name` stands beside `tool`"]);
     refused(CALL, r#"{"toolKey":"a:b","module":"a"}"#, &["`module` is in the `toolKey` already"]);
     refused(CALL, r#"{"tool":"a","page":2}"#, &["`page` goes with a `uri` alone"]);
-    refused(
-        CALL,
-        r#"{"uri":"a:b","params":{"x":1},"select":"x"}"#,
-        &["`params` does not", "`select` does not"],
-    );
+    refused(CALL, r#"{"uri":"a:b","params":{"x":1},"select":"x"}"#, &["`params` does not", "`select` does not"]);
     refused(CALL, r#"{"prompt":"a","format":"raw"}"#, &["`format` does not go with a `prompt`"]);
     refused(CALL, r#"{"tool":"a","params":{},"args":{}}"#, &["`args` stands beside `params`"]);
     refused(BATCH, "{}", &["`commands` must be"]);
-    refused(
-        BATCH,
-        r#"{"commands":{},"concurrency":0,"on_error":"stop"}"#,
-        &["`commands`", "1 to", "`fail_fast`"],
-    );
+    refused(BATCH, r#"{"commands":{},"concurrency":0,"on_error":"stop"}"#, &["`commands`", "1 to", "`fail_fast`"]);
     assert!(translate("other", &Object::default()).is_none());
 }

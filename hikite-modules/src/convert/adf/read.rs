@@ -8,9 +8,7 @@ use super::{inline, rows};
 pub(super) fn document(document: &Value) -> Vec<DocumentBlock> {
     match document {
         Value::Array(nodes) => blocks(nodes, 0),
-        Value::Object(node) if kind(document) == "doc" || !node.contains_key("type") => {
-            blocks(content(document), 0)
-        }
+        Value::Object(node) if kind(document) == "doc" || !node.contains_key("type") => blocks(content(document), 0),
         Value::Object(_) => blocks(std::slice::from_ref(document), 0),
         _ => Vec::new(),
     }
@@ -148,8 +146,7 @@ fn list(node: &Value, start: Option<u64>, depth: usize, found: &mut Vec<Document
             }
             "decisionItem" => {
                 let strong = InlineStyle::default().marked(Marks::STRONG);
-                let mut line =
-                    vec![Inline::text("Decision:", &strong), Inline::text(" ", &InlineStyle::default())];
+                let mut line = vec![Inline::text("Decision:", &strong), Inline::text(" ", &InlineStyle::default())];
                 line.extend(inline::line(content(child), depth + 1));
                 items.push(Item { checked: None, blocks: vec![DocumentBlock::Paragraph(line)] });
             }

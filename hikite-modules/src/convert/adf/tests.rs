@@ -57,16 +57,15 @@ fn blocks_have_their_signs() {
 #[test]
 fn lists_of_all_kinds_are_lists() {
     let item = |content: Value| json!({ "type": "listItem", "content": content });
-    let inner =
-        json!({ "type": "orderedList", "attrs": { "order": 3 }, "content": [item(json!([paragraph("b")]))] });
+    let inner = json!({ "type": "orderedList", "attrs": { "order": 3 }, "content": [item(json!([paragraph("b")]))] });
     let list = json!([{ "type": "bulletList", "content": [item(json!([paragraph("a"), inner]))] }]);
     check_both(&list, "- a\n\n  3. b");
     let task = |state: &str, words: &str| json!({ "type": "taskItem", "attrs": { "localId": "x", "state": state }, "content": [text(words)] });
-    let tasks =
-        |content: Value| json!({ "type": "taskList", "attrs": { "localId": "x" }, "content": content });
+    let tasks = |content: Value| json!({ "type": "taskList", "attrs": { "localId": "x" }, "content": content });
     let list = tasks(json!([task("TODO", "a"), tasks(json!([task("DONE", "b")])), task("TODO", "c")]));
     check_both(&json!([list]), "- [ ] a\n  - [x] b\n- [ ] c");
-    let decision = json!({ "type": "decisionItem", "attrs": { "localId": "x", "state": "DECIDED" }, "content": [text("決定")] });
+    let decision =
+        json!({ "type": "decisionItem", "attrs": { "localId": "x", "state": "DECIDED" }, "content": [text("決定")] });
     check(
         &json!([{ "type": "decisionList", "attrs": { "localId": "x" }, "content": [decision] }]),
         "- **Decision:** 決定",
@@ -77,14 +76,9 @@ fn lists_of_all_kinds_are_lists() {
 fn tables_hold_blocks_as_lines() {
     let cell = |kind: &str, content: Value| json!({ "type": kind, "attrs": {}, "content": content });
     let row = |cells: Value| json!({ "type": "tableRow", "content": cells });
-    let head = row(json!([
-        cell("tableHeader", json!([paragraph("名")])),
-        cell("tableHeader", json!([paragraph("値|")]))
-    ]));
-    let body = row(json!([
-        cell("tableCell", json!([paragraph("a"), paragraph("b")])),
-        cell("tableCell", json!([]))
-    ]));
+    let head =
+        row(json!([cell("tableHeader", json!([paragraph("名")])), cell("tableHeader", json!([paragraph("値|")]))]));
+    let body = row(json!([cell("tableCell", json!([paragraph("a"), paragraph("b")])), cell("tableCell", json!([]))]));
     check_both(
         &json!([{ "type": "table", "content": [head, body.clone()] }]),
         "| 名 | 値\\| |\n| --- | --- |\n| a<br>b |  |",
@@ -96,10 +90,7 @@ fn tables_hold_blocks_as_lines() {
 fn small_nodes_are_shown() {
     let line = |nodes: Value| json!([{ "type": "paragraph", "content": nodes }]);
     let node = |kind: &str, attributes: Value| json!({ "type": kind, "attrs": attributes });
-    check_both(
-        &line(json!([node("mention", json!({ "id": "5b:1", "text": "@山田" }))])),
-        "[@山田](user:5b:1)",
-    );
+    check_both(&line(json!([node("mention", json!({ "id": "5b:1", "text": "@山田" }))])), "[@山田](user:5b:1)");
     check_both(&line(json!([node("emoji", json!({ "shortName": ":smile:", "text": "😄" }))])), "😄");
     check_both(&line(json!([node("emoji", json!({ "shortName": ":bufo:" }))])), ":bufo:");
     check_both(&line(json!([node("date", json!({ "timestamp": "1783123200000" }))])), "2026-07-04");
@@ -107,8 +98,7 @@ fn small_nodes_are_shown() {
     check_both(&line(json!([node("inlineCard", json!({ "url": "https://a.b/c_d" }))])), "<https://a.b/c_d>");
     check_both(&line(json!([text("a"), { "type": "hardBreak" }, text("b")])), "a\\\nb");
     check(&line(json!([node("placeholder", json!({ "text": "書く" }))])), "書く");
-    let extension =
-        node("inlineExtension", json!({ "extensionKey": "k", "extensionType": "t", "text": "文" }));
+    let extension = node("inlineExtension", json!({ "extensionKey": "k", "extensionType": "t", "text": "文" }));
     check(&line(json!([extension])), "[inlineExtension k 文]");
     check(&line(json!([node("hologram", json!({ "id": "7", "text": "文" }))])), "[hologram 文 7]");
 }
@@ -117,21 +107,16 @@ fn small_nodes_are_shown() {
 fn media_and_cards_lead_where_they_led() {
     let media = |attributes: Value| json!({ "type": "media", "attrs": attributes });
     let file = media(json!({ "type": "file", "id": "i-d", "collection": "c", "alt": "図" }));
-    let single = |content: Value| json!([{ "type": "mediaSingle", "attrs": { "layout": "center" }, "content": content }]);
+    let single =
+        |content: Value| json!([{ "type": "mediaSingle", "attrs": { "layout": "center" }, "content": content }]);
     check_both(&single(json!([file])), "![図](media:i-d/c)");
     let external = media(json!({ "type": "external", "url": "https://a.b/c.png" }));
     check_both(&single(json!([external])), "![](https://a.b/c.png)");
     let caption = json!({ "type": "caption", "content": [text("説明")] });
     check(&single(json!([file, caption])), "![図](media:i-d/c)\n\n説明");
-    check_both(
-        &json!([{ "type": "mediaGroup", "content": [file, file] }]),
-        "![図](media:i-d/c)\n\n![図](media:i-d/c)",
-    );
+    check_both(&json!([{ "type": "mediaGroup", "content": [file, file] }]), "![図](media:i-d/c)\n\n![図](media:i-d/c)");
     check_both(&json!([{ "type": "blockCard", "attrs": { "url": "https://a.b/" } }]), "<https://a.b/>");
-    check(
-        &json!([{ "type": "embedCard", "attrs": { "url": "https://a.b/", "layout": "wide" } }]),
-        "<https://a.b/>",
-    );
+    check(&json!([{ "type": "embedCard", "attrs": { "url": "https://a.b/", "layout": "wide" } }]), "<https://a.b/>");
     let restored = from_markdown("![図](media:i-d/c)");
     assert_eq!(restored["content"][0]["content"][0], file);
 }
@@ -158,23 +143,15 @@ fn marks_nest_as_they_must() {
 
 #[test]
 fn arrangements_and_unknown_nodes_show_what_they_hold() {
-    let column = |words: &str| json!({ "type": "layoutColumn", "attrs": { "width": 50 }, "content": [paragraph(words)] });
+    let column =
+        |words: &str| json!({ "type": "layoutColumn", "attrs": { "width": 50 }, "content": [paragraph(words)] });
     check(&json!([{ "type": "layoutSection", "content": [column("左"), column("右")] }]), "左\n\n右");
     let extension = json!({ "type": "bodiedExtension", "attrs": { "extensionKey": "k", "extensionType": "t" }, "content": [paragraph("文")] });
     check(&json!([extension]), "[bodiedExtension k]\n\n文");
-    check(
-        &json!([{ "type": "extension", "attrs": { "extensionKey": "k", "extensionType": "t" } }]),
-        "[extension k]",
-    );
-    check(
-        &json!([{ "type": "syncBlock", "attrs": { "resourceId": "r", "localId": "l" } }]),
-        "[syncBlock r l]",
-    );
+    check(&json!([{ "type": "extension", "attrs": { "extensionKey": "k", "extensionType": "t" } }]), "[extension k]");
+    check(&json!([{ "type": "syncBlock", "attrs": { "resourceId": "r", "localId": "l" } }]), "[syncBlock r l]");
     check(&json!([{ "type": "bodiedSyncBlock", "attrs": {}, "content": [paragraph("文")] }]), "文");
-    check(
-        &json!([{ "type": "hologram", "attrs": { "id": "7" }, "content": [paragraph("文")] }]),
-        "[hologram 7]\n\n文",
-    );
+    check(&json!([{ "type": "hologram", "attrs": { "id": "7" }, "content": [paragraph("文")] }]), "[hologram 7]\n\n文");
 }
 
 #[test]

@@ -5,9 +5,7 @@ mod line;
 
 use serde_json::{Map, Value, json};
 
-use super::super::markdown::{
-    Callout, Cell, DocumentBlock, Inline, InlineKind, Item, Marks, flatten, plain, row_line,
-};
+use super::super::markdown::{Callout, Cell, DocumentBlock, Inline, InlineKind, Item, Marks, flatten, plain, row_line};
 
 /// Parent of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +52,7 @@ impl AdfWriter {
         use ParentBlock::{Document, Expand, Item, NestedExpand, Panel, Quote};
         match block {
             DocumentBlock::Paragraph(text) => paragraphs(text),
-            DocumentBlock::Heading { text, .. } if matches!(parent, Quote | Item) => {
-                paragraphs(&strong(text))
-            }
+            DocumentBlock::Heading { text, .. } if matches!(parent, Quote | Item) => paragraphs(&strong(text)),
             DocumentBlock::Heading { level, text } => {
                 let content = line::nodes(text);
                 vec![node("heading", json!({ "level": level.clamp(&1, &6) }), content)]
@@ -71,9 +67,7 @@ impl AdfWriter {
                 let content = self.blocks_or_empty(blocks, Panel);
                 vec![node("panel", json!({ "panelType": panel(*kind) }), content)]
             }
-            DocumentBlock::Quote(blocks) | DocumentBlock::Callout { blocks, .. } => {
-                self.blocks(blocks, parent)
-            }
+            DocumentBlock::Quote(blocks) | DocumentBlock::Callout { blocks, .. } => self.blocks(blocks, parent),
             DocumentBlock::Details { summary, blocks } => self.details(summary, blocks, parent),
             DocumentBlock::List { start, items } => self.list(*start, items, parent),
             DocumentBlock::Table { head, rows } if matches!(parent, Document | Expand) => {
@@ -141,10 +135,7 @@ impl AdfWriter {
             }
         };
         // Editors require text before a nested list.
-        if content
-            .first()
-            .is_none_or(|first| first["type"].as_str().is_some_and(|kind| kind.ends_with("List")))
-        {
+        if content.first().is_none_or(|first| first["type"].as_str().is_some_and(|kind| kind.ends_with("List"))) {
             content.insert(0, paragraph(&[]));
         }
         node("listItem", Value::Null, content)
@@ -223,8 +214,7 @@ fn paragraphs(text: &[Inline]) -> Vec<Value> {
 }
 
 fn code(language: &str, text: &str) -> Value {
-    let content: Vec<Value> =
-        if text.is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] };
+    let content: Vec<Value> = if text.is_empty() { Vec::new() } else { vec![json!({ "type": "text", "text": text })] };
     match language.split([' ', ',', '{']).next().unwrap_or_default() {
         "" => node("codeBlock", Value::Null, content),
         language => node("codeBlock", json!({ "language": language }), content),

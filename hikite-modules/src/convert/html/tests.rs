@@ -52,10 +52,7 @@ fn every_usual_tag_has_its_sign() {
             "<details open><summary>題</summary>a<p>b</details>",
             "<details>\n<summary>題</summary>\n\na\n\nb\n\n</details>",
         ),
-        (
-            "<ul><li><input type=checkbox checked> a</li><li><input type=\"checkbox\">b</li></ul>",
-            "- [x] a\n- [ ] b",
-        ),
+        ("<ul><li><input type=checkbox checked> a</li><li><input type=\"checkbox\">b</li></ul>", "- [x] a\n- [ ] b"),
         ("<dl><dt>語</dt><dd>説明</dd></dl>", "**語**\n\n説明"),
         ("a<hr>b", "a\n\n---\n\nb"),
         (

@@ -23,14 +23,7 @@ pub(in crate::convert) struct MarkupWalker {
 
 impl MarkupWalker {
     pub(in crate::convert) fn new(depth: usize) -> Self {
-        Self {
-            blocks: Vec::new(),
-            line: Vec::new(),
-            is_spaced: true,
-            depth,
-            preserves_lines: false,
-            checked: None,
-        }
+        Self { blocks: Vec::new(), line: Vec::new(), is_spaced: true, depth, preserves_lines: false, checked: None }
     }
 
     pub(in crate::convert) fn finish(mut self) -> Vec<DocumentBlock> {
@@ -194,10 +187,8 @@ impl MarkupWalker {
     }
 
     fn details(&mut self, element: &Element, style: &InlineStyle) {
-        let summary = element
-            .child("summary")
-            .map(|summary| self.line_of(&summary.children, style))
-            .unwrap_or_default();
+        let summary =
+            element.child("summary").map(|summary| self.line_of(&summary.children, style)).unwrap_or_default();
         let mut walk = Self::new(self.depth + 1);
         let mut has_summary = false;
         for node in &element.children {

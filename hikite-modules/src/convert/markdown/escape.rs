@@ -84,13 +84,7 @@ pub(super) fn escape_all(text: &str, out: &mut String) {
     }
 }
 
-fn is_markup(
-    c: char,
-    before: Option<char>,
-    after: Option<char>,
-    rest: &str,
-    text_context: TextContext,
-) -> bool {
+fn is_markup(c: char, before: Option<char>, after: Option<char>, rest: &str, text_context: TextContext) -> bool {
     let is_blank = |c: Option<char>| c.is_none_or(char::is_whitespace);
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     match c {
@@ -112,8 +106,7 @@ fn is_markup(
 
 /// Returns `true` if `rest`, after `&`, completes an entity. No entity name is longer than 32 characters.
 fn is_entity(rest: &str) -> bool {
-    let name =
-        rest.as_bytes().iter().take(33).position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'#'));
+    let name = rest.as_bytes().iter().take(33).position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'#'));
     name.is_some_and(|end| end > 0 && rest.as_bytes()[end] == b';')
 }
 
@@ -126,9 +119,8 @@ fn line_start(text: &str) -> Option<usize> {
         '>' | '|' => Some(0),
         '=' => text.trim_end().bytes().all(|byte| byte == b'=').then_some(0),
         sign @ ('-' | '+' | '*') => {
-            let is_rule = || {
-                text.bytes().all(|byte| byte == sign as u8 || byte == b' ' || byte == b'|' || byte == b':')
-            };
+            let is_rule =
+                || text.bytes().all(|byte| byte == sign as u8 || byte == b' ' || byte == b'|' || byte == b':');
             (is_end(&text[1..]) || is_rule()).then_some(0)
         }
         ':' => text.bytes().all(|byte| b":-| ".contains(&byte)).then_some(0),
@@ -140,8 +132,7 @@ fn line_start(text: &str) -> Option<usize> {
         }
         '0'..='9' => {
             let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-            let is_item =
-                digits < 10 && text[digits..].starts_with(['.', ')']) && is_end(&text[digits + 1..]);
+            let is_item = digits < 10 && text[digits..].starts_with(['.', ')']) && is_end(&text[digits + 1..]);
             is_item.then_some(digits)
         }
         _ => None,

@@ -42,15 +42,8 @@ impl Marks {
     pub(in crate::convert) const CODE: Self = Self(64);
 
     /// All marks, outermost first.
-    pub(in crate::convert) const ALL: [Self; 7] = [
-        Self::STRONG,
-        Self::EMPHASIS,
-        Self::STRIKE,
-        Self::UNDERLINE,
-        Self::SUBSCRIPT,
-        Self::SUPERSCRIPT,
-        Self::CODE,
-    ];
+    pub(in crate::convert) const ALL: [Self; 7] =
+        [Self::STRONG, Self::EMPHASIS, Self::STRIKE, Self::UNDERLINE, Self::SUBSCRIPT, Self::SUPERSCRIPT, Self::CODE];
 
     pub(in crate::convert) fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0

@@ -124,8 +124,7 @@ fn style_blanks(pieces: &mut [Inline]) {
             at += 1;
             continue;
         }
-        let end =
-            pieces[at..].iter().position(|piece| !is_blank(piece)).map_or(pieces.len(), |next| at + next);
+        let end = pieces[at..].iter().position(|piece| !is_blank(piece)).map_or(pieces.len(), |next| at + next);
         let style = match (&before, pieces.get(end)) {
             (Some(before), Some(after)) => before.both(&after.style),
             _ => InlineStyle::default(),

@@ -44,8 +44,7 @@ impl MarkdownWriter {
         let mut before: Option<PreviousList> = None;
         for block in blocks.iter().filter(|block| !is_empty(block)) {
             if let Some(previous) = previous {
-                let is_tight =
-                    in_item && matches!(previous, DocumentBlock::Paragraph(_)) && follows_tightly(block);
+                let is_tight = in_item && matches!(previous, DocumentBlock::Paragraph(_)) && follows_tightly(block);
                 if !is_tight {
                     self.line("");
                 }
@@ -170,9 +169,7 @@ impl MarkdownWriter {
 
     fn equation(&mut self, text: &str) {
         let short = format!("$${}$$", text.trim());
-        if !text.trim().contains('\n')
-            && read::read(&short) == [DocumentBlock::Equation(text.trim().to_owned())]
-        {
+        if !text.trim().contains('\n') && read::read(&short) == [DocumentBlock::Equation(text.trim().to_owned())] {
             return self.line(&short);
         }
         self.code("math", text);
@@ -230,9 +227,7 @@ impl MarkdownWriter {
 /// Returns `true` for blocks without content, which are not written.
 pub(in crate::convert) fn is_empty(block: &DocumentBlock) -> bool {
     match block {
-        DocumentBlock::Paragraph(text) | DocumentBlock::Heading { text, .. } => {
-            normalize(text.clone()).is_empty()
-        }
+        DocumentBlock::Paragraph(text) | DocumentBlock::Heading { text, .. } => normalize(text.clone()).is_empty(),
         DocumentBlock::Equation(text) => text.trim().is_empty(),
         DocumentBlock::Quote(blocks) => blocks.iter().all(is_empty),
         DocumentBlock::List { items, .. } => items.iter().all(is_blank),

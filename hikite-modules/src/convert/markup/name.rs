@@ -53,16 +53,14 @@ const BLOCKS: &[&str] = &[
 ];
 
 const INLINES: &[&str] = &[
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "button", "caption", "cite", "code", "col",
-    "colgroup", "data", "del", "dfn", "em", "font", "head", "i", "img", "input", "ins", "kbd", "label",
-    "link", "mark", "meta", "picture", "q", "rp", "rt", "ruby", "s", "samp", "script", "small", "source",
-    "span", "strike", "strong", "style", "sub", "sup", "template", "time", "title", "tt", "u", "var", "wbr",
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "button", "caption", "cite", "code", "col", "colgroup",
+    "data", "del", "dfn", "em", "font", "head", "i", "img", "input", "ins", "kbd", "label", "link", "mark", "meta",
+    "picture", "q", "rp", "rt", "ruby", "s", "samp", "script", "small", "source", "span", "strike", "strong", "style",
+    "sub", "sup", "template", "time", "title", "tt", "u", "var", "wbr",
 ];
 
-const VOIDS: &[&str] = &[
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
-    "wbr",
-];
+const VOIDS: &[&str] =
+    &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
 
 /// Returns `true` for block-level tags.
 pub(in crate::convert) fn is_block(name: &str) -> bool {

@@ -108,9 +108,7 @@ impl MarkupTokenizer<'_> {
     /// Skips the content of a script or style sheet.
     fn skip_raw(&mut self, name: &str) {
         let rest = &self.text[self.at..];
-        let close = |at: &usize| {
-            rest[at + 2..].get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
-        };
+        let close = |at: &usize| rest[at + 2..].get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name));
         let end = rest.match_indices("</").map(|(at, _)| at).find(close);
         self.at += end.unwrap_or(rest.len());
     }
@@ -216,10 +214,7 @@ mod tests {
     fn tags_and_texts_are_told_apart() {
         check("<P Class=x>日本 &amp; 語</p >", &["<p class=x>", "日本 & 語", "</p>"]);
         check("a<br/>b<br>", &["a", "<br/>", "b", "<br>"]);
-        check(
-            "<a href='x?a=1&amp;b=\"2\"' disabled data-y = z>",
-            &["<a href=x?a=1&b=\"2\" disabled= data-y=z>"],
-        );
+        check("<a href='x?a=1&amp;b=\"2\"' disabled data-y = z>", &["<a href=x?a=1&b=\"2\" disabled= data-y=z>"]);
         check("<ri:page ri:content-title=\"題名\" />", &["<ri:page ri:content-title=題名/>"]);
     }
 

@@ -7,16 +7,12 @@ pub(super) fn split(text: &str) -> Option<(&str, &str)> {
     let (icon, rest) = text.split_at(end);
     let first = icon.chars().next()?;
     let is_shown = is_picture(first) || icon[first.len_utf8()..].starts_with('\u{fe0f}') && !first.is_ascii();
-    let is_whole =
-        icon.chars().all(|c| is_picture(c) || is_joiner(c) || c == first) && icon.chars().count() <= 12;
+    let is_whole = icon.chars().all(|c| is_picture(c) || is_joiner(c) || c == first) && icon.chars().count() <= 12;
     (is_shown && is_whole).then(|| (icon, rest.trim_start()))
 }
 
 fn is_joiner(c: char) -> bool {
-    matches!(
-        c,
-        '\u{200d}' | '\u{fe0f}' | '\u{20e3}' | '\u{e0020}'..='\u{e007f}' | '♀' | '♂' | '⚕' | '⚖' | '✈' | '❤'
-    )
+    matches!(c, '\u{200d}' | '\u{fe0f}' | '\u{20e3}' | '\u{e0020}'..='\u{e007f}' | '♀' | '♂' | '⚕' | '⚖' | '✈' | '❤')
 }
 
 /// Returns `true` for characters with `Emoji_Presentation`.

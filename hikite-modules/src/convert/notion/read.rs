@@ -19,9 +19,7 @@ pub(super) fn blocks(value: &Value) -> Vec<DocumentBlock> {
 fn list(value: &Value) -> &[Value] {
     match value {
         Value::Array(blocks) => blocks,
-        Value::Object(object) if object.get("results").is_some_and(Value::is_array) => {
-            list(&value["results"])
-        }
+        Value::Object(object) if object.get("results").is_some_and(Value::is_array) => list(&value["results"]),
         Value::Object(_) => std::slice::from_ref(value),
         _ => &[],
     }
@@ -60,10 +58,9 @@ impl NotionReader {
             return;
         }
         match (self.found.last_mut(), block) {
-            (
-                Some(DocumentBlock::List { start: before, items }),
-                DocumentBlock::List { start, items: more },
-            ) if before.is_some() == start.is_some() => {
+            (Some(DocumentBlock::List { start: before, items }), DocumentBlock::List { start, items: more })
+                if before.is_some() == start.is_some() =>
+            {
                 items.extend(more);
             }
             (_, block) => self.found.push(block),
@@ -111,9 +108,7 @@ impl NotionReader {
                 self.children(block);
             }
             "equation" => {
-                self.push(DocumentBlock::Equation(
-                    body["expression"].as_str().unwrap_or_default().to_owned(),
-                ));
+                self.push(DocumentBlock::Equation(body["expression"].as_str().unwrap_or_default().to_owned()));
             }
             "divider" => self.push(DocumentBlock::Rule),
             "table" => self.table(body, block),
@@ -130,10 +125,7 @@ impl NotionReader {
             "meeting_notes" | "transcription" => {
                 let strong = InlineStyle::default().marked(Marks::STRONG);
                 self.text(vec![Inline::text(rich_text::words(&body["title"]), &strong)]);
-                self.push(DocumentBlock::words(format!(
-                    "[{kind} {}]",
-                    body["status"].as_str().unwrap_or_default()
-                )));
+                self.push(DocumentBlock::words(format!("[{kind} {}]", body["status"].as_str().unwrap_or_default())));
                 self.children(block);
             }
             _ => {
@@ -159,8 +151,7 @@ impl NotionReader {
         let said: Vec<&str> = said.iter().map(String::as_str).filter(|said| !said.is_empty()).collect();
         let kind = if kind.is_empty() { "block" } else { kind };
         let id = block["id"].as_str().unwrap_or_default();
-        let shown: Vec<&str> =
-            [kind].into_iter().chain(said).chain([id]).filter(|said| !said.is_empty()).collect();
+        let shown: Vec<&str> = [kind].into_iter().chain(said).chain([id]).filter(|said| !said.is_empty()).collect();
         self.push(DocumentBlock::words(format!("[{}]", shown.join(" "))));
         self.text(rich_text::line(&body["rich_text"]));
         self.text(rich_text::line(&body["caption"]));

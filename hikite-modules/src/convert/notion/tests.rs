@@ -49,10 +49,7 @@ fn texts_have_their_signs() {
     let inner = json!([block("paragraph", "中身", json!({}))]);
     let toggle = "<details>\n<summary>見出し &lt;b&gt;</summary>\n\n中身\n\n</details>";
     check_both(&with(block("toggle", "見出し <b>", json!({})), inner.clone()), toggle);
-    check(
-        &with(block("template", "型", json!({})), inner),
-        "<details>\n<summary>型</summary>\n\n中身\n\n</details>",
-    );
+    check(&with(block("template", "型", json!({})), inner), "<details>\n<summary>型</summary>\n\n中身\n\n</details>");
 }
 
 #[test]
@@ -60,8 +57,7 @@ fn lists_are_made_of_items() {
     let bullet = |text: &str| block("bulleted_list_item", text, json!({}));
     let number = |text: &str| block("numbered_list_item", text, json!({}));
     let inner = with(bullet("b"), json!([bullet("c"), block("paragraph", "段落", json!({}))]));
-    let list =
-        json!([with(bullet("a"), json!([inner])), block("to_do", "d", json!({})), number("e"), number("f")]);
+    let list = json!([with(bullet("a"), json!([inner])), block("to_do", "d", json!({})), number("e"), number("f")]);
     check_both(&list, "- a\n  - b\n    - c\n\n    段落\n- [ ] d\n\n1. e\n2. f");
     let answer = json!({ "object": "list", "results": [number("三")], "has_more": false });
     check(&answer, "1. 三");
@@ -84,10 +80,7 @@ fn callouts_have_their_icons_and_kinds() {
 fn code_keeps_every_character() {
     let text = "  fn main() {\n\n\t`x` ``` }";
     check_both(&block("code", text, json!({ "language": "rust" })), &format!("````rust\n{text}\n````"));
-    check(
-        &block("code", "a", json!({ "language": "plain text", "caption": rich("説明") })),
-        "```\na\n```\n\n説明",
-    );
+    check(&block("code", "a", json!({ "language": "plain text", "caption": rich("説明") })), "```\na\n```\n\n説明");
     assert_eq!(from_markdown("```brainfuck\n+\n```")[0]["code"]["language"], "plain text");
     assert_eq!(from_markdown("```ts\n+\n```")[0]["code"]["language"], "typescript");
 }
@@ -95,24 +88,23 @@ fn code_keeps_every_character() {
 #[test]
 fn files_and_links_lead_where_they_led() {
     let external = |kind: &str, more: Value| {
-        let mut body = json!({ "type": "external", "external": { "url": "https://example.com/a" }, "caption": rich("題") });
+        let mut body =
+            json!({ "type": "external", "external": { "url": "https://example.com/a" }, "caption": rich("題") });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         block(kind, "", body)
     };
     check_both(&external("image", json!({})), "![題](https://example.com/a)");
     check_both(&external("video", json!({})), "[video](https://example.com/a) 題");
     check_both(&external("file", json!({ "name": "a.txt" })), "[file a.txt](https://example.com/a) 題");
-    let stored = json!({ "type": "file", "file": { "url": "https://example.com/b", "expiry_time": "x" }, "caption": [] });
+    let stored =
+        json!({ "type": "file", "file": { "url": "https://example.com/b", "expiry_time": "x" }, "caption": [] });
     check_both(&block("pdf", "", stored.clone()), "[pdf](https://example.com/b)");
     check_both(&block("audio", "", stored.clone()), "[audio](https://example.com/b)");
     check_both(&block("image", "", stored), "![](https://example.com/b)");
     let link = json!({ "url": "https://example.com/", "caption": rich("題") });
     check_both(&block("bookmark", "", link.clone()), "<https://example.com/> 題");
     check_both(&block("embed", "", link), "<https://example.com/> 題");
-    check_both(
-        &block("link_preview", "", json!({ "url": "https://example.com/" })),
-        "<https://example.com/>",
-    );
+    check_both(&block("link_preview", "", json!({ "url": "https://example.com/" })), "<https://example.com/>");
     let page = json!({ "type": "page_id", "page_id": "1-2" });
     check_both(&block("link_to_page", "", page), "[link_to_page 1-2](https://www.notion.so/12)");
     check_both(&block("child_page", "", json!({ "title": "頁" })), "[📄 頁](https://www.notion.so/0a1b)");
@@ -141,10 +133,7 @@ fn arrangements_are_told_one_after_the_other() {
     check(&with(synced, json!([text("写し")])), "写し");
     check(&with(block("tab", "", json!({})), json!([text("札")])), "札");
     check(&with(text("親"), json!([text("子")])), "親\n\n子");
-    check(
-        &with(block("heading_2", "親", json!({ "is_toggleable": true })), json!([text("子")])),
-        "## 親\n\n子",
-    );
+    check(&with(block("heading_2", "親", json!({ "is_toggleable": true })), json!([text("子")])), "## 親\n\n子");
 }
 
 #[test]
@@ -161,9 +150,9 @@ fn what_nobody_knows_is_shown() {
 
 #[test]
 fn rich_text_keeps_its_marks_and_what_it_mentions() {
-    let piece = |text: &str, annotations: Value| json!({ "type": "text", "plain_text": text, "annotations": annotations });
-    let mention =
-        |text: &str, mention: Value| json!({ "type": "mention", "plain_text": text, "mention": mention });
+    let piece =
+        |text: &str, annotations: Value| json!({ "type": "text", "plain_text": text, "annotations": annotations });
+    let mention = |text: &str, mention: Value| json!({ "type": "mention", "plain_text": text, "mention": mention });
     let paragraph = |pieces: Value| json!({ "type": "paragraph", "paragraph": { "rich_text": pieces } });
     let marked = json!([
         piece("太字", json!({ "bold": true })),
@@ -189,10 +178,7 @@ fn rich_text_keeps_its_marks_and_what_it_mentions() {
         mention("2026-07-04", json!({ "type": "date", "date": { "start": "2026-07-04" } })),
         mention("", json!({ "type": "date", "date": { "start": "2026-07-04", "end": "2026-07-05" } })),
         mention("https://a.b/", json!({ "type": "link_preview", "link_preview": { "url": "https://a.b/" } })),
-        mention(
-            "",
-            json!({ "type": "link_mention", "link_mention": { "href": "https://c.d/", "title": "題" } })
-        ),
+        mention("", json!({ "type": "link_mention", "link_mention": { "href": "https://c.d/", "title": "題" } })),
         mention("", json!({ "type": "custom_emoji", "custom_emoji": { "name": "bufo" } })),
         mention("@Today", json!({ "type": "template_mention", "template_mention": {} })),
         json!({ "type": "equation", "plain_text": "x^2", "equation": { "expression": "x^2" } }),

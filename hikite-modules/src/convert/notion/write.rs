@@ -62,12 +62,8 @@ fn write(block: &DocumentBlock, depth: usize) -> Vec<Value> {
         DocumentBlock::Equation(text) => vec![new_block("equation", json!({ "expression": text }))],
         DocumentBlock::Quote(blocks) => write_with_children("quote", json!({}), &[], blocks, depth),
         DocumentBlock::Callout { kind, blocks } => callout(*kind, blocks, depth),
-        DocumentBlock::Details { summary, blocks } => {
-            write_titled("toggle", json!({}), summary, blocks, depth)
-        }
-        DocumentBlock::List { start, items } => {
-            items.iter().flat_map(|entry| item(*start, entry, depth)).collect()
-        }
+        DocumentBlock::Details { summary, blocks } => write_titled("toggle", json!({}), summary, blocks, depth),
+        DocumentBlock::List { start, items } => items.iter().flat_map(|entry| item(*start, entry, depth)).collect(),
         DocumentBlock::Table { head, rows } if depth < LEVEL_MAX => table(head, rows),
         DocumentBlock::Table { head, rows } => {
             let rows = std::iter::once(head).chain(rows).map(|row| row_line(row));
@@ -137,13 +133,7 @@ fn write_with_children(
     }
 }
 
-fn write_titled(
-    kind: &str,
-    mut body: Value,
-    text: &[Inline],
-    blocks: &[DocumentBlock],
-    depth: usize,
-) -> Vec<Value> {
+fn write_titled(kind: &str, mut body: Value, text: &[Inline], blocks: &[DocumentBlock], depth: usize) -> Vec<Value> {
     let (first, mut children) = split(text);
     body["rich_text"] = Value::Array(first);
     // At the maximum depth the children follow as siblings.
@@ -161,9 +151,7 @@ fn write_titled(
 
 fn item(start: Option<u64>, item: &Item, depth: usize) -> Vec<Value> {
     match (item.checked, start) {
-        (Some(checked), _) => {
-            write_with_children("to_do", json!({ "checked": checked }), &[], &item.blocks, depth)
-        }
+        (Some(checked), _) => write_with_children("to_do", json!({ "checked": checked }), &[], &item.blocks, depth),
         (None, Some(_)) => write_with_children("numbered_list_item", json!({}), &[], &item.blocks, depth),
         (None, None) => write_with_children("bulleted_list_item", json!({}), &[], &item.blocks, depth),
     }
@@ -213,14 +201,12 @@ fn table(head: &[Cell], rows: &[Vec<Cell>]) -> Vec<Value> {
     let mut rest = Vec::new();
     let width = head.len().max(1);
     let head = has_head.then_some(head);
-    let rows: Vec<Value> = head
-        .into_iter()
-        .chain(rows.iter().map(Vec::as_slice))
-        .map(|cells| row(cells, width, &mut rest))
-        .collect();
+    let rows: Vec<Value> =
+        head.into_iter().chain(rows.iter().map(Vec::as_slice)).map(|cells| row(cells, width, &mut rest)).collect();
     let tables = rows.chunks(CHILDREN_MAX).enumerate().map(|(index, rows)| {
         let header = has_head && index == 0;
-        let body = json!({ "table_width": width, "has_column_header": header, "has_row_header": false, "children": rows });
+        let body =
+            json!({ "table_width": width, "has_column_header": header, "has_row_header": false, "children": rows });
         new_block("table", body)
     });
     tables.chain(rest.clone()).collect()

@@ -18,8 +18,7 @@ pub(in crate::convert) fn element(walk: &mut MarkupWalker, element: &Element, st
         "ac:adf-extension" => extension(walk, element, style),
         // Settings of the surrounding element.
         "ac:parameter" | "ac:task-id" | "ac:task-uuid" | "ac:adf-attribute" => {}
-        "ri:user" | "ri:page" | "ri:blog-post" | "ri:attachment" | "ri:url" | "ri:space"
-        | "ri:content-entity" => {
+        "ri:user" | "ri:page" | "ri:blog-post" | "ri:attachment" | "ri:url" | "ri:space" | "ri:content-entity" => {
             link::resource(walk, element, style);
         }
         _ => walk.nodes(&element.children, style),
@@ -91,8 +90,7 @@ pub(super) fn has_content(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Text(text) => !text.trim().is_empty(),
         Node::Element(element) => {
-            matches!(element.name.as_str(), "img" | "ac:image" | "ac:emoticon")
-                || has_content(&element.children)
+            matches!(element.name.as_str(), "img" | "ac:image" | "ac:emoticon") || has_content(&element.children)
         }
     })
 }

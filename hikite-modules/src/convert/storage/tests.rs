@@ -65,13 +65,9 @@ fn macros_are_written_and_read_back() {
 
 #[test]
 fn links_and_images_are_written_and_read_back() {
-    let link =
-        |resource: &str| format!("<p><ac:link>{resource}<ac:link-body>題</ac:link-body></ac:link></p>");
+    let link = |resource: &str| format!("<p><ac:link>{resource}<ac:link-body>題</ac:link-body></ac:link></p>");
     check_both("[題](https://a.b/?c=1&d=2)", "<p><a href=\"https://a.b/?c=1&amp;d=2\">題</a></p>");
-    check_both(
-        "[題](<page:ABC/名前 1%2F2>)",
-        &link("<ri:page ri:space-key=\"ABC\" ri:content-title=\"名前 1/2\"/>"),
-    );
+    check_both("[題](<page:ABC/名前 1%2F2>)", &link("<ri:page ri:space-key=\"ABC\" ri:content-title=\"名前 1/2\"/>"));
     check_both("[題](page:名前)", &link("<ri:page ri:content-title=\"名前\"/>"));
     check_both("[題](attachment:図.png)", &link("<ri:attachment ri:filename=\"図.png\"/>"));
     check_both(
@@ -86,10 +82,7 @@ fn links_and_images_are_written_and_read_back() {
         "![図](https://a.b/c.png)",
         "<p><ac:image ac:alt=\"図\"><ri:url ri:value=\"https://a.b/c.png\"/></ac:image></p>",
     );
-    check_both(
-        "![](attachment:図.png)",
-        "<p><ac:image><ri:attachment ri:filename=\"図.png\"/></ac:image></p>",
-    );
+    check_both("![](attachment:図.png)", "<p><ac:image><ri:attachment ri:filename=\"図.png\"/></ac:image></p>");
 }
 
 #[test]
@@ -133,11 +126,9 @@ fn what_confluence_writes_itself_is_read() {
 
 #[test]
 fn macros_of_every_kind_are_shown() {
-    let with = |name: &str, inner: &str| {
-        format!("<ac:structured-macro ac:name=\"{name}\">{inner}</ac:structured-macro>")
-    };
-    let parameter =
-        |name: &str, value: &str| format!("<ac:parameter ac:name=\"{name}\">{value}</ac:parameter>");
+    let with =
+        |name: &str, inner: &str| format!("<ac:structured-macro ac:name=\"{name}\">{inner}</ac:structured-macro>");
+    let parameter = |name: &str, value: &str| format!("<ac:parameter ac:name=\"{name}\">{value}</ac:parameter>");
     let body = "<ac:rich-text-body><p>文</p></ac:rich-text-body>";
     check(&format!("<p>状態 {}</p>", with("status", &parameter("title", "進行中"))), "状態 `進行中`");
     check(&with("jira", &parameter("key", "ABC-1")), "ABC-1");
@@ -148,10 +139,7 @@ fn macros_of_every_kind_are_shown() {
     check(&with("hologram", &(parameter("size", "3") + body)), "[hologram: size=3]\n\n文");
     check(&with("children", ""), "[children]");
     check(
-        &with(
-            "view-file",
-            "<ac:parameter ac:name=\"name\"><ri:attachment ri:filename=\"a.pdf\"/></ac:parameter>",
-        ),
+        &with("view-file", "<ac:parameter ac:name=\"name\"><ri:attachment ri:filename=\"a.pdf\"/></ac:parameter>"),
         "[view-file: name=attachment:a.pdf]",
     );
     check(

@@ -7,11 +7,9 @@ use super::super::{adf, html, notion, storage};
 const DEEP: usize = 100_000;
 
 fn from_markdown(text: &str) {
-    for made in [
-        notion::from_markdown(text).to_string(),
-        adf::from_markdown(text).to_string(),
-        storage::from_markdown(text),
-    ] {
+    for made in
+        [notion::from_markdown(text).to_string(), adf::from_markdown(text).to_string(), storage::from_markdown(text)]
+    {
         assert!(made.contains("日本語"));
     }
 }
@@ -80,16 +78,8 @@ fn deep_blocks_are_read() {
 
 #[test]
 fn deep_documents_are_read() {
-    for kind in [
-        "blockquote",
-        "panel",
-        "layoutSection",
-        "unheardOf",
-        "paragraph",
-        "mediaSingle",
-        "table",
-        "bulletList",
-    ] {
+    for kind in ["blockquote", "panel", "layoutSection", "unheardOf", "paragraph", "mediaSingle", "table", "bulletList"]
+    {
         let deep = nested(20_000, &json!({ "type": kind }), "content");
         let markdown = adf::to_markdown(&deep);
         assert_eq!(told(deep, &markdown), 20_000, "{kind}");

@@ -3,9 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::super::markdown::{
-    Callout, DocumentBlock, Inline, InlineKind, InlineStyle, Item, Marks, normalize,
-};
+use super::super::markdown::{Callout, DocumentBlock, Inline, InlineKind, InlineStyle, Item, Marks, normalize};
 
 /// Generates words of many scripts, and characters that are markup somewhere.
 pub(super) fn text() -> impl Strategy<Value = String> {
@@ -68,8 +66,7 @@ fn inline() -> impl Strategy<Value = Inline> {
 /// Generates a line in canonical form.
 pub(super) fn line() -> impl Strategy<Value = Vec<Inline>> {
     vec(inline(), 1..6).prop_map(normalize).prop_filter("a line", |line| {
-        let is_blank =
-            |inline: &Inline| matches!(&inline.kind, InlineKind::Text(text) if text.trim().is_empty());
+        let is_blank = |inline: &Inline| matches!(&inline.kind, InlineKind::Text(text) if text.trim().is_empty());
         !line.iter().all(is_blank)
     })
 }

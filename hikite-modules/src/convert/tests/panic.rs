@@ -64,9 +64,7 @@ fn json() -> impl Strategy<Value = Value> {
         prop_oneof![
             vec(inner.clone(), 0..6).prop_map(Value::from),
             hash_map(name(), inner, 0..6).prop_map(|members| {
-                Value::Object(
-                    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>(),
-                )
+                Value::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
             }),
         ]
     })

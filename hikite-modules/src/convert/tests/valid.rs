@@ -10,8 +10,7 @@ use super::super::markdown::write;
 use super::super::{adf, notion, storage};
 use super::generate::{text, tree};
 
-static DOCUMENT: LazyLock<Validator> =
-    LazyLock::new(|| validator(include_str!("../../../fixtures/adf/schema.json")));
+static DOCUMENT: LazyLock<Validator> = LazyLock::new(|| validator(include_str!("../../../fixtures/adf/schema.json")));
 static BLOCKS: LazyLock<Validator> =
     LazyLock::new(|| validator(include_str!("../../../fixtures/notion/append-block-children.json")));
 
@@ -54,8 +53,7 @@ fn schemas_refuse_what_is_wrong() {
     assert!(!DOCUMENT.is_valid(&json!({ "version": 1, "type": "doc", "content": [{ "type": "tabel" }] })));
     let children = json!([{ "type": "paragraph", "paragraph": { "rich_text": [{ "text": 1 }] } }]);
     assert!(!BLOCKS.is_valid(&json!({ "block_id": "x", "children": children })));
-    for text in ["<p>", "</p>", "<p></b>", "a & b", "<a b=c/>", "<a b=\"<\"/>", "]]>", "\u{1}", "<a b='x' />"]
-    {
+    for text in ["<p>", "</p>", "<p></b>", "a & b", "<a b=c/>", "<a b=\"<\"/>", "]]>", "\u{1}", "<a b='x' />"] {
         assert!(fault(text).is_some(), "{text}");
     }
     assert_eq!(fault("<a:b c=\"&quot;\"><![CDATA[<&]]></a:b>日本 &amp; <br/>"), None);
@@ -94,8 +92,7 @@ fn fault(text: &str) -> Option<String> {
         let (name, attributes) = inner.split_once(' ').unwrap_or((inner, ""));
         let mut quoted = attributes.split('"');
         while let Some(before) = quoted.next().filter(|before| !before.is_empty()) {
-            let is_name =
-                before.strip_suffix('=').is_some_and(|name| !name.trim().is_empty() && !name.contains('='));
+            let is_name = before.strip_suffix('=').is_some_and(|name| !name.trim().is_empty() && !name.contains('='));
             let value = quoted.next();
             if !is_name || value.is_none_or(|value| value.contains('<') || wrong_text(value).is_some()) {
                 return Some(format!("an attribute of {name}"));
@@ -115,7 +112,6 @@ fn is_forbidden(c: char) -> bool {
 fn wrong_text(text: &str) -> Option<String> {
     let entities = text.split('&').skip(1);
     let is_known = |rest: &str| ["amp;", "lt;", "gt;", "quot;"].iter().any(|name| rest.starts_with(name));
-    let is_wrong =
-        !entities.into_iter().all(is_known) || text.contains("]]>") || text.chars().any(is_forbidden);
+    let is_wrong = !entities.into_iter().all(is_known) || text.contains("]]>") || text.chars().any(is_forbidden);
     is_wrong.then(|| text.to_owned())
 }

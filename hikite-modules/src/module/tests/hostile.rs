@@ -73,8 +73,7 @@ fn request(path: &str) -> RequestTemplate {
 fn holds(value: &str) {
     let scope = VariableScope::default().with("id", Value::from(value)).with("path", Value::from(value));
     if let Ok(filled) = request("/things/{id}/end").fill(&scope) {
-        let target: http::Uri =
-            format!("https://toy.example{}", filled.target()).parse().expect("an address");
+        let target: http::Uri = format!("https://toy.example{}", filled.target()).parse().expect("an address");
         assert_eq!(target.host(), Some("toy.example"), "{value:?}");
         let segments: Vec<&str> = target.path().split('/').collect();
         assert_eq!((segments.len(), segments[1], segments[3]), (4, "things", "end"), "{value:?}");
@@ -83,14 +82,9 @@ fn holds(value: &str) {
         assert_eq!(crate::escape::decoded(&segments[2].replace('+', "%2B")), value);
     }
     if let Ok(filled) = request("/files/{+path}").fill(&scope) {
-        let target: http::Uri =
-            format!("https://toy.example{}", filled.target()).parse().expect("an address");
+        let target: http::Uri = format!("https://toy.example{}", filled.target()).parse().expect("an address");
         let segments: Vec<&str> = target.path().split('/').skip(1).collect();
-        assert_eq!(
-            (target.host(), target.query(), segments[0]),
-            (Some("toy.example"), None, "files"),
-            "{value:?}"
-        );
+        assert_eq!((target.host(), target.query(), segments[0]), (Some("toy.example"), None, "files"), "{value:?}");
         assert_eq!(segments.len() - 1, value.split('/').count(), "{value:?}");
         assert!(segments.iter().all(|segment| !matches!(*segment, "" | "." | "..")), "{value:?}");
     }
@@ -129,9 +123,7 @@ fn values() -> Vec<String> {
         let value: String = (0..pieces)
             .map(|_| match random(3) {
                 0 => TRICKS[random(TRICKS.len())].to_owned(),
-                1 => char::from_u32(u32::try_from(random(0x3_0000)).unwrap_or_default())
-                    .unwrap_or('/')
-                    .to_string(),
+                1 => char::from_u32(u32::try_from(random(0x3_0000)).unwrap_or_default()).unwrap_or('/').to_string(),
                 _ => char::from(u8::try_from(random(128)).unwrap_or_default()).to_string(),
             })
             .collect();
@@ -143,8 +135,7 @@ fn values() -> Vec<String> {
 /// Checks that the path is unchanged apart from the value.
 #[track_caller]
 fn stays(usual: &str, path: &str, value: &str, name: &str) {
-    let target: http::Uri =
-        format!("https://host.example{path}").parse().unwrap_or_else(|_| panic!("{name} {path}"));
+    let target: http::Uri = format!("https://host.example{path}").parse().unwrap_or_else(|_| panic!("{name} {path}"));
     assert_eq!((target.host(), target.query()), (Some("host.example"), None), "{name} {value:?}");
     let (was, is): (Vec<&str>, Vec<&str>) = (usual.split('/').collect(), target.path().split('/').collect());
     assert!(is.iter().skip(1).all(|segment| !matches!(*segment, "" | "." | "..")), "{name} {value:?}");

@@ -54,8 +54,7 @@ async fn offsets_are_counted_up_to_the_total() {
     let api = MockApi::start().await;
     api.script(
         "/api/offset",
-        [(0, 2), (2, 4), (4, 5)]
-            .map(|(from, to)| MockResponse::json(&json!({ "items": items(from..to), "total": 5 }))),
+        [(0, 2), (2, 4), (4, 5)].map(|(from, to)| MockResponse::json(&json!({ "items": items(from..to), "total": 5 }))),
     );
     let all = call(&toy(&api), "by_offset", json!({ "fetch_all": true })).await.expect("an answer");
     assert_eq!(ids(&all["items"]), [0, 1, 2, 3, 4]);
@@ -66,10 +65,7 @@ async fn offsets_are_counted_up_to_the_total() {
 #[tokio::test]
 async fn pages_are_counted_until_one_is_not_full() {
     let api = MockApi::start().await;
-    api.script(
-        "/api/number",
-        [(0, 2), (2, 4), (4, 5)].map(|(from, to)| MockResponse::json(&json!(items(from..to)))),
-    );
+    api.script("/api/number", [(0, 2), (2, 4), (4, 5)].map(|(from, to)| MockResponse::json(&json!(items(from..to)))));
     let all = call(&toy(&api), "by_number", json!({ "fetch_all": true })).await.expect("an answer");
     assert_eq!(ids(&all), [0, 1, 2, 3, 4]);
     let queries: Vec<String> = api.seen().iter().map(|seen| seen.query.clone()).collect();
@@ -79,9 +75,8 @@ async fn pages_are_counted_until_one_is_not_full() {
 #[tokio::test]
 async fn of_a_link_only_what_leads_on_is_taken() {
     let api = MockApi::start().await;
-    let link = |page: u64| {
-        format!("<https://evil.example/steal?page={page}&size=9&admin=1>; rel=\"next\", <x>; rel=\"last\"")
-    };
+    let link =
+        |page: u64| format!("<https://evil.example/steal?page={page}&size=9&admin=1>; rel=\"next\", <x>; rel=\"last\"");
     api.script(
         "/api/link/%E6%9D%B1%E4%BA%AC",
         [
@@ -90,8 +85,7 @@ async fn of_a_link_only_what_leads_on_is_taken() {
             MockResponse::json(&json!(items(4..5))),
         ],
     );
-    let all =
-        call(&toy(&api), "by_link", json!({ "town": "東京", "fetch_all": true })).await.expect("an answer");
+    let all = call(&toy(&api), "by_link", json!({ "town": "東京", "fetch_all": true })).await.expect("an answer");
     assert_eq!(ids(&all), [0, 1, 2, 3, 4]);
     let queries: Vec<String> = api.seen().iter().map(|seen| seen.query.clone()).collect();
     assert_eq!(queries, ["size=2", "size=2&page=2", "size=2&page=3"]);
@@ -103,12 +97,8 @@ async fn an_address_in_the_body_is_taken_for_its_query() {
     api.script(
         "/api/odata",
         [
-            MockResponse::json(
-                &json!({ "value": items(0..2), "@next": "https://else.example/x?$skip=2&$top=2" }),
-            ),
-            MockResponse::json(
-                &json!({ "value": items(2..4), "@next": "https://else.example/x?%24skiptoken=abc%3D" }),
-            ),
+            MockResponse::json(&json!({ "value": items(0..2), "@next": "https://else.example/x?$skip=2&$top=2" })),
+            MockResponse::json(&json!({ "value": items(2..4), "@next": "https://else.example/x?%24skiptoken=abc%3D" })),
             MockResponse::json(&json!({ "value": items(4..5) })),
         ],
     );
@@ -135,20 +125,14 @@ async fn a_list_ends_where_the_caller_says_and_says_where_it_goes_on() {
     };
     api.script("/api/body", [page(0, 3), page(3, 4)]);
     let service = toy(&api);
-    let result =
-        call_raw(&service, "by_body", json!({ "fetch_all": true, "max_items": 4 })).await.expect("an answer");
+    let result = call_raw(&service, "by_body", json!({ "fetch_all": true, "max_items": 4 })).await.expect("an answer");
     assert_eq!(ids(&result.value()["structuredContent"]["items"]), [0, 1, 2, 3]);
     assert_eq!(result.value()["_meta"]["hikite/page"]["next_cursor"], "c4");
     assert_eq!(api.last().json()["size"], 1, "no more than is wanted");
     // If pages cannot be smaller, the truncated page is fetched again.
-    api.script(
-        "/api/number",
-        [MockResponse::json(&json!(items(0..2))), MockResponse::json(&json!(items(2..4)))],
-    );
-    let result = call_raw(&service, "by_number", json!({ "fetch_all": true, "max_items": 3 }))
-        .await
-        .expect("an answer")
-        .value();
+    api.script("/api/number", [MockResponse::json(&json!(items(0..2))), MockResponse::json(&json!(items(2..4)))]);
+    let result =
+        call_raw(&service, "by_number", json!({ "fetch_all": true, "max_items": 3 })).await.expect("an answer").value();
     assert_eq!(result["_meta"]["hikite/page"]["next_cursor"], "2");
 }
 
@@ -157,8 +141,7 @@ async fn each_page_is_told_while_the_call_runs() {
     let api = MockApi::start().await;
     api.script(
         "/api/offset",
-        [(0, 2), (2, 3)]
-            .map(|(from, to)| MockResponse::json(&json!({ "items": items(from..to), "total": 3 }))),
+        [(0, 2), (2, 3)].map(|(from, to)| MockResponse::json(&json!({ "items": items(from..to), "total": 3 }))),
     );
     let back = Arc::new(ProgressRecorder::default());
     let params = json!({ "name": "by_offset", "arguments": { "fetch_all": true } });
@@ -201,9 +184,8 @@ async fn a_long_list_is_sent_in_parts_that_follow_each_other() {
         [json!(["a", "b"]), json!(["c", "d"]), json!(["e"])]
             .map(|results| MockResponse::json(&json!({ "results": results }))),
     );
-    let all = call(&toy(&api), "fill", json!({ "list": ["1", "2", "3", "4", "5"], "after": "z" }))
-        .await
-        .expect("an answer");
+    let all =
+        call(&toy(&api), "fill", json!({ "list": ["1", "2", "3", "4", "5"], "after": "z" })).await.expect("an answer");
     assert_eq!(all, json!({ "results": ["a", "b", "c", "d", "e"] }));
     let sent: Vec<Value> = api.seen().iter().map(RecordedRequest::json).collect();
     let expected = [
@@ -217,10 +199,7 @@ async fn a_long_list_is_sent_in_parts_that_follow_each_other() {
 #[tokio::test]
 async fn what_was_sent_before_a_failure_is_told() {
     let api = MockApi::start().await;
-    api.script(
-        "/api/fill",
-        [MockResponse::json(&json!({ "results": ["a", "b"] })), MockResponse::status(400)],
-    );
+    api.script("/api/fill", [MockResponse::json(&json!({ "results": ["a", "b"] })), MockResponse::status(400)]);
     let error = call(&toy(&api), "fill", json!({ "list": ["1", "2", "3"] })).await.expect_err("a failure");
     assert!(error.message.ends_with("; 2 of 3 were sent before"), "{}", error.message);
 }

@@ -33,13 +33,7 @@ fn answers_are_as_short_as_those_of_the_best() {
     };
     let issues = answer("github-issues");
     check(("github", "list_issues"), json!({}), &issues, 4, &["number", "title", "Test issue 1", "open"]);
-    check(
-        ("github", "get_repo"),
-        json!({}),
-        &answer("github-repository"),
-        6,
-        &["octokit-fixture-org", "master"],
-    );
+    check(("github", "get_repo"), json!({}), &answer("github-repository"), 6, &["octokit-fixture-org", "master"]);
     check(("github", "search_issues"), json!({}), &answer("github-search-issues"), 12, &["open"]);
     check(("notion", "search"), json!({}), &answer("notion-search"), 14, &["page"]);
     let blocks = answer("notion-blocks");

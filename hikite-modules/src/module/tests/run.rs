@@ -16,10 +16,7 @@ async fn values_go_where_the_file_says() {
     assert_eq!((seen.method.as_str(), seen.query.as_str()), ("POST", "tag=a%20b&tag=%C3%BC"));
     assert_eq!(seen.json(), json!({ "name": "aki", "loud": "AKI!", "kind": "plain" }));
     let header = |name: &str| seen.header(name).unwrap_or_default();
-    assert_eq!(
-        (header("x-name"), header("x-version"), header("authorization")),
-        ("aki", "1", "Bearer first-token")
-    );
+    assert_eq!((header("x-name"), header("x-version"), header("authorization")), ("aki", "1", "Bearer first-token"));
     assert!(header("user-agent").starts_with("hikite/"));
 }
 
@@ -60,10 +57,7 @@ async fn a_text_stays_a_text_and_a_folder_is_a_list() {
     let result = call_raw(&service, "text", json!({})).await.expect("an answer").value();
     assert_eq!(result["content"][0]["text"], "{\"not\": \"parsed\"}");
     api.script("/api/file", [MockResponse::json(&json!([{ "name": "a" }, { "name": "b" }]))]);
-    assert_eq!(
-        compact(&service, "text", json!({})).await,
-        json!({ "entries": [{ "name": "a" }, { "name": "b" }] })
-    );
+    assert_eq!(compact(&service, "text", json!({})).await, json!({ "entries": [{ "name": "a" }, { "name": "b" }] }));
 }
 
 #[tokio::test]
@@ -88,10 +82,7 @@ async fn files_in_one_answer_are_told_apart() {
 #[tokio::test]
 async fn what_needs_no_request_makes_none() {
     let api = MockApi::start().await;
-    assert_eq!(
-        call(&toy(&api), "count", json!({ "n": 21 })).await.expect("an answer"),
-        json!({ "twice": 42 })
-    );
+    assert_eq!(call(&toy(&api), "count", json!({ "n": 21 })).await.expect("an answer"), json!({ "twice": 42 }));
     assert_eq!(api.count(), 0);
 }
 
@@ -115,9 +106,8 @@ async fn a_resource_is_a_call_under_an_address() {
     let content = &read.value()["contents"][0];
     assert_eq!(content["mimeType"], "text/markdown");
     assert_eq!(content["text"], "id: 42\nwords: it in a b/c");
-    let absent = ask(&service, SourceMethod::ReadResource, json!({ "uri": "toy://other/1" }))
-        .await
-        .expect_err("nothing");
+    let absent =
+        ask(&service, SourceMethod::ReadResource, json!({ "uri": "toy://other/1" })).await.expect_err("nothing");
     assert_eq!(absent.kind, ErrorKind::NotFound);
 }
 
@@ -130,8 +120,7 @@ async fn a_prompt_is_filled_in_once() {
         .await
         .expect("a prompt");
     assert_eq!(prompt.value()["messages"][0]["content"]["text"], "Say hello to {mood} kindly");
-    let error =
-        ask(&service, SourceMethod::GetPrompt, json!({ "name": "greet" })).await.expect_err("a refusal");
+    let error = ask(&service, SourceMethod::GetPrompt, json!({ "name": "greet" })).await.expect_err("a refusal");
     assert_eq!(&*error.message, "Required parameter missing: name");
 }
 

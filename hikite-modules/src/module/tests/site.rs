@@ -20,10 +20,7 @@ fn site(id: &str, host: &str) -> Value {
 async fn the_only_site_is_meant_and_looked_up_once() {
     let api = MockApi::start().await;
     // Listed once per product.
-    api.answer(
-        SITES,
-        MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-1", "one.atlassian.net")])),
-    );
+    api.answer(SITES, MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-1", "one.atlassian.net")])));
     let service = jira(vec![bearer("t", Some(api.url("")))]);
     for _ in 0..2 {
         call(&service, "get_myself", json!({})).await.expect("an answer");
@@ -35,10 +32,7 @@ async fn the_only_site_is_meant_and_looked_up_once() {
 #[tokio::test]
 async fn of_several_sites_the_caller_says_which() {
     let api = MockApi::start().await;
-    api.answer(
-        SITES,
-        MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-2", "two.atlassian.net")])),
-    );
+    api.answer(SITES, MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-2", "two.atlassian.net")])));
     let service = jira(vec![bearer("t", Some(api.url("")))]);
     let error = call(&service, "get_myself", json!({})).await.expect_err("a question");
     assert_eq!(error.kind, ErrorKind::Validation);
@@ -57,10 +51,7 @@ async fn of_several_sites_the_caller_says_which() {
 #[tokio::test]
 async fn an_account_may_say_its_site_itself() {
     let api = MockApi::start().await;
-    api.answer(
-        SITES,
-        MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-2", "two.atlassian.net")])),
-    );
+    api.answer(SITES, MockResponse::json(&json!([site("c-1", "one.atlassian.net"), site("c-2", "two.atlassian.net")])));
     let mut two = bearer("t", Some(api.url("")));
     two.details.insert("site".into(), "two.atlassian.net".into());
     call(&jira(vec![two]), "get_myself", json!({})).await.expect("an answer");
@@ -89,10 +80,7 @@ async fn a_token_with_its_user_goes_to_the_site_itself() {
 #[tokio::test]
 async fn a_stale_token_is_renewed_by_the_very_first_question() {
     let api = MockApi::start().await;
-    api.script(
-        SITES,
-        [MockResponse::status(401), MockResponse::json(&json!([site("c-1", "one.atlassian.net")]))],
-    );
+    api.script(SITES, [MockResponse::status(401), MockResponse::json(&json!([site("c-1", "one.atlassian.net")]))]);
     let both = vec![bearer("old", Some(api.url(""))), bearer("new", Some(api.url("")))];
     call(&jira(both), "get_myself", json!({})).await.expect("an answer");
     let sent: Vec<String> =

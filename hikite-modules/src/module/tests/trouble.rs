@@ -79,11 +79,7 @@ async fn a_service_that_fails_is_asked_again_for_what_changes_nothing() {
     assert_eq!(call(&toy(&api), "get", thing()).await.expect("an answer")["id"], 1);
     api.answer("/api/things", MockResponse::status(503).header("retry-after", "0"));
     let error = call(&toy(&api), "make", json!({ "name": "n" })).await.expect_err("a failure");
-    assert_eq!(
-        (error.kind, api.count_of("/api/things")),
-        (ErrorKind::UpstreamUnavailable, 1),
-        "it may have happened"
-    );
+    assert_eq!((error.kind, api.count_of("/api/things")), (ErrorKind::UpstreamUnavailable, 1), "it may have happened");
     api.script(
         "/api/things",
         [MockResponse::status(429).header("retry-after", "0"), MockResponse::json(&json!({ "id": 2 }))],
@@ -131,10 +127,7 @@ async fn refusals_have_their_kind_and_the_services_own_words() {
         let body = json!({ "error": { "message": "no first-token here", "code": "bad_thing" } });
         api.answer(PATH, MockResponse::json(&body).with_status(status));
         let error = call(&toy(&api), "get", thing()).await.expect_err("a refusal");
-        assert_eq!(
-            (error.kind, &*error.message),
-            (kind, &*format!("Toy answered {status} (bad_thing): no *** here"))
-        );
+        assert_eq!((error.kind, &*error.message), (kind, &*format!("Toy answered {status} (bad_thing): no *** here")));
     }
 }
 

@@ -34,19 +34,12 @@ struct CurrentRequest {
 }
 
 impl StatelessBackchannel {
-    pub(crate) fn new(
-        claim: &RequestClaim,
-        out: mpsc::Sender<Bytes>,
-    ) -> (Self, mpsc::Receiver<PendingInput>) {
+    pub(crate) fn new(claim: &RequestClaim, out: mpsc::Sender<Bytes>) -> (Self, mpsc::Receiver<PendingInput>) {
         let (asked, questions) = mpsc::channel(QUESTIONS);
         let modes = claim.client_capabilities.elicitation.as_ref().and_then(Raw::object).unwrap_or_default();
         let current = Mutex::new(CurrentRequest::new(claim, out));
-        let back = Self {
-            current,
-            asked,
-            opens_urls: modes.get("url").is_some(),
-            missing_capability: Mutex::default(),
-        };
+        let back =
+            Self { current, asked, opens_urls: modes.get("url").is_some(), missing_capability: Mutex::default() };
         (back, questions)
     }
 
@@ -101,8 +94,7 @@ impl Backchannel for StatelessBackchannel {
             return refused(INTERNAL_ERROR, "the client cannot be asked any more");
         }
         Box::pin(async move {
-            told.await
-                .unwrap_or_else(|_| Err(encode::error_object(INTERNAL_ERROR, "the client did not answer")))
+            told.await.unwrap_or_else(|_| Err(encode::error_object(INTERNAL_ERROR, "the client did not answer")))
         })
     }
 }

@@ -35,8 +35,7 @@ pub(crate) async fn run(
     if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
         let page = ListPage { cursor: request.params.text("cursor") };
         let session = request.next_session(app);
-        let viewer =
-            session.as_deref().map_or_else(|| (&request.request_context.caller).into(), Viewer::from);
+        let viewer = session.as_deref().map_or_else(|| (&request.request_context.caller).into(), Viewer::from);
         let list = app.gateway.list(viewer, request.surfaces, kind, page).await;
         return match list {
             Ok(list) => Ok(cacheable(&list, true).into()),
@@ -54,11 +53,7 @@ pub(crate) async fn run(
     remove_claim(&mut request.params);
     let is_read = method == "resources/read";
     let result = call(app, request, out).await?;
-    Ok(result.map(
-        |raw| {
-            if is_read && !is_input_required(&raw) { cacheable(&raw, false) } else { complete(raw) }
-        },
-    ))
+    Ok(result.map(|raw| if is_read && !is_input_required(&raw) { cacheable(&raw, false) } else { complete(raw) }))
 }
 
 fn discover(app: &App, caller: &Caller, surfaces: Surfaces) -> Raw {
@@ -102,11 +97,8 @@ async fn call(
     let refuse = |error: &Error| StatelessError::of(error, uri.as_deref());
     let state = request.params.remove("requestState").and_then(|state| state.text());
     let responses = request.params.get("inputResponses").cloned();
-    let purpose = TokenBinding {
-        caller: &request.request_context.caller,
-        method: &request.method,
-        params: &request.params,
-    };
+    let purpose =
+        TokenBinding { caller: &request.request_context.caller, method: &request.method, params: &request.params };
     let continuation = state.map(|state| app.suspended_calls.read(&state, purpose)).transpose();
     let mut running = match continuation.map_err(|error| refuse(&error))? {
         Some(ContinuationToken::SuspendedCall { process, id }) => {
@@ -159,8 +151,7 @@ fn begin(
     let level = request.claim.level.filter(|level| lease.changes_level(Some(*level)));
     let (app, name) = (Arc::clone(app), request.method.clone());
     let (surfaces, call_backchannel) = (request.surfaces, Arc::clone(&back));
-    let origin =
-        CallOrigin { client: request.claim.client.clone(), ..request.request_context.origin.clone() };
+    let origin = CallOrigin { client: request.claim.client.clone(), ..request.request_context.origin.clone() };
     let within = origin.clone();
     let outcome = async move {
         let context = CallContext {
@@ -195,9 +186,7 @@ fn with_continuation_token(app: &App, result: Raw, purpose: TokenBinding<'_>) ->
     }
     let Some(body) = result.object() else { return result };
     match body.text("requestState") {
-        Some(state) => {
-            body.with("requestState", app.suspended_calls.continuation(state, purpose).as_str()).raw()
-        }
+        Some(state) => body.with("requestState", app.suspended_calls.continuation(state, purpose).as_str()).raw(),
         None => result,
     }
 }

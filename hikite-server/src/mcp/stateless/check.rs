@@ -36,9 +36,8 @@ pub(crate) fn has_revision_header(headers: &HeaderMap) -> bool {
 }
 
 pub(crate) fn claim(params: &Object) -> Result<RequestClaim, StatelessError> {
-    RequestClaim::read(params).map_err(|reason| {
-        StatelessError::new(StatusCode::BAD_REQUEST, ErrorKind::Validation.definition().rpc, &reason)
-    })
+    RequestClaim::read(params)
+        .map_err(|reason| StatelessError::new(StatusCode::BAD_REQUEST, ErrorKind::Validation.definition().rpc, &reason))
 }
 
 pub(crate) fn headers(
@@ -77,8 +76,7 @@ pub(crate) fn revision(claim: &RequestClaim) -> Result<(), StatelessError> {
     if claim.revision == REVISION {
         return Ok(());
     }
-    let data =
-        Object::default().with("supported", Raw::of(&supported())).with("requested", claim.revision.as_str());
+    let data = Object::default().with("supported", Raw::of(&supported())).with("requested", claim.revision.as_str());
     let message = format!("the protocol revision {} is not supported", claim.revision);
     Err(StatelessError::new(StatusCode::BAD_REQUEST, UNSUPPORTED_REVISION, &message).with_data(data))
 }
@@ -114,14 +112,10 @@ pub(crate) fn mirrored_headers(
     let schema = tool.definition.object().and_then(|tool| tool.get("inputSchema").cloned());
     for param_header in schema.and_then(|schema| header::param_headers(&schema).ok()).unwrap_or_default() {
         let Some(argument) = param_header.argument(params.get("arguments")) else { continue };
-        let sent =
-            headers.get(format!("mcp-param-{}", param_header.header)).and_then(|value| value.to_str().ok());
+        let sent = headers.get(format!("mcp-param-{}", param_header.header)).and_then(|value| value.to_str().ok());
         if !sent.is_some_and(|sent| ParamHeader::says(&argument, sent)) {
             let path = param_header.path.join(".");
-            return Err(mismatch(&format!(
-                "Mcp-Param-{} does not match the argument `{path}`",
-                param_header.header
-            )));
+            return Err(mismatch(&format!("Mcp-Param-{} does not match the argument `{path}`", param_header.header)));
         }
     }
     Ok(())

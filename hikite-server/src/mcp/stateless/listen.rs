@@ -165,9 +165,7 @@ impl Inbox for SubscriptionListener {
         let message = match delivery {
             Delivery::ListChanged(kind) if self.kinds.contains(&kind) => {
                 let method = FLAGS.iter().find(|(known, ..)| *known == kind).map(|(_, _, method)| *method);
-                method.map(|method| {
-                    encode::notification(method, Some(&self.with_subscription_id(Object::default())))
-                })
+                method.map(|method| encode::notification(method, Some(&self.with_subscription_id(Object::default()))))
             }
             Delivery::ResourceUpdated(params) => {
                 let params = self.with_subscription_id(params.object().unwrap_or_default());

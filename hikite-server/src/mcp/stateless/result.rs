@@ -151,9 +151,7 @@ mod tests {
         assert!(plain.as_str().ends_with(r#","content":[ 1.50 ]}"#));
         let members = plain.object().expect("an object");
         assert_eq!(members.text("resultType").as_deref(), Some("complete"));
-        assert!(
-            members.get("_meta").and_then(Raw::object).is_some_and(|meta| meta.get(META_SERVER).is_some())
-        );
+        assert!(members.get("_meta").and_then(Raw::object).is_some_and(|meta| meta.get(META_SERVER).is_some()));
         let empty = complete(parse("{}")).object().expect("an object");
         assert_eq!(empty.len(), 2);
     }

@@ -102,11 +102,7 @@ impl StatelessSessions {
     }
 
     /// Leases a session, the most recently used first, so that consecutive calls share upstream connections.
-    pub(crate) fn lease(
-        app: &Arc<App>,
-        key: SessionKey,
-        surfaces: Surfaces,
-    ) -> Result<StatelessLease, Error> {
+    pub(crate) fn lease(app: &Arc<App>, key: SessionKey, surfaces: Surfaces) -> Result<StatelessLease, Error> {
         let free = app.stateless_sessions.free.lock().get_mut(&key).and_then(Vec::pop);
         let pooled = match free {
             Some(pooled) => pooled,
@@ -120,9 +116,7 @@ impl StatelessSessions {
     /// Returns the session whose lists a client sees: that of its next call, if there is one.
     pub(crate) fn next_session(&self, key: &SessionKey) -> Option<Arc<Session>> {
         let free = self.free.lock();
-        free.get(key)
-            .and_then(|stateless_sessions| stateless_sessions.last())
-            .map(|pooled| Arc::clone(&pooled.session))
+        free.get(key).and_then(|stateless_sessions| stateless_sessions.last()).map(|pooled| Arc::clone(&pooled.session))
     }
 
     fn open(app: &Arc<App>, key: SessionKey, surfaces: Surfaces) -> Result<StatelessSession, Error> {
@@ -140,15 +134,7 @@ impl StatelessSessions {
         let inbox: Weak<dyn Inbox> = Weak::<DiscardInbox>::new();
         let joined = app.gateway.join(Arc::clone(&session), surfaces, inbox);
         let (level, has_tasks) = (None, false);
-        Ok(StatelessSession {
-            session,
-            level,
-            last_used: opened,
-            has_tasks,
-            _joined: joined,
-            slot,
-            _place: place,
-        })
+        Ok(StatelessSession { session, level, last_used: opened, has_tasks, _joined: joined, slot, _place: place })
     }
 
     /// Closes a session that has lost its slot, or marks it to be closed once it is free.
@@ -212,10 +198,7 @@ impl StatelessLease {
 impl Drop for StatelessLease {
     fn drop(&mut self) {
         let Some(mut pooled) = self.pooled.take() else { return };
-        if !self.answered
-            || self.app.stopping.is_cancelled()
-            || pooled.slot.is_evicted.load(Ordering::Relaxed)
-        {
+        if !self.answered || self.app.stopping.is_cancelled() || pooled.slot.is_evicted.load(Ordering::Relaxed) {
             return;
         }
         pooled.last_used = Instant::now();

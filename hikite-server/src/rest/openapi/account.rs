@@ -43,10 +43,7 @@ fn of_accounts() -> Vec<OpenApiOperation> {
             errors: &[404, 409],
             ..of("post", "/v1/accounts", "addAccount", "Adds an account with a token made by hand.")
         },
-        OpenApiOperation {
-            parameters: reference("Account"),
-            ..of("get", one, "getAccount", "Shows one account.")
-        },
+        OpenApiOperation { parameters: reference("Account"), ..of("get", one, "getAccount", "Shows one account.") },
         OpenApiOperation {
             parameters: reference("Account"),
             body: Some("AccountChanges"),

@@ -17,10 +17,7 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
 }
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
-    [module::schemas(), status::schemas(), upstream::schemas(), preview::schemas()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [module::schemas(), status::schemas(), upstream::schemas(), preview::schemas()].into_iter().flatten().collect()
 }
 
 pub(super) fn parameters() -> Vec<(&'static str, Value)> {

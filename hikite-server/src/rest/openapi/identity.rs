@@ -55,10 +55,7 @@ fn of_projects() -> Vec<OpenApiOperation> {
             errors: &[409],
             ..of_projects("post", "/v1/projects", "createProject", "Makes a project.")
         },
-        OpenApiOperation {
-            parameters: project(),
-            ..of_projects("get", one, "getProject", "Shows one project.")
-        },
+        OpenApiOperation { parameters: project(), ..of_projects("get", one, "getProject", "Shows one project.") },
         OpenApiOperation {
             parameters: project(),
             body: Some("ProjectForm"),
@@ -123,10 +120,7 @@ pub(super) fn parameters() -> [(&'static str, Value); 5] {
         ("Project", part("name", "The project's name; percent-encoded.", "work")),
         ("Token", part("id", "The token's id.", "tok_abcd2345")),
         ("User", part("name", "The user's name or id; percent-encoded.", "alice")),
-        (
-            "Removal",
-            part("id", "The removal's id, or the name of who was removed.", "rmv_0123456789abcdef01234567"),
-        ),
+        ("Removal", part("id", "The removal's id, or the name of who was removed.", "rmv_0123456789abcdef01234567")),
         ("Client", part("id", "The client's id; percent-encoded.", "hkc_0123456789abcdef01234567")),
     ]
 }
@@ -145,8 +139,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         "type": "string", "minLength": 1, "maxLength": 128, "examples": ["work"],
         "description": "Letters, digits, `-`, `_` and `.`, which does not come first.",
     });
-    let secret =
-        json!({ "type": "string", "description": "What its holder sends as a bearer; not shown again." });
+    let secret = json!({ "type": "string", "description": "What its holder sends as a bearer; not shown again." });
     vec![
         ("Me", me()),
         ("ProjectForm", project(&[], &json!({}), false)),

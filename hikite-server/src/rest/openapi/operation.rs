@@ -75,8 +75,7 @@ impl OpenApiOperation {
 
     fn responses(&self) -> Map<String, Value> {
         let good = [Some(self.answer), self.also].into_iter().flatten();
-        let mut responses: Map<String, Value> =
-            good.map(|answer| (answer.0.to_string(), self.good(answer))).collect();
+        let mut responses: Map<String, Value> = good.map(|answer| (answer.0.to_string(), self.good(answer))).collect();
         responses.extend(self.statuses().into_iter().map(reference));
         responses
     }
@@ -371,11 +370,7 @@ fn audit_parameters() -> Vec<Value> {
     (limit["minimum"], limit["default"]) = (1.into(), audit::LIMIT.into());
     let others = [
         query("before", "Only records with a smaller number: `next` of the page before.", &whole(u64::MAX)),
-        query(
-            "after",
-            "Only records with a larger number, the oldest first; not with `before`.",
-            &whole(u64::MAX),
-        ),
+        query("after", "Only records with a larger number, the oldest first; not with `before`.", &whole(u64::MAX)),
         query("limit", "Records on a page.", &limit),
     ];
     audit_filters().into_iter().chain(others).collect()
@@ -406,7 +401,8 @@ fn key() -> Value {
 fn list_parameters() -> Vec<Value> {
     let query = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
     let text = || json!({ "type": "string" });
-    let whole = |maximum: u32, default: u32| json!({ "type": "integer", "minimum": 1, "maximum": maximum, "default": default });
+    let whole =
+        |maximum: u32, default: u32| json!({ "type": "integer", "minimum": 1, "maximum": maximum, "default": default });
     vec![
         query("category", "Only tools of this category.", text()),
         query(

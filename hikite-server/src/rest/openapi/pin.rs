@@ -28,21 +28,11 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
             answer: (200, "Every tool that is pinned or waits for it.", Some("Pins")),
             ..of("get", "/v1/pins", "listPins", "Lists which tools are approved, and which wait for it.")
         },
-        of(
-            "get",
-            "/v1/pins/{key}",
-            "getPin",
-            "Shows what was approved, what is offered now, and what differs.",
-        ),
+        of("get", "/v1/pins/{key}", "getPin", "Shows what was approved, what is offered now, and what differs."),
         OpenApiOperation {
             body: Some("PinApproval"),
             errors: &[404, 409],
-            ..of(
-                "post",
-                "/v1/pins/{key}/approve",
-                "approvePin",
-                "Approves the definition that was looked at.",
-            )
+            ..of("post", "/v1/pins/{key}/approve", "approvePin", "Approves the definition that was looked at.")
         },
         OpenApiOperation {
             errors: &[404, 409],

@@ -36,10 +36,7 @@ async fn every_word_and_the_time_are_found_through_an_index() {
             );
             let plan = plan(&store, &question).await;
             assert!(plan.contains(&format!("audit_{column}")), "{column}: {plan}");
-            assert!(
-                !plan.to_lowercase().contains("sort") && !plan.contains("TEMP B-TREE"),
-                "{column}: {plan}"
-            );
+            assert!(!plan.to_lowercase().contains("sort") && !plan.contains("TEMP B-TREE"), "{column}: {plan}");
         }
         let span = "SELECT COUNT(*), MIN(seq), MAX(seq) FROM (SELECT seq FROM audit WHERE at >= 5990 AND at < 7000 \
                     LIMIT 20001) AS span";
@@ -88,8 +85,7 @@ async fn a_text_is_found_in_what_a_record_says_and_not_in_how_it_is_written() {
     for place in TestStore::both() {
         let store = place.open().await;
         append(&store, 1..=30).await;
-        let odd =
-            |what: &str| AuditRecord { what: what.into(), client: "Claude-Code/2.1".into(), ..record(31) };
+        let odd = |what: &str| AuditRecord { what: what.into(), client: "Claude-Code/2.1".into(), ..record(31) };
         let batch = vec![odd("100% \"done\""), odd("a_b\\c"), odd("日本語")];
         store.append_audit(&mut AuditBatch::new(batch)).await.expect("appended");
         for (needle, expected) in [
@@ -106,11 +102,8 @@ async fn a_text_is_found_in_what_a_record_says_and_not_in_how_it_is_written() {
             let filter = AuditFilter { text: Some(needle.to_owned()), ..AuditFilter::default() };
             assert_eq!(seqs(&store, &filter, AuditCursor::Back(None), 50).await, expected, "{needle}");
         }
-        let all = AuditFilter {
-            text: Some("TIMEOUT".to_owned()),
-            subject: Some("bob".to_owned()),
-            ..AuditFilter::default()
-        };
+        let all =
+            AuditFilter { text: Some("TIMEOUT".to_owned()), subject: Some("bob".to_owned()), ..AuditFilter::default() };
         assert_eq!(seqs(&store, &all, AuditCursor::Back(None), 2).await, [27, 21]);
         assert_eq!(seqs(&store, &all, AuditCursor::On(3), 2).await, [9, 15]);
     }
@@ -128,11 +121,7 @@ async fn pages_go_on_where_the_one_before_ended_whatever_is_asked() {
         for (filter, count) in [
             (all.clone(), 24_000),
             (
-                AuditFilter {
-                    outcome: Some("TIMEOUT".to_owned()),
-                    subject: Some("alice".to_owned()),
-                    ..all.clone()
-                },
+                AuditFilter { outcome: Some("TIMEOUT".to_owned()), subject: Some("alice".to_owned()), ..all.clone() },
                 4000,
             ),
             (AuditFilter { text: Some("request-2399".to_owned()), ..all.clone() }, 11),

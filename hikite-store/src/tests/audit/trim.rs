@@ -8,9 +8,7 @@ use sqlx::Executor;
 use super::super::TestStore;
 use super::{UNGUARDED, append, empty, named, record, seqs};
 use crate::connect::DatabaseEngine;
-use crate::{
-    AuditBatch, AuditCursor, AuditFilter, Boot, MachineClock, Retention, Store, TrimEvidence, TrimOutcome,
-};
+use crate::{AuditBatch, AuditCursor, AuditFilter, Boot, MachineClock, Retention, Store, TrimEvidence, TrimOutcome};
 
 const DAY: u64 = 24 * 3600 * 1000;
 const KEEP: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -51,8 +49,7 @@ async fn age(store: &Store, ms: u64) {
 
 async fn kinds(store: &Store) -> Vec<String> {
     let rows = store.audit(&AuditFilter::default(), AuditCursor::On(0), 10_000).await.expect("read");
-    let kind =
-        |row: &crate::AuditRow| row.record.split("\"kind\":\"").nth(1).map(|rest| rest[..4].to_owned());
+    let kind = |row: &crate::AuditRow| row.record.split("\"kind\":\"").nth(1).map(|rest| rest[..4].to_owned());
     rows.iter().filter_map(kind).collect()
 }
 
@@ -61,11 +58,7 @@ async fn records_go_when_the_store_has_kept_them_long_enough_and_one_says_so() {
     for place in TestStore::both() {
         let store = place.open().await;
         let clock = now(&store).await;
-        assert_eq!(
-            trim(&store, KEEP, &clock).await,
-            TrimOutcome::default(),
-            "an empty chain has nothing to trim"
-        );
+        assert_eq!(trim(&store, KEEP, &clock).await, TrimOutcome::default(), "an empty chain has nothing to trim");
         // Written by nodes with wrong clocks, whose times must not matter.
         let at = |n: u64| if n.is_multiple_of(2) { 1 } else { clock.wall_ms + 400 * DAY };
         let wrong = (1..=10).map(|n| AuditRecord { at: at(n), ..record(n) }).collect();
@@ -160,11 +153,7 @@ async fn a_clock_that_jumped_trims_nothing_until_somebody_confirms_it() {
     }
     assert_eq!(trim(&store, KEEP, &clock).await, TrimOutcome::default(), "it is right again");
     let slept = later(&clock, 30 * DAY);
-    assert_eq!(
-        trim(&store, KEEP, &slept).await,
-        TrimOutcome::default(),
-        "the machine knows where the time went"
-    );
+    assert_eq!(trim(&store, KEEP, &slept).await, TrimOutcome::default(), "the machine knows where the time went");
     let jumped = moved(&slept, year);
     let most = Retention { keep: KEEP, max_records: Some(4) };
     let trimmed = store.trim_audit(most, &jumped).await.expect("trimmed");
@@ -196,10 +185,9 @@ async fn what_goes_without_a_trim_record_is_refused_or_named() {
                    WHERE name = 'first'";
     for place in TestStore::both() {
         let store = place.open().await;
-        for (change, expected) in [
-            (vec![&*to_third, "DELETE FROM audit WHERE seq <= 3"], 3),
-            (vec![to_last, "DELETE FROM audit"], 6),
-        ] {
+        for (change, expected) in
+            [(vec![&*to_third, "DELETE FROM audit WHERE seq <= 3"], 3), (vec![to_last, "DELETE FROM audit"], 6)]
+        {
             empty(&store).await;
             append(&store, 1..=6).await;
             let refused = store.writer().execute("DELETE FROM audit WHERE seq <= 3").await.expect_err("kept");
@@ -226,8 +214,7 @@ async fn a_store_of_the_version_before_verifies_as_it_did_and_goes_on() {
     for place in TestStore::both() {
         let before = Store::open_at(&place.url, 6, None).await.expect("a store");
         let clock = now(&before).await;
-        let old =
-            (1..=20).map(|n| AuditRecord { at: clock.wall_ms - (120 - n) * DAY, ..record(n) }).collect();
+        let old = (1..=20).map(|n| AuditRecord { at: clock.wall_ms - (120 - n) * DAY, ..record(n) }).collect();
         before.append_audit(&mut AuditBatch::new(old)).await.expect("appended");
         // An earlier version trims without a record.
         for text in [

@@ -48,8 +48,7 @@ impl AccountConnectArgs {
 
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
         let server = RunningServer::of(config, self.listen)?;
-        let mut form =
-            Object::default().with("provider", self.provider.as_str()).with("terminal", Raw::of(&true));
+        let mut form = Object::default().with("provider", self.provider.as_str()).with("terminal", Raw::of(&true));
         if let Some(name) = &self.name {
             form.set("name", name.as_str());
         }
@@ -78,10 +77,7 @@ impl AccountConnectArgs {
             note(&if is_proven {
                 format!("the account `{name}` with `{}` is connected", self.provider)
             } else {
-                format!(
-                    "the account `{name}` with `{}` is kept, but not verified yet{problem}",
-                    self.provider
-                )
+                format!("the account `{name}` with `{}` is kept, but not verified yet{problem}", self.provider)
             });
         }
         Ok(ExitCode::SUCCESS)
@@ -128,7 +124,10 @@ impl RunningServer {
         let request = request.header(CONTENT_TYPE, "application/json").body(RequestBody::new(body))?;
         let answer = tokio::time::timeout(TIMEOUT, self.client.send(request)).await;
         let answer = answer.context("no answer in time")?.with_context(|| {
-            format!("no hikite answers at {}\nhint: start one with `hikite serve`, or name its address with `--listen`", self.address)
+            format!(
+                "no hikite answers at {}\nhint: start one with `hikite serve`, or name its address with `--listen`",
+                self.address
+            )
         })?;
         let is_well = answer.status().is_success();
         let body = read(answer.into_body(), ANSWER_BYTES).await?;

@@ -35,9 +35,7 @@ impl ResumeTrim {
         if self.json {
             print(&json!({ "resumed": jump.is_some(), "clock": now }).to_string());
         } else if jump.is_some() {
-            print(&format!(
-                "the clock is confirmed: it is {now}; records that are too old are removed again"
-            ));
+            print(&format!("the clock is confirmed: it is {now}; records that are too old are removed again"));
         } else {
             print("nothing is paused");
         }

@@ -77,8 +77,7 @@ impl AuditVerifyArgs {
     fn print_result(&self, verified: &AuditVerification, damage: &[String]) -> ExitCode {
         let AuditVerification { first, last, trim, broken } = verified;
         if self.json {
-            let broken =
-                broken.as_ref().map(|broken| json!({ "seq": broken.seq, "problem": broken.problem }));
+            let broken = broken.as_ref().map(|broken| json!({ "seq": broken.seq, "problem": broken.problem }));
             print(
                 &json!({
                     "intact": broken.is_none(),
@@ -153,12 +152,7 @@ fn follow(lines: impl BufRead) -> Result<AuditVerification> {
                 && let Err(broken) = chain.follow(seq, &record, hash)
             {
                 let first = AuditChain::new(0, "");
-                return Ok(AuditVerification {
-                    last: first.clone(),
-                    first,
-                    trim: None,
-                    broken: Some(broken),
-                });
+                return Ok(AuditVerification { last: first.clone(), first, trim: None, broken: Some(broken) });
             }
             ends = Some((AuditChain::new(seq - 1, ""), AuditChain::new(seq, hash)));
             continue;

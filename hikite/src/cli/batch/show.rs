@@ -95,8 +95,7 @@ mod tests {
 
     #[test]
     fn every_task_is_told_with_what_it_gave() {
-        let error =
-            json!({ "code": "TOOL_EXECUTION_ERROR", "message": "no such page", "hint": "look again" });
+        let error = json!({ "code": "TOOL_EXECUTION_ERROR", "message": "no such page", "hint": "look again" });
         let document = json!({
             "tasks": [
                 { "id": "検索", "status": "ok", "result": "a: 1\nb: 2", "ms": 12.3 },

@@ -18,13 +18,8 @@ pub(super) fn findings(config: &Config) -> Vec<DoctorFinding> {
         findings.push(DoctorFinding {
             what: "audit".into(),
             level: FindingLevel::Warning,
-            text: format!(
-                "records that the store did not take when hikite stopped: {}",
-                unwritten.join(", ")
-            ),
-            hint: Some(
-                "`hikite audit verify --file` reads such a file; keep it with your exports, elsewhere".into(),
-            ),
+            text: format!("records that the store did not take when hikite stopped: {}", unwritten.join(", ")),
+            hint: Some("`hikite audit verify --file` reads such a file; keep it with your exports, elsewhere".into()),
         });
     }
     findings
@@ -40,9 +35,7 @@ fn durability(config: &Config) -> DoctorFinding {
         };
     };
     let text = match rules.durability {
-        Durability::Strict => {
-            "durability `strict`: an answer goes out after its record is committed".to_owned()
-        }
+        Durability::Strict => "durability `strict`: an answer goes out after its record is committed".to_owned(),
         Durability::Group => format!(
             "durability `group`: a crash may take the records of the last {UNWRITTEN} answers; `strict` takes none"
         ),

@@ -26,16 +26,14 @@ async fn vault(session: &AccountSession) -> DoctorFinding {
         Ok(wrong) => wrong,
         Err(error) => return DoctorFinding::bad("vault", error.message, None),
     };
-    let secrets =
-        secret_store.vault_status().await.map(|vault_status| vault_status.secrets).unwrap_or_default();
+    let secrets = secret_store.vault_status().await.map(|vault_status| vault_status.secrets).unwrap_or_default();
     if wrong.is_empty() {
         return DoctorFinding::good(
             "vault",
             format!("the key is in {}, and all {secrets} secrets open", session.place()),
         );
     }
-    let messages: Vec<String> =
-        wrong.iter().map(|found| format!("{}: {}", found.record, found.reason)).collect();
+    let messages: Vec<String> = wrong.iter().map(|found| format!("{}: {}", found.record, found.reason)).collect();
     let hint = "give hikite the key that it had before (`vault` in the config), put back a copy with `hikite vault \
                 import`, or connect these accounts again";
     DoctorFinding::bad("vault", messages.join("\n  "), Some(hint.into()))

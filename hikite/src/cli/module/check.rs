@@ -63,8 +63,7 @@ fn object(file: &str, outcome: &Result<ModuleReview, Vec<Violation>>) -> Value {
         Err(faults) => json!({ "file": file, "ok": false, "faults": objects(faults) }),
         Ok(ModuleReview { service, warnings }) => {
             let risks = Risk::ALL.iter().zip(service.risks());
-            let risks: Map<String, Value> =
-                risks.map(|(risk, count)| (risk.name().to_owned(), json!(count))).collect();
+            let risks: Map<String, Value> = risks.map(|(risk, count)| (risk.name().to_owned(), json!(count))).collect();
             let (resources, prompts) = service.extras();
             json!({
                 "file": file, "ok": true, "name": &*service.name, "tools": risks, "resources": resources,

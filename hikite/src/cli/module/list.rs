@@ -31,9 +31,8 @@ impl ModuleListArgs {
             self.modules(&all);
             return Ok(());
         };
-        let read = all
-            .iter()
-            .filter_map(|configured| Some((configured.read.as_ref().ok()?, configured.hidden_by.is_some())));
+        let read =
+            all.iter().filter_map(|configured| Some((configured.read.as_ref().ok()?, configured.hidden_by.is_some())));
         let mut found: Vec<(&Service, bool)> = read.filter(|(service, _)| *service.name == **name).collect();
         found.sort_by_key(|(_, is_hidden)| *is_hidden);
         let Some((service, _)) = found.first() else {
@@ -66,8 +65,7 @@ impl ModuleListArgs {
             let object = |tool: &ToolSummary<'_>| json!({ "name": tool.name, "risk": tool.risk.name(), "description": tool.description, "pages": tool.pages, "forms": tool.forms });
             return print(&tools.iter().map(object).collect::<Value>().to_string());
         }
-        let row =
-            |tool: &ToolSummary<'_>| vec![tool.name.into(), tool.risk.name().into(), tool.description.into()];
+        let row = |tool: &ToolSummary<'_>| vec![tool.name.into(), tool.risk.name().into(), tool.description.into()];
         print(&table(&tools.iter().map(row).collect::<Vec<_>>()));
         note(&many(tools.len(), "tool"));
     }
@@ -108,8 +106,7 @@ fn object(configured: &ConfiguredModule) -> Value {
     let mut object = Map::new();
     if let Ok(service) = &configured.read {
         let risks = Risk::ALL.iter().zip(service.risks());
-        let risks: Map<String, Value> =
-            risks.map(|(risk, count)| (risk.name().to_owned(), json!(count))).collect();
+        let risks: Map<String, Value> = risks.map(|(risk, count)| (risk.name().to_owned(), json!(count))).collect();
         let (resources, prompts) = service.extras();
         let about = [
             ("name", json!(&*service.name)),

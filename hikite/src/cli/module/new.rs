@@ -25,8 +25,7 @@ impl ModuleNewArgs {
     pub(super) fn run(&self) -> Result<()> {
         let (name, dir) = (&self.name, &self.dir);
         std::fs::create_dir_all(dir)?;
-        let file =
-            if dir.as_os_str() == "." { PathBuf::new() } else { dir.clone() }.join(format!("{name}.yaml"));
+        let file = if dir.as_os_str() == "." { PathBuf::new() } else { dir.clone() }.join(format!("{name}.yaml"));
         write_new(&file, &text(name))?;
         let shown = file.display().to_string();
         print(&shown);

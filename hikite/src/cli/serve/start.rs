@@ -43,9 +43,7 @@ pub(super) async fn start(
         let (scheme, address) = (config.server.scheme(), config.server.listen);
         tracing::warn!("listening on {scheme}://{address} and waiting for the store: {error:#}");
         let tls = settings(config)?.tls;
-        if !hikite_server::serve_until(listener, tls, wait_for_store(config, &mut term, &mut interrupt))
-            .await?
-        {
+        if !hikite_server::serve_until(listener, tls, wait_for_store(config, &mut term, &mut interrupt)).await? {
             return Ok(None);
         }
         tracing::info!("the store can be reached; starting");
@@ -77,10 +75,7 @@ async fn wait_for_store(config: &Config, term: &mut Signal, interrupt: &mut Sign
                 Err(error) if error.is_transient() => {
                     if said.elapsed() >= LOG_INTERVAL {
                         said = Instant::now();
-                        tracing::warn!(
-                            "still waiting for the store after {} s: {error}",
-                            begun.elapsed().as_secs()
-                        );
+                        tracing::warn!("still waiting for the store after {} s: {error}", begun.elapsed().as_secs());
                     }
                 }
                 // The next attempt to start reports any other error.

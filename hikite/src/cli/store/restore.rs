@@ -41,10 +41,7 @@ impl StoreRestoreArgs {
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
         let url = config.store_url();
         if url.is_memory() {
-            return Err(InvalidSetup(
-                "a store in memory cannot be restored: it ends with its process".into(),
-            )
-            .into());
+            return Err(InvalidSetup("a store in memory cannot be restored: it ends with its process".into()).into());
         }
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
@@ -84,8 +81,7 @@ impl StoreRestoreArgs {
             }
         }
         if let Some(file) = &self.key_file {
-            let text =
-                std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+            let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
             let named_key = Secret::hidden(text);
             keys.add(&named_key).with_context(|| format!("`{}` holds no key", file.display()))?;
         }
@@ -158,8 +154,7 @@ pub(super) async fn check_backup(config: &Config, file: &Path, is_json: bool) ->
     let outcome = progress::with_spinner("looking through the backup", work).await;
     store.close().await;
     let (mut findings, needed) = outcome?;
-    findings
-        .extend(here.missing(&needed).map(|id| format!("the master key {id}, which it needs, is not here")));
+    findings.extend(here.missing(&needed).map(|id| format!("the master key {id}, which it needs, is not here")));
     let is_well = findings.is_empty();
     if is_json {
         let report = json!({ "file": file, "version": NEWEST, "findings": findings, "keys": needed });

@@ -15,11 +15,7 @@ fn a_project_is_read_as_it_is_made_elsewhere() {
     let config = loaded(&text.to_string());
     let [work, home] = &config.projects[..] else { panic!("{config:?}") };
     assert!(work.managed_by_file && home.managed_by_file);
-    assert_eq!(
-        (work.optimization, home.optimization),
-        (Some(Optimization::Off), None),
-        "null says something"
-    );
+    assert_eq!((work.optimization, home.optimization), (Some(Optimization::Off), None), "null says something");
     let shown = show(&config);
     assert_eq!(shown["projects"]["work"]["surface"], json!(["direct"]));
     assert_eq!(show(&loaded(&shown.to_string()))["projects"], shown["projects"], "what is shown loads again");
@@ -40,8 +36,7 @@ fn what_is_wrong_is_told_with_its_line() {
         "error: hikite.json:2:3: projects.work.permissions.allows: unknown key\nhint: did you mean `allow`?",
     );
     let of = |text: &str| super::load(text).expect_err(text).to_string();
-    let said =
-        of("{ \"projects\": { \"work\": { \"permissions\": { \"deny\": [\n \"ok\",\n \"/(/\"] } } } }");
+    let said = of("{ \"projects\": { \"work\": { \"permissions\": { \"deny\": [\n \"ok\",\n \"/(/\"] } } } }");
     assert!(said.contains("hikite.json:3:2: projects.work.permissions.deny[1]: "), "{said}");
     let said = of("{ \"projects\": {\n \"a b\": {} } }");
     assert!(said.contains("hikite.json:2:") && said.contains("a project's name must be"), "{said}");

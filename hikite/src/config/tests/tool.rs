@@ -95,10 +95,7 @@ fn mistakes_around_the_request_are_seen_too() {
 error: hikite.json:1:42: tools.GetUser.description: Tool description is required
 error: hikite.json:1:61: tools.GetUser.parameters: Give either `parameters` or `inputSchema`, not both",
     );
-    refused(
-        r#"{ "tools": { "a": { "description": "d" } } }"#,
-        "error: hikite.json:1:14: tools.a: `http` is missing",
-    );
+    refused(r#"{ "tools": { "a": { "description": "d" } } }"#, "error: hikite.json:1:14: tools.a: `http` is missing");
 }
 
 #[test]

@@ -43,10 +43,7 @@ impl Runtime {
         let _turn = self.change_lock.lock().await;
         if self.store.take_document(CATEGORY, name, now_ms()).await?.is_none() {
             self.is_free_for_category(name)?;
-            return Err(Error::new(
-                ErrorKind::NotFound,
-                format!("there is no category `{name}` in the store"),
-            ));
+            return Err(Error::new(ErrorKind::NotFound, format!("there is no category `{name}` in the store")));
         }
         self.reload_stored().await
     }

@@ -78,10 +78,8 @@ impl Runtime {
 
 impl ImportChange {
     fn raw(&self) -> Raw {
-        let mut object = Object::default()
-            .with("name", self.name.as_str())
-            .with("kind", self.kind)
-            .with("action", self.action);
+        let mut object =
+            Object::default().with("name", self.name.as_str()).with("kind", self.kind).with("action", self.action);
         for (name, entry) in [("before", &self.before), ("after", &self.after)] {
             if let Some(entry) = entry {
                 object.set(name, Raw::of(entry));

@@ -104,12 +104,7 @@ impl StoredUpstream {
 }
 
 fn object(name: &str, origin: ConfigOrigin, kind: &str, entry: Raw) -> Raw {
-    Object::default()
-        .with("name", name)
-        .with("managedBy", origin.word())
-        .with("kind", kind)
-        .with("entry", entry)
-        .raw()
+    Object::default().with("name", name).with("managedBy", origin.word()).with("kind", kind).with("entry", entry).raw()
 }
 
 /// Checks an entry as the config file does.

@@ -4,9 +4,7 @@ use hikite_testkit::gateway::ClientOptions;
 use hikite_testkit::provider::MockProvider;
 use serde_json::json;
 
-use super::{
-    ConnectLink, body, connect, cookie_of, family, go_on, link, path_of, post, search, to, visit, with,
-};
+use super::{ConnectLink, body, connect, cookie_of, family, go_on, link, path_of, post, search, to, visit, with};
 use crate::error_of;
 use crate::oauth::set_up;
 
@@ -56,8 +54,7 @@ async fn several_accounts_are_told_apart_by_the_call_the_project_and_the_default
     .await;
     assert_eq!(body(&rest)["result"]["family"], 1, "{rest:?}");
     let direct = gateway.client("direct").await;
-    let meta =
-        json!({ "name": "search", "arguments": { "query": "x" }, "_meta": { "hikite/account": "second" } });
+    let meta = json!({ "name": "search", "arguments": { "query": "x" }, "_meta": { "hikite/account": "second" } });
     assert_eq!(family(&direct.request("tools/call", meta).await.expect("a result")), 1);
     let batch = json!({ "commands": [
         { "id": "a", "module": "notion", "tool": "search", "params": { "query": "x" }, "account": "second", "raw_output": true },
@@ -66,11 +63,7 @@ async fn several_accounts_are_told_apart_by_the_call_the_project_and_the_default
     assert!(batch.to_string().contains(r#"family\":1"#), "{batch}");
     let inside = gateway.request("POST", "/v1/tools/call").header("hikite-project", "work");
     let call = json!({ "name": "notion:search", "parameters": { "query": "x" } });
-    assert_eq!(
-        body(&gateway.send(inside.json(call.to_string())).await)["result"]["family"],
-        1,
-        "the project's rule"
-    );
+    assert_eq!(body(&gateway.send(inside.json(call.to_string())).await)["result"]["family"], 1, "the project's rule");
     let marked = gateway.run(&["account", "default", "second", "--json"]).await;
     assert!(marked.code == Some(0) && marked.stdout.contains(&second), "{marked:?}");
     for _ in 0..40 {
@@ -87,11 +80,7 @@ async fn whatever_is_wrong_with_the_way_back_connects_nothing() {
     let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
     let ConnectLink { path, code: proof, .. } = link(&gateway, "default").await;
-    assert_eq!(
-        go_on(&gateway, &path.replace("notion", "github"), &proof).await.status,
-        404,
-        "another provider"
-    );
+    assert_eq!(go_on(&gateway, &path.replace("notion", "github"), &proof).await.status, 404, "another provider");
     assert_eq!(go_on(&gateway, &format!("{path}x"), &proof).await.status, 404, "a wrong link");
     let away = go_on(&gateway, &path, &proof).await;
     let cookie = cookie_of(&away);
@@ -138,8 +127,7 @@ async fn a_user_who_says_no_is_told_so_and_so_is_whoever_waits() {
 async fn a_client_that_can_show_addresses_is_asked() {
     let provider = MockProvider::start().await;
     let gateway = with(&provider, json!({})).await;
-    let hello =
-        ClientOptions { capabilities: json!({ "elicitation": { "url": {} } }), ..ClientOptions::default() };
+    let hello = ClientOptions { capabilities: json!({ "elicitation": { "url": {} } }), ..ClientOptions::default() };
     let client = gateway.client_with("modules", hello).await;
     let call = client.begin_call("call", search(None));
     let question = client.asked().await;

@@ -48,8 +48,7 @@ async fn a_tool_that_no_account_allows_is_nowhere() {
         &error_of(&search_client.call("tool_execute", run(CREATE)).await),
         &error_of(&search_client.call("tool_execute", run("no_such_tool")).await),
     );
-    let batch =
-        |tool: &str| json!({ "commands": [{ "id": "a", "module": "notion", "tool": tool, "params": {} }] });
+    let batch = |tool: &str| json!({ "commands": [{ "id": "a", "module": "notion", "tool": tool, "params": {} }] });
     let refused = client.call("batch", batch(CREATE)).await;
     assert!(refused["isError"] == true && refused.to_string().contains("there is no tool"), "{refused}");
     let sheet = client.call("get_module_schema", json!({ "modules": ["notion"], "detail": "names" })).await;
@@ -60,9 +59,7 @@ async fn a_tool_that_no_account_allows_is_nowhere() {
     assert!(!String::from_utf8_lossy(&list.body).contains(CREATE));
     let one = |tool: &str| gateway.request("GET", &format!("/v1/tools/notion:{tool}"));
     assert_eq!(gateway.send(one(CREATE)).await.status, 404);
-    let rest =
-        post(&gateway, "/v1/tools/call", &json!({ "name": format!("notion:{CREATE}"), "parameters": {} }))
-            .await;
+    let rest = post(&gateway, "/v1/tools/call", &json!({ "name": format!("notion:{CREATE}"), "parameters": {} })).await;
     assert_eq!((rest.status, &body(&rest)["code"]), (404, &json!("TOOL_NOT_FOUND")));
     assert!(!gateway.client("direct").await.names("tools/list").await.iter().any(|name| name == CREATE));
     assert_eq!(family(&client.call("call", search(None)).await), 0, "the others are there");
@@ -110,7 +107,8 @@ async fn an_account_is_its_owners_alone_until_it_is_shared() {
     let bearer = format!("Bearer {}", token["secret"].as_str().expect("a secret"));
     let as_bob = |method: &str, path: &str| gateway.request(method, path).header("authorization", &bearer);
     let call = |account: &str| {
-        let call = json!({ "name": "notion:search", "parameters": { "query": "x" }, "options": { "account": account } });
+        let call =
+            json!({ "name": "notion:search", "parameters": { "query": "x" }, "options": { "account": account } });
         as_bob("POST", "/v1/tools/call").json(call.to_string())
     };
     let mut tries = 0;
@@ -146,10 +144,7 @@ async fn an_account_of_the_file_has_a_mask_like_any_other() {
     let gateway = with(&provider, json!({ "providers": narrow, "server": { "surface": "modules" } })).await;
     let client = gateway.client("").await;
     let absent = json!({ "module": "notion", "tool": "no_such_tool", "params": {} });
-    alike(
-        &error_of(&client.call("call", create(None)).await),
-        &error_of(&client.call("call", absent.clone()).await),
-    );
+    alike(&error_of(&client.call("call", create(None)).await), &error_of(&client.call("call", absent.clone()).await));
     let names = json!({ "modules": ["notion"], "detail": "names" });
     let sheet = client.call("get_module_schema", names.clone()).await;
     assert!(!sheet.to_string().contains(CREATE) && sheet.to_string().contains("search"), "{sheet}");

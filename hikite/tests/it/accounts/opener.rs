@@ -39,18 +39,11 @@ async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
     // The attack: somebody who is not logged in would connect their own account for alice.
     for method in ["GET", "POST"] {
         let reply = visit(&gateway, method, &path, None).await;
-        assert!(
-            to(&reply).starts_with("/oauth/login?next=%2Fconnect%2Fnotion%3Flink%3D"),
-            "{method} {}",
-            to(&reply)
-        );
+        assert!(to(&reply).starts_with("/oauth/login?next=%2Fconnect%2Fnotion%3Flink%3D"), "{method} {}", to(&reply));
     }
     let proofs = [hers.secret.as_str(), gateway.token(), "", "AAAA-AAAA"];
     for proof in proofs {
-        assert!(
-            to(&go_on(&gateway, &path, proof).await).starts_with("/oauth/login"),
-            "people log in here: {proof}"
-        );
+        assert!(to(&go_on(&gateway, &path, proof).await).starts_with("/oauth/login"), "people log in here: {proof}");
     }
     let refused = owner.get(&gateway, &path).await;
     assert_eq!(refused.status, 404, "{}", refused.text);
@@ -61,8 +54,7 @@ async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
     let mut alice = TestBrowser::default();
     let sent = alice.get(&gateway, &path).await;
     let login = alice.get(&gateway, sent.header("location")).await;
-    let done =
-        alice.post(&gateway, "/oauth/login", &login, &[("name", "alice"), ("password", PASSWORD)]).await;
+    let done = alice.post(&gateway, "/oauth/login", &login, &[("name", "alice"), ("password", PASSWORD)]).await;
     done.leads_to(&path);
     let page = alice.get(&gateway, &path).await;
     assert!(
@@ -79,10 +71,7 @@ async fn nobody_is_sent_to_the_login_first_and_somebody_else_is_refused() {
     assert_eq!(owner.get(&gateway, &back).await.status, 404);
     let connected = alice.get(&gateway, &back).await;
     assert_eq!(connected.status, 200, "{}", connected.text);
-    assert_eq!(
-        (accounts_of(&gateway, &hers.secret).await, accounts_of(&gateway, gateway.token()).await),
-        (1, 0)
-    );
+    assert_eq!((accounts_of(&gateway, &hers.secret).await, accounts_of(&gateway, gateway.token()).await), (1, 0));
 }
 
 #[tokio::test]
@@ -92,10 +81,7 @@ async fn the_code_of_the_terminal_stands_for_a_login() {
     let ConnectLink { path, code, .. } = link(&gateway, "default").await;
     let page = visit(&gateway, "GET", &path, None).await;
     let text = String::from_utf8_lossy(&page.body).into_owned();
-    assert!(
-        page.status == 200 && text.contains("name=\"proof\"") && text.contains("/oauth/login?next="),
-        "{text}"
-    );
+    assert!(page.status == 200 && text.contains("name=\"proof\"") && text.contains("/oauth/login?next="), "{text}");
     assert!(!text.contains(&code));
     for wrong in ["", "AAAA-AAAA", gateway.token()] {
         assert_eq!(go_on(&gateway, &path, wrong).await.status, 403, "{wrong}");
@@ -115,12 +101,7 @@ async fn the_code_of_the_terminal_stands_for_a_login() {
     let admin = token(&gateway, json!({ "name": "a", "scopes": ["read", "call", "admin"] })).await;
     let form = json!({ "provider": "notion", "terminal": true }).to_string();
     let refused = gateway.send(as_bearer(&admin.secret, "POST", "/v1/accounts/connect").json(form)).await;
-    assert_eq!(
-        (refused.status, &body(&refused)["code"]),
-        (403, &json!("AUTHORIZATION_ERROR")),
-        "{}",
-        refused.text()
-    );
+    assert_eq!((refused.status, &body(&refused)["code"]), (403, &json!("AUTHORIZATION_ERROR")), "{}", refused.text());
 
     // Another logged-in person is rejected, with or without a code.
     set_up(&gateway).await;
@@ -165,8 +146,7 @@ async fn the_terminal_prints_the_link_and_its_code() {
 #[tokio::test]
 async fn where_nobody_can_log_in_a_token_of_the_person_is_asked_for() {
     let provider = MockProvider::start().await;
-    let gateway =
-        with(&provider, json!({ "auth": { "mode": "token" }, "limits": { "failed_logins": 0 } })).await;
+    let gateway = with(&provider, json!({ "auth": { "mode": "token" }, "limits": { "failed_logins": 0 } })).await;
     let hers = token(&gateway, json!({ "name": "hers", "subject": "alice" })).await;
     let reads = token(&gateway, json!({ "name": "r", "subject": "alice", "scopes": ["read"] })).await;
     let away = provider.url("/authorize");

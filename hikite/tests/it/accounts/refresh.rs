@@ -57,8 +57,7 @@ async fn process(url: &str, key: &str, provider: &MockProvider) -> Arc<AccountSt
     let store = Store::open(&StoreUrl::parse(url).expect("an address")).await.expect("a store");
     let secret_store = SecretStore::new(store, KeyRing::parse(key).expect("a key"));
     let endpoint = Arc::new(HttpTokenEndpoint::new(EgressClient::new()));
-    let accounts =
-        AccountStore::new(Arc::new(secret_store), endpoint, Arc::new(NoCredentials), Arc::new(NoVerifier));
+    let accounts = AccountStore::new(Arc::new(secret_store), endpoint, Arc::new(NoCredentials), Arc::new(NoVerifier));
     let definition = hikite_gateway::AccountProvider {
         name: NAME.into(),
         title: "Fake".into(),
@@ -73,17 +72,10 @@ async fn process(url: &str, key: &str, provider: &MockProvider) -> Arc<AccountSt
         details: Vec::new(),
         sites: Vec::new(),
         api: None,
-        app: Some(OAuthApp {
-            client_id: CLIENT_ID.into(),
-            client_secret: Some(Secret::hidden(CLIENT_SECRET)),
-        }),
+        app: Some(OAuthApp { client_id: CLIENT_ID.into(), client_secret: Some(Secret::hidden(CLIENT_SECRET)) }),
     };
     let public_url = "http://127.0.0.1:1".into();
-    accounts.follow(AccountSettings {
-        providers: vec![definition],
-        public_url,
-        ..AccountSettings::default()
-    });
+    accounts.follow(AccountSettings { providers: vec![definition], public_url, ..AccountSettings::default() });
     accounts.read_store().await.expect("read");
     accounts
 }
@@ -110,11 +102,8 @@ async fn a_thousand_callers_of_two_processes_ask_the_provider_once() {
     provider.delay(Duration::from_millis(100));
     let before = provider.requests();
     let call = |accounts: Arc<AccountStore>| async move {
-        let credential = accounts
-            .credential(NAME, &CallContext::unattended())
-            .await
-            .expect("a token")
-            .expect("an account");
+        let credential =
+            accounts.credential(NAME, &CallContext::unattended()).await.expect("a token").expect("an account");
         credential.secret.expose().to_owned()
     };
     let calls = (0..1000).map(|number| call(Arc::clone(if number % 2 == 0 { &here } else { &there })));
@@ -159,15 +148,11 @@ async fn two_hundred_kills_in_the_middle_of_a_refresh_lose_nothing() {
         child.kill().expect("it runs");
         child.wait().expect("our child");
     }
-    assert!(
-        provider.requests() > before && provider.again() > 0,
-        "some were killed before they had written it down"
-    );
+    assert!(provider.requests() > before && provider.again() > 0, "some were killed before they had written it down");
     assert_eq!(provider.refused(), 0, "no refresh token was lost");
     let after = process(&url, key.expose(), &provider).await;
     provider.revoke_access();
-    let held =
-        after.credential(NAME, &CallContext::unattended()).await.expect("a token").expect("an account");
+    let held = after.credential(NAME, &CallContext::unattended()).await.expect("a token").expect("an account");
     after.renewed(NAME, &held, &CallContext::unattended()).await.expect("renewed").expect("a new one");
     assert_eq!(provider.refused(), 0);
 }

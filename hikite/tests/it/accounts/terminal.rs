@@ -9,7 +9,8 @@ use crate::vault::run;
 
 /// Starts a hikite that knows the provider's endpoints but has no OAuth client.
 async fn no_app(provider: &MockProvider) -> TestGateway {
-    let oauth = json!({ "authorize_url": provider.url("/authorize"), "token_url": provider.url("/token"), "pkce": true });
+    let oauth =
+        json!({ "authorize_url": provider.url("/authorize"), "token_url": provider.url("/token"), "pkce": true });
     with(provider, json!({ "providers": { "notion": { "api": provider.url(""), "oauth": oauth } } })).await
 }
 
@@ -30,10 +31,7 @@ async fn an_app_is_told_from_a_terminal_and_its_secret_never_comes_out() {
     assert!(refused["hint"].to_string().contains("hikite provider set notion"), "{refused}");
     let set = ["provider", "set", "notion", "--client-id", CLIENT_ID, "--client-secret-stdin"];
     let (code, told) = run(&gateway, &set, &format!("{CLIENT_SECRET}\n")).await;
-    assert!(
-        code == 0 && told.contains("hikite account connect notion") && !told.contains(CLIENT_SECRET),
-        "{told}"
-    );
+    assert!(code == 0 && told.contains("hikite account connect notion") && !told.contains(CLIENT_SECRET), "{told}");
     let listed = of_notion(&gateway).await;
     assert_eq!((&listed["clientId"], &listed["managedByFile"]), (&json!(CLIENT_ID), &json!(false)));
     let shown = gateway.run(&["provider", "list"]).await.stdout;
@@ -92,11 +90,7 @@ async fn the_doctor_opens_the_vault_and_names_accounts_that_wait() {
     let call = json!({ "name": "notion:search", "parameters": { "query": "x" } });
     assert_eq!(body(&post(&gateway, "/v1/tools/call", &call).await)["code"], "ACCOUNT_REQUIRED");
     let lost = gateway.run(&["doctor"]).await;
-    assert!(
-        lost.stdout.contains("warning account work with notion: must be connected again"),
-        "{}",
-        lost.stdout
-    );
+    assert!(lost.stdout.contains("warning account work with notion: must be connected again"), "{}", lost.stdout);
     assert!(lost.stdout.contains("`hikite account connect notion --name work`"), "{}", lost.stdout);
     let key = gateway.folder().path().join("data/vault.key");
     let right = std::fs::read_to_string(&key).expect("a key");

@@ -53,9 +53,7 @@ async fn a_wrong_key_is_refused_in_the_vendors_words_and_not_kept() {
 #[tokio::test]
 async fn a_vendor_that_cannot_be_reached_leaves_an_account_that_is_checked_later() {
     let api = MockApi::start().await;
-    let down = MockResponse::json(&json!({ "message": "maintenance" }))
-        .with_status(503)
-        .header("retry-after", "120");
+    let down = MockResponse::json(&json!({ "message": "maintenance" })).with_status(503).header("retry-after", "120");
     api.answer(PROBE, down);
     let gateway = configured(config(&api)).await;
     let added = body(&post(&gateway, "/v1/accounts", &new("work")).await);
@@ -161,8 +159,7 @@ async fn the_pages_show_the_state_and_the_vendors_words_in_both_languages() {
     let page = browser.get(&gateway, "/ui/accounts").await;
     assert_eq!(page.status, 200, "{}", page.text);
     let fields = [("provider", "notion"), ("name", "work"), ("token", "ntn_key")];
-    let token =
-        page.text.split("name=\"form_token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let token = page.text.split("name=\"form_token\" value=\"").nth(1).and_then(|rest| rest.split('"').next());
     let token = token.expect("a token").to_owned();
     let empty = browser.get(&gateway, "/health").await;
     let with_token = [&fields[..], &[("form_token", token.as_str())]].concat();
@@ -174,14 +171,11 @@ async fn the_pages_show_the_state_and_the_vendors_words_in_both_languages() {
         "{}",
         refused.text
     );
-    let down = MockResponse::json(&json!({ "message": "maintenance" }))
-        .with_status(503)
-        .header("retry-after", "120");
+    let down = MockResponse::json(&json!({ "message": "maintenance" })).with_status(503).header("retry-after", "120");
     api.answer(PROBE, down);
     let kept = browser.post(&gateway, "/ui/accounts", &empty, &with_token).await;
     assert_eq!(kept.status, 303, "{}", kept.text);
-    for (language, word, button) in [("en", "not verified", "Check again"), ("ja", "未確認", "再確認")]
-    {
+    for (language, word, button) in [("en", "not verified", "Check again"), ("ja", "未確認", "再確認")] {
         let page = browser.get_in(&gateway, "/ui/accounts", language).await;
         assert!(page.text.contains(word) && page.text.contains(button), "{}", page.text);
         assert!(page.text.contains("maintenance"), "{}", page.text);

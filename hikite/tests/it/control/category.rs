@@ -16,10 +16,7 @@ async fn a_category_is_made_changed_and_taken_away() {
     let made = send(&gateway, "PUT", "/v1/categories/small", &form).await;
     assert_eq!(made.status, 201, "{}", made.text());
     let made = made.value();
-    assert_eq!(
-        (&made["managedBy"], &made["tools"], &made["form"]),
-        (&json!("store"), &json!(["a:echo"]), &form)
-    );
+    assert_eq!((&made["managedBy"], &made["tools"], &made["form"]), (&json!("store"), &json!(["a:echo"]), &form));
     let names = |all: &Value| -> Vec<String> {
         let all = all["categories"].as_array().expect("categories").iter();
         all.map(|one| format!("{} {}", one["name"], one["managedBy"]).replace('"', "")).collect()
@@ -28,14 +25,10 @@ async fn a_category_is_made_changed_and_taken_away() {
     let client = gateway.client("categories").await;
     let menu = client.request("tools/list", json!({})).await.expect("a list").to_string();
     assert!(menu.contains("small things"), "{menu}");
-    until("the other process has it", async || {
-        names(&get(&other, "/v1/categories").await.value()).len() == 2
-    })
-    .await;
+    until("the other process has it", async || names(&get(&other, "/v1/categories").await.value()).len() == 2).await;
     let gateway = gateway.restart(config).await;
     let changed =
-        send(&gateway, "PUT", "/v1/categories/small", &json!({ "description": "all", "server": ["a"] }))
-            .await;
+        send(&gateway, "PUT", "/v1/categories/small", &json!({ "description": "all", "server": ["a"] })).await;
     assert!(
         changed.status == 200 && changed.value()["tools"].as_array().is_some_and(|tools| tools.len() > 1),
         "{}",
@@ -43,9 +36,7 @@ async fn a_category_is_made_changed_and_taken_away() {
     );
     let taken = send(&gateway, "PUT", "/v1/categories/own", &form).await;
     refused(&taken, 409, "CONFLICT", "the category `own` is managed by the file");
-    for wrong in
-        [json!({ "description": "d" }), json!({ "server": "nobody" }), json!({ "server": "a", "x": 1 })]
-    {
+    for wrong in [json!({ "description": "d" }), json!({ "server": "nobody" }), json!({ "server": "a", "x": 1 })] {
         let reply = send(&gateway, "PUT", "/v1/categories/wrong", &wrong).await;
         assert_eq!(
             (reply.status, &reply.value()["code"]),
@@ -82,14 +73,12 @@ async fn texts_in_place_of_the_servers_own_are_shown_everywhere_and_can_be_taken
     let found = post(&gateway, "/v1/tools/search", &json!({ "query": "says it again" })).await.value();
     assert_eq!(found["results"][0]["key"], "a:echo", "{found}");
     let token = outsider(&gateway).await;
-    let request =
-        gateway.request("GET", "/v1/tools/a:echo").header("authorization", &format!("Bearer {token}"));
+    let request = gateway.request("GET", "/v1/tools/a:echo").header("authorization", &format!("Bearer {token}"));
     let seen = gateway.send(request).await.value();
     assert!(seen["original"].is_null() && seen["description"] == "says it again", "{seen}");
     let gateway = gateway.restart(json!({ "mcpServers": { "a": stdio(&[]) } })).await;
     assert_eq!(get(&gateway, "/v1/tools/a:echo").await.value()["title"], "Echo of mine");
-    let back =
-        send(&gateway, "PATCH", "/v1/tools/a:echo", &json!({ "title": null, "description": null })).await;
+    let back = send(&gateway, "PATCH", "/v1/tools/a:echo", &json!({ "title": null, "description": null })).await;
     let without_time = |tool: Value| with(tool, "registeredAt", "");
     assert_eq!(without_time(back.value()), without_time(own));
     for wrong in [json!({ "title": "" }), json!({ "name": "x" }), json!({ "description": 1 })] {

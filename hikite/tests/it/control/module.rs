@@ -12,19 +12,13 @@ async fn module(gateway: &TestGateway, name: &str) -> Value {
 }
 
 fn names(modules: &Value) -> Vec<&str> {
-    modules["modules"]
-        .as_array()
-        .expect("modules")
-        .iter()
-        .filter_map(|module| module["name"].as_str())
-        .collect()
+    modules["modules"].as_array().expect("modules").iter().filter_map(|module| module["name"].as_str()).collect()
 }
 
 #[tokio::test]
 async fn a_module_tells_an_admin_how_it_is_doing_and_how_it_is_reached() {
     let (_fixture, remote) = http_fixture().await;
-    let remote =
-        with(remote.clone(), "url", format!("{}?key=hunter2", remote["url"].as_str().expect("a URL")));
+    let remote = with(remote.clone(), "url", format!("{}?key=hunter2", remote["url"].as_str().expect("a URL")));
     let remote = with(remote, "headers", json!({ "X-Key": "hunter3" }));
     let local = with(stdio(&[]), "env", json!({ "KEY": "hunter4" }));
     let gateway = gateway(json!({ "a": local, "b": remote, "c": with(stdio(&[]), "enabled", false) })).await;
@@ -33,11 +27,7 @@ async fn a_module_tells_an_admin_how_it_is_doing_and_how_it_is_reached() {
         assert_eq!(post(&gateway, "/v1/tools/call", &call).await.status, 200);
     }
     let a = module(&gateway, "a").await;
-    assert_eq!(
-        (&a["kind"], &a["managedBy"], &a["enabled"]),
-        (&json!("stdio"), &json!("file"), &json!(true)),
-        "{a}"
-    );
+    assert_eq!((&a["kind"], &a["managedBy"], &a["enabled"]), (&json!("stdio"), &json!("file"), &json!(true)), "{a}");
     assert_eq!(
         (&a["state"], &a["calls"]["perMinute"], &a["calls"]["total"]),
         (&json!("running"), &json!(3), &json!(3))
@@ -52,10 +42,7 @@ async fn a_module_tells_an_admin_how_it_is_doing_and_how_it_is_reached() {
     let all = all.value();
     assert_eq!(names(&all), ["a", "b", "c"]);
     let c = &all["modules"][2];
-    assert_eq!(
-        (&c["state"], &c["enabled"], &c["managedBy"]),
-        (&json!("disabled"), &json!(false), &json!("file"))
-    );
+    assert_eq!((&c["state"], &c["enabled"], &c["managedBy"]), (&json!("disabled"), &json!(false), &json!("file")));
     let refusal = post(&gateway, "/v1/modules/c/enable", &json!({})).await;
     refused(&refusal, 409, "CONFLICT", "the module `c` is switched off in the config file");
 }
@@ -78,11 +65,7 @@ async fn others_are_told_less_and_may_switch_nothing() {
     refused(&look("/v1/modules/b").await, 404, "NOT_FOUND", "there is no module `b`");
     refuses_outsiders(
         &gateway,
-        &[
-            ("POST", "/v1/modules/a/restart"),
-            ("POST", "/v1/modules/a/disable"),
-            ("POST", "/v1/modules/a/enable"),
-        ],
+        &[("POST", "/v1/modules/a/restart"), ("POST", "/v1/modules/a/disable"), ("POST", "/v1/modules/a/enable")],
     )
     .await;
 }

@@ -28,10 +28,7 @@ async fn the_menu_is_exactly_what_a_model_is_given() {
     let work = get(&gateway, "/v1/menu?project=work").await.value();
     let names: Vec<&str> =
         work["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(
-        (names, &work["surfaces"], &work["project"]),
-        (vec!["echo"], &json!(["direct"]), &json!("work"))
-    );
+    assert_eq!((names, &work["surfaces"], &work["project"]), (vec!["echo"], &json!(["direct"]), &json!("work")));
     let direct = get(&gateway, "/v1/menu?surface=direct").await.value();
     assert_eq!(direct["tokens"], direct["flatTokens"]);
     assert_eq!(get(&gateway, "/v1/menu?surface=nope").await.status, 400);
@@ -49,10 +46,7 @@ async fn permissions_are_tried_out_before_they_hold() {
     assert_eq!(shown["visible"], json!(["a:echo"]));
     let all = shown["hidden"].as_array().expect("hidden").len() + 1;
     let denied = preview(json!({ "deny": ["a:echo"] })).await.value();
-    assert_eq!(
-        (&denied["hidden"], denied["visible"].as_array().map(Vec::len)),
-        (&json!(["a:echo"]), Some(all - 1))
-    );
+    assert_eq!((&denied["hidden"], denied["visible"].as_array().map(Vec::len)), (&json!(["a:echo"]), Some(all - 1)));
     for wrong in [json!({ "alow": [] }), json!({ "allow": 1 }), json!([])] {
         assert_eq!(preview(wrong.clone()).await.status, 400, "{wrong}");
     }
@@ -87,7 +81,5 @@ async fn open_sessions_are_listed_and_can_be_ended() {
     until("it is gone", async || get(&gateway, "/v1/sessions").await.value()["sessions"] == json!([])).await;
     assert_eq!(get(&gateway, "/v1/status").await.value()["sessions"], 0);
     assert_eq!(delete(&gateway, &path).await.status, 404);
-    assert!(
-        deeds(&gateway, 3).await.iter().any(|deed| deed.starts_with("session.end ") && deed.ends_with(" ok"))
-    );
+    assert!(deeds(&gateway, 3).await.iter().any(|deed| deed.starts_with("session.end ") && deed.ends_with(" ok")));
 }

@@ -15,12 +15,7 @@ async fn records_are_followed_looked_at_and_taken_home() {
     }
     let page = get(&gateway, "/v1/audit?kind=call&limit=2").await.value();
     let seqs = |page: &Value| -> Vec<u64> {
-        page["records"]
-            .as_array()
-            .expect("records")
-            .iter()
-            .filter_map(|record| record["seq"].as_u64())
-            .collect()
+        page["records"].as_array().expect("records").iter().filter_map(|record| record["seq"].as_u64()).collect()
     };
     assert_eq!(seqs(&page), [3, 2]);
     let tail = get(&gateway, "/v1/audit?kind=call&after=1").await.value();
@@ -34,8 +29,7 @@ async fn records_are_followed_looked_at_and_taken_home() {
     }
     let lines = get(&gateway, "/v1/audit/export?kind=call").await;
     assert_eq!(lines.headers["content-type"], "application/x-ndjson");
-    let lines: Vec<Value> =
-        lines.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines: Vec<Value> = lines.text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!((lines.len(), &lines[0]["seq"]), (3, &json!(1)));
     assert!(lines.iter().all(|line| line["hash"].is_string()));
     let table = get(&gateway, "/v1/audit/export?format=csv&kind=call").await;

@@ -16,12 +16,10 @@ async fn calls_and_savings_are_counted_and_survive_a_restart() {
     let config = json!({ "mcpServers": { "a": stdio(&[]) }, "server": { "surface": ["modules", "search"] } });
     let gateway = configured(config.clone()).await;
     let client = gateway.client("").await;
-    let call = json!({ "name": "a:echo", "parameters": { "text": "word ".repeat(2000) }, "options": { "format": "compact" } });
+    let call =
+        json!({ "name": "a:echo", "parameters": { "text": "word ".repeat(2000) }, "options": { "format": "compact" } });
     assert_eq!(post(&gateway, "/v1/tools/call", &call).await.status, 200);
-    assert_eq!(
-        post(&gateway, "/v1/tools/call", &json!({ "name": "a:test_error_handling" })).await.status,
-        500
-    );
+    assert_eq!(post(&gateway, "/v1/tools/call", &json!({ "name": "a:test_error_handling" })).await.status, 500);
     // Now the tools and their cost are known.
     assert!(!client.names("tools/list").await.is_empty());
     let status = get(&gateway, "/v1/status").await.value();

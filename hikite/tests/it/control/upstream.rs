@@ -61,28 +61,17 @@ async fn a_remote_server_is_there_at_once_everywhere_and_after_a_restart() {
     let deeds = deeds(&gateway, 4).await;
     assert_eq!(
         deeds,
-        [
-            "upstream.delete docs NOT_FOUND",
-            "upstream.delete docs ok",
-            "upstream.put docs ok",
-            "upstream.put docs ok"
-        ]
+        ["upstream.delete docs NOT_FOUND", "upstream.delete docs ok", "upstream.put docs ok", "upstream.put docs ok"]
     );
 }
 
 #[tokio::test]
 async fn programs_names_of_the_file_and_wrong_entries_are_refused() {
     let gateway = configured(config(&json!({ "a": stdio(&[]) }))).await;
-    let put = async |name: &str, entry: Value| {
-        send(&gateway, "PUT", &format!("/v1/upstreams/{name}"), &entry).await
-    };
+    let put = async |name: &str, entry: Value| send(&gateway, "PUT", &format!("/v1/upstreams/{name}"), &entry).await;
     let program = put("sh", json!({ "command": "sh", "args": ["-c", "it's"] })).await;
-    let refusal = refused(
-        &program,
-        403,
-        "AUTHORIZATION_ERROR",
-        "a server that is a program is never set up over the network",
-    );
+    let refusal =
+        refused(&program, 403, "AUTHORIZATION_ERROR", "a server that is a program is never set up over the network");
     let hint = refusal["hint"].as_str().expect("a hint");
     assert!(hint.contains("hikite config import /dev/stdin --write") && hint.contains(r"it'\''s"), "{hint}");
     let taken = put("a", json!({ "url": "https://x.example/mcp" })).await;
@@ -145,16 +134,13 @@ async fn the_config_of_a_client_is_shown_as_a_diff_and_applied() {
          \"docs\": {{ \"url\": {}, \"headers\": {{ \"K\": \"{CANARY}\" }} }}, \"bad\": {{ \"url\": \"https://x/${{TOKEN}}\" }} }} }}",
         remote["url"]
     );
-    let import = async |apply: bool| {
-        post(&gateway, "/v1/upstreams/import", &json!({ "config": theirs, "apply": apply })).await
-    };
+    let import =
+        async |apply: bool| post(&gateway, "/v1/upstreams/import", &json!({ "config": theirs, "apply": apply })).await;
     let actions = |answer: &Value| -> Vec<String> {
         let entries = answer["entries"].as_array().expect("entries").iter();
         entries
             .map(|entry| {
-                ["name", "kind", "action"]
-                    .map(|word| entry[word].as_str().unwrap_or("?").to_owned())
-                    .join(" ")
+                ["name", "kind", "action"].map(|word| entry[word].as_str().unwrap_or("?").to_owned()).join(" ")
             })
             .collect()
     };

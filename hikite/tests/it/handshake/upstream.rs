@@ -159,8 +159,7 @@ impl UpstreamState {
                 if let Some(session) = session {
                     self.note(session, "refusal");
                 }
-                let refusal =
-                    "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                let refusal = "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
                 let _ = out.write_all(refusal.as_bytes()).await;
             }
         }

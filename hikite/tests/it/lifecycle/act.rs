@@ -57,8 +57,7 @@ impl LifecycleWorld {
     }
 
     fn free_name(&mut self) -> Option<String> {
-        let taken: Vec<&str> =
-            self.model.present().into_iter().map(|at| &*self.model.people[at].name).collect();
+        let taken: Vec<&str> = self.model.present().into_iter().map(|at| &*self.model.people[at].name).collect();
         let free: Vec<&str> = NAMES.into_iter().filter(|name| !taken.contains(name)).collect();
         self.random.pick(&free).map(|name| (*name).to_owned())
     }
@@ -209,13 +208,7 @@ impl LifecycleWorld {
         let mut browser = logged_in(&self.gateway, &person.name, &person.password).await;
         let secret = granted(&self.gateway, &mut browser).await;
         let told = format!("{} logs in and consents", person.name);
-        self.model.bearers.push(ModelBearer {
-            secret,
-            token: None,
-            person: at,
-            in_work: false,
-            ended: false,
-        });
+        self.model.bearers.push(ModelBearer { secret, token: None, person: at, in_work: false, ended: false });
         Some(told)
     }
 

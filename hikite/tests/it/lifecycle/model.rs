@@ -66,13 +66,10 @@ impl LifecycleModel {
     pub(super) fn probes(&self) -> Vec<CallProbe> {
         let mut all = Vec::new();
         for (at, bearer) in self.bearers.iter().enumerate() {
-            let probe =
-                |tool, account| CallProbe { bearer: at, secret: bearer.secret.clone(), tool, account };
+            let probe = |tool, account| CallProbe { bearer: at, secret: bearer.secret.clone(), tool, account };
             all.push(probe("web:echo", None));
             all.push(probe("web:mirror", None));
-            all.extend(
-                self.accounts.iter().map(|account| probe("notion:search", Some(account.name.clone()))),
-            );
+            all.extend(self.accounts.iter().map(|account| probe("notion:search", Some(account.name.clone()))));
         }
         all
     }
@@ -80,8 +77,7 @@ impl LifecycleModel {
     pub(super) fn succeeds(&self, probe: &CallProbe) -> bool {
         let bearer = &self.bearers[probe.bearer];
         let person = &self.people[bearer.person];
-        let comes_in =
-            !bearer.ended && !person.gone && !person.disabled && (!bearer.in_work || person.joined);
+        let comes_in = !bearer.ended && !person.gone && !person.disabled && (!bearer.in_work || person.joined);
         let allowed = match &probe.account {
             None if probe.tool == "web:mirror" => !person.masked && !bearer.in_work,
             None => true,

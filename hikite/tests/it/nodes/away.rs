@@ -23,8 +23,7 @@ async fn divided() -> (PostgresServer, FaultProxy, Cluster) {
     // A shared server, which is not the subject here.
     let more = json!({ "mcpServers": { "a": stdio(&[]) } });
     let mut cluster = Cluster::on(1, store.clone(), more).await;
-    cluster.more =
-        json!({ "mcpServers": { "a": stdio(&[]) }, "store": { "url": through, "max_staleness": "3s" } });
+    cluster.more = json!({ "mcpServers": { "a": stdio(&[]) }, "store": { "url": through, "max_staleness": "3s" } });
     cluster.add(through).await;
     (database, proxy, cluster)
 }
@@ -72,8 +71,7 @@ async fn cut_off(fault: ProxyFault, is_sudden: bool) {
     for secret in [&revoked, &good] {
         becomes(&cluster, 1, &tools(secret), 200).await;
     }
-    let hello =
-        SessionClient::over_http(cluster.address(1), "/mcp", Some(&revoked), ClientOptions::default()).await;
+    let hello = SessionClient::over_http(cluster.address(1), "/mcp", Some(&revoked), ClientOptions::default()).await;
     let session = hello.session();
     let listen = HttpRequest::new("GET", "/mcp").header("authorization", &format!("Bearer {revoked}"));
     let listen = listen.header("mcp-session-id", &session).header("accept", "text/event-stream");
@@ -95,11 +93,7 @@ async fn cut_off(fault: ProxyFault, is_sudden: bool) {
     let ended = tokio::time::timeout(IN_THE_END, async { while stream.next().await.is_some() {} }).await;
     assert!(ended.is_ok(), "a stream of somebody who may have been revoked ends");
     is_told(&cluster).await;
-    assert_eq!(
-        HttpRequest::new("GET", "/readyz").send(cluster.address(0)).await.status,
-        200,
-        "the other goes on"
-    );
+    assert_eq!(HttpRequest::new("GET", "/readyz").send(cluster.address(0)).await.status, 200, "the other goes on");
 
     proxy.set(ProxyFault::default()).await;
     becomes(&cluster, 1, &HttpRequest::new("GET", "/readyz"), 200).await;
@@ -205,10 +199,7 @@ async fn clocks_of_nodes_that_differ_too_much_are_named() {
     let reply = reply.expect("an answer");
     assert_eq!(reply.status, 503, "{}", reply.text());
     let said = reply.value();
-    assert!(
-        said["error"].as_str().is_some_and(|said| said.contains("the clocks of two nodes differ by 1")),
-        "{said}"
-    );
+    assert!(said["error"].as_str().is_some_and(|said| said.contains("the clocks of two nodes differ by 1")), "{said}");
     assert!(said["hint"].as_str().is_some_and(|hint| hint.contains("NTP")), "{said}");
     cluster.nodes[0].wait_for_stderr("that of the other node, and 10 s are allowed").await;
     proxy.set(ProxyFault::default()).await;

@@ -137,8 +137,7 @@ async fn a_restart_of_the_database_stops_no_call() {
         while !over.load(Ordering::Relaxed) {
             turn += 1;
             let address = cluster.address(turn % 2);
-            count
-                .note(in_session(&session, "echo", &json!({ "text": "x" })).attempt(address, ANSWERED).await);
+            count.note(in_session(&session, "echo", &json!({ "text": "x" })).attempt(address, ANSWERED).await);
             count.note(standing_alone().attempt(address, ANSWERED).await);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -59,9 +59,7 @@ async fn check(config: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let secrets = folder.path().join("secret");
     std::fs::create_dir(&secrets).expect("a folder");
-    for (name, value) in
-        [("store-url", "postgres://hikite:x@localhost/hikite"), ("token", "a-token-of-some-length")]
-    {
+    for (name, value) in [("store-url", "postgres://hikite:x@localhost/hikite"), ("token", "a-token-of-some-length")] {
         std::fs::write(secrets.join(name), value).expect("a file");
     }
     let config = config

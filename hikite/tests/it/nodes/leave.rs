@@ -69,10 +69,7 @@ async fn all_nodes_are_restarted_one_by_one_without_a_failed_request() {
         }
         // It continues once all of them are back.
         let before = sent.load(Ordering::Relaxed);
-        assert!(
-            eventually(|| sent.load(Ordering::Relaxed) > before + 50).await,
-            "{before} and then {sent:?}"
-        );
+        assert!(eventually(|| sent.load(Ordering::Relaxed) > before + 50).await, "{before} and then {sent:?}");
         over.store(true, Ordering::Relaxed);
     };
     tokio::join!(futures_util::future::join_all(load), story);

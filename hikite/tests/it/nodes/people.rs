@@ -20,13 +20,10 @@ async fn token_of(cluster: &Cluster, user: &str) -> String {
 #[tokio::test]
 async fn what_becomes_of_a_user_at_one_node_becomes_of_them_at_all() {
     let cluster = Cluster::start(2, json!({})).await;
-    let first =
-        made(&cluster, 0, "/v1/users", json!({ "name": "alice", "permissions": { "deny": ["a:echo"] } }))
-            .await;
+    let first = made(&cluster, 0, "/v1/users", json!({ "name": "alice", "permissions": { "deny": ["a:echo"] } })).await;
     let secret = token_of(&cluster, "alice").await;
     let sees = async |node: usize, secret: &str| {
-        let request =
-            HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+        let request = HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
         request.send(cluster.address(node)).await.text().contains("\"a:echo\"")
     };
     for node in [0, 1] {
@@ -60,8 +57,7 @@ async fn a_session_at_one_node_ends_when_its_user_is_removed_at_another() {
     made(&cluster, 0, "/v1/users", json!({ "name": "alice" })).await;
     let secret = token_of(&cluster, "alice").await;
     answers(&cluster, 1, &secret, 200, LIMIT).await;
-    let client =
-        SessionClient::over_http(cluster.address(1), "/mcp", Some(&secret), ClientOptions::default()).await;
+    let client = SessionClient::over_http(cluster.address(1), "/mcp", Some(&secret), ClientOptions::default()).await;
     assert!(client.names("tools/list").await.contains(&"echo".to_owned()));
     assert_eq!(cluster.send(0, HttpRequest::new("DELETE", "/v1/users/alice")).await.status, 204);
     let begin = std::time::Instant::now();

@@ -14,8 +14,7 @@ const SOON: Duration = Duration::from_secs(10);
 pub(super) async fn answers(cluster: &Cluster, node: usize, secret: &str, status: u16, limit: Duration) {
     let begin = Instant::now();
     loop {
-        let request =
-            HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+        let request = HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
         let found = request.send(cluster.address(node)).await.status;
         if found == status {
             return;
@@ -53,8 +52,7 @@ async fn what_a_project_allows_changes_everywhere_within_a_second() {
     let token = made(&cluster, "/v1/tokens", json!({ "name": "worker", "project": "work" })).await;
     let secret = token["secret"].as_str().expect("a secret");
     let sees = async |node: usize| {
-        let request =
-            HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
+        let request = HttpRequest::new("GET", "/v1/tools").header("authorization", &format!("Bearer {secret}"));
         request.send(cluster.address(node)).await.text().contains("\"a:echo\"")
     };
     let begin = Instant::now();
@@ -62,8 +60,7 @@ async fn what_a_project_allows_changes_everywhere_within_a_second() {
         assert!(begin.elapsed() < LIMIT);
     }
     let rule = json!({ "permissions": { "deny": ["a:echo"] } });
-    let changed =
-        cluster.send(0, HttpRequest::new("PATCH", "/v1/projects/work").json(rule.to_string())).await;
+    let changed = cluster.send(0, HttpRequest::new("PATCH", "/v1/projects/work").json(rule.to_string())).await;
     assert_eq!(changed.status, 200, "{}", changed.text());
     let begin = Instant::now();
     while sees(1).await {
@@ -98,8 +95,7 @@ async fn a_change_at_one_node_builds_what_it_changed_at_another_and_nothing_else
         made(&cluster, "/v1/projects", json!({ "name": format!("p{number}"), "permissions": rule })).await;
     }
     let tools = async |project: &str| {
-        let reply =
-            cluster.send(1, HttpRequest::new("GET", "/v1/tools").header("hikite-project", project)).await;
+        let reply = cluster.send(1, HttpRequest::new("GET", "/v1/tools").header("hikite-project", project)).await;
         (reply.status == 200).then(|| reply.text().to_owned())
     };
     let built = async || -> u64 {

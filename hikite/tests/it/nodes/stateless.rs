@@ -53,7 +53,8 @@ async fn a_long_answer_is_read_on_at_any_node_while_its_own_is_there() {
     let (_fixture, server) = http_fixture().await;
     let more = json!({ "mcpServers": { "a": server }, "limits": { "compact_bytes": "1KiB" } });
     let cluster = Cluster::start(2, more).await;
-    let body = json!({ "name": "a:echo", "parameters": { "text": "word ".repeat(2000) }, "options": { "format": "compact" } });
+    let body =
+        json!({ "name": "a:echo", "parameters": { "text": "word ".repeat(2000) }, "options": { "format": "compact" } });
     let request = HttpRequest::new("POST", "/v1/tools/call").json(body.to_string());
     let reply = cluster.send(0, request).await;
     let Some(at_text) = reply.text().find("result://") else { panic!("{}", reply.text()) };

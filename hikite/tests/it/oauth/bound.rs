@@ -57,12 +57,8 @@ async fn is_bound(gateway: &TestGateway, token: &str) {
     for path in ["/mcp", "/mcp/work"] {
         let mcp = client(gateway, path, token).await;
         let names = mcp.names("tools/list").await;
-        assert!(
-            names.contains(&"echo".to_owned()) && !names.contains(&"mirror".to_owned()),
-            "{path}: {names:?}"
-        );
-        let stateless =
-            StatelessClient::over_http(gateway.address(), path, Some(token), StatelessEnvelope::default());
+        assert!(names.contains(&"echo".to_owned()) && !names.contains(&"mirror".to_owned()), "{path}: {names:?}");
+        let stateless = StatelessClient::over_http(gateway.address(), path, Some(token), StatelessEnvelope::default());
         assert_eq!(stateless.text("echo", json!({ "text": "hi" })).await, "hi", "{path}");
         assert!(stateless.call("mirror", json!({})).await.answer.is_err(), "{path}");
     }
@@ -70,22 +66,14 @@ async fn is_bound(gateway: &TestGateway, token: &str) {
     assert_eq!((&me["project"], &me["scopes"]), (&json!("work"), &json!(["read", "call"])));
     for other in ["home", "other", "nowhere"] {
         for method in ["GET", "POST"] {
-            assert_eq!(
-                status(as_bearer(token, method, &format!("/mcp/{other}"))).await,
-                404,
-                "{method} {other}"
-            );
+            assert_eq!(status(as_bearer(token, method, &format!("/mcp/{other}"))).await, 404, "{method} {other}");
         }
         let header = as_bearer(token, "GET", "/v1/tools").header("hikite-project", other);
         assert_eq!(status(header).await, 404, "{other} in a header");
         let envelope = StatelessEnvelope::default().meta("projectId", other).unvalidated();
         let stateless = StatelessClient::over_http(gateway.address(), "/mcp", Some(token), envelope);
         let body = json!({ "name": "echo", "arguments": { "text": "hi" } });
-        assert_eq!(
-            stateless.begin("tools/call", body).outcome().await.status,
-            Some(404),
-            "{other} in `_meta`"
-        );
+        assert_eq!(stateless.begin("tools/call", body).outcome().await.status, Some(404), "{other} in `_meta`");
     }
     let call = |name: &str| json!({ "name": name, "parameters": { "text": "hi" } }).to_string();
     assert_eq!(status(as_bearer(token, "POST", "/v1/tools/call").json(call("web:echo"))).await, 200);
@@ -106,8 +94,7 @@ async fn is_bound(gateway: &TestGateway, token: &str) {
 async fn a_token_for_a_project_opens_that_project_alone() {
     let (fixture, gateway, mut owner) = two_projects().await;
     let client = registered(&gateway).await;
-    let described =
-        gateway.send(HttpRequest::new("GET", "/.well-known/oauth-protected-resource/mcp/work")).await;
+    let described = gateway.send(HttpRequest::new("GET", "/.well-known/oauth-protected-resource/mcp/work")).await;
     assert_eq!(described.value()["resource"], at(&gateway, "/mcp/work"));
     let mut alice = alice(&gateway).await;
     for browser in [&mut owner, &mut alice] {
@@ -129,9 +116,7 @@ async fn a_token_for_a_project_opens_that_project_alone() {
 async fn neither_a_code_nor_a_refresh_makes_it_wider() {
     let (fixture, gateway, mut owner) = two_projects().await;
     let client = registered(&gateway).await;
-    for (path, others) in
-        [("/mcp/work", &["/mcp", "", "/mcp/home", "/sse"][..]), ("/mcp/home/", &["/mcp/work"])]
-    {
+    for (path, others) in [("/mcp/work", &["/mcp", "", "/mcp/home", "/sse"][..]), ("/mcp/home/", &["/mcp/work"])] {
         let resource = at(&gateway, path);
         for other in others {
             let other = at(&gateway, other);
@@ -167,13 +152,8 @@ async fn a_project_is_asked_for_by_who_may_enter_it() {
         assert_eq!(told["error"], "invalid_target", "{wrong}");
         assert_eq!(told["error_description"], "there is no such project, or this user may not enter it");
     }
-    let both =
-        format!("{}&resource={}", authorize(&gateway, &client, &[]), quoted(&at(&gateway, "/mcp/work")));
-    assert_eq!(
-        alice.get(&gateway, &both).await.leads_to(REDIRECT)["error"],
-        "invalid_target",
-        "two resources"
-    );
+    let both = format!("{}&resource={}", authorize(&gateway, &client, &[]), quoted(&at(&gateway, "/mcp/work")));
+    assert_eq!(alice.get(&gateway, &both).await.leads_to(REDIRECT)["error"], "invalid_target", "two resources");
     // An unbound token works in every project of its user.
     let plain = tokens_for(&gateway, &mut alice, &client, "/mcp").await;
     for (path, mirror) in [("/mcp", true), ("/mcp/work", false), ("/mcp/home", true)] {

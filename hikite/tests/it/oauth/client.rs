@@ -9,27 +9,16 @@ async fn try_register(gateway: &TestGateway, metadata: &Value) -> HttpReply {
 #[tokio::test]
 async fn only_addresses_that_lead_somewhere_safe_can_be_registered() {
     let (gateway, _) = house().await;
-    for uri in [
-        "javascript:alert(1)",
-        "data:text/html,x",
-        "http://evil.example/cb",
-        "https://a.example/#x",
-        "/cb",
-        "",
-    ] {
-        refused(
-            &try_register(&gateway, &json!({ "redirect_uris": [uri] })).await,
-            400,
-            "invalid_redirect_uri",
-        );
+    for uri in ["javascript:alert(1)", "data:text/html,x", "http://evil.example/cb", "https://a.example/#x", "/cb", ""]
+    {
+        refused(&try_register(&gateway, &json!({ "redirect_uris": [uri] })).await, 400, "invalid_redirect_uri");
     }
     let uris = json!([REDIRECT]);
     let method = json!({ "redirect_uris": uris, "token_endpoint_auth_method": "private_key_jwt" });
     refused(&try_register(&gateway, &method).await, 400, "invalid_client_metadata");
     refused(&try_register(&gateway, &json!([])).await, 400, "invalid_client_metadata");
     let many = futures_util::future::join_all(
-        (0..70)
-            .map(|_| async { try_register(&gateway, &json!({ "redirect_uris": [REDIRECT] })).await.status }),
+        (0..70).map(|_| async { try_register(&gateway, &json!({ "redirect_uris": [REDIRECT] })).await.status }),
     );
     let statuses = many.await;
     assert!(statuses.contains(&201) && statuses.contains(&429), "{statuses:?}");
@@ -39,28 +28,22 @@ async fn only_addresses_that_lead_somewhere_safe_can_be_registered() {
 async fn a_place_that_nobody_knows_waits_for_an_admin() {
     let (gateway, mut browser) = house().await;
     let uri = "https://app.example/cb";
-    let metadata =
-        json!({ "client_name": "<b>App</b>", "redirect_uris": [uri], "token_endpoint_auth_method": "none" });
+    let metadata = json!({ "client_name": "<b>App</b>", "redirect_uris": [uri], "token_endpoint_auth_method": "none" });
     let id = register(&gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned();
     let path = authorize(&gateway, &id, &[("redirect_uri", uri)]);
     let page = browser.get(&gateway, &path).await;
     assert_eq!(page.status, 403);
-    assert!(
-        page.text.contains("https://app.example")
-            && page.text.contains(&format!("hikite client approve {id}"))
-    );
+    assert!(page.text.contains("https://app.example") && page.text.contains(&format!("hikite client approve {id}")));
     let listed = gateway.send(gateway.request("GET", "/v1/clients")).await.value();
-    assert_eq!(
-        (&listed["clients"][0]["id"], &listed["clients"][0]["status"]),
-        (&json!(id), &json!("pending"))
-    );
+    assert_eq!((&listed["clients"][0]["id"], &listed["clients"][0]["status"]), (&json!(id), &json!("pending")));
     let approved = gateway.send(gateway.request("POST", &format!("/v1/clients/{id}/approve"))).await;
     assert_eq!((approved.status, &approved.value()["status"]), (200, &json!("active")));
     let page = browser.get(&gateway, &path).await;
     assert_eq!(page.status, 200);
     let policy = page.header("content-security-policy");
     assert!(policy.contains("form-action 'self' https://app.example;"), "{policy}");
-    let known = json!({ "redirect_uris": ["https://claude.ai/api/mcp/auth_callback"], "token_endpoint_auth_method": "none" });
+    let known =
+        json!({ "redirect_uris": ["https://claude.ai/api/mcp/auth_callback"], "token_endpoint_auth_method": "none" });
     let id = register(&gateway, &known).await["client_id"].as_str().expect("an id").to_owned();
     let path = authorize(&gateway, &id, &[("redirect_uri", "https://claude.ai/api/mcp/auth_callback")]);
     assert_eq!(browser.get(&gateway, &path).await.status, 200, "a place of a well-known client");
@@ -99,8 +82,7 @@ async fn a_well_known_client_needs_no_way_out_and_others_none_inside() {
 async fn where_addresses_are_no_ids_and_nobody_registers_only_admins_make_clients() {
     let config = json!({ "auth": { "cimd": "off", "registration": "off" } });
     let (gateway, mut browser) = house_with(config).await;
-    let server =
-        gateway.send(HttpRequest::new("GET", "/.well-known/oauth-authorization-server")).await.value();
+    let server = gateway.send(HttpRequest::new("GET", "/.well-known/oauth-authorization-server")).await.value();
     assert_eq!(server["client_id_metadata_document_supported"], false);
     assert!(server.get("registration_endpoint").is_none());
     refused(&try_register(&gateway, &json!({ "redirect_uris": [REDIRECT] })).await, 403, "access_denied");
@@ -119,12 +101,10 @@ async fn a_client_with_a_secret_shows_it_in_either_way() {
     let (gateway, mut browser) = house().await;
     let made = register(&gateway, &json!({ "redirect_uris": [REDIRECT] })).await;
     assert_eq!(made["token_endpoint_auth_method"], "client_secret_basic");
-    let (id, secret) =
-        (made["client_id"].as_str().expect("an id"), made["client_secret"].as_str().expect("a secret"));
+    let (id, secret) = (made["client_id"].as_str().expect("an id"), made["client_secret"].as_str().expect("a secret"));
     let text = code(&gateway, &mut browser, id, &[]).await;
     refused(&ask_token(&gateway, &exchange(id, &text)).await, 401, "invalid_client");
-    let fields: Vec<(&str, &str)> =
-        exchange(id, &text).into_iter().filter(|(name, _)| *name != "client_id").collect();
+    let fields: Vec<(&str, &str)> = exchange(id, &text).into_iter().filter(|(name, _)| *name != "client_id").collect();
     let basic = |pair: String| format!("Basic {}", base64::prelude::BASE64_STANDARD.encode(pair));
     let ask = |authorization: String| {
         HttpRequest::new("POST", "/oauth/token").form(form(&fields)).header("authorization", &authorization)
@@ -135,12 +115,8 @@ async fn a_client_with_a_secret_shows_it_in_either_way() {
     let given = gateway.send(ask(basic(format!("{id}:{secret}")))).await;
     assert_eq!(given.status, 200, "{}", given.text());
     let refresh = given.value()["refresh_token"].as_str().expect("a token").to_owned();
-    let by_post = [
-        ("grant_type", "refresh_token"),
-        ("refresh_token", &refresh),
-        ("client_id", id),
-        ("client_secret", secret),
-    ];
+    let by_post =
+        [("grant_type", "refresh_token"), ("refresh_token", &refresh), ("client_id", id), ("client_secret", secret)];
     assert_eq!(ask_token(&gateway, &by_post).await.status, 200);
     let own = [("grant_type", "client_credentials"), ("client_id", id), ("client_secret", secret)];
     refused(&ask_token(&gateway, &own).await, 400, "unauthorized_client");

@@ -36,14 +36,11 @@ async fn whatever_a_bound_person_comes_with_opens_their_project_alone() {
     let given = tokens(&gateway, &mut alice, &app, "read call admin").await;
     assert_eq!(given["scope"], "read call");
     let personal =
-        token(&gateway, json!({ "name": "hers", "subject": "alice", "scopes": ["read", "call", "admin"] }))
-            .await;
+        token(&gateway, json!({ "name": "hers", "subject": "alice", "scopes": ["read", "call", "admin"] })).await;
     for secret in [access(&given), &personal.secret] {
         let me = me(&gateway, secret).await.value();
         assert_eq!((&me["user"], &me["project"]), (&json!("alice"), &json!("work")));
-        assert!(
-            !has_mirror(&gateway, "/mcp", secret).await && !has_mirror(&gateway, "/mcp/work", secret).await
-        );
+        assert!(!has_mirror(&gateway, "/mcp", secret).await && !has_mirror(&gateway, "/mcp/work", secret).await);
         for path in ["/mcp/home", "/mcp/nowhere"] {
             assert_eq!(gateway.send(as_bearer(secret, "POST", path)).await.status, 404, "{path}");
         }
@@ -60,16 +57,8 @@ async fn whatever_a_bound_person_comes_with_opens_their_project_alone() {
     assert_eq!(refused.leads_to(REDIRECT)["error"], "invalid_target");
     // The pages as well.
     let page = alice.get(&gateway, "/ui/modules/web").await;
-    assert!(
-        page.status == 200 && page.text.contains("echo") && !page.text.contains("mirror"),
-        "{}",
-        page.text
-    );
-    assert_ne!(
-        alice.get(&gateway, "/ui/access").await.status,
-        200,
-        "nobody administers from inside a project"
-    );
+    assert!(page.status == 200 && page.text.contains("echo") && !page.text.contains("mirror"), "{}", page.text);
+    assert_ne!(alice.get(&gateway, "/ui/access").await.status, 200, "nobody administers from inside a project");
 
     let session = client(&gateway, "/mcp", &personal.secret).await;
     assert_eq!(change(&gateway, "alice", &json!({ "project": null })).await.status, 200);
@@ -159,10 +148,7 @@ async fn the_default_mask_is_for_people_without_one_of_their_own() {
     assert!(has_mirror(&gateway, "/mcp", access(&own)).await, "the owner is exempt");
     assert!(has_mirror(&gateway, "/mcp", gateway.token()).await);
     let machine = token(&gateway, json!({ "name": "ci" })).await;
-    assert!(
-        has_mirror(&gateway, "/mcp", &machine.secret).await,
-        "a token that stands for itself is no person"
-    );
+    assert!(has_mirror(&gateway, "/mcp", &machine.secret).await, "a token that stands for itself is no person");
 
     gateway.run(&["user", "add", "alice"]).await;
     let alice = token(&gateway, json!({ "name": "hers", "subject": "alice" })).await;
@@ -179,19 +165,12 @@ async fn the_default_mask_is_for_people_without_one_of_their_own() {
     ] {
         assert!(!has_mirror(&gateway, "/mcp", secret).await, "{who}");
         let call = json!({ "name": "web:mirror", "parameters": {} }).to_string();
-        assert_eq!(
-            gateway.send(as_bearer(secret, "POST", "/v1/tools/call").json(call)).await.status,
-            404,
-            "{who}"
-        );
+        assert_eq!(gateway.send(as_bearer(secret, "POST", "/v1/tools/call").json(call)).await.status, 404, "{who}");
     }
     let page = browser.get(&gateway, "/ui/modules/web").await;
     assert!(page.text.contains("echo") && !page.text.contains("mirror"), "{}", page.text);
 
-    assert_eq!(
-        change(&gateway, "alice", &json!({ "permissions": { "deny": ["web:echo"] } })).await.status,
-        200
-    );
+    assert_eq!(change(&gateway, "alice", &json!({ "permissions": { "deny": ["web:echo"] } })).await.status, 200);
     assert!(has_mirror(&gateway, "/mcp", &alice.secret).await, "her own mask takes its place");
     assert_eq!(change(&gateway, "alice", &json!({ "permissions": null })).await.status, 200);
     assert!(!has_mirror(&gateway, "/mcp", &alice.secret).await);

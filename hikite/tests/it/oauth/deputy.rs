@@ -23,10 +23,7 @@ async fn a_consent_is_for_one_client_at_one_place_of_one_user() {
     let read = [("scope", "read")];
     assert!(passes(&gateway, &mut owner, &authorize(&gateway, &client, &read)).await, "it was allowed");
     let twin = with_secret(&gateway).await;
-    assert!(
-        !passes(&gateway, &mut owner, &authorize(&gateway, &twin, &read)).await,
-        "another of the same name"
-    );
+    assert!(!passes(&gateway, &mut owner, &authorize(&gateway, &twin, &read)).await, "another of the same name");
     let more = authorize(&gateway, &client, &[("scope", "read call")]);
     assert!(!passes(&gateway, &mut owner, &more).await, "more than was allowed");
 
@@ -65,9 +62,9 @@ async fn a_code_of_one_user_gives_nothing_of_another_and_is_of_its_client_alone(
 async fn a_token_of_ours_never_goes_to_whoever_is_called_with_it() {
     let api = MockApi::start().await;
     let tool = json!({ "description": "Says who asks.", "http": { "url": api.url("/who") } });
-    let server =
-        json!({ "type": "http", "url": api.url("/mcp"), "description": "never answers as it should" });
-    let config = json!({ "tools": { "who": tool }, "mcpServers": { "web": server }, "server": { "surface": "direct" } });
+    let server = json!({ "type": "http", "url": api.url("/mcp"), "description": "never answers as it should" });
+    let config =
+        json!({ "tools": { "who": tool }, "mcpServers": { "web": server }, "server": { "surface": "direct" } });
     let (gateway, mut browser) = house_with(config).await;
     let client = registered(&gateway).await;
     let given = tokens(&gateway, &mut browser, &client, "read call").await;

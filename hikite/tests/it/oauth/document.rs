@@ -72,9 +72,8 @@ impl PythonSite {
     /// Returns the request counts by path, this request included.
     async fn asked(&self) -> Value {
         let pem = std::fs::read(file("one.pem")).expect("a file");
-        let client = hikite_egress::EgressClient::pinned(
-            hikite_egress::PinnedCertificate::read(&pem).expect("a certificate"),
-        );
+        let client =
+            hikite_egress::EgressClient::pinned(hikite_egress::PinnedCertificate::read(&pem).expect("a certificate"));
         let request = http::Request::get(self.id("/asked")).body(hikite_egress::RequestBody::default());
         let answer = client.send(request.expect("a request")).await.expect("an answer");
         let body = hikite_egress::read(answer.into_body(), 65_536).await.expect("a body");
@@ -114,17 +113,10 @@ async fn a_client_is_what_its_description_says() {
     }
     let clients = gateway.send(gateway.request("GET", "/v1/clients")).await.value();
     assert_eq!(clients["clients"].as_array().map(Vec::len), Some(1), "{clients}");
-    assert_eq!(
-        (&clients["clients"][0]["id"], &clients["clients"][0]["origin"]),
-        (&json!(id), &json!("document"))
-    );
+    assert_eq!((&clients["clients"][0]["id"], &clients["clients"][0]["origin"]), (&json!(id), &json!("document")));
     let asked = site.asked().await;
     assert_eq!(asked["/client.json"], 1, "it is kept for a while: {asked}");
-    assert_eq!(
-        (&asked["/moved.json"], &asked["/inner"]),
-        (&json!(1), &Value::Null),
-        "nothing leads on: {asked}"
-    );
+    assert_eq!((&asked["/moved.json"], &asked["/inner"]), (&json!(1), &Value::Null), "nothing leads on: {asked}");
 }
 
 /// Every notation of an address of this machine, its network or its host.
@@ -201,8 +193,7 @@ async fn no_form_of_an_inner_address_is_asked_for_a_description() {
         // Lookups are rate-limited per peer and minute.
         let from = format!("192.0.2.{number}");
         let id = format!("https://{host}:{}/client.json", site.port);
-        let request =
-            HttpRequest::new("GET", &authorize(&gateway, &id, &[])).header("x-forwarded-for", &from);
+        let request = HttpRequest::new("GET", &authorize(&gateway, &id, &[])).header("x-forwarded-for", &from);
         let reply = browser.send(&gateway, request).await;
         assert_eq!(reply.status, 400, "{host}: {}", reply.text());
         assert!(reply.headers.get("location").is_none(), "{host}");

@@ -44,9 +44,7 @@ async fn a_foreign_host_or_page_is_refused_here_too() {
     for (method, path) in PUBLIC {
         let own = gateway.send(HttpRequest::new(method, path)).await;
         assert!(own.status != 401 && own.status != 404, "{method} {path} is open: {}", own.status);
-        for (header, value) in
-            [("host", "evil.example"), ("origin", "http://evil.example"), ("origin", "null")]
-        {
+        for (header, value) in [("host", "evil.example"), ("origin", "http://evil.example"), ("origin", "null")] {
             let foreign = gateway.send(HttpRequest::new(method, path).header(header, value)).await;
             assert_eq!(foreign.status, 403, "{method} {path} {header}: {value}");
         }
@@ -59,8 +57,7 @@ async fn a_foreign_host_or_page_is_refused_here_too() {
 async fn whoever_comes_without_a_token_is_told_where_to_get_one() {
     let (gateway, _) = house().await;
     let base = issuer(&gateway);
-    for (path, description) in
-        [("/mcp", "/mcp"), ("/mcp/work", "/mcp/work"), ("/v1/me", "/mcp"), ("/nowhere", "/mcp")]
+    for (path, description) in [("/mcp", "/mcp"), ("/mcp/work", "/mcp/work"), ("/v1/me", "/mcp"), ("/nowhere", "/mcp")]
     {
         for method in ["GET", "POST", "PUT"] {
             let reply = gateway.send(HttpRequest::new(method, path)).await;
@@ -92,8 +89,7 @@ async fn users_and_clients_are_kept_from_a_terminal_and_over_rest() {
     assert_eq!((changed.status, &changed.value()["role"]), (200, &json!("member")));
     let listed = gateway.run(&["user", "list"]).await;
     assert!(listed.stdout.contains("kana") && listed.stdout.contains("masked"), "{}", listed.stdout);
-    let listed: Value =
-        serde_json::from_str(&gateway.run(&["user", "list", "--json"]).await.stdout).expect("JSON");
+    let listed: Value = serde_json::from_str(&gateway.run(&["user", "list", "--json"]).await.stdout).expect("JSON");
     assert_eq!((&listed[0]["subject"], &listed[1]["name"]), (&json!("owner"), &json!("alice")));
     assert!(!listed.to_string().contains("argon2"));
     let mask = gateway.run(&["user", "mask", "alice", "--allow", "web", "--deny", "web:delete_*"]).await;

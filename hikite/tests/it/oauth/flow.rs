@@ -5,8 +5,7 @@ use super::*;
 #[tokio::test]
 async fn from_the_set_up_link_to_a_call() {
     let (fixture, web) = crate::http_fixture().await;
-    let gateway =
-        configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
+    let gateway = configured(json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } })).await;
     let path = setup_path(&gateway).await;
     let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, &path).await;
@@ -14,23 +13,18 @@ async fn from_the_set_up_link_to_a_call() {
     assert_eq!(short.status, 400, "the link is not used up by a mistake");
     let done = browser.post(&gateway, "/setup", &page, &[("name", "kana"), ("password", PASSWORD)]).await;
     done.leads_to("/ui/start");
-    assert!(
-        browser.get(&gateway, "/ui/start").await.text.contains("/mcp</code>"),
-        "where clients connect to"
-    );
+    assert!(browser.get(&gateway, "/ui/start").await.text.contains("/mcp</code>"), "where clients connect to");
     assert_eq!(TestBrowser::default().get(&gateway, &path).await.status, 403, "it is used up now");
 
     // A client without prior knowledge discovers everything.
     let refused = gateway.send(HttpRequest::new("POST", "/mcp")).await;
     let challenge = refused.headers["www-authenticate"].to_str().expect("text").to_owned();
     let (_, metadata) = challenge.split_once("resource_metadata=\"").expect("an address");
-    let metadata =
-        metadata.trim_end_matches('"').strip_prefix(&issuer(&gateway)).expect("of ours").to_owned();
+    let metadata = metadata.trim_end_matches('"').strip_prefix(&issuer(&gateway)).expect("of ours").to_owned();
     let resource = gateway.send(HttpRequest::new("GET", &metadata)).await.value();
     assert_eq!(resource["resource"], format!("{}/mcp", issuer(&gateway)));
     assert_eq!(resource["authorization_servers"], json!([issuer(&gateway)]));
-    let server =
-        gateway.send(HttpRequest::new("GET", "/.well-known/oauth-authorization-server")).await.value();
+    let server = gateway.send(HttpRequest::new("GET", "/.well-known/oauth-authorization-server")).await.value();
     assert_eq!(server["issuer"], issuer(&gateway));
 
     let client = registered(&gateway).await;
@@ -59,13 +53,11 @@ async fn whoever_is_not_logged_in_is_sent_to_log_in_and_comes_back() {
     let next = page.leads_to("/oauth/login?next=")["next"].clone();
     assert!(next.starts_with("/oauth/authorize?"), "{next}");
     let login = browser.get(&gateway, page.header("location")).await;
-    let wrong = browser
-        .post(&gateway, "/oauth/login", &login, &[("name", "kana"), ("password", "wrong password")])
-        .await;
+    let wrong =
+        browser.post(&gateway, "/oauth/login", &login, &[("name", "kana"), ("password", "wrong password")]).await;
     assert_eq!(wrong.status, 403);
     assert!(wrong.text.contains("role=\"alert\""));
-    let right =
-        browser.post(&gateway, "/oauth/login", &wrong, &[("name", "Kana "), ("password", PASSWORD)]).await;
+    let right = browser.post(&gateway, "/oauth/login", &wrong, &[("name", "Kana "), ("password", PASSWORD)]).await;
     right.leads_to("/oauth/authorize?");
     let asked = browser.get(&gateway, right.header("location")).await;
     let back = browser.post(&gateway, "/oauth/consent", &asked, &[("decision", "allow")]).await;
@@ -84,11 +76,7 @@ async fn what_was_allowed_is_not_asked_again_and_more_is() {
     let again = browser.get(&gateway, &authorize(&gateway, &client, &[("scope", "read")])).await;
     assert!(again.leads_to(REDIRECT).contains_key("code"));
     for asked in [[("scope", "read call")], [("scope", "read admin")]] {
-        assert_eq!(
-            browser.get(&gateway, &authorize(&gateway, &client, &asked)).await.status,
-            200,
-            "{asked:?}"
-        );
+        assert_eq!(browser.get(&gateway, &authorize(&gateway, &client, &asked)).await.status, 200, "{asked:?}");
     }
     let forced = [("scope", "read"), ("prompt", "consent")];
     assert_eq!(browser.get(&gateway, &authorize(&gateway, &client, &forced)).await.status, 200);
@@ -97,10 +85,7 @@ async fn what_was_allowed_is_not_asked_again_and_more_is() {
     assert_eq!(page.status, 200, "another client is asked about");
     let elsewhere = [("scope", "read"), ("redirect_uri", "http://127.0.0.1:4000/callback")];
     let page = browser.get(&gateway, &authorize(&gateway, &client, &elsewhere)).await;
-    assert!(
-        page.leads_to("http://127.0.0.1:4000/callback?").contains_key("code"),
-        "another port of this machine"
-    );
+    assert!(page.leads_to("http://127.0.0.1:4000/callback?").contains_key("code"), "another port of this machine");
 }
 
 #[tokio::test]

@@ -40,8 +40,7 @@ impl ExternalIssuer {
     }
 
     pub(crate) fn token(&self, other: &Value) -> String {
-        let mut claims =
-            json!({ "iss": self.name(), "aud": US, "sub": "42", "exp": now() + 600, "iat": now() });
+        let mut claims = json!({ "iss": self.name(), "aud": US, "sub": "42", "exp": now() + 600, "iat": now() });
         for (name, value) in other.as_object().expect("members") {
             claims[name] = value.clone();
         }
@@ -150,11 +149,7 @@ async fn somebody_logs_in_with_another_issuer_and_is_somebody_of_their_own() {
     let shown = users.to_string();
     assert!(shown.contains(&format!("{}#7", issuer.name())), "{shown}");
     let page = browser.get(&gateway, "/oauth/login").await;
-    assert!(
-        page.text.contains("<p>other-7</p>"),
-        "the owner is called kana, and stays who they are: {}",
-        page.text
-    );
+    assert!(page.text.contains("<p>other-7</p>"), "the owner is called kana, and stays who they are: {}", page.text);
     let mut again = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut again, None), claims).await.leads_to("/connect/x");
     let users_now = gateway.send(gateway.request("GET", "/v1/users")).await.value();
@@ -189,8 +184,7 @@ async fn an_identity_that_is_not_for_this_login_is_refused() {
     }
     let mut other = TestBrowser::default();
     other.get(&gateway, "/oauth/login").await;
-    let page =
-        come_back(&gateway, &issuer, (&mut TestBrowser::default(), Some(&mut other)), good.clone()).await;
+    let page = come_back(&gateway, &issuer, (&mut TestBrowser::default(), Some(&mut other)), good.clone()).await;
     assert_eq!(page.status, 401, "the state of another browser: {}", page.text);
     let mut browser = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut browser, None), good).await.leads_to("/connect/x");

@@ -7,8 +7,7 @@ use super::*;
 const WEB: &str = "https://claude.ai/api/mcp/auth_callback";
 
 async fn client_at(gateway: &TestGateway, place: &str, method: &str) -> String {
-    let metadata =
-        json!({ "client_name": "a test", "redirect_uris": [place], "token_endpoint_auth_method": method });
+    let metadata = json!({ "client_name": "a test", "redirect_uris": [place], "token_endpoint_auth_method": method });
     register(gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned()
 }
 
@@ -42,11 +41,7 @@ async fn a_public_client_on_this_machine_is_asked_about_each_time() {
                 assert!(!page.text.contains("run tools"), "only what is asked for: {}", page.text);
             }
             let silent = browser.get(&gateway, &format!("{request}&prompt=none")).await;
-            assert!(
-                silent.header("location").contains("error=consent_required"),
-                "{}",
-                silent.header("location")
-            );
+            assert!(silent.header("location").contains("error=consent_required"), "{}", silent.header("location"));
         }
     }
 }
@@ -56,8 +51,7 @@ async fn a_client_with_a_secret_and_one_on_the_web_are_remembered() {
     let (gateway, mut browser) = house().await;
     for (place, method) in [(REDIRECT, "client_secret_basic"), (WEB, "none")] {
         let client = client_at(&gateway, place, method).await;
-        let with =
-            |scope: &'static str| authorize(&gateway, &client, &[("scope", scope), ("redirect_uri", place)]);
+        let with = |scope: &'static str| authorize(&gateway, &client, &[("scope", scope), ("redirect_uri", place)]);
         allow(&gateway, &mut browser, &with("read")).await;
         let again = browser.get(&gateway, &with("read")).await;
         assert!(again.leads_to(place).contains_key("code"), "{method}");

@@ -6,8 +6,7 @@ use super::*;
 async fn a_hostile_name_is_shown_and_does_nothing() {
     let (gateway, mut browser) = house().await;
     let hostile = "<script>alert(1)</script>\"'><img src=x onerror=y>\u{202e}\u{200b}";
-    let metadata =
-        json!({ "client_name": hostile, "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
+    let metadata = json!({ "client_name": hostile, "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
     let id = register(&gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned();
     let page = browser.get(&gateway, &authorize(&gateway, &id, &[("state", "\"><script>x</script>")])).await;
     assert_eq!(page.status, 200);
@@ -24,8 +23,7 @@ async fn a_browser_is_told_to_run_nothing_of_others_and_to_keep_nothing() {
     let (gateway, mut browser) = house().await;
     let client = registered(&gateway).await;
     let consent = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
-    let own =
-        "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+    let own = "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
     let and_back = own.replace("form-action 'self'", "form-action 'self' http://127.0.0.1:3999");
     // Pages with passkeys may run one script of ours.
     let with_ours = |policy: &str| format!("{policy}; script-src 'self'; connect-src 'self'");
@@ -74,12 +72,10 @@ async fn behind_https_cookies_are_for_this_host_alone() {
     let request = HttpRequest::new("GET", "/oauth/login").header("host", "hikite.example");
     let cookie = gateway.send(request).await.headers["set-cookie"].to_str().expect("text").to_owned();
     assert!(
-        cookie.starts_with("__Host-hikite-visit=")
-            && cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"),
+        cookie.starts_with("__Host-hikite-visit=") && cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure"),
         "{cookie}"
     );
-    let request =
-        HttpRequest::new("GET", "/.well-known/oauth-authorization-server").header("host", "localhost");
+    let request = HttpRequest::new("GET", "/.well-known/oauth-authorization-server").header("host", "localhost");
     assert_eq!(
         gateway.send(request).await.value()["issuer"],
         "https://hikite.example",

@@ -77,12 +77,7 @@ pub(super) fn token(page: &TestPage) -> String {
 }
 
 /// Sends a request like the script, on the page's origin.
-pub(super) async fn post(
-    browser: &mut TestBrowser,
-    gateway: &TestGateway,
-    path: &str,
-    body: Value,
-) -> HttpReply {
+pub(super) async fn post(browser: &mut TestBrowser, gateway: &TestGateway, path: &str, body: Value) -> HttpReply {
     let origin = format!("http://localhost:{}", gateway.address().port());
     let request = HttpRequest::new("POST", path)
         .json(body.to_string())
@@ -132,21 +127,15 @@ async fn a_key_that_was_registered_logs_its_user_in() {
 
     let id = text(b"key");
     let page = browser.get(&gateway, "/oauth/passkey").await;
-    let gone = post(
-        &mut browser,
-        &gateway,
-        "/oauth/passkey/remove",
-        json!({ "token": self::token(&page), "id": id }),
-    )
-    .await;
+    let gone =
+        post(&mut browser, &gateway, "/oauth/passkey/remove", json!({ "token": self::token(&page), "id": id })).await;
     assert_eq!(gone.status, 200, "{}", gone.text());
     let mut late = TestBrowser::default();
     let page = late.get(&gateway, "/oauth/login").await;
     let token = self::token(&page);
     let asked = post(&mut late, &gateway, "/oauth/passkey/login/options", json!({ "token": token })).await;
     let answer = authenticator.get(&asked.value());
-    let refused =
-        post(&mut late, &gateway, "/oauth/passkey/login", json!({ "token": token, "answer": answer })).await;
+    let refused = post(&mut late, &gateway, "/oauth/passkey/login", json!({ "token": token, "answer": answer })).await;
     assert_eq!(refused.status, 401, "{}", refused.text());
 }
 
@@ -166,22 +155,16 @@ async fn nothing_of_it_works_from_elsewhere_or_for_somebody_else() {
         ("/oauth/passkey/login/options", json!({ "token": "x" })),
         ("/oauth/passkey/login", json!({ "token": "x", "answer": {} })),
     ] {
-        assert_eq!(
-            post(&mut stranger, &gateway, path, body).await.status,
-            403,
-            "{path} without the page's token"
-        );
+        assert_eq!(post(&mut stranger, &gateway, path, body).await.status, 403, "{path} without the page's token");
     }
     let foreign = HttpRequest::new("POST", "/oauth/passkey/login/options")
         .json(json!({ "token": token }).to_string())
         .header("origin", "https://evil.example");
     assert_eq!(stranger.send(&gateway, foreign).await.status, 403);
-    let plain =
-        HttpRequest::new("POST", "/oauth/passkey/login/options").form(json!({ "token": token }).to_string());
+    let plain = HttpRequest::new("POST", "/oauth/passkey/login/options").form(json!({ "token": token }).to_string());
     assert_eq!(stranger.send(&gateway, plain).await.status, 403, "a form is no script of ours");
 
-    let asked =
-        post(&mut stranger, &gateway, "/oauth/passkey/login/options", json!({ "token": token })).await;
+    let asked = post(&mut stranger, &gateway, "/oauth/passkey/login/options", json!({ "token": token })).await;
     authenticator.origin = "https://evil.example".into();
     let answer = authenticator.get(&asked.value());
     let body = json!({ "token": token, "answer": answer });

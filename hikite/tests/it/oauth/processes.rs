@@ -65,8 +65,8 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     let back = browser.post(&there, "/oauth/consent", &page, &[("decision", "allow")]).await;
     let answer = back.leads_to(REDIRECT);
     assert_eq!(answer["iss"], PUBLIC);
-    let exchanges = [&here, &there]
-        .map(|gateway| async { ask_token(gateway, &exchange(&client, &answer["code"])).await });
+    let exchanges =
+        [&here, &there].map(|gateway| async { ask_token(gateway, &exchange(&client, &answer["code"])).await });
     let [one, other] = exchanges;
     let (one, other) = tokio::join!(one, other);
     let statuses = [one.status, other.status];
@@ -81,11 +81,8 @@ async fn what_one_process_gives_another_takes_and_takes_back() {
     let refresh = given["refresh_token"].as_str().expect("a token");
     let fields = [("grant_type", "refresh_token"), ("client_id", &*client), ("refresh_token", refresh)];
     let all = (0..40).map(|number| ask_token(if number % 2 == 0 { &here } else { &there }, &fields));
-    let mut pairs: Vec<String> = futures_util::future::join_all(all)
-        .await
-        .iter()
-        .map(|reply| access(&reply.value()).to_owned())
-        .collect();
+    let mut pairs: Vec<String> =
+        futures_util::future::join_all(all).await.iter().map(|reply| access(&reply.value()).to_owned()).collect();
     pairs.dedup();
     assert_eq!(pairs.len(), 1, "one rotation, in whichever process");
     let fields = form(&[("client_id", &client), ("token", &pairs[0])]);

@@ -77,17 +77,13 @@ async fn who_says_no_is_sent_to_the_client_and_to_nobody_else() {
 #[tokio::test]
 async fn a_login_leads_only_to_places_of_ours() {
     let (gateway, mut browser) = house().await;
-    for next in
-        ["https://evil.example/", "//evil.example", "/\\evil.example", "/oauth/logout", "javascript:x"]
-    {
+    for next in ["https://evil.example/", "//evil.example", "/\\evil.example", "/oauth/logout", "javascript:x"] {
         let path = format!("/oauth/login?next={}", quoted(next));
         assert_eq!(browser.get(&gateway, &path).await.header("location"), "", "{next}");
         let mut visitor = TestBrowser::default();
         let page = visitor.get(&gateway, &path).await;
         let forged = TestPage { fields: forge(&page, "next", next), ..TestPage::of_nothing() };
-        let done = visitor
-            .post(&gateway, "/oauth/login", &forged, &[("name", "kana"), ("password", PASSWORD)])
-            .await;
+        let done = visitor.post(&gateway, "/oauth/login", &forged, &[("name", "kana"), ("password", PASSWORD)]).await;
         assert_eq!((done.status, done.header("location")), (303, "/ui"), "{next}");
     }
 }
@@ -111,8 +107,7 @@ async fn a_form_counts_only_from_our_page_in_the_browser_it_was_made_for() {
         let forged = TestPage { fields: forge(&page, "token", token), ..TestPage::of_nothing() };
         assert_eq!(browser.post(&gateway, "/oauth/consent", &forged, &decision).await.status, 403, "{token}");
     }
-    let fields: Vec<(&str, &str)> =
-        page.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let fields: Vec<(&str, &str)> = page.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let whole: Vec<(&str, &str)> = fields.into_iter().chain(decision).collect();
     for origin in ["http://localhost:5173", "http://evil.example", "null"] {
         let request = HttpRequest::new("POST", "/oauth/consent").form(form(&whole)).header("origin", origin);
@@ -137,11 +132,7 @@ async fn wrong_passwords_are_braked_by_name_and_by_place() {
     }
     assert_eq!(statuses, [403, 403, 403, 429, 429]);
     let right = [("name", "kana"), ("password", PASSWORD)];
-    assert_eq!(
-        browser.post(&gateway, "/oauth/login", &page, &right).await.status,
-        429,
-        "also the right one waits"
-    );
+    assert_eq!(browser.post(&gateway, "/oauth/login", &page, &right).await.status, 429, "also the right one waits");
     assert_eq!(me(&gateway, gateway.token()).await.status, 200, "the local token does not");
 }
 
@@ -153,8 +144,7 @@ impl TestPage {
 
 /// Returns the fields of a page with one of them changed.
 fn forge(page: &TestPage, name: &str, value: &str) -> Vec<(String, String)> {
-    let other = |(own, kept): &(String, String)| {
-        (own.clone(), if own == name { value.to_owned() } else { kept.clone() })
-    };
+    let other =
+        |(own, kept): &(String, String)| (own.clone(), if own == name { value.to_owned() } else { kept.clone() });
     page.fields.iter().map(other).collect()
 }

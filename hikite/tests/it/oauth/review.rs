@@ -17,8 +17,7 @@ async fn a_consent_that_is_taken_back_ends_the_tokens_that_came_of_it() {
     assert_eq!((&consent["client"], &consent["scopes"]), (&json!(client), &json!(["read"])), "{consent}");
     assert!(consent["user"].is_string() && consent["clientName"].is_string(), "{consent}");
     let path = format!("/v1/consents/{}", consent["id"].as_str().expect("an id"));
-    let by_client =
-        gateway.request("DELETE", &path).header("authorization", &format!("Bearer {}", access(&tokens)));
+    let by_client = gateway.request("DELETE", &path).header("authorization", &format!("Bearer {}", access(&tokens)));
     assert_eq!(gateway.send(by_client).await.status, 403);
     assert_eq!(ask(&gateway, "DELETE", &path).await.status, 204);
     assert_eq!(me(&gateway, access(&tokens)).await.status, 401);

@@ -102,9 +102,8 @@ async fn tokens_of_others_and_tokens_that_were_changed_open_nothing() {
     let client = registered(&gateway).await;
     let good = access(&tokens(&gateway, &mut browser, &client, "read").await).to_owned();
     let parts: Vec<&str> = good.split('.').collect();
-    let decoded = |part: &str| -> Value {
-        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).expect("base64")).expect("JSON")
-    };
+    let decoded =
+        |part: &str| -> Value { serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).expect("base64")).expect("JSON") };
     let encoded = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let with = |part: &str, member: &str, value: &str| {
         let mut whole = decoded(part);
@@ -150,8 +149,7 @@ async fn a_token_that_allows_too_little_is_told_what_to_ask_for() {
     let users = gateway.send(ask("/v1/users", "GET")).await;
     assert_eq!(users.status, 403);
     assert!(
-        challenge(&users)
-            .starts_with("Bearer error=\"insufficient_scope\", scope=\"read admin\", resource_metadata=")
+        challenge(&users).starts_with("Bearer error=\"insufficient_scope\", scope=\"read admin\", resource_metadata=")
     );
     let call = json!({ "name": "echo", "parameters": {} }).to_string();
     let called = gateway.send(ask("/v1/tools/call", "POST").json(call)).await;
@@ -164,12 +162,7 @@ async fn a_token_that_allows_too_little_is_told_what_to_ask_for() {
         "params": { "name": "echo", "arguments": { "text": "hi" } } });
     let request = ask("/mcp", "POST").json(message.to_string()).header("mcp-session-id", &mcp.session());
     let called = gateway.send(request).await;
-    assert_eq!(
-        (called.status, &called.value()["result"]["isError"]),
-        (403, &json!(true)),
-        "{}",
-        called.text()
-    );
+    assert_eq!((called.status, &called.value()["result"]["isError"]), (403, &json!(true)), "{}", called.text());
     assert!(challenge(&called).contains("scope=\"read call\""), "{}", challenge(&called));
 
     let more = tokens(&gateway, &mut browser, &client, "read call admin").await;

@@ -5,8 +5,7 @@ use super::*;
 /// Creates administrators of every kind: a user's token, an independent token, and a browser.
 async fn admins(gateway: &TestGateway) -> (Vec<String>, TestBrowser) {
     user(gateway, json!({ "name": "eve", "role": "admin", "password": ALICE })).await;
-    let of_user =
-        token(gateway, json!({ "name": "t", "user": "eve", "scopes": ["read", "call", "admin"] })).await;
+    let of_user = token(gateway, json!({ "name": "t", "user": "eve", "scopes": ["read", "call", "admin"] })).await;
     let own = token(gateway, json!({ "name": "t", "scopes": ["read", "call", "admin"] })).await;
     (vec![of_user.secret, own.secret], logged_in(gateway, "eve", ALICE).await)
 }
@@ -42,8 +41,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
                 assert!(matches!(reply.status, 400 | 403), "{form} {}", reply.text());
             }
         }
-        let shared =
-            patch(&gateway, secret, &format!("/v1/accounts/{account}"), json!({ "shared": true })).await;
+        let shared = patch(&gateway, secret, &format!("/v1/accounts/{account}"), json!({ "shared": true })).await;
         assert_eq!(shared.status, 403, "{}", shared.text());
         assert_eq!(delete(&gateway, secret, &format!("/v1/accounts/{account}")).await.status, 403);
         for form in [json!({}), json!({ "password": ALICE })] {
@@ -54,16 +52,13 @@ async fn an_admin_changes_nothing_of_the_owner() {
         assert_eq!(heir.status, 403, "{}", heir.text());
     }
     // Nor does a token that acts for the owner: its holder need not be the owner.
-    let acting =
-        token(&gateway, json!({ "name": "t", "user": "owner", "scopes": ["read", "call", "admin"] })).await;
-    let reply =
-        patch(&gateway, &acting.secret, "/v1/users/kana", json!({ "password": "a program's own" })).await;
+    let acting = token(&gateway, json!({ "name": "t", "user": "owner", "scopes": ["read", "call", "admin"] })).await;
+    let reply = patch(&gateway, &acting.secret, "/v1/users/kana", json!({ "password": "a program's own" })).await;
     refused(&reply, 403, "AUTHORIZATION_ERROR", "only the owner changes the owner");
     let more = json!({ "name": "t", "user": "kana" });
     let more = gateway.send(as_bearer(&acting.secret, "POST", "/v1/tokens").json(more.to_string())).await;
     assert_eq!(more.status, 403, "{}", more.text());
-    let default =
-        patch(&gateway, &acting.secret, &format!("/v1/accounts/{account}"), json!({ "default": true })).await;
+    let default = patch(&gateway, &acting.secret, &format!("/v1/accounts/{account}"), json!({ "default": true })).await;
     assert_eq!(default.status, 200, "its accounts are the owner's own: {}", default.text());
     let page = browser.get(&gateway, "/ui/access").await;
     let password = [("password", "eve knows this one")];
@@ -106,8 +101,7 @@ async fn the_ownership_is_handed_over_after_a_fresh_proof() {
     assert_eq!(accounts(&gateway, &mine).await, ["of-kana"], "accounts stay with who has them");
     let back = gateway.run(&["user", "handover", "kana", "--yes"]).await;
     assert_eq!(back.code, Some(0), "{}", back.stderr);
-    until("the machine's own word counts", async || get(&gateway, "/v1/me").await.value()["user"] == "kana")
-        .await;
+    until("the machine's own word counts", async || get(&gateway, "/v1/me").await.value()["user"] == "kana").await;
     let told = gateway.run(&["user", "remove", "kana"]).await;
     assert!(told.code != Some(0) && told.stderr.contains("hand over first"), "{}", told.stderr);
 }
@@ -126,8 +120,7 @@ async fn the_default_mask_follows_who_is_the_owner() {
     };
     assert_eq!((sees(&kana).await, sees(&alice).await), (true, false));
     let form = json!({ "password": PASSWORD }).to_string();
-    let handed =
-        gateway.send(as_bearer(gateway.token(), "POST", "/v1/users/alice/handover").json(form)).await;
+    let handed = gateway.send(as_bearer(gateway.token(), "POST", "/v1/users/alice/handover").json(form)).await;
     assert_eq!(handed.status, 200, "{}", handed.text());
     assert_eq!((sees(&kana).await, sees(&alice).await), (false, true));
     assert!(sees(gateway.token()).await, "the local token acts for the new owner");

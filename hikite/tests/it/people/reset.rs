@@ -23,8 +23,7 @@ async fn a_password_reset_ends_logins_and_grants() {
         assert_eq!(status(&gateway, access(&given)).await, 200);
         match number {
             0 => {
-                let reply =
-                    patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "password": after })).await;
+                let reply = patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "password": after })).await;
                 assert_eq!(reply.status, 200, "{}", reply.text());
             }
             1 => {
@@ -48,8 +47,7 @@ async fn a_password_reset_ends_logins_and_grants() {
 #[tokio::test]
 async fn whoever_changes_their_own_password_stays_where_they_sit() {
     let (_fixture, gateway, _) = house().await;
-    let (mut here, mut there) =
-        (logged_in(&gateway, "alice", ALICE).await, logged_in(&gateway, "alice", ALICE).await);
+    let (mut here, mut there) = (logged_in(&gateway, "alice", ALICE).await, logged_in(&gateway, "alice", ALICE).await);
     let page = here.get(&gateway, "/ui/password").await;
     let wrong = [("current", "not the password"), ("password", "another long one")];
     assert_eq!(here.post(&gateway, "/ui/password", &page, &wrong).await.status(), 403);

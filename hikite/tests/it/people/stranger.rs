@@ -60,11 +60,7 @@ async fn a_token_of_another_issuer_does_no_more_than_its_user_and_is_never_the_o
     let request = as_bearer(gateway.token(), "POST", "/v1/users/ren/handover").json(hand_over);
     let handed = gateway.send(request).await;
     assert_eq!(handed.status, 200, "{}", handed.text());
-    assert_eq!(
-        gateway.send(as_bearer(&theirs, "GET", "/v1/users")).await.status,
-        200,
-        "the owner's token does"
-    );
+    assert_eq!(gateway.send(as_bearer(&theirs, "GET", "/v1/users")).await.status, 200, "the owner's token does");
     for form in [json!({ "password": "a program's own" }), json!({ "permissions": { "allow": [] } })] {
         assert_eq!(patch(&gateway, &theirs, "/v1/users/ren", form.clone()).await.status, 403, "{form}");
     }

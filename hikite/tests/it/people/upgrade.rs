@@ -21,8 +21,7 @@ async fn a_store_of_the_first_version_goes_on_with_ids() {
     let config = json!({ "data": "data", "store": { "url": format!("sqlite:{}", file.display()) },
         "mcpServers": { "web": web }, "modules": { "builtin": ["notion"] }, "server": { "surface": "direct" } });
     let variables = [("HIKITE_VAULT_KEY", "42".repeat(32))];
-    let variables: Vec<(&str, &str)> =
-        variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let gateway = TestGateway::start_by_file_with(&PROGRAMS, config, &variables).await;
     gateway.wait_for_stderr("the store was copied to").await;
     let copy = std::fs::read(folder.path().join("hikite.db.v5")).expect("a copy beside it");
@@ -49,11 +48,7 @@ async fn a_store_of_the_first_version_goes_on_with_ids() {
     assert_eq!(hidden.status, 404, "the mask is in force");
     let inside = as_bearer(ALICE_S, "GET", "/v1/tools").header("hikite-project", "team");
     assert_eq!(gateway.send(inside).await.status, 200);
-    assert_eq!(
-        get(&gateway, "/v1/audit/verify").await.value()["intact"],
-        true,
-        "old records are as they were"
-    );
+    assert_eq!(get(&gateway, "/v1/audit/verify").await.value()["intact"], true, "old records are as they were");
 
     // The old key of a renamed user is no valid label, and a new user of that name gets nothing of theirs.
     patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "name": "alicia" })).await;

@@ -55,8 +55,6 @@ async fn a_registration_is_small() {
         let reply = gateway.send(HttpRequest::new("POST", "/oauth/register").json(body)).await;
         assert_eq!(reply.status, 400, "{}", reply.text());
     }
-    let reply = gateway
-        .send(HttpRequest::new("POST", "/oauth/register").json(metadata(vec![long]).to_string()))
-        .await;
+    let reply = gateway.send(HttpRequest::new("POST", "/oauth/register").json(metadata(vec![long]).to_string())).await;
     assert_eq!(reply.status, 201, "{}", reply.text());
 }

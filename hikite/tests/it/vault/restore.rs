@@ -80,8 +80,7 @@ async fn a_backup_whose_key_is_gone_says_which_and_takes_it_from_a_file_or_a_new
     add(&running).await;
     let folder = running.folder().path().to_owned();
     let path = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
-    let (old, newer, kept, data) =
-        (path("old.db"), path("newer.db"), path("kept.key"), path("data/vault.key"));
+    let (old, newer, kept, data) = (path("old.db"), path("newer.db"), path("kept.key"), path("data/vault.key"));
     let first = only_key(&value(&running, &["store", "backup", &old, "--json"]).await, "keys");
     std::fs::copy(&data, &kept).expect("a copy of the key");
     value(&running, &["vault", "rotate", "--json"]).await;

@@ -35,12 +35,7 @@ pub(super) const ALL: &[PublishedClient] = &[
     },
     PublishedClient {
         name: "Python SDK",
-        install: Install {
-            name: "python-sdk",
-            version: "1.28.1",
-            way: Way::Python("mcp"),
-            program: "bin/python",
-        },
+        install: Install { name: "python-sdk", version: "1.28.1", way: Way::Python("mcp"), program: "bin/python" },
         script: ("client.py", include_str!("python.py")),
     },
 ];

@@ -64,26 +64,10 @@ pub(super) const CASES: &[HostileCase] = &[
         smallest: 10_000,
         make: |n, _| call("registered:open", &format!(r#"{{"d":{}{}}}"#, "[".repeat(n), "]".repeat(n))),
     },
-    HostileCase {
-        name: "schemas: properties",
-        smallest: 500,
-        make: |n, round| schema(n, round, "p", &properties(n)),
-    },
-    HostileCase {
-        name: "schemas: long names",
-        smallest: 4000,
-        make: |n, round| schema(n, round, "l", &long_names(n)),
-    },
-    HostileCase {
-        name: "schemas: patterns",
-        smallest: 25,
-        make: |n, round| schema(n, round, "r", &patterns(n)),
-    },
-    HostileCase {
-        name: "schemas: references",
-        smallest: 200,
-        make: |n, round| schema(n, round, "c", &references(n)),
-    },
+    HostileCase { name: "schemas: properties", smallest: 500, make: |n, round| schema(n, round, "p", &properties(n)) },
+    HostileCase { name: "schemas: long names", smallest: 4000, make: |n, round| schema(n, round, "l", &long_names(n)) },
+    HostileCase { name: "schemas: patterns", smallest: 25, make: |n, round| schema(n, round, "r", &patterns(n)) },
+    HostileCase { name: "schemas: references", smallest: 200, make: |n, round| schema(n, round, "c", &references(n)) },
     HostileCase {
         name: "plans: tasks in a chain",
         smallest: 125,
@@ -94,10 +78,7 @@ pub(super) const CASES: &[HostileCase] = &[
         smallest: 10_000,
         make: |n, _| {
             let first = json!({ "id": "t0", "toolKey": "bench:echo" });
-            batch(&[
-                first,
-                json!({ "id": "t1", "toolKey": "bench:echo", "params": { "l": vec!["${t0[*].x}"; n] } }),
-            ])
+            batch(&[first, json!({ "id": "t1", "toolKey": "bench:echo", "params": { "l": vec!["${t0[*].x}"; n] } })])
         },
     },
     HostileCase {
@@ -113,9 +94,8 @@ pub(super) const CASES: &[HostileCase] = &[
         name: "plans: tools that are not there",
         smallest: 125,
         make: |n, _| {
-            let tasks: Vec<Value> = (0..n)
-                .map(|at| json!({ "id": format!("t{at}"), "toolKey": format!("bench:eco{at}") }))
-                .collect();
+            let tasks: Vec<Value> =
+                (0..n).map(|at| json!({ "id": format!("t{at}"), "toolKey": format!("bench:eco{at}") })).collect();
             batch(&tasks)
         },
     },
@@ -137,11 +117,7 @@ pub(super) const CASES: &[HostileCase] = &[
         smallest: 500,
         make: |n, _| {
             let query = (0..n).map(|at| format!("pagee{at}=1")).collect::<Vec<_>>().join("&");
-            vec![HostileRequest {
-                kind: RequestKind::Query,
-                path: format!("/v1/tools?{query}"),
-                body: String::new(),
-            }]
+            vec![HostileRequest { kind: RequestKind::Query, path: format!("/v1/tools?{query}"), body: String::new() }]
         },
     },
     HostileCase {
@@ -162,9 +138,7 @@ pub(super) const CASES: &[HostileCase] = &[
     HostileCase {
         name: "regexes: many",
         smallest: 100,
-        make: |n, _| {
-            permissions(&(0..n).map(|at| json!({ "pattern": format!("/^(get|list)_{at}.*$/") })).collect())
-        },
+        make: |n, _| permissions(&(0..n).map(|at| json!({ "pattern": format!("/^(get|list)_{at}.*$/") })).collect()),
     },
     HostileCase {
         name: "search: words",
@@ -174,11 +148,7 @@ pub(super) const CASES: &[HostileCase] = &[
             vec![post("/v1/tools/search", &json!({ "query": query }))]
         },
     },
-    HostileCase {
-        name: "names: a tool that is not there",
-        smallest: 10_000,
-        make: |n, _| call(&"x".repeat(n), "{}"),
-    },
+    HostileCase { name: "names: a tool that is not there", smallest: 10_000, make: |n, _| call(&"x".repeat(n), "{}") },
     HostileCase {
         name: "jq: a program that computes",
         smallest: 50_000,
@@ -260,8 +230,7 @@ fn call(name: &str, parameters: &str) -> Vec<HostileRequest> {
 }
 
 fn select(text: &str, program: &str) -> Vec<HostileRequest> {
-    let body =
-        json!({ "name": "bench:echo", "parameters": { "text": text }, "options": { "select": program } });
+    let body = json!({ "name": "bench:echo", "parameters": { "text": text }, "options": { "select": program } });
     vec![post("/v1/tools/call", &body)]
 }
 

@@ -31,10 +31,7 @@ impl Install {
     pub(in crate::bench) fn folder(&self) -> Result<PathBuf> {
         let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-        let cache = cache
-            .filter(|cache| cache.is_absolute())
-            .or(home)
-            .context("neither a cache nor a home folder")?;
+        let cache = cache.filter(|cache| cache.is_absolute()).or(home).context("neither a cache nor a home folder")?;
         Ok(cache.join("hikite/peers").join(self.name))
     }
 
@@ -69,9 +66,7 @@ impl Install {
             Way::Cargo(package, options) => {
                 let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
                 let mut command = Command::new(cargo);
-                command
-                    .args(["install", "-q", "--locked", package, "--version", version, "--root"])
-                    .arg(&folder);
+                command.args(["install", "-q", "--locked", package, "--version", version, "--root"]).arg(&folder);
                 finish(command.args(options).env_remove("CARGO_TARGET_DIR"))
             }
             Way::System => bail!("it comes with the system, not from a registry"),

@@ -14,10 +14,8 @@ pub(super) const INSTALL: Install = Install {
     program: "bin/mcp-gateway",
 };
 
-const CALL: CallFormat = CallFormat::Wrapped(
-    r#"{"name":"gateway_invoke","arguments":{"server":"bench","tool":"echo","arguments":"#,
-    "}}",
-);
+const CALL: CallFormat =
+    CallFormat::Wrapped(r#"{"name":"gateway_invoke","arguments":{"server":"bench","tool":"echo","arguments":"#, "}}");
 const SEARCH: (&str, &str) = (r#"{"name":"gateway_search_tools","arguments":{"query":"#, "}}");
 
 pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {

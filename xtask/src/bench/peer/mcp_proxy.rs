@@ -7,12 +7,8 @@ use tokio::process::Command;
 use super::super::side::{GatewayLaunch, LaunchContext, LaunchPlan, UpstreamKind};
 use super::{Install, Way};
 
-pub(super) const INSTALL: Install = Install {
-    name: "mcp-proxy-rust",
-    version: "0.6.0",
-    way: Way::Cargo("mcp-proxy", &[]),
-    program: "bin/mcp-proxy",
-};
+pub(super) const INSTALL: Install =
+    Install { name: "mcp-proxy-rust", version: "0.6.0", way: Way::Cargo("mcp-proxy", &[]), program: "bin/mcp-proxy" };
 
 const SEARCH: (&str, &str) = (r#"{"name":"proxy/search_tools","arguments":{"query":"#, "}}");
 

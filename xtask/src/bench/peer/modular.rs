@@ -14,10 +14,8 @@ pub(super) const INSTALL: Install = Install {
     program: "node_modules/@kimuson/modular-mcp/dist/index.js",
 };
 
-const CALL: CallFormat = CallFormat::Wrapped(
-    r#"{"name":"call-modular-tool","arguments":{"group":"bench","name":"echo","args":"#,
-    "}}",
-);
+const CALL: CallFormat =
+    CallFormat::Wrapped(r#"{"name":"call-modular-tool","arguments":{"group":"bench","name":"echo","args":"#, "}}");
 
 pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
     let Some(program) = INSTALL.program()? else { return Ok(LaunchPlan::Absent("not installed")) };

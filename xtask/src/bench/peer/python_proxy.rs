@@ -6,12 +6,8 @@ use tokio::process::Command;
 use super::super::side::{GatewayFront, GatewayLaunch, LaunchContext, LaunchPlan, UpstreamKind};
 use super::{Install, Way};
 
-pub(super) const INSTALL: Install = Install {
-    name: "mcp-proxy-python",
-    version: "0.13.0",
-    way: Way::Python("mcp-proxy"),
-    program: "bin/mcp-proxy",
-};
+pub(super) const INSTALL: Install =
+    Install { name: "mcp-proxy-python", version: "0.13.0", way: Way::Python("mcp-proxy"), program: "bin/mcp-proxy" };
 
 pub(super) fn plan(place: &LaunchContext<'_>) -> Result<LaunchPlan> {
     let Some(program) = INSTALL.program()? else { return Ok(LaunchPlan::Absent("not installed")) };

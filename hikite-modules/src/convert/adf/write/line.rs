@@ -101,7 +101,6 @@ fn inline_image(alt: &str, url: &str, piece: &Inline) -> Value {
         return json!({ "type": "mediaInline", "attrs": { "type": "image", "id": id, "collection": collection, "alt": alt } });
     }
     let shown = [alt, url].into_iter().find(|text| !text.is_empty()).unwrap_or("image");
-    let leads =
-        if piece.style.link.is_none() { Inline::text(shown, &piece.style.to(url)) } else { piece.clone() };
+    let leads = if piece.style.link.is_none() { Inline::text(shown, &piece.style.to(url)) } else { piece.clone() };
     text_node(shown, &leads)
 }

@@ -13,8 +13,7 @@ pub(super) fn is_plain(url: &str) -> bool {
 
 /// Appends the destination in parentheses.
 pub(super) fn write(url: &str, in_cell: bool, out: &mut String) {
-    let angled =
-        url.is_empty() || url.starts_with('<') || url.contains(|c: char| " ()".contains(c) || c.is_control());
+    let angled = url.is_empty() || url.starts_with('<') || url.contains(|c: char| " ()".contains(c) || c.is_control());
     if angled {
         out.push('<');
     }

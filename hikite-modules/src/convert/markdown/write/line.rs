@@ -90,11 +90,7 @@ struct PieceContext<'a> {
 impl LineWriter {
     fn line(&self, line: &[Inline]) -> String {
         let mut out = String::new();
-        self.pieces(
-            line,
-            PieceContext { open: &InlineStyle::default(), before: None, after: None },
-            &mut out,
-        );
+        self.pieces(line, PieceContext { open: &InlineStyle::default(), before: None, after: None }, &mut out);
         out
     }
 
@@ -103,8 +99,7 @@ impl LineWriter {
         while at < pieces.len() {
             let (layer, end) = widest(&pieces[at..], surroundings.open);
             let end = at + end;
-            let after =
-                pieces.get(end).map_or(surroundings.after, |next| first_char(next, surroundings.open));
+            let after = pieces.get(end).map_or(surroundings.after, |next| first_char(next, surroundings.open));
             let before = out.chars().next_back().or(surroundings.before);
             match layer {
                 None => self.piece(&pieces[at], PieceContext { before, after, ..surroundings }, out),
@@ -112,11 +107,7 @@ impl LineWriter {
                     let open = opened(surroundings.open, layer, &pieces[at]);
                     let mut inner = String::new();
                     let edge = Some('*');
-                    self.pieces(
-                        &pieces[at..end],
-                        PieceContext { open: &open, before: edge, after: edge },
-                        &mut inner,
-                    );
+                    self.pieces(&pieces[at..end], PieceContext { open: &open, before: edge, after: edge }, &mut inner);
                     self.enclose(layer, &pieces[at..end], &inner, (before, after), out);
                 }
             }
@@ -151,9 +142,7 @@ impl LineWriter {
             }
             StyleLayer::Mark(mark) => mark,
         };
-        match marker(mark)
-            .filter(|_| self.notation == LineNotation::Markers && may_mark(before, inner, after))
-        {
+        match marker(mark).filter(|_| self.notation == LineNotation::Markers && may_mark(before, inner, after)) {
             Some(marker) => out.extend([marker, inner, marker]),
             None => {
                 let tag = tag(mark);
@@ -166,9 +155,7 @@ impl LineWriter {
         match &piece.kind {
             InlineKind::Text(text) if piece.style.is_code() => self.code(text, out),
             InlineKind::Text(text) => self.text(text, surroundings, out),
-            InlineKind::Break
-                if self.place == LineContext::Paragraph && self.notation != LineNotation::Escaped =>
-            {
+            InlineKind::Break if self.place == LineContext::Paragraph && self.notation != LineNotation::Escaped => {
                 out.push_str("\\\n");
             }
             InlineKind::Break => out.push_str("<br>"),
@@ -270,9 +257,7 @@ fn opened(open: &InlineStyle, layer: StyleLayer, piece: &Inline) -> InlineStyle 
 fn first_char(piece: &Inline, open: &InlineStyle) -> Option<char> {
     match &piece.kind {
         InlineKind::Break => Some('\n'),
-        InlineKind::Text(text)
-            if widest(std::slice::from_ref(piece), open).0.is_none() && !piece.style.is_code() =>
-        {
+        InlineKind::Text(text) if widest(std::slice::from_ref(piece), open).0.is_none() && !piece.style.is_code() => {
             text.chars().next()
         }
         _ if piece.style.link.is_some() && open.link.is_none() => Some('['),

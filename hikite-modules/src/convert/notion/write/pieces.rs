@@ -118,8 +118,7 @@ impl RichTextWriter {
 /// Adds the marks that are set.
 fn annotate(style: &InlineStyle, piece: &mut Value) {
     let there = ANNOTATIONS.iter().filter(|(_, mark)| style.marks.has(*mark));
-    let annotations: Map<String, Value> =
-        there.map(|(name, _)| ((*name).to_owned(), Value::Bool(true))).collect();
+    let annotations: Map<String, Value> = there.map(|(name, _)| ((*name).to_owned(), Value::Bool(true))).collect();
     if !annotations.is_empty() {
         piece["annotations"] = Value::Object(annotations);
     }

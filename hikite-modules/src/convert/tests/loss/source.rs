@@ -81,10 +81,8 @@ pub(super) fn blocks() -> impl Strategy<Value = (Value, Vec<String>)> {
 }
 
 fn inline_node() -> impl Strategy<Value = (Value, Vec<String>)> {
-    let marks = vec(
-        prop::sample::select(vec!["strong", "em", "strike", "underline", "code", "textColor", "unheardOf"]),
-        0..3,
-    );
+    let marks =
+        vec(prop::sample::select(vec!["strong", "em", "strike", "underline", "code", "textColor", "unheardOf"]), 0..3);
     let text = (words(), marks).prop_map(|(text, marks)| {
         let marks: Vec<Value> = marks.iter().map(|mark| json!({ "type": mark })).collect();
         (json!({ "type": "text", "text": text, "marks": marks }), vec![text])
@@ -111,12 +109,10 @@ fn inline_nodes() -> impl Strategy<Value = (Vec<Value>, Vec<String>)> {
 
 pub(super) fn document() -> impl Strategy<Value = (Value, Vec<String>)> {
     let lines = vec!["paragraph", "heading", "taskItem", "decisionItem", "caption", "unheardOf"];
-    let leaf = (prop::sample::select(lines), inline_nodes()).prop_map(|(kind, (nodes, words))| {
-        (json!({ "type": kind, "attrs": { "level": 2 }, "content": nodes }), words)
-    });
-    let code = words().prop_map(|text| {
-        (json!({ "type": "codeBlock", "content": [{ "type": "text", "text": text }] }), vec![text])
-    });
+    let leaf = (prop::sample::select(lines), inline_nodes())
+        .prop_map(|(kind, (nodes, words))| (json!({ "type": kind, "attrs": { "level": 2 }, "content": nodes }), words));
+    let code = words()
+        .prop_map(|text| (json!({ "type": "codeBlock", "content": [{ "type": "text", "text": text }] }), vec![text]));
     let block = prop_oneof![5 => leaf, 1 => code].prop_recursive(5, 32, 4, |inner| {
         let holders = vec![
             "blockquote",
@@ -200,12 +196,8 @@ const TAGS: &[&str] = &[
 pub(super) fn markup() -> impl Strategy<Value = (String, Vec<String>)> {
     let leaf = words().prop_map(|text| (escape(&text), vec![text]));
     let code = words().prop_map(|text| {
-        let body =
-            format!("<ac:plain-text-body><![CDATA[{}]]></ac:plain-text-body>", text.replace("]]>", ""));
-        (
-            format!("<ac:structured-macro ac:name=\"code\">{body}</ac:structured-macro>"),
-            vec![text.replace("]]>", "")],
-        )
+        let body = format!("<ac:plain-text-body><![CDATA[{}]]></ac:plain-text-body>", text.replace("]]>", ""));
+        (format!("<ac:structured-macro ac:name=\"code\">{body}</ac:structured-macro>"), vec![text.replace("]]>", "")])
     });
     let node = prop_oneof![6 => leaf, 1 => code].prop_recursive(5, 32, 4, |inner| {
         let macros = prop::sample::select(vec!["info", "expand", "panel", "excerpt", "unheard-of", "tip"]);
@@ -219,10 +211,7 @@ pub(super) fn markup() -> impl Strategy<Value = (String, Vec<String>)> {
             let body = format!("<ac:rich-text-body>{}</ac:rich-text-body>", children.join(" "));
             let mut words = words.concat();
             words.push(title);
-            (
-                format!("<ac:structured-macro ac:name=\"{name}\">{title_tag}{body}</ac:structured-macro>"),
-                words,
-            )
+            (format!("<ac:structured-macro ac:name=\"{name}\">{title_tag}{body}</ac:structured-macro>"), words)
         });
         prop_oneof![5 => plain, 1 => with_body]
     });

@@ -74,11 +74,7 @@ fn present() -> Vec<OpenApiOperation> {
         ),
         end("/v1/sessions/{id}", "endSession", "Ends a session and what runs in it."),
         list("/v1/consents", "listConsents", "Lists what users let clients do.", "Consents"),
-        end(
-            "/v1/consents/{id}",
-            "endConsent",
-            "Takes a consent back; the client's tokens for this user end with it.",
-        ),
+        end("/v1/consents/{id}", "endConsent", "Takes a consent back; the client's tokens for this user end with it."),
         list("/v1/logins", "listLogins", "Lists the browsers that users are logged in with.", "Logins"),
         end("/v1/logins/{id}", "endLogin", "Logs a browser out."),
     ]

@@ -47,23 +47,13 @@ fn of_users() -> Vec<OpenApiOperation> {
             parameters: vec![name("User"), successor],
             answer: (204, "It is gone.", None),
             errors: &[404, 409],
-            ..of_users(
-                "delete",
-                one,
-                "deleteUser",
-                "Takes a user away, with tokens, logins, grants and accounts.",
-            )
+            ..of_users("delete", one, "deleteUser", "Takes a user away, with tokens, logins, grants and accounts.")
         },
         OpenApiOperation {
             parameters: user(),
             body: Some("Handover"),
             errors: &[404, 409],
-            ..of_users(
-                "post",
-                "/v1/users/{name}/handover",
-                "handOver",
-                "Makes a user the owner; for the owner.",
-            )
+            ..of_users("post", "/v1/users/{name}/handover", "handOver", "Makes a user the owner; for the owner.")
         },
     ]
 }
@@ -82,22 +72,12 @@ fn of_removals() -> Vec<OpenApiOperation> {
         OpenApiOperation {
             answer: (200, "All removals.", Some("Removals")),
             errors: &[],
-            ..of_removals(
-                "get",
-                "/v1/removals",
-                "listRemovals",
-                "Lists people of other issuers who were removed.",
-            )
+            ..of_removals("get", "/v1/removals", "listRemovals", "Lists people of other issuers who were removed.")
         },
         OpenApiOperation {
             parameters: vec![name("Removal")],
             answer: (204, "They may come again.", None),
-            ..of_removals(
-                "delete",
-                "/v1/removals/{id}",
-                "liftRemoval",
-                "Lets somebody come again who was removed.",
-            )
+            ..of_removals("delete", "/v1/removals/{id}", "liftRemoval", "Lets somebody come again who was removed.")
         },
     ]
 }

@@ -133,10 +133,8 @@ pub(super) fn answer() -> Value {
 
 pub(super) fn report() -> Value {
     let statuses = TaskStatus::ALL.map(TaskStatus::name);
-    let counts: Map<String, Value> = statuses
-        .into_iter()
-        .map(|name| (name.to_owned(), json!({ "type": "integer", "minimum": 0 })))
-        .collect();
+    let counts: Map<String, Value> =
+        statuses.into_iter().map(|name| (name.to_owned(), json!({ "type": "integer", "minimum": 0 }))).collect();
     json!({
         "type": "object",
         "required": ["tasks", "summary"],
