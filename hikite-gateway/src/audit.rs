@@ -16,13 +16,13 @@ mod writer;
 
 use std::sync::Arc;
 
+use hikite_core::caller::Scopes;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::source::{CallContext, SourceMethod};
 
-use crate::command::Command;
-use crate::gateway::Gateway;
+use crate::command::{Command, ToolTarget};
 use crate::meter::{ModuleMeter, TOOL_ERROR};
 use crate::surface::TranslationError;
 use entry::{AuditActor, AuditEntry, AuditedRequest};
@@ -32,8 +32,8 @@ pub use admin::record_admin;
 pub use auth_event::AuthEvent;
 pub use durability::{AuditState, Durability, UNWRITTEN};
 pub(crate) use entry::milliseconds;
-pub(crate) use queue::{AuditCounts, Auditor};
-pub use queue::{AuditRules, QueueFullPolicy, UnwrittenRecords};
+pub(crate) use queue::AuditCounts;
+pub use queue::{AuditRules, AuditSettings, Auditor, QueueFullPolicy, UnwrittenRecords};
 pub use spill::UNWRITTEN_FILE;
 
 pub(crate) const OK: &str = "ok";
@@ -65,10 +65,10 @@ pub(crate) struct CallDetails {
     pub(crate) tool_error: bool,
 }
 
-impl Gateway {
+impl Auditor {
     /// Opens the record of a command before any decision is made. Waits for a queue slot where every record must be
     /// kept, and fails without one, so that nothing runs unrecorded.
-    pub(crate) async fn audit<'a>(
+    pub(crate) async fn open<'a>(
         &'a self,
         surface: &'static str,
         command: &Command,
@@ -84,8 +84,32 @@ impl Gateway {
         Ok(Audit { guard, meter: None, cause: None, details: CallDetails::default() })
     }
 
+    /// Opens the record of a call.
+    pub(crate) async fn open_call<'a>(
+        &'a self,
+        surface: &'static str,
+        (target, params): (&ToolTarget, &Object),
+        context: &CallContext,
+    ) -> Result<Audit<'a>, Error> {
+        let guard = self.guard(AuditedRequest::of_call(target, params), surface, context).await?;
+        Ok(Audit { guard, meter: None, cause: None, details: CallDetails::default() })
+    }
+
+    /// Closes the record of a command and returns the outcome that the caller gets.
+    pub(crate) async fn close(
+        &self,
+        audit: Audit<'_>,
+        outcome: Result<Raw, Error>,
+        scopes: Scopes,
+    ) -> Result<Raw, Error> {
+        let is_recorded = audit.is_recorded();
+        audit.close(&outcome);
+        let outcome = if is_recorded { self.release(outcome).await } else { outcome };
+        if scopes.contains(Scopes::READ) { outcome } else { outcome.map_err(without_name_hints) }
+    }
+
     /// Records a `tools/call` that could not be parsed into a command.
-    pub(crate) async fn audit_misread(&self, misread: &TranslationError, context: &CallContext) -> Result<(), Error> {
+    pub(crate) async fn record_misread(&self, misread: &TranslationError, context: &CallContext) -> Result<(), Error> {
         let request = AuditedRequest::misread(&misread.params);
         let mut guard = self.guard(request, misread.failure.surface(), context).await?;
         guard.outcome(word(&misread.error));
@@ -95,7 +119,7 @@ impl Gateway {
 
     /// Delays the outcome of a request just recorded as `audit.durability` demands. A failed outcome stays as it is.
     pub(crate) async fn release<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
-        let settled = self.auditor.settle(self.limits.call_timeout).await;
+        let settled = self.settle().await;
         outcome.and_then(|outcome| settled.map(|()| outcome))
     }
 
@@ -105,12 +129,12 @@ impl Gateway {
         surface: &'static str,
         context: &CallContext,
     ) -> Result<RecordGuard<'_>, Error> {
-        let mut slot = self.auditor.slot(self.limits.call_timeout).await?;
+        let mut slot = self.slot().await?;
         if request.kind == BATCH {
             slot = slot.release_early();
         }
         let entry = AuditEntry::new(AuditActor::InSession(Arc::clone(&context.session)), &context.origin);
-        Ok(RecordGuard::new(&self.auditor, slot, AuditEntry { surface, request, ..entry }))
+        Ok(RecordGuard::new(self, slot, AuditEntry { surface, request, ..entry }))
     }
 }
 
@@ -215,6 +239,12 @@ fn log(entry: &AuditEntry, cause: Option<&str>) {
         cached = entry.cached,
         cause,
     );
+}
+
+/// Removes hints that name tools or resources, for callers without the read scope.
+fn without_name_hints(error: Error) -> Error {
+    let of_a_name = matches!(error.kind, ErrorKind::ToolNotFound | ErrorKind::NotFound | ErrorKind::Validation);
+    Error { hint: error.hint.filter(|_| !of_a_name), ..error }
 }
 
 /// Returns the audit outcome of an error.

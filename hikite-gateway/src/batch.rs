@@ -12,38 +12,50 @@ mod task_result;
 #[cfg(test)]
 mod tests;
 
-use hikite_core::error::Error;
-use hikite_core::json::{Object, Raw};
-use hikite_core::plan::OnError;
-use hikite_core::share::ShareHolder;
-use hikite_core::source::{BoxFuture, CallContext};
+use std::sync::Arc;
 
-use crate::audit::Audit;
-use crate::command::Command;
-use crate::gateway::Gateway;
+use hikite_core::error::Error;
+use hikite_core::json::Raw;
+use hikite_core::limits::Limits;
+use hikite_core::share::ShareHolder;
+use hikite_core::source::CallContext;
+
+use crate::answers::Answers;
+use crate::audit::{Audit, Auditor};
+use crate::catalogs::Catalogs;
+use crate::command::{Batch, Command};
+use crate::executor::Executor;
+use crate::lookup::Lookup;
 use crate::off_worker::off_worker;
+use crate::search::Search;
+use crate::share::SharedSlots;
 use observer::ProgressObserver;
 use run::BatchRun;
 
 pub use observer::{Observer, SilentObserver, TaskCompletion};
 pub use report::BatchReport;
 
-/// A batch request.
-#[derive(Clone, Debug)]
-pub struct Batch {
-    /// An array of tasks, or a string with one task per line.
-    pub commands: Raw,
-    /// Check and report, but run nothing.
-    pub dry_run: bool,
-    pub concurrency: Option<usize>,
-    pub on_error: OnError,
-    /// Params of the `tools/call`; its `_meta` accompanies every task.
-    pub params: Object,
+pub struct Batches {
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) catalogs: Arc<Catalogs>,
+    pub(crate) lookup: Lookup,
+    pub(crate) auditor: Arc<Auditor>,
+    pub(crate) executor: Arc<Executor>,
+    pub(crate) answers: Arc<Answers>,
+    pub(crate) search: Arc<Search>,
+    /// Limit on batches that run at the same time.
+    pub(crate) slots: SharedSlots<()>,
 }
 
-impl Gateway {
+impl std::fmt::Debug for Batches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batches").finish_non_exhaustive()
+    }
+}
+
+impl Batches {
     /// Runs a batch and reports progress to the observer. `surface` names the origin of the request.
-    pub async fn run_batch(
+    pub async fn run(
         &self,
         surface: &'static str,
         batch: Batch,
@@ -51,28 +63,25 @@ impl Gateway {
         observer: &dyn Observer,
     ) -> Result<BatchReport, Error> {
         let command = Command::Batch(batch.clone());
-        let mut audit = self.audit(surface, &command, &context).await?;
+        let mut audit = self.auditor.open(surface, &command, &context).await?;
         let outcome = match context.session.caller.require(command.scope()) {
             Ok(()) => self.report(batch, context, &mut audit, observer).await,
             Err(error) => Err(error),
         };
         audit.close(&outcome.as_ref().map(|report| report.document.clone()).map_err(Clone::clone));
-        self.release(outcome).await
+        self.auditor.release(outcome).await
     }
 
-    /// Runs a batch as a tool call, with progress notifications to its client. The future is boxed because each task
-    /// re-enters the dispatch path that led here.
-    pub(crate) fn batch<'a>(
-        &'a self,
+    /// Runs a batch as a tool call, with progress notifications to its client.
+    pub(crate) async fn run_as_tool(
+        &self,
         batch: Batch,
         context: CallContext,
-        audit: &'a mut Audit<'_>,
-    ) -> BoxFuture<'a, Result<Raw, Error>> {
-        Box::pin(async move {
-            let progress = ProgressObserver::to(&context.back);
-            let report = self.report(batch, context, audit, &progress).await?;
-            Ok(report.result())
-        })
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
+        let progress = ProgressObserver::to(&context.back);
+        let report = self.report(batch, context, audit, &progress).await?;
+        Ok(report.result())
     }
 
     async fn report(
@@ -87,7 +96,7 @@ impl Gateway {
         if batch.dry_run {
             return Ok(off_worker(preview::cost(&checked), || preview::preview(&checked)).await);
         }
-        let _place = self.batches.take_free(&ShareHolder::from(&context.session.caller), ())?;
+        let _place = self.slots.take_free(&ShareHolder::from(&context.session.caller), ())?;
         let run = BatchRun::new(self, &checked.plan, (audit.surface(), batch, context), observer);
         let report = report::report(&checked.plan, run.run_to_end().await);
         audit.details.tool_error = report.failed;

@@ -1,6 +1,6 @@
 //! Result of a request, with what its transport has to know about it.
 
-use hikite_core::json::Raw;
+use hikite_core::json::{Object, Raw};
 
 /// Result of a request as its client gets it. On most surfaces a refused or failed tool call is a result too.
 #[derive(Clone, Debug)]
@@ -22,4 +22,10 @@ impl From<Raw> for CallResult {
     fn from(raw: Raw) -> Self {
         Self { raw, insufficient_scope: false }
     }
+}
+
+/// Copies the other members of the original result.
+pub(crate) fn with_other_members(result: &Object, members: &Object) -> Object {
+    let rest = members.iter().filter(|(name, _)| !matches!(*name, "content" | "structuredContent"));
+    result.iter().chain(rest).map(|(name, value)| (name.into(), value.clone())).collect()
 }

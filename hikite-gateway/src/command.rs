@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use hikite_core::call_policy::RetryPolicy;
 use hikite_core::caller::Scopes;
-use hikite_core::json::Object;
+use hikite_core::compact::AnswerFormat;
+use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
+use hikite_core::plan::OnError;
+use hikite_core::selector::Selector;
 use hikite_core::source::SourceMethod;
-
-use crate::batch::Batch;
-use crate::handle::ResultPart;
-use crate::render::OutputOptions;
-use crate::search::ToolQuery;
 
 #[derive(Clone, Debug)]
 pub enum Command {
@@ -150,4 +148,41 @@ pub enum ToolTarget {
         category: String,
         name: String,
     },
+}
+
+/// A search request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolQuery {
+    pub queries: Vec<String>,
+    pub context: Option<String>,
+    pub limit: usize,
+}
+
+/// A batch request.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// An array of tasks, or a string with one task per line.
+    pub commands: Raw,
+    /// Check and report, but run nothing.
+    pub dry_run: bool,
+    pub concurrency: Option<usize>,
+    pub on_error: OnError,
+    /// Params of the `tools/call`; its `_meta` accompanies every task.
+    pub params: Object,
+}
+
+/// The requested part of a resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResultPart {
+    /// Counted from 1.
+    pub page: Option<u32>,
+    pub jq: Option<String>,
+    pub search: Option<String>,
+}
+
+/// Output options of a call. Unset options are decided by the project and by the tool's source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputOptions {
+    pub format: Option<AnswerFormat>,
+    pub select: Option<Selector>,
 }

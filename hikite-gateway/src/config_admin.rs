@@ -1,13 +1,9 @@
 //! Administration of upstream servers and categories at run time, which otherwise come from the config. Implemented
 //! where the config is read; the gateway only knows this trait.
 
-use std::sync::Arc;
-
-use hikite_core::error::{Error, ErrorKind};
+use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::BoxFuture;
-
-use crate::gateway::Gateway;
 
 /// The stored object, and `true` if it is new.
 pub type PutResult = (Raw, bool);
@@ -33,15 +29,4 @@ pub trait ConfigAdmin: Send + Sync + std::fmt::Debug {
 
     /// Counts the tokens of a text, and returns the name of the vocabulary.
     fn count(&self, text: &str) -> (usize, &'static str);
-}
-
-impl Gateway {
-    /// Sets the implementation. Call once.
-    pub fn set_config_admin(&self, config_admin: Arc<dyn ConfigAdmin>) {
-        let _ = self.config_admin.set(config_admin);
-    }
-
-    pub fn config_admin(&self) -> Result<&Arc<dyn ConfigAdmin>, Error> {
-        self.config_admin.get().ok_or_else(|| Error::new(ErrorKind::NotFound, "nothing of the kind is kept here"))
-    }
 }

@@ -16,8 +16,10 @@ use hikite_core::signer::HmacSigner;
 use hikite_core::source::{BoxFuture, CallContext, CallOrigin, Invocation, NoClient, Source, SourceState};
 
 use crate::admission::Throttle;
+use crate::builder::GatewayBuilder;
+use crate::catalogs::GatewayRules;
 use crate::command::{CallOptions, Command, ToolTarget};
-use crate::gateway::{Gateway, GatewayRules};
+use crate::gateway::Gateway;
 use crate::probe;
 
 pub(crate) type FakeAnswer = BoxFuture<'static, Result<Raw, Error>>;
@@ -97,7 +99,8 @@ pub(crate) fn rules(source: &Arc<FakeSource>, policy: CallPolicy, resources: Cal
 }
 
 pub(crate) fn gateway(source: &Arc<FakeSource>, policy: CallPolicy) -> Arc<Gateway> {
-    let gateway = Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached());
+    let gateway =
+        GatewayBuilder::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached()).build();
     gateway.apply(rules(source, policy, policy));
     gateway
 }

@@ -1,9 +1,8 @@
 //! Result handles: results too long to return at once, stored for their caller and read in pages, through jq or by text
 //! search. Bounded in number, size and age, and dropped with the conversation. To everybody else they look absent.
 
-mod line;
-mod page;
-mod read;
+pub(crate) mod line;
+pub(crate) mod page;
 mod result_store;
 #[cfg(test)]
 mod tests;
@@ -12,25 +11,14 @@ mod uri;
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, Session, SessionId};
-use hikite_core::compact::Shape;
-use hikite_core::json::{Object, Raw};
+use hikite_core::json::Object;
 use hikite_core::source::CallContext;
 
 use crate::conversation::{Conversation, ConversationName, conversation};
-use crate::gateway::Gateway;
 
-pub(crate) use read::is_on_first_page;
 pub(crate) use result_store::{ResultStore, StoredResult};
-pub(crate) use uri::{is_stored_result, process_in, result_uri};
-
-/// The requested part of a resource.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResultPart {
-    /// Counted from 1.
-    pub page: Option<u32>,
-    pub jq: Option<String>,
-    pub search: Option<String>,
-}
+pub use uri::process_of_result;
+pub(crate) use uri::{ResultUri, is_stored_result, joined, result_uri};
 
 /// The owner of a stored result, and the conversation that it is dropped with.
 #[derive(Clone, Debug)]
@@ -55,19 +43,10 @@ impl ResultOwner {
     }
 
     /// Returns the session of the request, if that is its conversation.
-    fn session(&self) -> Option<SessionId> {
+    pub(crate) fn session(&self) -> Option<SessionId> {
         match self.conversation.as_ref()?.1 {
             ConversationName::Session(id) => Some(id),
             ConversationName::Named(_) => None,
         }
-    }
-}
-
-impl Gateway {
-    /// Stores a result to be read in parts. Returns its id, or `None` if there is no room. The result is dropped with
-    /// the session of a client that listens for notifications; otherwise its age alone decides.
-    pub(crate) fn store_result(&self, value: &Raw, shape: Option<&Shape>, holder: &ResultOwner) -> Option<Arc<str>> {
-        let session = holder.session().filter(|session| self.sessions.is_listening(*session));
-        self.result_store.store_result(value, shape, holder.caller(), session)
     }
 }

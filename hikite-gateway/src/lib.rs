@@ -2,12 +2,16 @@
 //! on one path. Knows no HTTP, no SQL and no upstream protocol; it reaches sources through `core::source`.
 
 mod accounts;
+mod admin;
 mod admission;
+mod answers;
 mod audit;
 mod batch;
+mod builder;
 mod cache;
 mod call_result;
 mod call_settings;
+mod catalogs;
 mod clock;
 mod command;
 mod config_admin;
@@ -15,8 +19,10 @@ mod continuation;
 mod conversation;
 mod deadline;
 mod describe;
+mod discovery;
 mod dispatch;
 mod execute;
+mod executor;
 #[cfg(test)]
 mod fake;
 mod federation;
@@ -31,86 +37,92 @@ pub mod identity;
 mod identity_provider;
 mod issuer;
 mod list;
+mod lookup;
 pub mod meter;
 mod node;
 pub mod off_worker;
-mod overlay;
 mod overrides;
-mod overview;
 mod passkey;
 mod people;
 mod pin;
-mod preview;
 #[cfg(test)]
 mod probe;
 mod project;
 mod random;
 mod registered_source;
 mod registry;
-mod render;
 mod rendered_view;
 mod request;
 mod resource_link;
+mod run_tool;
 pub mod scope;
 mod search;
 mod secret_store;
 mod session;
+mod sessions;
 pub mod share;
 mod snapshot;
-mod status;
 mod surface;
 mod suspended_call;
 mod swap;
-mod task;
+mod token_count;
 mod token_savings;
 mod tool_registry;
 pub mod trace;
 mod view_cache;
 mod viewer;
-mod wait;
 
 pub use accounts::{
     Account, AccountProvider, AccountSettings, AccountStatus, AccountStore, BrowserSecret, ConnectedAccount,
     ConnectionCallback, ConnectionLink, DEFAULT as DEFAULT_ACCOUNT, OAuthApp, PendingConnection, RefreshTiming,
     TokenAuth, selection::with_account,
 };
+pub use admin::{
+    AccessAdmin, Admin, ModuleAdmin, PinAdmin, PinFilter, PinState, PinnedTool as WaitingPin, Previews, Status,
+    StoreSync, ToolAdmin,
+};
 pub use admission::Throttle;
 pub use audit::{
-    AuditRules, AuditState, AuthEvent, Durability, QueueFullPolicy, UNWRITTEN, UNWRITTEN_FILE, UnwrittenRecords,
-    record_admin,
+    AuditRules, AuditSettings, AuditState, Auditor, AuthEvent, Durability, QueueFullPolicy, UNWRITTEN, UNWRITTEN_FILE,
+    UnwrittenRecords, record_admin,
 };
-pub use batch::{Batch, BatchReport, Observer, SilentObserver, TaskCompletion};
+pub use batch::{BatchReport, Batches, Observer, SilentObserver, TaskCompletion};
+pub use builder::GatewayBuilder;
 pub use call_result::CallResult;
+pub use catalogs::{Catalogs, GatewayRules};
 pub use clock::{machine_clock, now_ms};
-pub use command::{CallOptions, Command, Detail, Dialect, ModuleQuery, ToolTarget};
+pub use command::{
+    Batch, CallOptions, Command, Detail, Dialect, ModuleQuery, OutputOptions, ResultPart, ToolQuery, ToolTarget,
+};
 pub use config_admin::{ConfigAdmin, PutResult};
 pub use continuation::{ContinuationToken, TokenBinding};
+pub use discovery::{Discovery, ListPage, ToolFilter, ToolListPage};
 pub use federation::{FederatedIdentity, Federation, FederationCallback, LoginRule};
 pub use freshness::Freshness;
-pub use gateway::{Gateway, GatewayRules};
-pub use handle::ResultPart;
+pub use gateway::Gateway;
+pub use handle::process_of_result;
 pub use hikite_store::{AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, TrimEvidence};
 pub use identity::Identity;
 pub use identity_provider::IdentityProviders;
 pub use issuer::{IssuerRule, Issuers};
-pub use list::ListPage;
+pub use lookup::Lookup;
 pub use node::{Nodes, Owner, Peer};
 pub use passkey::Passkeys;
 pub use people::{People, PersonalToken};
-pub use pin::{PinFilter, PinState, PinnedTool as WaitingPin};
 pub use project::{Optimization, Project};
 pub use registry::{RegistryStore, read as read_tool};
-pub use render::OutputOptions;
 pub use request::{named, without_query};
-pub use search::{MemorySettings, SearchSettings, Strategy, ToolQuery, decayed};
+pub use search::{MemorySettings, Search, SearchSettings, Strategy, decayed};
 pub use secret_store::{
     GATEWAY_ACCOUNT, MasterKeySource, RETIRED_KEYS, RestoreSummary, RetiredKey, RotationSummary, SecretStore,
     StoredSecret, VaultFinding, VaultStatus,
 };
-pub use session::{Delivery, Inbox, SessionRegistration};
+pub use session::{Delivery, Inbox};
+pub use sessions::{SessionRegistration, Sessions};
 pub use snapshot::UserPermissions;
-pub use surface::{Surface, Surfaces, ToolFilter, ToolListPage};
+pub use surface::{Surface, Surfaces};
 pub use suspended_call::{CallStep, PendingInput, RunningCall, SuspendedCalls};
+pub use token_savings::TokenSavings;
 pub use viewer::Viewer;
 
 /// Store kinds of account documents.

@@ -21,6 +21,7 @@ use crate::audit::{CANCELLED, OK};
 use crate::trace::Tracer;
 use histogram::HistogramFamily;
 pub use histogram::{BOUNDS, DurationCounts};
+pub(crate) use metric::{GatewayReading, metrics};
 pub use metric::{Labels, Metric, MetricData, Point};
 pub(crate) use recent::RecentCalls;
 use recent::RecentCounts;
@@ -145,7 +146,7 @@ impl Meter {
     }
 
     /// Stores a sample of every module's counters, from which recent rates are computed.
-    pub(crate) fn sample_meters(&self, now: Instant) {
+    pub fn sample_meters(&self, now: Instant) {
         for module in self.modules.read().values() {
             module.recent.keep(now);
         }

@@ -4,17 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hikite_core::caller::Caller;
 use hikite_core::catalog::ModuleRule;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::tool_selection::{Override, Selection, ToolRef};
 use hikite_core::violation::{self, Violation};
-use hikite_store::DocumentRow;
-
-use crate::clock::now_ms;
-use crate::gateway::Gateway;
 
 /// Store kind of overrides.
 pub(crate) const TEXT: &str = "tool_text";
@@ -30,11 +25,11 @@ pub(crate) struct TextOverride {
 }
 
 impl TextOverride {
-    fn read(form: &Object) -> Self {
+    pub(crate) fn read(form: &Object) -> Self {
         Self { title: form.text("title"), description: form.text("description") }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
@@ -49,7 +44,7 @@ impl TextOverride {
     }
 
     /// Applies a document: a text replaces, `null` removes, absent members stay.
-    fn changed(&self, form: &Object) -> Result<Self, Error> {
+    pub(crate) fn changed(&self, form: &Object) -> Result<Self, Error> {
         let mut faults = Vec::new();
         let known = ["title", "description"];
         for (name, _) in form.iter().filter(|(name, _)| !known.contains(name)) {
@@ -76,66 +71,10 @@ impl TextOverride {
     }
 }
 
-impl Gateway {
-    /// Changes the overrides of a tool and returns its REST object.
-    pub async fn override_tool_texts(&self, name: &str, form: &Object) -> Result<Raw, Error> {
-        self.look_up(&Caller::owner(), |view| view.any_tool(name).map(drop)).await?;
-        {
-            let _turn = self.registry.turn.lock().await;
-            let key = self.owner_view().any_tool(name)?.key.clone();
-            let before =
-                self.with_tool_registry(|tool_registry| tool_registry.texts.get(&key).cloned()).unwrap_or_default();
-            let text = before.changed(form)?;
-            self.write_override(&key, &text).await?;
-            self.change_tool_registry(|tool_registry| {
-                tool_registry.texts.remove(&key);
-                if !text.is_empty() {
-                    tool_registry.texts.insert(key, text);
-                }
-            });
-        }
-        self.tool(&Caller::owner(), name).await
-    }
-
-    async fn write_override(&self, key: &ToolKey, text: &TextOverride) -> Result<(), Error> {
-        let store = &self.registry.store;
-        let (id, now) = (key.to_string(), now_ms());
-        if text.is_empty() {
-            store.take_document(TEXT, &id, now).await?;
-            return Ok(());
-        }
-        let form = text.object().with("module", &*key.module).with("tool", &*key.tool).raw();
-        loop {
-            let before = store.entry(TEXT, &id, now).await?;
-            let version = before.as_ref().map_or(1, |before| before.version);
-            let (kind, id, owner) = (TEXT, id.clone(), String::new());
-            let entry = DocumentRow { kind, id, owner, form: form.clone(), version, created_at: now, expires_at: 0 };
-            let done = match before {
-                Some(_) => store.change_document(&entry).await?,
-                None => store.put_document(&entry).await?,
-            };
-            if done {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Reads all overrides from the store.
-    pub(crate) async fn read_overrides(&self) -> Result<TextOverrides, Error> {
-        let entries = self.registry.store.entries(TEXT, None, now_ms()).await?;
-        let read = |entry: &DocumentRow| {
-            let form = entry.form.object()?;
-            Some((ToolKey::new(form.text("module")?, form.text("tool")?), TextOverride::read(&form)))
-        };
-        Ok(entries.iter().filter_map(read).collect())
-    }
-
-    /// Adds the overrides and the server's own texts to a tool object, for administrators.
-    pub(crate) fn with_text_overrides(&self, object: Object, key: &ToolKey, original: &Raw) -> Object {
-        let text = self.with_tool_registry(|tool_registry| tool_registry.texts.get(key).cloned()).unwrap_or_default();
-        let original = TextOverride::read(&original.object().unwrap_or_default());
-        object.with("overrides", text.object()).with("original", original.object())
-    }
+/// Adds the overrides and the server's own texts to a tool object, for administrators.
+pub(crate) fn with_text_overrides(object: Object, text: &TextOverride, original: &Raw) -> Object {
+    let original = TextOverride::read(&original.object().unwrap_or_default());
+    object.with("overrides", text.object()).with("original", original.object())
 }
 
 /// Returns a module's rule with the overrides of its tools.

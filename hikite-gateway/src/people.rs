@@ -7,7 +7,6 @@ mod directory;
 mod directory_change;
 mod token;
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -21,11 +20,9 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
-use crate::gateway::Gateway;
 use crate::identity::{GRANT, Identity, REMOVED, User, UserAuthority, Users, only_the_owner};
 use crate::identity_provider::IdentityProviders;
-use crate::project::Project;
-use crate::snapshot::UserPermissions;
+use crate::project::{Project, ProjectMap};
 use directory::{AccessDirectory, DirectoryUser};
 pub(crate) use token::OF_TOKEN;
 pub use token::PersonalToken;
@@ -315,6 +312,10 @@ impl People {
         Some(token.expires_at).filter(|at| *at > 0)
     }
 
+    pub(crate) fn project_map(&self) -> Arc<ProjectMap> {
+        Arc::clone(self.directory.load().projects())
+    }
+
     /// Returns all projects by name.
     pub fn projects(&self) -> Vec<Arc<Project>> {
         self.directory.load().projects().values().cloned().collect()
@@ -348,70 +349,6 @@ impl People {
     pub fn token_objects(&self) -> Vec<Raw> {
         let (directory, now) = (self.directory.load(), now_ms());
         directory.tokens().iter().map(|token| directory.token_object(token, now)).collect()
-    }
-}
-
-impl Gateway {
-    pub fn people(&self) -> &People {
-        &self.people
-    }
-
-    /// Publishes the users' permissions and the owner to all requests.
-    pub fn publish_users(&self) {
-        let users = self.people.identity().map(|identity| identity.users()).unwrap_or_default();
-        let mask = |user: &Arc<User>| Some((Arc::clone(&user.subject), user.permissions.clone()?));
-        // Calls that still run for a deleted user keep that user's permissions.
-        let known: HashSet<&Arc<str>> = users.iter().map(|user| &user.subject).collect();
-        let mut masks = UserPermissions::clone(&self.masks());
-        masks.retain(|subject, _| !known.contains(subject));
-        masks.extend(users.iter().filter_map(mask));
-        self.set_masks(masks);
-        let owner = self.people.identity().and_then(|identity| identity.owner());
-        self.set_owner(owner.map(|owner| Arc::clone(&owner.subject)));
-    }
-
-    /// Publishes users to all requests: permissions first, then tokens, projects and accounts.
-    pub async fn refresh_users(&self) -> Result<(), Error> {
-        self.publish_users();
-        if self.people.read_tokens().await? {
-            self.publish_projects();
-        }
-        if let Some(accounts) = self.accounts() {
-            accounts.read_store().await?;
-            if accounts.take_changes() {
-                self.show_accounts();
-            }
-        }
-        Ok(())
-    }
-
-    /// Applies store changes of users, projects, tokens and accounts.
-    pub(crate) async fn apply_user_changes(&self, changes: &ChangeSet) -> Result<(), Error> {
-        if changes.concern(&[change_kind::USER]) {
-            self.publish_users();
-        }
-        let differs = self.people.follow_store(changes).await?;
-        // Another reader may have loaded the projects without publishing them.
-        if differs || !Arc::ptr_eq(self.people.directory.load().projects(), &self.snapshot().bounds().projects) {
-            self.publish_projects();
-        }
-        if let Some(accounts) = self.accounts() {
-            accounts.follow_store(changes).await?;
-            if accounts.take_changes() {
-                self.show_accounts();
-            }
-        }
-        Ok(())
-    }
-
-    /// Fails if a user document names a project that does not exist.
-    pub fn check_project_of(&self, form: &Object) -> Result<(), Error> {
-        self.people.check_project_of(form)
-    }
-
-    /// Publishes the current projects to all requests.
-    pub fn publish_projects(&self) {
-        self.replace_projects(Arc::clone(self.people.directory.load().projects()));
     }
 }
 

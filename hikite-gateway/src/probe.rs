@@ -11,6 +11,7 @@ use hikite_core::source::{BoxFuture, CallContext, ToolHandler};
 use hikite_core::violation::Violation;
 use hikite_store::{Store, StoreUrl};
 
+use crate::builder::GatewayBuilder;
 use crate::gateway::Gateway;
 use crate::registry::RegistryStore;
 
@@ -39,8 +40,10 @@ pub(crate) async fn gateway_on(store: Store) -> Arc<Gateway> {
         let echo: Arc<dyn ToolHandler> = Arc::new(EchoTool(http.clone()));
         if named { Ok(echo) } else { Err(vec![Violation::new("/http/url", "`url` is required")]) }
     });
-    let gateway = Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), RegistryStore::new(store, maker));
-    gateway.open_store().await.expect("an open store");
+    let gateway =
+        GatewayBuilder::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), RegistryStore::new(store, maker))
+            .build();
+    gateway.admin().store.open().await.expect("an open store");
     gateway
 }
 

@@ -4,21 +4,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hikite_core::caller::Caller;
 use hikite_core::compact::AnswerFormat;
-use hikite_core::error::{Error, ErrorKind};
+use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::permission::Permissions;
 use hikite_core::suggestion;
 use hikite_core::violation::{self, Violation};
 
-use crate::gateway::Gateway;
 use crate::surface::{Surface, Surfaces};
 
 const MEMBERS: [&str; 7] = ["description", "members", "permissions", "accounts", "surface", "optimization", "format"];
 const NAME_CHARS: usize = 128;
 const DESCRIPTION_CHARS: usize = 2000;
 const PEOPLE: usize = 1000;
+
+/// Projects by name.
+pub(crate) type ProjectMap = BTreeMap<Arc<str>, Arc<Project>>;
 
 #[derive(Clone, Debug)]
 pub struct Project {
@@ -102,29 +103,6 @@ impl Project {
             form.set("format", format.name());
         }
         form
-    }
-}
-
-impl Gateway {
-    /// Returns the caller's project, if it exists.
-    pub fn project_of(&self, caller: &Caller) -> Option<Arc<Project>> {
-        self.snapshot().project_of(caller).cloned()
-    }
-
-    /// Returns the surfaces of a caller: the requested ones if the project allows all of them, else the project's,
-    /// else the default.
-    pub fn surfaces_for(&self, caller: &Caller, asked: Option<Surfaces>, default: Surfaces) -> Result<Surfaces, Error> {
-        let own = self.snapshot().project_of(caller).and_then(|project| project.surfaces);
-        match (asked, own) {
-            (None, own) => Ok(own.unwrap_or(default)),
-            (Some(asked), None) => Ok(asked),
-            (Some(asked), Some(own)) if asked.is_within(own) => Ok(asked),
-            (Some(asked), Some(own)) => {
-                let asked = asked.names().join(",");
-                Err(Error::new(ErrorKind::Authorization, format!("`surface={asked}` is not open to this project"))
-                    .hint(format!("leave it out, or choose among: {}", own.names().join(", "))))
-            }
-        }
     }
 }
 

@@ -14,8 +14,8 @@ use parking_lot::RwLock;
 use crate::command::Detail;
 use crate::describe::ModuleDescription;
 use crate::list::items;
-use crate::preview;
 use crate::surface::Surfaces;
+use crate::token_count;
 
 type RenderedLists = HashMap<(Surfaces, ListKind), Arc<Vec<Raw>>>;
 /// Token counts of a menu, and of a flat list of all tools.
@@ -76,7 +76,7 @@ impl RenderedView {
         if let Some(token_estimate) = self.estimates.read().get(&surfaces) {
             return *token_estimate;
         }
-        let token_estimate = preview::estimate_tokens(&self.view, &self.list(surfaces, ListKind::Tools, limits));
+        let token_estimate = token_count::estimate_tokens(&self.view, &self.list(surfaces, ListKind::Tools, limits));
         *self.estimates.write().entry(surfaces).or_insert(token_estimate)
     }
 
@@ -91,7 +91,7 @@ impl RenderedView {
             return *token_counts;
         }
         let menu = self.list(surfaces, ListKind::Tools, limits);
-        let token_counts = preview::count_tokens(&self.view, &menu, count);
+        let token_counts = token_count::count_tokens(&self.view, &menu, count);
         *self.token_counts.write().entry(surfaces).or_insert(token_counts)
     }
 

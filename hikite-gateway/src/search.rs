@@ -7,7 +7,6 @@ mod index_worker;
 mod query;
 mod query_history;
 mod restricted_index;
-mod run;
 mod usage_memory;
 mod vector;
 
@@ -21,19 +20,19 @@ use arc_swap::ArcSwap;
 use hikite_core::caller::Caller;
 use hikite_core::search::encoder::Encoder;
 use hikite_core::search::provider::{Embedder, Reranker, SearchProvider};
+use hikite_store::Store;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use index_worker::IndexWorker;
-pub use query::ToolQuery;
 pub(crate) use query::{CandidateSet, QueryOutcome};
 use query_history::QueryHistory;
 use restricted_index::RestrictedIndexes;
 use usage_memory::UsageMemory;
 pub use usage_memory::decayed;
 
-use crate::gateway::Gateway;
+use crate::catalogs::Catalogs;
 use crate::project::Optimization;
 
 /// Search strategy.
@@ -96,8 +95,12 @@ impl Default for MemorySettings {
 /// Maximum number of queries that are encoded at the same time. Each takes a few milliseconds of a whole core.
 const ENCODING: usize = 4;
 
-pub(crate) struct Search {
-    gateway: Weak<Gateway>,
+/// The search index of the catalog, and the queries to it.
+pub struct Search {
+    /// For background work, which ends when the search is dropped.
+    this: Weak<Self>,
+    pub(crate) catalogs: Arc<Catalogs>,
+    store: Store,
     settings: ArcSwap<SearchSettings>,
     index_worker: IndexWorker,
     restricted_index: RestrictedIndexes,
@@ -110,10 +113,32 @@ pub(crate) struct Search {
     stopping: CancellationToken,
 }
 
+impl std::fmt::Debug for Search {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Search").finish_non_exhaustive()
+    }
+}
+
 impl Search {
-    pub(crate) fn new(gateway: Weak<Gateway>) -> Self {
+    /// Builds a search over catalogs that report their changes to it. `catalogs` gets the function to call after every
+    /// rebuild.
+    pub(crate) fn new(store: Store, catalogs: impl FnOnce(Box<dyn Fn() + Send + Sync>) -> Arc<Catalogs>) -> Arc<Self> {
+        Arc::new_cyclic(|this: &Weak<Self>| {
+            let search = Weak::clone(this);
+            let schedule_rebuild = move || {
+                if let Some(search) = search.upgrade() {
+                    search.schedule_rebuild();
+                }
+            };
+            Self::over(catalogs(Box::new(schedule_rebuild)), store, Weak::clone(this))
+        })
+    }
+
+    fn over(catalogs: Arc<Catalogs>, store: Store, this: Weak<Self>) -> Self {
         Self {
-            gateway,
+            this,
+            catalogs,
+            store,
             settings: ArcSwap::default(),
             index_worker: IndexWorker::default(),
             restricted_index: RestrictedIndexes::default(),
@@ -129,33 +154,31 @@ impl Search {
     pub(crate) fn settings(&self) -> Arc<SearchSettings> {
         self.settings.load_full()
     }
-}
 
-impl Gateway {
     /// Replaces the search settings.
-    pub fn set_search_settings(&self, settings: SearchSettings) {
-        self.search.memory.limit(settings.memory);
-        self.search.settings.store(Arc::new(settings));
-        self.search.schedule_rebuild();
+    pub fn set_settings(&self, settings: SearchSettings) {
+        self.memory.limit(settings.memory);
+        self.settings.store(Arc::new(settings));
+        self.schedule_rebuild();
     }
 
     /// Stops background work and persists the usage memory.
-    pub async fn stop_search(&self) {
-        self.search.stopping.cancel();
-        self.search.tasks.close();
-        self.search.tasks.wait().await;
-        self.search.memory.write(&self.registry.store).await;
+    pub async fn stop(&self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.memory.write(&self.store).await;
     }
 
     /// Returns the strategy of the caller's project, else the config's.
     fn strategy_of(&self, caller: &Caller) -> Strategy {
-        let own = self.project_of(caller).and_then(|project| project.optimization);
+        let own = self.catalogs.project_of(caller).and_then(|project| project.optimization);
         match own {
             Some(Optimization::Off) => Strategy::Off,
             Some(Optimization::Bm25) => Strategy::Bm25,
             Some(Optimization::Hybrid) => Strategy::Hybrid,
             Some(Optimization::Cloud) => Strategy::Cloud,
-            None => self.search.settings.load().strategy,
+            None => self.settings.load().strategy,
         }
     }
 }

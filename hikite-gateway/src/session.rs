@@ -9,7 +9,6 @@ use hikite_core::listing::ListKind;
 use hikite_core::source::SourceEvent;
 use parking_lot::Mutex;
 
-use crate::gateway::Gateway;
 use crate::surface::Surfaces;
 use crate::viewer::Viewer;
 
@@ -37,12 +36,12 @@ const NOTIFIED_LISTS: [(ListKind, &[ListKind]); 3] = [
 pub(crate) struct OpenSessions(Mutex<HashMap<SessionId, RegisteredSession>>);
 
 #[derive(Clone)]
-struct RegisteredSession {
-    session: Arc<Session>,
-    surfaces: Surfaces,
-    inbox: Weak<dyn Inbox>,
+pub(crate) struct RegisteredSession {
+    pub(crate) session: Arc<Session>,
+    pub(crate) surfaces: Surfaces,
+    pub(crate) inbox: Weak<dyn Inbox>,
     /// Capabilities that a sessionless listener sends with its requests; these requests run in other sessions.
-    requests: Option<ClientCapabilities>,
+    pub(crate) requests: Option<ClientCapabilities>,
 }
 
 impl RegisteredSession {
@@ -60,61 +59,15 @@ impl RegisteredSession {
     }
 }
 
-/// A registered session; dropping it ends the session at every source.
-pub struct SessionRegistration {
-    session: Arc<Session>,
-    gateway: Weak<Gateway>,
-}
-
-impl std::fmt::Debug for SessionRegistration {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("SessionRegistration").field(&self.session.id).finish()
-    }
-}
-
-impl Gateway {
-    /// Registers a session for notifications.
-    pub fn join(
-        self: &Arc<Self>,
-        session: Arc<Session>,
-        surfaces: Surfaces,
-        inbox: Weak<dyn Inbox>,
-    ) -> SessionRegistration {
-        self.join_as(RegisteredSession { session, surfaces, inbox, requests: None })
-    }
-
-    /// Registers the notification stream of a sessionless client, whose requests carry these capabilities.
-    pub fn join_listener(
-        self: &Arc<Self>,
-        session: Arc<Session>,
-        surfaces: Surfaces,
-        inbox: Weak<dyn Inbox>,
-        requests: ClientCapabilities,
-    ) -> SessionRegistration {
-        self.join_as(RegisteredSession { session, surfaces, inbox, requests: Some(requests) })
-    }
-
-    fn join_as(self: &Arc<Self>, member: RegisteredSession) -> SessionRegistration {
-        let session = Arc::clone(&member.session);
-        self.sessions.0.lock().insert(session.id, member);
-        SessionRegistration { session, gateway: Arc::downgrade(self) }
-    }
-}
-
-impl Drop for SessionRegistration {
-    fn drop(&mut self) {
-        let Some(gateway) = self.gateway.upgrade() else { return };
-        gateway.sessions.0.lock().remove(&self.session.id);
-        gateway.forget_overlay(self.session.id);
-        gateway.sent.forget(&self.session);
-        gateway.result_store.release(self.session.id);
-        for module in &gateway.snapshot().catalog.modules {
-            module.source.release(self.session.id);
-        }
-    }
-}
-
 impl OpenSessions {
+    pub(crate) fn insert(&self, member: RegisteredSession) {
+        self.0.lock().insert(member.session.id, member);
+    }
+
+    pub(crate) fn remove(&self, session: SessionId) {
+        self.0.lock().remove(&session);
+    }
+
     /// Returns `true` if the session has a live inbox.
     pub(crate) fn is_listening(&self, session: SessionId) -> bool {
         self.0.lock().get(&session).is_some_and(|member| member.inbox.strong_count() > 0)

@@ -6,7 +6,6 @@ mod categories;
 mod direct;
 mod menu;
 mod modules;
-mod rest;
 mod search;
 
 use hikite_core::error::{Error, ErrorKind};
@@ -241,5 +240,4 @@ pub(crate) fn arguments(raw: Option<&Raw>) -> Result<Object, Error> {
 }
 
 pub(crate) use categories::describe;
-pub use rest::{ToolFilter, ToolListPage};
 pub(crate) use search::{execution_result, found};

@@ -1,15 +1,17 @@
 //! Token savings: results that were compacted, and menus that show fewer tools than a flat list. Counted in memory
 //! and added to the day's totals in the store every few seconds, off the path of calls.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::time::rfc3339;
 use hikite_core::tokens;
+use hikite_store::Store;
 
 use crate::clock::now_ms;
-use crate::gateway::Gateway;
+use crate::meter::Meter;
 
 /// Store kind of daily totals.
 pub(crate) const DAY: &str = "day";
@@ -22,9 +24,10 @@ const RETENTION_DAYS: u64 = 400;
 /// Counters of a day, by their names in the store.
 const NAMES: [&str; 6] = ["calls", "errors", "answersRaw", "answersSent", "menuFlat", "menuSent"];
 
-/// Token counts that are not persisted yet.
-#[derive(Debug, Default)]
-pub(crate) struct TokenSavings {
+/// Token counts that are not persisted yet, and the totals of each day in the store.
+pub struct TokenSavings {
+    meter: Arc<Meter>,
+    store: Store,
     /// Tokens of results: as the tools returned them, and as sent.
     answers: [AtomicU64; 2],
     /// Tokens of menus: as a flat list of all tools, and as sent.
@@ -35,7 +38,17 @@ pub(crate) struct TokenSavings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct DailyTotals([u64; NAMES.len()]);
 
+impl std::fmt::Debug for TokenSavings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenSavings").finish_non_exhaustive()
+    }
+}
+
 impl TokenSavings {
+    pub(crate) fn new(meter: Arc<Meter>, store: Store) -> Self {
+        Self { meter, store, answers: Default::default(), menus: Default::default() }
+    }
+
     /// Counts a result by its bytes before and after rendering.
     pub(crate) fn answer(&self, raw: usize, sent: usize) {
         add(&self.answers, tokens::of_bytes(count(raw)), tokens::of_bytes(count(sent)));
@@ -56,13 +69,11 @@ impl TokenSavings {
             count.fetch_add(more, Ordering::Relaxed);
         }
     }
-}
 
-impl Gateway {
     /// Adds the counts since the last call to the day's totals. A failed write is retried.
     pub async fn persist_day(&self) -> Result<(), Error> {
         let (calls, errors) = self.meter.take_counts();
-        let saved = self.token_savings.take();
+        let saved = self.take();
         let [raw, sent, flat, shown] = saved;
         let counts = [calls, errors, raw, sent, flat, shown];
         if counts == [0; 6] {
@@ -71,9 +82,9 @@ impl Gateway {
         let now = now_ms();
         let more: Vec<(&'static str, u64)> = NAMES.into_iter().zip(counts).collect();
         let end = now + RETENTION_DAYS * DAY_MS;
-        let written = self.registry.store.add_counts(DAY, &day_of(now), &more, (now, end)).await;
+        let written = self.store.add_counts(DAY, &day_of(now), &more, (now, end)).await;
         if written.is_err() {
-            self.token_savings.restore_counts(saved);
+            self.restore_counts(saved);
             self.meter.restore_counts(calls, errors);
         }
         Ok(written?)
@@ -86,7 +97,7 @@ impl Gateway {
             tracing::debug!(%error, "the counts of the day are written down later");
         }
         let now = now_ms();
-        let entries = self.registry.store.entries(DAY, None, now).await?;
+        let entries = self.store.entries(DAY, None, now).await?;
         let day = |id: &str| {
             let form = entries.iter().find(|entry| entry.id == id).and_then(|entry| entry.form.object());
             DailyTotals::read(&form.unwrap_or_default())

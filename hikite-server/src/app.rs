@@ -195,7 +195,7 @@ impl App {
 
     /// Returns the usage of all limits that callers or addresses share.
     pub(crate) fn usages(&self) -> Vec<SlotUsage> {
-        let mut usages = self.gateway.usages();
+        let mut usages = self.gateway.admin().status.usages();
         usages.extend([
             self.sessions.usage(),
             self.stateless_sessions.usage(),

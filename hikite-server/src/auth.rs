@@ -154,7 +154,7 @@ async fn look_up_jwt(app: &App, token: &str) {
             // The user of the grant may be new here as well: their permissions must be loaded before their first
             // request.
             let looked = match identity.reload_grant(&grant).await {
-                Ok(true) => app.gateway.refresh_users().await,
+                Ok(true) => app.gateway.admin().access.refresh_users().await,
                 other => other.map(drop),
             };
             if let Err(error) = looked {

@@ -121,7 +121,7 @@ pub(crate) async fn callback(State(app): State<Arc<App>>, uri: Uri, headers: Hea
         };
         let logged_in = oauth::logged_in(&app, &headers).await?;
         let connected = accounts.handle_callback(returned, browser(&headers).as_ref(), logged_in.as_deref()).await?;
-        app.gateway.show_accounts();
+        app.gateway.catalogs().show_accounts();
         Ok(page.success(&connected))
     };
     outcome.await.unwrap_or_else(|error| page.failure(&error))

@@ -20,7 +20,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
 impl App {
     /// Collects all metrics of the server and the gateway.
     pub fn reading(&self) -> Vec<Metric> {
-        let mut metrics = self.gateway.reading();
+        let mut metrics = self.gateway.admin().status.metrics();
         let labels = vec![("version", env!("CARGO_PKG_VERSION").into())];
         metrics.extend([
             Metric::gauge("hikite.build_info", "1", "The version that runs.", vec![Point { labels, value: 1.0 }]),

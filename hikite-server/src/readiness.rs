@@ -35,7 +35,7 @@ impl App {
         let leaving = self.is_leaving().then(|| UnreadyReason::new("leaving", "this process is about to stop"));
         let stale = self.gateway.freshness().fault();
         let store = stale.map(|message| UnreadyReason::new("store_stale", message));
-        let full = self.gateway.audit_state().is_some_and(|state| state.is_full);
+        let full = self.gateway.auditor().state().is_some_and(|state| state.is_full);
         let audit =
             full.then(|| UnreadyReason::new("audit_full", "the audit can take no more records, so calls are refused"));
         leaving.into_iter().chain(store).chain(audit).collect()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hikite_core::limits::Limits;
 use hikite_core::signer::HmacSigner;
-use hikite_gateway::{Gateway, Identity, RegistryStore, SecretStore, Surface, Surfaces};
+use hikite_gateway::{GatewayBuilder, Identity, People, RegistryStore, SecretStore, Surface, Surfaces};
 use hikite_store::{Store, StoreUrl};
 use hikite_vault::{KeyRing, MasterKey};
 use tokio_util::sync::CancellationToken;
@@ -31,10 +31,12 @@ pub(crate) fn app_with(auth: Auth) -> Arc<App> {
     let limits = Arc::new(Limits::default());
     let store = store();
     let registry = RegistryStore::new(store.clone(), Arc::new(|_, _| Err(Vec::new())));
-    let gateway = Gateway::new(Arc::clone(&limits), HmacSigner::new([7; 32]), registry);
     let key = MasterKey::random().expect("random");
-    let secret_store = SecretStore::new(store, KeyRing::new(key, Vec::new()));
-    gateway.people().set_identity(Arc::new(Identity::new(Arc::new(secret_store))));
+    let secret_store = SecretStore::new(store.clone(), KeyRing::new(key, Vec::new()));
+    let people = People::new(store);
+    people.set_identity(Arc::new(Identity::new(Arc::new(secret_store))));
+    let builder = GatewayBuilder::new(Arc::clone(&limits), HmacSigner::new([7; 32]), registry);
+    let gateway = GatewayBuilder { people: Arc::new(people), ..builder }.build();
     App::new(gateway, limits, settings, CancellationToken::new())
 }
 

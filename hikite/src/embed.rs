@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::Config;
 use crate::instance::settings;
-use crate::runtime::Runtime;
+use crate::runtime::{Programs, Runtime};
 
 /// Builds an embedded gateway.
 #[derive(Debug)]
@@ -64,16 +64,14 @@ impl Builder {
     }
 
     pub async fn start(self) -> Result<Hikite> {
-        let program = match &self.program {
+        let guard = match &self.program {
             Some(program) => program.clone(),
             None => std::env::current_exe().context("cannot tell where this program is")?,
         };
-        let runtime = Runtime::start_with_modules(&self.config, program, self.modules).await?;
-        if let Some(program) = self.program {
-            runtime.set_jq_program(program);
-        }
+        let programs = Programs { guard, jq: self.program };
+        let runtime = Runtime::start_with_modules(&self.config, programs, self.modules).await?;
         for (registration, implementation) in self.tools {
-            runtime.gateway.register_embedded(registration, implementation).await?;
+            runtime.gateway.admin().tools.register_embedded(registration, implementation).await?;
         }
         Ok(Hikite { config: self.config, runtime, stopping: CancellationToken::new() })
     }
@@ -90,35 +88,35 @@ pub struct Hikite {
 impl Hikite {
     /// Registers a tool: its description and its implementation.
     pub async fn register(&self, form: &Value, implementation: Arc<dyn ToolHandler>) -> Result<(), Error> {
-        self.gateway().register_embedded(read(form)?, implementation).await
+        self.gateway().admin().tools.register_embedded(read(form)?, implementation).await
     }
 
     /// Registers a tool that sends HTTP requests. The registration is stored and survives a restart.
     pub async fn register_http(&self, form: &Value) -> Result<Value, Error> {
         let form = Raw::of(form).object().ok_or_else(no_object)?;
-        Ok(self.gateway().register(&form).await?.value())
+        Ok(self.gateway().admin().tools.register(&form).await?.value())
     }
 
     pub async fn unregister(&self, name: &str) -> Result<(), Error> {
-        self.gateway().unregister(name).await
+        self.gateway().admin().tools.unregister(name).await
     }
 
     pub async fn enable(&self, name: &str) -> Result<(), Error> {
-        self.gateway().switch(name, true).await.map(|_| ())
+        self.gateway().admin().tools.switch(name, true).await.map(|_| ())
     }
 
     pub async fn disable(&self, name: &str) -> Result<(), Error> {
-        self.gateway().switch(name, false).await.map(|_| ())
+        self.gateway().admin().tools.switch(name, false).await.map(|_| ())
     }
 
     pub async fn list(&self, filter: &ToolFilter) -> Vec<Value> {
-        let found = self.gateway().tools_page(&Caller::owner(), filter, 0, usize::MAX).await;
+        let found = self.gateway().discovery().tools_page(&Caller::owner(), filter, 0, usize::MAX).await;
         // The owner is never refused.
         found.unwrap_or_default().items.iter().map(Raw::value).collect()
     }
 
     pub async fn get(&self, name: &str) -> Result<Value, Error> {
-        Ok(self.gateway().tool(&Caller::owner(), name).await?.value())
+        Ok(self.gateway().discovery().tool(&Caller::owner(), name).await?.value())
     }
 
     pub async fn version(&self, name: &str) -> Result<String, Error> {
@@ -128,7 +126,7 @@ impl Hikite {
     pub async fn search(&self, query: &str, limit: usize) -> Vec<Value> {
         let everything = ToolFilter::default();
         let who = (&Caller::owner(), &CallOrigin::default());
-        let found = self.gateway().find_tools(who, query, &everything, limit).await;
+        let found = self.gateway().discovery().find_tools(who, query, &everything, limit).await;
         // The owner is never refused.
         found.unwrap_or_default().items.iter().map(Raw::value).collect()
     }

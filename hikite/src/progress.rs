@@ -13,7 +13,7 @@ use crate::cli::note;
 
 /// Waits until every module has returned its lists or failed, and shows the progress.
 pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
-    let view = gateway.owner_view();
+    let view = gateway.catalogs().owner_view();
     let missing: Vec<&Module> = view.modules().iter().filter(|module| module.listing.is_none()).collect();
     if missing.is_empty() {
         return;
@@ -21,7 +21,7 @@ pub(crate) async fn wait_for_all(gateway: &Gateway, limit: Duration) {
     let bars = MultiProgress::new();
     let waits = missing.iter().map(|module| wait(module, &bars, limit));
     join_all(waits).await;
-    gateway.wait_for_lists(Duration::ZERO, |_| true).await;
+    gateway.lookup().wait_for_lists(Duration::ZERO, |_| true).await;
 }
 
 /// Duration after which progress is shown.

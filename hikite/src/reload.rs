@@ -77,7 +77,7 @@ pub(crate) async fn follow(
                 }
             }
             Err(error) => {
-                runtime.gateway.set_config_error(Some(format!("{error:#}")));
+                runtime.gateway.admin().status.set_config_error(Some(format!("{error:#}")));
                 tracing::error!("{KEPT}\n{error:#}");
             }
         }
@@ -149,13 +149,13 @@ fn apply(next: &Config, runtime: &Runtime, app: &App) -> bool {
     match settings(next).and_then(|settings| runtime.apply(next).map(|()| settings)) {
         Ok(settings) => {
             app.configure(settings);
-            runtime.gateway.set_config_error(None);
+            runtime.gateway.admin().status.set_config_error(None);
             tracing::info!(file = %shown(next), "the changed config is in force");
             log::follow(&next.telemetry.log);
             true
         }
         Err(error) => {
-            runtime.gateway.set_config_error(Some(format!("{error:#}")));
+            runtime.gateway.admin().status.set_config_error(Some(format!("{error:#}")));
             tracing::error!("{KEPT}\n{error:#}");
             false
         }

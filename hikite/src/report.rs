@@ -14,8 +14,8 @@ pub(crate) fn log_when_listed(runtime: &Arc<Runtime>, stopping: &CancellationTok
     let (shared, stopping) = (Arc::clone(runtime), stopping.clone());
     runtime.tasks.spawn(async move {
         let limit = shared.limits.start_timeout;
-        if stopping.run_until_cancelled(shared.gateway.wait_for_lists(limit, |_| true)).await.is_some() {
-            catalog(&shared.gateway.owner_view());
+        if stopping.run_until_cancelled(shared.gateway.lookup().wait_for_lists(limit, |_| true)).await.is_some() {
+            catalog(&shared.gateway.catalogs().owner_view());
         }
     });
 }

@@ -7,8 +7,8 @@ mod stored;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -21,13 +21,14 @@ use hikite_core::origin::ConfigOrigin;
 use hikite_core::permission::Permissions;
 use hikite_core::registration::{HttpToolBuilder, ToolRegistration};
 use hikite_core::search::encoder::Encoder;
+use hikite_core::selector::JqRunner;
 use hikite_core::signer::HmacSigner;
 use hikite_core::source::{Source, ToolHandler};
 use hikite_egress::EgressClient;
 use hikite_gateway::identity::sealing_key;
 use hikite_gateway::{
-    AccountSettings, AccountStore, Gateway, GatewayRules, Identity, IdentityProviders, Nodes, RegistryStore,
-    SecretStore, Throttle, UnwrittenRecords,
+    AccountSettings, AccountStore, AuditSettings, Gateway, GatewayBuilder, GatewayRules, Identity, IdentityProviders,
+    Nodes, People, RegistryStore, SecretStore, Throttle, UnwrittenRecords,
 };
 use hikite_modules::{Service, ServiceSettings};
 use hikite_store::{Store, StoreListCache};
@@ -93,6 +94,15 @@ impl std::fmt::Debug for Runtime {
     }
 }
 
+/// Binaries that the runtime starts; both are hikite itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Programs {
+    /// Guards stdio servers.
+    pub(crate) guard: PathBuf,
+    /// Runs jq programs; `None` leaves jq out.
+    pub(crate) jq: Option<PathBuf>,
+}
+
 #[derive(Clone, Debug)]
 struct RunningUpstream {
     upstream: Upstream,
@@ -113,20 +123,14 @@ impl Runtime {
     /// Starts everything the config names. `program` is the hikite binary, which guards stdio servers and runs jq
     /// programs.
     pub async fn start(config: &Config, program: PathBuf) -> Result<Arc<Self>> {
-        let runtime = Self::start_with_modules(config, program.clone(), Vec::new()).await?;
-        runtime.set_jq_program(program);
-        Ok(runtime)
-    }
-
-    /// Sets the binary that runs jq programs; it must be hikite itself.
-    pub(crate) fn set_jq_program(&self, program: PathBuf) {
-        self.gateway.set_jq_runner(Arc::new(JqProcesses::new(program, Arc::clone(&self.limits))));
+        let jq_program = Some(program.clone());
+        Self::start_with_modules(config, Programs { guard: program, jq: jq_program }, Vec::new()).await
     }
 
     /// Starts everything the config names, plus the modules of the embedding program.
     pub(crate) async fn start_with_modules(
         config: &Config,
-        program: PathBuf,
+        programs: Programs,
         own: Vec<ModuleRule>,
     ) -> Result<Arc<Self>> {
         if config.store.is_none() {
@@ -139,7 +143,7 @@ impl Runtime {
         let client = EgressClient::new();
         let processes = ProcessLimits { running: limits.stdio_processes, starting: limits.starting };
         let environment = Environment {
-            spawner: Spawner::start(program, processes).context("cannot start a thread")?,
+            spawner: Spawner::start(programs.guard, processes).context("cannot start a thread")?,
             client: client.clone(),
             cache: Arc::clone(&lists) as Arc<dyn ListCache>,
             limits: Arc::clone(&limits),
@@ -151,8 +155,21 @@ impl Runtime {
         let prober = Arc::<CredentialProber>::default();
         let accounts = accounts(&secret_store, &environment.client, &configured, &prober);
         let (seal, node_key) = keys(&secret_store).await?;
-        let runtime = Arc::new(Self {
-            gateway: Gateway::new(Arc::clone(&limits), HmacSigner::new(seal), registry),
+        let people = people(&store, &secret_store, &environment.client, &guarded).await;
+        let jq = programs.jq.map(|program| JqProcesses::new(program, Arc::clone(&limits)));
+        let audit = config.audit.rules().map(|rules| AuditSettings { rules, folder: Some(config.data.clone()) });
+        let runtime = Arc::new_cyclic(|runtime| Self {
+            gateway: GatewayBuilder {
+                limits: Arc::clone(&limits),
+                seal: HmacSigner::new(seal),
+                registry,
+                people,
+                accounts: Some(Arc::clone(&accounts)),
+                jq_runner: jq.map(|jq| Arc::new(jq) as Arc<dyn JqRunner>),
+                config_admin: Some(Arc::new(RuntimeConfigAdmin(Weak::clone(runtime)))),
+                audit,
+            }
+            .build(),
             node_key,
             limits,
             store,
@@ -175,12 +192,6 @@ impl Runtime {
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
-        runtime.gateway.set_accounts(Arc::clone(&runtime.accounts));
-        if let Some(rules) = config.audit.rules() {
-            runtime.gateway.start_audit(rules, Some(config.data.clone()));
-        }
-        runtime.set_up_identity().await;
-        runtime.gateway.set_config_admin(Arc::new(RuntimeConfigAdmin(Arc::downgrade(&runtime))));
         if let Err(error) = runtime.load_and_apply(config).await {
             // A retry must not run beside what this attempt started.
             runtime.stop().await;
@@ -194,9 +205,9 @@ impl Runtime {
     async fn load_and_apply(self: &Arc<Self>, config: &Config) -> Result<()> {
         self.read_stored().await?;
         // Read before any tool is listed: a tool that differs from its pin must not count as new.
-        self.gateway.read_pins().await?;
+        self.gateway.admin().pins.read_store().await?;
         self.apply(config)?;
-        self.gateway.open_store().await?;
+        self.gateway.admin().store.open().await?;
         Ok(())
     }
 
@@ -205,19 +216,6 @@ impl Runtime {
         let key = self.node_key.context("the nodes cannot know each other: the key of the vault is wrong")?;
         let process = self.gateway.process();
         Ok((Nodes::join(self.store.clone(), url, process, self.limits.sessions).await?, key))
-    }
-
-    /// Sets up identity and the identity providers.
-    async fn set_up_identity(&self) {
-        let identity = Arc::new(Identity::new(Arc::clone(&self.secret_store)));
-        // A failure must not lock out the holder of the local token, who can repair it.
-        if let Err(error) = identity.prepare().await {
-            tracing::error!(%error, "nobody can log in: the keys that tokens are signed with do not open");
-        }
-        self.gateway.people().set_identity(identity);
-        let fetcher = IssuerFetcher { client: self.client().clone(), guarded: self.guarded.clone() };
-        let identity_providers = IdentityProviders::new(&self.store, Arc::new(fetcher));
-        self.gateway.people().set_identity_providers(Arc::new(identity_providers));
     }
 
     /// Applies a config to the running gateway. Upstreams with an unchanged definition keep running.
@@ -254,7 +252,7 @@ impl Runtime {
         for running in upstreams.values() {
             running.upstream.allow(&config.egress.rules());
         }
-        self.gateway.set_search_settings(search::settings(config, self.client(), &self.encoder)?);
+        self.gateway.search().set_settings(search::settings(config, self.client(), &self.encoder)?);
         self.gateway.apply(rules);
         self.guarded.allow(config.egress.rules());
         if let Some(identity_providers) = self.gateway.people().identity_providers() {
@@ -316,7 +314,7 @@ impl Runtime {
         if tokio::time::timeout(FINAL_WRITE_TIMEOUT, self.write_final_state()).await.is_err() {
             tracing::warn!("the store does not answer; the last lists, searches and counts are not written down");
         }
-        let unwritten = self.gateway.stop_audit().await;
+        let unwritten = self.gateway.auditor().stop().await;
         self.store.close().await;
         unwritten
     }
@@ -324,11 +322,11 @@ impl Runtime {
     /// Writes data that may be lost without harm.
     async fn write_final_state(&self) {
         self.lists.flush().await;
-        self.gateway.stop_search().await;
-        if let Err(error) = self.gateway.persist_first_seen().await {
+        self.gateway.search().stop().await;
+        if let Err(error) = self.gateway.admin().store.persist_first_seen().await {
             tracing::warn!(%error, "since when some tools are known could not be written down");
         }
-        if let Err(error) = self.gateway.persist_day().await {
+        if let Err(error) = self.gateway.token_savings().persist_day().await {
             tracing::warn!(%error, "the last counts of the day could not be written down");
         }
     }
@@ -366,7 +364,7 @@ impl Runtime {
             place: place(server),
             hash: server.definition_hash.clone(),
         };
-        let listener = self.gateway.listener(Arc::clone(&server.name));
+        let listener = self.gateway.catalogs().listener(Arc::clone(&server.name));
         let mut environment = self.environment.clone();
         if origin == ConfigOrigin::Store {
             // No administrator configured this address.
@@ -405,6 +403,25 @@ async fn keys(secret_store: &SecretStore) -> Result<([u8; 32], Option<[u8; 32]>)
             Ok((token::random_key()?, None))
         }
     }
+}
+
+/// Builds the users, projects and tokens, with the identity providers.
+async fn people(
+    store: &Store,
+    secret_store: &Arc<SecretStore>,
+    client: &EgressClient,
+    guarded: &EgressClient,
+) -> Arc<People> {
+    let identity = Arc::new(Identity::new(Arc::clone(secret_store)));
+    // A failure must not lock out the holder of the local token, who can repair it.
+    if let Err(error) = identity.prepare().await {
+        tracing::error!(%error, "nobody can log in: the keys that tokens are signed with do not open");
+    }
+    let people = People::new(store.clone());
+    people.set_identity(identity);
+    let fetcher = IssuerFetcher { client: client.clone(), guarded: guarded.clone() };
+    people.set_identity_providers(Arc::new(IdentityProviders::new(store, Arc::new(fetcher))));
+    Arc::new(people)
 }
 
 /// Returns the providers with a token in the config, and the permissions of that account.

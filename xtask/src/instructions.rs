@@ -26,7 +26,7 @@ const STEPS: &[(&str, &str)] = &[
     ("the door: Host, Origin, who asks, how often, where",  "hikite_server::guard::GuardLayer::pass::{{closure}}"),
     ("a request of MCP, measured",                          "hikite_server::mcp::session::ClientSession>::handle::{{closure}}"),
     ("the command, recorded whatever becomes of it",        "hikite_server::mcp::method::dispatch::{{closure}}"),
-    ("the tool: found, allowed",                            "hikite_gateway::gateway::Gateway>::call::{{closure}}"),
+    ("the tool: found, allowed",                            "hikite_gateway::executor::Executor::call::{{closure}}"),
     ("its arguments, held against its schema",              "hikite_core::check::ArgumentChecker::check"),
     ("its turn, its deadline, its breaker",                 "hikite_gateway::execute::run::{{closure}}"),
     ("the server is asked",                                 "hikite_upstream::upstream::UpstreamInner>::call::{{closure}}"),

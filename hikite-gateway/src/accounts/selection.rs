@@ -11,7 +11,6 @@ use hikite_core::permission::{self, Permissions};
 use hikite_core::view::View;
 
 use super::SelectedAccount;
-use crate::gateway::Gateway;
 use crate::snapshot::Snapshot;
 
 /// Member of `_meta` that names an account.
@@ -47,36 +46,21 @@ pub(crate) fn requested(params: &mut Object) -> Result<Option<String>, Error> {
         .ok_or_else(|| Error::new(ErrorKind::Validation, format!("`_meta[\"{META}\"]` must be the name of an account")))
 }
 
-impl Gateway {
-    /// Returns the account that serves a call of a module, or `None` if the module needs none or nobody has one.
-    pub(crate) fn account_for(
-        &self,
-        caller: &Caller,
-        module: &Module,
-        requested: Option<&str>,
-    ) -> Result<Option<SelectedAccount>, Error> {
-        match (self.accounts(), module.source.provider()) {
-            (Some(accounts), Some(provider)) => accounts.choose(caller, provider, requested),
-            _ => Ok(None),
-        }
+/// Returns the caller's view restricted to this account, if the account does not allow the request. A lookup in
+/// that view fails exactly like one of an absent tool.
+pub(crate) fn restricted_view(
+    snapshot: &Snapshot,
+    (caller, module): (&Caller, &Module),
+    chosen: Option<&SelectedAccount>,
+    allows: impl FnOnce(&Permissions) -> bool,
+) -> Option<View> {
+    let allowed = chosen?.permissions();
+    if allows(allowed) {
+        return None;
     }
-
-    /// Returns the caller's view restricted to this account, if the account does not allow the request. A lookup in
-    /// that view fails exactly like one of an absent tool.
-    pub(crate) fn restricted_view(
-        snapshot: &Snapshot,
-        (caller, module): (&Caller, &Module),
-        chosen: Option<&SelectedAccount>,
-        allows: impl FnOnce(&Permissions) -> bool,
-    ) -> Option<View> {
-        let allowed = chosen?.permissions();
-        if allows(allowed) {
-            return None;
-        }
-        let alone = permission::AccountPermissions::from([(Arc::clone(&module.name), vec![Arc::clone(allowed)])]);
-        let permissions = Permissions::intersection(snapshot.permissions_of(caller), alone);
-        Some(View::restricted(&snapshot.catalog, &permissions))
-    }
+    let alone = permission::AccountPermissions::from([(Arc::clone(&module.name), vec![Arc::clone(allowed)])]);
+    let permissions = Permissions::intersection(snapshot.permissions_of(caller), alone);
+    Some(View::restricted(&snapshot.catalog, &permissions))
 }
 
 impl SelectedAccount {

@@ -8,22 +8,21 @@ use tokio::time::Instant;
 
 use super::entry::{AuditActor, AuditEntry, AuditedRequest, ClientNameCache};
 use super::guard::RecordGuard;
-use super::{OK, word};
+use super::{Auditor, OK, word};
 use crate::clock::now_ms;
-use crate::gateway::Gateway;
 
-impl Gateway {
+impl Auditor {
     /// Runs the work and records it. `action` is an identifier like `tool.register`; `what` names the affected object.
-    pub async fn audit_admin<T>(
+    pub async fn record_admin<T>(
         &self,
         (caller, origin): (&Caller, &CallOrigin),
         action: &'static str,
         what: &str,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let slot = self.auditor.slot(self.limits.call_timeout).await?;
+        let slot = self.slot().await?;
         let entry = entry((caller, origin), action, what);
-        let mut guard = RecordGuard::new(&self.auditor, slot, entry);
+        let mut guard = RecordGuard::new(self, slot, entry);
         let outcome = work.await;
         guard.outcome(outcome.as_ref().map_or_else(word, |_| OK));
         drop(guard);

@@ -8,8 +8,7 @@ use hikite_core::source::CallOrigin;
 
 use super::entry::{AuditActor, AuditEntry, AuditedRequest};
 use super::guard::RecordGuard;
-use super::{OK, word};
-use crate::gateway::Gateway;
+use super::{Auditor, OK, word};
 use crate::scope;
 
 /// Kind of these records.
@@ -30,10 +29,10 @@ pub struct AuthEvent<'a> {
     pub refused: Option<ErrorKind>,
 }
 
-impl Gateway {
+impl Auditor {
     /// Records an event that is about to happen or was refused. Fails without a queue slot; the event must then not
     /// happen.
-    pub async fn audit_auth_event(&self, auth_event: AuthEvent<'_>) -> Result<(), Error> {
+    pub async fn record_auth_event(&self, auth_event: AuthEvent<'_>) -> Result<(), Error> {
         let mut guard = self.auth_event(auth_event).await?;
         guard.outcome(auth_event.refused.map_or(OK, |kind| kind.definition().code));
         drop(guard);
@@ -41,7 +40,7 @@ impl Gateway {
     }
 
     /// Runs the work and records it with its outcome.
-    pub async fn audit_auth_event_with<T>(
+    pub async fn record_auth_event_with<T>(
         &self,
         auth_event: AuthEvent<'_>,
         work: impl Future<Output = Result<T, Error>>,
@@ -55,7 +54,7 @@ impl Gateway {
     }
 
     async fn auth_event(&self, auth_event: AuthEvent<'_>) -> Result<RecordGuard<'_>, Error> {
-        let slot = self.auditor.slot(self.limits.call_timeout).await?;
+        let slot = self.slot().await?;
         let caller = Caller {
             scopes: Scopes::NONE,
             token: auth_event.grant.map(Into::into),
@@ -68,6 +67,6 @@ impl Gateway {
             allowed: auth_event.refused.is_none(),
             ..AuditEntry::new(AuditActor::NoSession(caller), &origin)
         };
-        Ok(RecordGuard::new(&self.auditor, slot, entry))
+        Ok(RecordGuard::new(self, slot, entry))
     }
 }

@@ -99,7 +99,7 @@ impl StoreHealth {
 
 impl Auditor {
     /// Waits until the answer whose record was just queued may go out. Fails if a commit is required and not confirmed.
-    pub(super) async fn settle(&self, wait_max: Duration) -> Result<(), Error> {
+    pub(super) async fn settle(&self) -> Result<(), Error> {
         let Some(queue) = self.queue() else { return Ok(()) };
         match queue.rules.durability {
             Durability::Group if queue.may_answer() => Ok(()),
@@ -107,11 +107,12 @@ impl Auditor {
                 Box::pin(queue.health.until(|| queue.may_answer())).await;
                 Ok(())
             }
-            Durability::Strict => Box::pin(queue.committed(wait_max)).await,
+            Durability::Strict => Box::pin(queue.committed(self.wait_max)).await,
         }
     }
 
-    pub(crate) fn state(&self) -> Option<AuditState> {
+    /// Returns the state of the audit, or `None` if it is disabled.
+    pub fn state(&self) -> Option<AuditState> {
         let queue = self.queue()?;
         Some(AuditState {
             durability: queue.rules.durability,

@@ -103,6 +103,10 @@ impl AuditActor {
 }
 
 impl AuditedRequest {
+    pub(super) fn of_call(target: &ToolTarget, params: &Object) -> Self {
+        Self::new("call", SourceMethod::CallTool, RequestName::of(target, params), arguments(params), params)
+    }
+
     /// Describes a command. Returns `None` for commands that are no invocation.
     pub(super) fn of(command: &Command) -> Option<Self> {
         let resource = |kind, method, params: &Object| {
@@ -112,9 +116,7 @@ impl AuditedRequest {
         };
         Some(match command {
             Command::Describe { .. } | Command::Open(_) => return None,
-            Command::Call { target, params, .. } => {
-                Self::new("call", SourceMethod::CallTool, RequestName::of(target, params), arguments(params), params)
-            }
+            Command::Call { target, params, .. } => Self::of_call(target, params),
             Command::Execute { target, params, .. } => Self::new(
                 "call",
                 SourceMethod::CallTool,

@@ -2,11 +2,12 @@
 //! that every call which runs has room for its record.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hikite_core::error::Error;
+use hikite_core::limits::Limits;
 use hikite_store::{ClockJump, Retention, Store};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -52,10 +53,22 @@ pub struct AuditRules {
     pub max_records: Option<u64>,
 }
 
-/// The gateway's side of the queue. Records nothing before `start`.
-#[derive(Debug, Default)]
-pub(crate) struct Auditor {
-    queue: OnceLock<Arc<AuditQueue>>,
+/// How records are written, and where those go that the store has not accepted at shutdown.
+#[derive(Clone, Debug)]
+pub struct AuditSettings {
+    pub rules: AuditRules,
+    /// Folder of the file with unwritten records.
+    pub folder: Option<PathBuf>,
+}
+
+/// Records what callers and administrators do, and reads the records.
+#[derive(Debug)]
+pub struct Auditor {
+    pub(super) store: Store,
+    /// Longest wait for a free slot, and for a commit that an answer requires.
+    pub(super) wait_max: Duration,
+    /// `None` if auditing is disabled.
+    queue: Option<Arc<AuditQueue>>,
 }
 
 #[derive(Debug)]
@@ -146,52 +159,19 @@ pub struct UnwrittenRecords {
 }
 
 impl Auditor {
-    /// Starts recording; called once, before the first request. Records that the store has not accepted at shutdown go
-    /// to a file in `spill`.
-    pub(crate) fn start(
-        &self,
-        store: Store,
-        names: SubjectNames,
-        (rules, capacity): (AuditRules, usize),
-        spill: Option<PathBuf>,
-    ) {
-        // Bounded by the slots: nothing is queued without one.
-        let (jobs, waiting) = mpsc::unbounded_channel();
-        let capacity = capacity.min(Semaphore::MAX_PERMITS);
-        let queue = Arc::new(AuditQueue {
-            rules,
-            free_slots: Arc::new(Semaphore::new(capacity)),
-            capacity,
-            health: StoreHealth::default(),
-            jobs,
-            waiting: AtomicUsize::new(0),
-            lost: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
-            written: AtomicU64::new(0),
-            unwritten: AtomicU64::new(0),
-            spill_file: Mutex::default(),
-            trimmed: AtomicU64::new(0),
-            paused: Mutex::default(),
-            wake_writer: Notify::new(),
-            trim_due: Notify::new(),
-            closing: CancellationToken::new(),
-            giving_up: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-        });
-        if self.queue.set(Arc::clone(&queue)).is_ok() {
-            let writer = AuditWriter::new(Arc::clone(&queue), store, waiting, names);
-            let writer = writer.spilling_to(SpillFile::new(spill));
-            queue.tasks.spawn(writer.run());
-        }
+    /// Starts the writer, unless `settings` is `None`.
+    pub(crate) fn new(store: Store, names: SubjectNames, limits: &Limits, settings: Option<AuditSettings>) -> Self {
+        let queue = settings.map(|settings| AuditQueue::start(store.clone(), names, limits.audit_queue, settings));
+        Self { store, wait_max: limits.call_timeout, queue }
     }
 
     pub(super) fn queue(&self) -> Option<&AuditQueue> {
-        self.queue.get().map(|queue| &**queue)
+        self.queue.as_deref()
     }
 
     /// Reserves a slot for one record.
-    pub(super) async fn slot(&self, wait_max: Duration) -> Result<QueueSlot, Error> {
-        let Some(queue) = self.queue.get() else { return Ok(QueueSlot::Disabled) };
+    pub(super) async fn slot(&self) -> Result<QueueSlot, Error> {
+        let Some(queue) = &self.queue else { return Ok(QueueSlot::Disabled) };
         if queue.refuses() {
             queue.lose(1);
             return Err(refusal());
@@ -199,13 +179,13 @@ impl Auditor {
         match (Arc::clone(&queue.free_slots).try_acquire_owned(), queue.rules.when_full) {
             (Ok(permit), _) => Ok(QueueSlot::Held(permit)),
             (Err(_), QueueFullPolicy::DropAndCount) => Ok(QueueSlot::Missing),
-            (Err(_), QueueFullPolicy::Block) => queue.wait(wait_max).await,
+            (Err(_), QueueFullPolicy::Block) => queue.wait(self.wait_max).await,
         }
     }
 
     /// Queues the entry without waiting.
     pub(super) fn put(&self, slot: QueueSlot, entry: Box<AuditEntry>) {
-        let Some(queue) = self.queue.get() else { return };
+        let Some(queue) = &self.queue else { return };
         match slot {
             QueueSlot::Disabled => {}
             QueueSlot::Missing => queue.lose(1),
@@ -223,8 +203,8 @@ impl Auditor {
     }
 
     /// Waits until everything recorded so far is written, for two seconds at most.
-    pub(crate) async fn flush(&self) {
-        let Some(queue) = self.queue.get() else { return };
+    pub(super) async fn flush(&self) {
+        let Some(queue) = &self.queue else { return };
         let (tell, told) = oneshot::channel();
         if queue.jobs.send(WriterJob::Flush(tell)).is_ok() {
             queue.wake_writer.notify_one();
@@ -233,8 +213,8 @@ impl Auditor {
     }
 
     /// Writes everything queued within the limit, ends the writer and returns what could not be written.
-    pub(crate) async fn stop(&self, limit: Duration) -> UnwrittenRecords {
-        let Some(queue) = self.queue.get() else { return UnwrittenRecords::default() };
+    pub(super) async fn stop_within(&self, limit: Duration) -> UnwrittenRecords {
+        let Some(queue) = &self.queue else { return UnwrittenRecords::default() };
         let begin = Instant::now();
         while queue.running() > 0 && begin.elapsed() < CANCELLED_CALL_WAIT_MAX {
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -254,8 +234,8 @@ impl Auditor {
     }
 
     /// Trims old records now, ahead of schedule.
-    pub(crate) fn trim_soon(&self) {
-        if let Some(queue) = self.queue.get() {
+    pub(super) fn trim_soon(&self) {
+        if let Some(queue) = &self.queue {
             queue.trim_due.notify_one();
         }
     }
@@ -268,11 +248,46 @@ impl Auditor {
             trimmed: queue.trimmed.load(Ordering::Relaxed),
             paused: *queue.paused.lock(),
         };
-        self.queue.get().map(read).unwrap_or_default()
+        self.queue.as_ref().map(read).unwrap_or_default()
     }
 }
 
 impl AuditQueue {
+    fn start(
+        store: Store,
+        names: SubjectNames,
+        capacity: usize,
+        AuditSettings { rules, folder }: AuditSettings,
+    ) -> Arc<Self> {
+        // Bounded by the slots: nothing is queued without one.
+        let (jobs, waiting) = mpsc::unbounded_channel();
+        let capacity = capacity.min(Semaphore::MAX_PERMITS);
+        let queue = Arc::new(Self {
+            rules,
+            free_slots: Arc::new(Semaphore::new(capacity)),
+            capacity,
+            health: StoreHealth::default(),
+            jobs,
+            waiting: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            unwritten: AtomicU64::new(0),
+            spill_file: Mutex::default(),
+            trimmed: AtomicU64::new(0),
+            paused: Mutex::default(),
+            wake_writer: Notify::new(),
+            trim_due: Notify::new(),
+            closing: CancellationToken::new(),
+            giving_up: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        let writer = AuditWriter::new(Arc::clone(&queue), store, waiting, names);
+        let writer = writer.spilling_to(SpillFile::new(folder));
+        queue.tasks.spawn(writer.run());
+        queue
+    }
+
     fn enqueue(&self, job: WriterJob) {
         if self.jobs.send(job).is_err() {
             self.waiting.fetch_sub(1, Ordering::AcqRel);

@@ -6,8 +6,7 @@ use hikite_core::source::CallOrigin;
 
 use super::entry::{AuditActor, AuditEntry, AuditedRequest, SearchSummary};
 use super::guard::RecordGuard;
-use super::{Audit, OK, word};
-use crate::gateway::Gateway;
+use super::{Audit, Auditor, OK, word};
 
 /// Kind of these records.
 pub(super) const SEARCH: &str = "search";
@@ -19,17 +18,14 @@ pub(crate) struct SearchAudit<'a> {
     guard: RecordGuard<'a>,
 }
 
-impl Gateway {
+impl Auditor {
     /// Opens the record of a search and checks the read scope. Also fails if every call must be recorded and no slot is
     /// free.
-    pub(crate) async fn audit_search(
-        &self,
-        (caller, origin): (&Caller, &CallOrigin),
-    ) -> Result<SearchAudit<'_>, Error> {
-        let slot = self.auditor.slot(self.limits.call_timeout).await?;
+    pub(crate) async fn open_search(&self, (caller, origin): (&Caller, &CallOrigin)) -> Result<SearchAudit<'_>, Error> {
+        let slot = self.slot().await?;
         let entry = AuditEntry::new(AuditActor::NoSession(caller.clone()), origin);
         let entry = AuditEntry { request: AuditedRequest::internal(SEARCH, "", ""), allowed: true, ..entry };
-        let mut guard = RecordGuard::new(&self.auditor, slot, entry);
+        let mut guard = RecordGuard::new(self, slot, entry);
         caller.require(Scopes::READ).inspect_err(|error| {
             guard.outcome(word(error));
             guard.with(|entry| entry.allowed = false);

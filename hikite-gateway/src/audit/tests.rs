@@ -15,7 +15,8 @@ use hikite_store::{AuditFilter, Store};
 use serde_json::{Value, json};
 
 use super::durability::Durability;
-use super::queue::{AuditRules, QueueFullPolicy};
+use super::queue::{AuditRules, AuditSettings, QueueFullPolicy};
+use crate::builder::GatewayBuilder;
 use crate::command::{CallOptions, Command, ToolTarget};
 use crate::fake::{FakeAnswer, FakeSource, command, context, raw, result, rules};
 use crate::gateway::Gateway;
@@ -51,9 +52,9 @@ impl AuditFixture {
     ) -> Self {
         let (source, store) = (FakeSource::new(answer), probe::store().await);
         let registry = RegistryStore::new(store.clone(), Arc::new(|_, _| Err(Vec::new())));
-        let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), registry);
+        let builder = GatewayBuilder::new(Arc::new(limits), HmacSigner::new([7; 32]), registry);
+        let gateway = GatewayBuilder { audit: Some(AuditSettings { rules: kept, folder: None }), ..builder }.build();
         gateway.apply(rules(&source, policy, policy));
-        gateway.start_audit(kept, None);
         Self { gateway, source, store }
     }
 
@@ -64,9 +65,9 @@ impl AuditFixture {
     /// Returns all records, oldest first, and checks that none contains the secret.
     async fn records(&self) -> Vec<Value> {
         let walk = hikite_store::AuditCursor::Back(None);
-        let page = self.gateway.audit_page(&AuditFilter::default(), walk, 1000).await.expect("read");
+        let page = self.gateway.auditor().page(&AuditFilter::default(), walk, 1000).await.expect("read");
         let rows = page.rows;
-        assert!(self.gateway.verify_audit().await.expect("verified").broken.is_none());
+        assert!(self.gateway.auditor().verify().await.expect("verified").broken.is_none());
         for row in &rows {
             assert!(!row.record.contains(SECRET), "{}", row.record);
         }
@@ -151,7 +152,7 @@ async fn a_panic_of_our_own_leaves_one_record() {
     let gateway = Arc::clone(&audited.gateway);
     #[expect(clippy::disallowed_methods, reason = "its panic is what is looked at")]
     let broken = tokio::spawn(async move {
-        let _audit = gateway.audit("direct", &command("read", "{}"), &from()).await.expect("a place");
+        let _audit = gateway.auditor().open("direct", &command("read", "{}"), &from()).await.expect("a place");
         panic!("here");
     });
     assert!(broken.await.is_err());
@@ -256,11 +257,11 @@ async fn a_search_leaves_one_record_also_if_it_is_given_up_or_refused() {
     let audited = AuditFixture::new(answering("{}")).await;
     let context = from();
     let who = (&context.session.caller, &context.origin);
-    let search = audited.gateway.audit_search(who).await.expect("a place");
+    let search = audited.gateway.auditor().open_search(who).await.expect("a place");
     search.found("bm25", &[format!("what is {SECRET}"), "b".into()], 3);
-    drop(audited.gateway.audit_search(who).await.expect("a place"));
+    drop(audited.gateway.auditor().open_search(who).await.expect("a place"));
     let nobody = Caller { scopes: Scopes::NONE, ..context.session.caller.clone() };
-    audited.gateway.audit_search((&nobody, &context.origin)).await.expect_err("refused");
+    audited.gateway.auditor().open_search((&nobody, &context.origin)).await.expect_err("refused");
     let records = audited.records().await;
     assert_eq!(records.len(), 3);
     let queries_hash = digest(br#"["what is hunter2","b"]"#);
@@ -278,10 +279,10 @@ async fn what_an_admin_does_is_recorded_also_if_it_fails() {
     let audited = AuditFixture::new(answering("{}")).await;
     let (owner, origin) = (Caller::owner(), CallOrigin::default());
     let who = (&owner, &origin);
-    let done = audited.gateway.audit_admin(who, "tool.enable", "m:read", async { Ok(5) }).await;
+    let done = audited.gateway.auditor().record_admin(who, "tool.enable", "m:read", async { Ok(5) }).await;
     assert_eq!(done.expect("done"), 5);
     let failed = async { Err::<(), _>(Error::new(ErrorKind::Conflict, "no")) };
-    audited.gateway.audit_admin(who, "tool.disable", "m:add", failed).await.expect_err("refused");
+    audited.gateway.auditor().record_admin(who, "tool.disable", "m:add", failed).await.expect_err("refused");
     let records = audited.records().await;
     is(&records[0], &json!({ "kind": "admin", "method": "tool.enable", "what": "m:read", "subject": "owner" }));
     is(&records[1], &json!({ "method": "tool.disable", "outcome": "CONFLICT" }));
@@ -336,7 +337,7 @@ async fn everything_that_waits_is_written_before_the_end_and_nothing_is_asked_of
     for _ in 0..1200 {
         audited.call("add").await.expect("a result");
     }
-    audited.gateway.stop_audit().await;
+    audited.gateway.auditor().stop().await;
     let verified = audited.store.verify_audit(None, |_, _| {}).await.expect("verified");
     assert_eq!((verified.records(), verified.broken), (1200, None));
     let counts = audited.gateway.auditor.counts();
@@ -344,7 +345,7 @@ async fn everything_that_waits_is_written_before_the_end_and_nothing_is_asked_of
     let source = FakeSource::new(|number| Box::pin(async move { Ok(result(number)) }));
     let off = crate::fake::gateway(&source, CallPolicy::default());
     off.dispatch(command("add", "{}"), from()).await.expect("a result");
-    off.stop_audit().await;
+    off.auditor().stop().await;
 }
 
 #[tokio::test]
@@ -381,6 +382,6 @@ async fn in_strict_the_record_is_committed_before_the_answer() {
         let rows = audited.store.audit(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 10).await;
         assert_eq!(rows.expect("read").len(), count);
     }
-    let state = audited.gateway.audit_state().expect("it is on");
+    let state = audited.gateway.auditor().state().expect("it is on");
     assert_eq!((state.durability.name(), state.waiting, state.is_full), ("strict", 0, false));
 }

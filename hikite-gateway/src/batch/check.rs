@@ -15,8 +15,9 @@ use hikite_core::view::View;
 use hikite_core::violation::{self, Violation};
 use serde_json::Value;
 
-use super::Batch;
-use crate::gateway::Gateway;
+use super::Batches;
+use crate::accounts::selection;
+use crate::command::Batch;
 use crate::off_worker::off_worker;
 use crate::snapshot::Snapshot;
 
@@ -38,7 +39,7 @@ pub(super) struct CheckedPlan {
     pub(super) risks: Vec<Risk>,
 }
 
-impl Gateway {
+impl Batches {
     pub(super) async fn check_batch(&self, batch: &Batch, session: &Session) -> Result<CheckedPlan, Error> {
         let caller = &session.caller;
         let cost = batch.commands.bytes().len();
@@ -47,8 +48,8 @@ impl Gateway {
             .await
             .map_err(|faults| refused(ErrorKind::Validation, faults))?;
         let keys: Vec<&ToolKey> = plan.tasks.iter().map(|task| &task.tool).collect();
-        self.wait_for_tools(session.into(), &keys).await;
-        let snapshot = self.snapshot_for(session);
+        self.lookup.wait_for_tools(session.into(), &keys).await;
+        let snapshot = self.catalogs.snapshot_for(session);
         let view = snapshot.view_of(caller);
         let (mut faults, mut risks) = (Vec::new(), Vec::with_capacity(plan.tasks.len()));
         let mut kinds = Vec::new();
@@ -96,9 +97,7 @@ impl Gateway {
         let faults = params(tool, task, at);
         if faults.is_empty() { Ok(tool.risk) } else { Err((ErrorKind::Validation, faults)) }
     }
-}
 
-impl Gateway {
     /// Checks that the account of a task exists and allows its tool. The error names the faulty member.
     fn check_account(
         &self,
@@ -109,10 +108,10 @@ impl Gateway {
     ) -> Result<(), (&'static str, Error)> {
         let view = snapshot.view_of(caller);
         let Some(module) = view.module(&tool.key.module) else { return Ok(()) };
-        let chosen = self.account_for(caller, module, task.account.as_deref());
+        let chosen = self.executor.account_for(caller, module, task.account.as_deref());
         let chosen = chosen.map_err(|error| ("account", error))?;
         let allows = |mask: &Permissions| mask.allows(&tool.key, tool.risk);
-        match Self::restricted_view(snapshot, (caller, module), chosen.as_ref(), allows) {
+        match selection::restricted_view(snapshot, (caller, module), chosen.as_ref(), allows) {
             Some(view) => view.tool_of(&task.tool).map(drop).map_err(|error| ("tool", error)),
             None => Ok(()),
         }

@@ -19,24 +19,22 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::Batch;
+use super::Batches;
 use super::backchannel::{CALL_ALONE_HINT, task_context};
 use super::budget::{ConcurrencyLimit, MemoryBudget, Reservation};
 use super::observer::{Observer, TaskCompletion};
 use super::report::TaskEnd;
 use super::task_result::{TaskInputs, TaskResults};
 use crate::accounts::selection::with_account;
-use crate::command::{CallOptions, Command, ToolTarget};
-use crate::gateway::Gateway;
+use crate::command::{Batch, CallOptions, OutputOptions, ToolTarget};
 use crate::handle::ResultOwner;
 use crate::off_worker::off_worker;
-use crate::render::OutputOptions;
 
 /// Smallest output budget of a task, however many tasks share the space.
 const BUDGET_MIN: usize = 2048;
 
 pub(super) struct BatchRun<'a> {
-    gateway: &'a Gateway,
+    batches: &'a Batches,
     plan: &'a Plan,
     surface: &'static str,
     context: CallContext,
@@ -70,19 +68,19 @@ struct TaskOutcome {
 
 impl<'a> BatchRun<'a> {
     pub(super) fn new(
-        gateway: &'a Gateway,
+        batches: &'a Batches,
         plan: &'a Plan,
         (surface, batch, context): (&'static str, Batch, CallContext),
         observer: &'a dyn Observer,
     ) -> Self {
         let mut params = batch.params;
         let holder = ResultOwner::of(&mut params, &context);
-        let limits = &gateway.limits;
+        let limits = &batches.limits;
         let concurrency =
             batch.concurrency.unwrap_or(usize::MAX).min(limits.batch_concurrency).clamp(1, Semaphore::MAX_PERMITS);
         let shown = plan.tasks.iter().filter(|task| task.output == TaskOutput::Compact).count().max(1);
         Self {
-            gateway,
+            batches,
             plan,
             surface,
             context: task_context(context),
@@ -200,7 +198,7 @@ impl<'a> BatchRun<'a> {
             TaskOutput::Compact => {
                 let shape = call_output.shaped.take().map(Shape::Prepared);
                 let (compacted, _) =
-                    self.gateway.compact(&call_output.value, shape.as_ref(), self.budget, &self.holder).await;
+                    self.batches.answers.compact(&call_output.value, shape.as_ref(), self.budget, &self.holder).await;
                 Some(Raw::from(compacted.text))
             }
         };
@@ -213,7 +211,7 @@ impl<'a> BatchRun<'a> {
     /// Makes one call per element of a list. All elements share the concurrency limit with the other tasks.
     async fn elements(&self, task: &Task, list: &JsonTemplate, inputs: &TaskInputs) -> Result<CallOutput, Error> {
         let resolve = || inputs.read(None, |scope| list.resolve(scope));
-        let items = items(off_worker(list.cost(), resolve).await, self.gateway.limits.batch_tasks)?;
+        let items = items(off_worker(list.cost(), resolve).await, self.batches.limits.batch_tasks)?;
         let element = async |index: usize| {
             let _permit = self.call_limit.acquire().await;
             (index, self.call(task, inputs, Some((&items[index], index))).await)
@@ -272,19 +270,19 @@ impl<'a> BatchRun<'a> {
         let params = with_account(params, task.account.as_deref());
         let options = CallOptions { timeout: task.timeout, retry: None };
         let arguments = params.get("arguments").cloned();
-        let command = Command::Call { target: ToolTarget::Keyed(task.tool.clone()), params, options };
+        let call = (ToolTarget::Keyed(task.tool.clone()), params, options);
         // Boxed, so that a waiting task stays small.
-        let result = Box::pin(self.gateway.dispatch_on(self.surface, command, self.context.clone())).await;
+        let result = Box::pin(self.batches.executor.call_recorded(self.surface, call, self.context.clone())).await;
         self.call_limit.adjust(result.as_ref().map_or(0, |result| result.bytes().len()), &self.memory);
         let result = result?;
         let mut hold = self.memory.hold(result.bytes().len())?;
         let ToolOutput { value, others, .. } = off_worker(result.bytes().len(), || answer(&result)).await?;
         let shaped = self.shaped(task, arguments.as_ref(), &result).await;
         if let Some(conversation) = &self.holder.conversation {
-            self.gateway.record_success(conversation, &task.tool);
+            self.batches.search.record_success(conversation, &task.tool);
         }
         let value = match &task.select {
-            Some(selector) => self.gateway.select(selector, value, self.holder.caller()).await?,
+            Some(selector) => self.batches.answers.select(selector, value, self.holder.caller()).await?,
             None => value,
         };
         // Copied into buffers of their own, so that the unused rest of the result is freed at once.
@@ -301,7 +299,7 @@ impl<'a> BatchRun<'a> {
         }
         let wanted = OutputOptions { format: Some(AnswerFormat::Compact), select: None };
         let caller = self.holder.caller();
-        match self.gateway.shape_of(Some(&task.tool), arguments, result, &wanted, caller).await? {
+        match self.batches.answers.shape_of(Some(&task.tool), arguments, result, &wanted, caller).await? {
             Shape::Prepared(shaped) => Some(shaped),
             _ => None,
         }

@@ -8,7 +8,7 @@ use hikite_core::limits::Limits;
 use hikite_core::plan::OnError;
 use serde_json::{Value, json};
 
-use super::Batch;
+use crate::command::Batch;
 use fixture::{BatchFixture, batch, statuses, task, with};
 
 #[tokio::test(start_paused = true)]

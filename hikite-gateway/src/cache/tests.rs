@@ -9,6 +9,7 @@ use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, SourceEvent};
 
+use crate::builder::GatewayBuilder;
 use crate::command::Command;
 use crate::fake::{FakeAnswer, FakeSource, call, command, context, gateway, raw, result, rules};
 use crate::gateway::Gateway;
@@ -133,7 +134,7 @@ async fn a_hundred_who_ask_for_the_same_make_one_call() {
     let all = join_all((0..100).map(|_| read(&gateway, "{}", context("owner")))).await;
     assert_eq!(source.calls(), 1);
     assert_eq!(all.iter().filter(|result| age(result).is_none()).count(), 1, "one of them called");
-    assert!(gateway.cache.fetches.lock().is_empty());
+    assert!(gateway.executor.cache.fetches.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +160,7 @@ async fn one_who_goes_away_does_not_take_the_others_along() {
     let (gone, others) = tokio::join!(first, others);
     assert!(gone.is_err() && others.iter().all(Result::is_ok));
     assert_eq!(source.calls(), 2, "the next in line called");
-    assert!(gateway.cache.fetches.lock().is_empty());
+    assert!(gateway.executor.cache.fetches.lock().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,7 +184,7 @@ async fn whoever_runs_out_of_time_does_so_alone() {
 async fn a_resource_is_forgotten_when_it_is_updated_even_while_it_is_read() {
     let source = slow(|number| Ok(result(number)));
     let gateway = gateway(&source, MINUTE);
-    let listener = gateway.listener("m");
+    let listener = gateway.catalogs().listener("m");
     let updated = |uri: &str| {
         let params = Object::default().with("uri", uri).raw();
         listener(SourceEvent::ResourceUpdated { sessions: Vec::new(), params });
@@ -209,7 +210,7 @@ async fn other_rules_or_another_source_forget_what_was_kept() {
     let source = quick();
     let gateway = gateway(&source, MINUTE);
     call(&gateway, "read").await.expect("a result");
-    gateway.listener("m")(SourceEvent::ListChanged);
+    gateway.catalogs().listener("m")(SourceEvent::ListChanged);
     assert!(age(&call(&gateway, "read").await.expect("a result")).is_some(), "nothing changed");
     gateway.apply(rules(&source, MINUTE, MINUTE));
     assert_eq!(age(&call(&gateway, "read").await.expect("a result")), None);
@@ -252,8 +253,12 @@ async fn what_is_too_large_is_not_kept_and_zero_bytes_keep_nothing() {
         assert_eq!(age(&call(&large, "read").await.expect("a result")), None);
     }
     let limits = hikite_core::limits::Limits { cache_bytes: 0, ..Default::default() };
-    let off =
-        Gateway::new(limits.into(), hikite_core::signer::HmacSigner::new([7; 32]), crate::probe::registry_detached());
+    let off = GatewayBuilder::new(
+        limits.into(),
+        hikite_core::signer::HmacSigner::new([7; 32]),
+        crate::probe::registry_detached(),
+    )
+    .build();
     let source = quick();
     off.apply(rules(&source, MINUTE, MINUTE));
     for _ in 0..2 {

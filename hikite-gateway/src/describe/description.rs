@@ -72,7 +72,7 @@ impl ModuleDescription {
     }
 
     /// Describes the named tools only.
-    pub(super) fn of_tools<'a>(module: &Module, detail: Detail, named: impl Iterator<Item = &'a Tool>) -> Self {
+    pub(crate) fn of_tools<'a>(module: &Module, detail: Detail, named: impl Iterator<Item = &'a Tool>) -> Self {
         let depth = match detail {
             Detail::Names => Depth::Names,
             Detail::Signatures => Depth::Signatures,
@@ -93,7 +93,7 @@ impl ModuleDescription {
     }
 
     /// Returns the placeholder for a description that the conversation has already.
-    pub(super) fn reference(&self, module: &Module) -> Raw {
+    pub(crate) fn reference(&self, module: &Module) -> Raw {
         Object::default()
             .with("module", &*module.name)
             .with("hash", &*self.hash)
@@ -103,7 +103,7 @@ impl ModuleDescription {
     }
 }
 
-pub(super) fn enabled(module: &Module) -> impl Iterator<Item = &Tool> {
+pub(crate) fn enabled(module: &Module) -> impl Iterator<Item = &Tool> {
     module.tools.iter().filter(|tool| tool.is_enabled())
 }
 

@@ -23,10 +23,10 @@ const AGE: Duration = Duration::from_secs(30 * 60);
 
 /// Request key: module, level of detail, and tools.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct DescriptionRequest {
-    pub(super) module: Arc<str>,
-    pub(super) detail: Detail,
-    pub(super) tools: Arc<[String]>,
+pub(crate) struct DescriptionRequest {
+    pub(crate) module: Arc<str>,
+    pub(crate) detail: Detail,
+    pub(crate) tools: Arc<[String]>,
 }
 
 #[derive(Default)]
@@ -39,13 +39,13 @@ struct ConversationDescriptions {
 
 impl SentDescriptions {
     /// Returns `true` if the last description sent for this request is recent and has this hash.
-    pub(super) fn holds(&self, conversation: &Conversation, request: &DescriptionRequest, hash: &str) -> bool {
+    pub(crate) fn holds(&self, conversation: &Conversation, request: &DescriptionRequest, hash: &str) -> bool {
         let conversations = self.0.lock();
         let sent = conversations.get(conversation).and_then(|talk| talk.descriptions.get(request));
         sent.is_some_and(|(last, at)| **last == *hash && at.elapsed() < AGE)
     }
 
-    pub(super) fn note(&self, conversation: &Conversation, request: DescriptionRequest, hash: &str) {
+    pub(crate) fn note(&self, conversation: &Conversation, request: DescriptionRequest, hash: &str) {
         // The request is a map key that contains names chosen by the client.
         if request.tools.iter().map(String::len).sum::<usize>() > REQUEST_BYTES {
             return;

@@ -16,8 +16,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::admission::Throttle;
-use crate::gateway::{Gateway, GatewayRules};
-use crate::list::ListPage;
+use crate::builder::GatewayBuilder;
+use crate::catalogs::GatewayRules;
+use crate::discovery::ListPage;
+use crate::gateway::Gateway;
 use crate::probe;
 use crate::registry::RegistryStore;
 use crate::session::{Delivery, Inbox};
@@ -117,7 +119,7 @@ fn gateway_with(limits: Limits, modules: &[(&str, &Arc<ChangingSource>)]) -> Arc
 
 fn gateway_on(registry: RegistryStore, limits: Limits, modules: &[(&str, &Arc<ChangingSource>)]) -> Arc<Gateway> {
     let throttle = Throttle::of(&limits);
-    let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), registry);
+    let gateway = GatewayBuilder::new(Arc::new(limits), HmacSigner::new([7; 32]), registry).build();
     let rule = |(name, source): &(&str, &Arc<ChangingSource>)| {
         let description = if *name == "notion" { "Notion API - ページ操作" } else { "" };
         let source = Arc::clone(source) as Arc<dyn Source>;
@@ -216,12 +218,12 @@ async fn what_was_sent_is_not_sent_again_until_it_changes() {
     assert!(ask(json!({ "tools": ["search"] })).await["tools"].is_array(), "and so is one tool");
     assert_eq!(ask(json!({ "tools": ["search"] })).await["unchanged"], true);
     source.tell(&[search()]);
-    gateway.listener("notion")(SourceEvent::ListChanged);
+    gateway.catalogs().listener("notion")(SourceEvent::ListChanged);
     let changed = ask(json!({})).await;
     assert_ne!(changed["hash"], first["hash"]);
     assert_eq!(changed["tools"].as_array().map(Vec::len), Some(1));
     source.tell(&[search(), page()]);
-    gateway.listener("notion")(SourceEvent::ListChanged);
+    gateway.catalogs().listener("notion")(SourceEvent::ListChanged);
     assert_eq!(ask(json!({})).await, first, "what it was before is news, too");
 }
 
@@ -243,7 +245,8 @@ async fn a_conversation_remembers_for_itself_and_for_a_while() {
     };
     let (one, other) = (in_session(1, false), in_session(2, false));
     let inbox: Arc<dyn Inbox> = Arc::new(NullInbox);
-    let joined = gateway.join(Arc::clone(&one.session), Surfaces::of([Surface::Modules]), Arc::downgrade(&inbox));
+    let joined =
+        gateway.sessions().join(Arc::clone(&one.session), Surfaces::of([Surface::Modules]), Arc::downgrade(&inbox));
     let none = json!({});
     assert!(sent(&one, &none, none.clone()).await.0);
     assert!(!sent(&one, &none, none.clone()).await.0);
@@ -305,7 +308,7 @@ async fn single_tools_are_shown_alone_and_unknown_ones_told() {
     assert_eq!(two[1]["error"]["hint"], "did you mean `get_page`?");
     let none = result(&gateway, json!({ "module": "notion", "tools": ["nope"] })).await;
     assert_eq!(none["structuredContent"]["error"]["code"], "TOOL_NOT_FOUND");
-    gateway.switch("notion:search", false).await.expect("off");
+    gateway.admin().tools.switch("notion:search", false).await.expect("off");
     let left = open(&gateway, json!({ "module": "notion", "detail": "names" })).await;
     assert_eq!(left[0]["tools"], json!(["get_page"]), "what is switched off is left out");
 }
@@ -343,7 +346,7 @@ async fn four_tools_stand_for_everything_and_the_list_stands_once() {
     let (gateway, _) = notion();
     let list = async |surfaces: &[Surface]| {
         let surfaces = Surfaces::of(surfaces.iter().copied());
-        let list = gateway.list(&Caller::owner(), surfaces, ListKind::Tools, ListPage::default()).await;
+        let list = gateway.discovery().list(&Caller::owner(), surfaces, ListKind::Tools, ListPage::default()).await;
         let list = list.expect("a list").value();
         let tools = list["tools"].as_array().expect("tools").clone();
         (tools.iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>(), list.to_string())
@@ -366,7 +369,7 @@ async fn four_tools_stand_for_everything_and_the_list_stands_once() {
     .await;
     assert!(ran.get("isError").is_none(), "it is taken all the same: {ran}");
     let both = Surfaces::of([Surface::Search, Surface::Modules]);
-    let words = gateway.instructions(&Caller::owner(), both).expect("words");
+    let words = gateway.discovery().instructions(&Caller::owner(), both).expect("words");
     assert!(words.contains("`batch`") && words.contains("`tool_discovery`"), "{words}");
 }
 
@@ -418,7 +421,7 @@ async fn who_may_only_look_opens_and_who_may_only_call_calls() {
     assert_eq!(code(Scopes::READ, "batch", json!({ "commands": [] })).await, refused);
     assert_eq!(code(Scopes::CALL, "get_module_schema", open).await, refused);
     let (blind, surfaces) = (with(Scopes::CALL), Surfaces::of([Surface::Modules]));
-    let list = gateway.list(&blind.session.caller, surfaces, ListKind::Tools, ListPage::default());
+    let list = gateway.discovery().list(&blind.session.caller, surfaces, ListKind::Tools, ListPage::default());
     assert!(list.await.is_err(), "nor is it told what there is");
     let wrong = json!({ "module": "notion", "tool": "get_pag" });
     let told = tool(&gateway, with(Scopes::CALL), "call", wrong, json!({})).await.to_string();

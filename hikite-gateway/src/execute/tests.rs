@@ -7,6 +7,7 @@ use hikite_core::call_policy::{CallPolicy, RetryPolicy};
 use hikite_core::error::{Error, ErrorKind};
 use tokio::time::Instant;
 
+use crate::builder::GatewayBuilder;
 use crate::command::{CallOptions, Command};
 use crate::fake::{FakeSource, call, command, context, gateway, result, rules};
 
@@ -105,11 +106,12 @@ async fn an_outage_is_multiplied_by_a_fifth_at_most() {
         Box::pin(async { outcome })
     });
     let limits = hikite_core::limits::Limits { breaker_failures: 0, ..Default::default() };
-    let gateway = crate::Gateway::new(
+    let gateway = GatewayBuilder::new(
         limits.into(),
         hikite_core::signer::HmacSigner::new([7; 32]),
         crate::probe::registry_detached(),
-    );
+    )
+    .build();
     gateway.apply(rules(&source, RETRY, RETRY));
     for _ in 0..500 {
         call(&gateway, "read").await.expect("healthy");
@@ -132,13 +134,13 @@ async fn a_server_that_fails_is_left_alone_and_a_reload_does_not_forget_it() {
     let mut changed = rules(&source, CallPolicy::default(), CallPolicy::default());
     changed.modules[0].1.concurrency = 3;
     gateway.apply(changed);
-    assert_eq!(gateway.breaker_state("m"), Some(breaker::CircuitState::Open));
+    assert_eq!(gateway.catalogs().breaker_state("m"), Some(breaker::CircuitState::Open));
     let error = call(&gateway, "add").await.expect_err("still open");
     assert!(error.retry_after.is_some() && error.hint.is_some() && source.calls() == 10);
     tokio::time::sleep(Duration::from_secs(5)).await;
     call(&gateway, "add").await.expect("the one that finds out");
-    assert_eq!(gateway.breaker_state("m"), Some(breaker::CircuitState::Closed));
-    assert_eq!(gateway.breaker_state("other"), None);
+    assert_eq!(gateway.catalogs().breaker_state("m"), Some(breaker::CircuitState::Closed));
+    assert_eq!(gateway.catalogs().breaker_state("other"), None);
     let other = failing(0, down);
     gateway.apply(rules(&other, CallPolicy::default(), CallPolicy::default()));
     call(&gateway, "add").await.expect("another source starts anew");
@@ -159,11 +161,15 @@ async fn time_runs_out_for_the_tool_the_call_and_the_breaker() {
         let call = Command::Call { target, params, options: has_short_timeout };
         assert_eq!(gateway.dispatch(call, context("owner")).await.expect_err("hangs").kind, ErrorKind::Timeout);
     }
-    assert_eq!(gateway.breaker_state("m"), Some(breaker::CircuitState::Closed), "impatience is not the server's");
+    assert_eq!(
+        gateway.catalogs().breaker_state("m"),
+        Some(breaker::CircuitState::Closed),
+        "impatience is not the server's"
+    );
     for _ in 0..9 {
         assert_eq!(call(&gateway, "add").await.expect_err("it hangs").kind, ErrorKind::Timeout);
     }
-    assert_eq!(gateway.breaker_state("m"), Some(breaker::CircuitState::Open));
+    assert_eq!(gateway.catalogs().breaker_state("m"), Some(breaker::CircuitState::Open));
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,22 +8,22 @@ use serde_json::Value;
 const LINE: usize = 400;
 
 #[derive(Debug)]
-pub(super) struct ResultLines {
-    pub(super) form: TextFormat,
-    pub(super) all: Vec<String>,
+pub(crate) struct ResultLines {
+    pub(crate) form: TextFormat,
+    pub(crate) all: Vec<String>,
 }
 
 /// A line and the indices of its parent lines, outermost first.
 #[derive(Debug)]
-pub(super) struct NestedLine<'a> {
+pub(crate) struct NestedLine<'a> {
     /// Counted from 0.
-    pub(super) at: usize,
-    pub(super) text: &'a str,
-    pub(super) parents: Vec<usize>,
+    pub(crate) at: usize,
+    pub(crate) text: &'a str,
+    pub(crate) parents: Vec<usize>,
 }
 
 impl ResultLines {
-    pub(super) fn of(value: &Value, shape: Option<&Shape>) -> Self {
+    pub(crate) fn of(value: &Value, shape: Option<&Shape>) -> Self {
         let whole = compact(value, shape, usize::MAX);
         if whole.form != TextFormat::Json {
             return Self { form: whole.form, all: whole.text.split('\n').map(str::to_owned).collect() };
@@ -36,7 +36,7 @@ impl ResultLines {
     }
 
     /// Returns each line with its parents: in TOON the preceding lines with less indentation.
-    pub(super) fn nested(&self) -> impl Iterator<Item = NestedLine<'_>> {
+    pub(crate) fn nested(&self) -> impl Iterator<Item = NestedLine<'_>> {
         let mut parents: Vec<(usize, usize)> = Vec::new();
         self.all.iter().enumerate().map(move |(at, text)| {
             if self.form == TextFormat::Toon && !text.is_empty() {

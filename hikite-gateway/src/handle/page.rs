@@ -12,7 +12,7 @@ const AROUND: usize = 200;
 
 /// Splits the lines into pages of at most `size` bytes. A page that starts inside a nested block repeats the parent
 /// lines.
-pub(super) fn pages(lines: &ResultLines, size: usize) -> Vec<String> {
+pub(crate) fn pages(lines: &ResultLines, size: usize) -> Vec<String> {
     let size = size.max(AROUND);
     let mut pages: Vec<String> = Vec::new();
     let (mut page, mut is_fresh) = (String::new(), true);
@@ -53,7 +53,7 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }
 
-pub(super) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
+pub(crate) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
     let at = usize::try_from(number).unwrap_or(usize::MAX) - 1;
     pages.get(at).map(String::as_str).ok_or_else(|| {
         let count = pages.len();
@@ -63,7 +63,7 @@ pub(super) fn page(pages: &[String], number: u32) -> Result<&str, Error> {
 }
 
 /// Returns the numbered lines that contain a text, ignoring case.
-pub(super) fn search(lines: &ResultLines, wanted: &str, size: usize) -> String {
+pub(crate) fn search(lines: &ResultLines, wanted: &str, size: usize) -> String {
     let needle = wanted.trim().to_lowercase();
     let found: Vec<NestedLine<'_>> = lines.nested().filter(|line| line.text.to_lowercase().contains(&needle)).collect();
     let mut text = format!("{} of {} lines hold `{}`", found.len(), lines.all.len(), wanted.trim());

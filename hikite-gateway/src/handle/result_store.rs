@@ -69,7 +69,7 @@ impl ResultStore {
     }
 
     /// Stores a result. Returns its id, or `None` if it exceeds the capacity.
-    pub(super) fn store_result(
+    pub(crate) fn store_result(
         &self,
         value: &Raw,
         shape: Option<&Shape>,

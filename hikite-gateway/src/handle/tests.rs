@@ -5,6 +5,7 @@ use std::time::Duration;
 use hikite_core::caller::{Caller, ClientCapabilities};
 use hikite_core::compact::TextFormat;
 use hikite_core::error::{Error, ErrorKind};
+use hikite_core::json::Raw;
 use hikite_core::limits::Limits;
 use hikite_core::signer::HmacSigner;
 use hikite_core::source::{CallContext, CallOrigin, NoClient};
@@ -13,8 +14,10 @@ use serde_json::{Value, json};
 
 use super::line::ResultLines;
 use super::*;
-use crate::command::{Command, Dialect};
+use crate::builder::GatewayBuilder;
+use crate::command::{Command, Dialect, ResultPart};
 use crate::fake::{raw, rules};
+use crate::gateway::Gateway;
 use crate::session::{Delivery, Inbox};
 use crate::surface::{Surface, Surfaces};
 use crate::{fake, probe};
@@ -31,7 +34,7 @@ fn alice() -> Caller {
 /// Builds a gateway with the given limits.
 fn gateway(limits: Limits) -> Arc<Gateway> {
     let source = fake::FakeSource::new(|_| Box::pin(std::future::ready(Ok(raw("{}")))));
-    let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), probe::registry_detached());
+    let gateway = GatewayBuilder::new(Arc::new(limits), HmacSigner::new([7; 32]), probe::registry_detached()).build();
     gateway.apply(rules(
         &source,
         hikite_core::call_policy::CallPolicy::default(),
@@ -148,10 +151,10 @@ async fn it_goes_with_the_session_of_a_client_that_listens() {
     let surfaces = Surfaces::of([Surface::Direct]);
     let kept = |context: &CallContext| {
         let holder = ResultOwner::of(&mut Object::default(), context);
-        result_uri(&gateway.store_result(&Raw::of(&rows(100)), None, &holder).expect("kept"))
+        result_uri(&gateway.answers.store_result(&Raw::of(&rows(100)), None, &holder).expect("kept"))
     };
     let heard = context_of(Caller::owner(), 1);
-    let joined = gateway.join(Arc::clone(&heard.session), surfaces, Arc::downgrade(&ear));
+    let joined = gateway.sessions().join(Arc::clone(&heard.session), surfaces, Arc::downgrade(&ear));
     let uri = kept(&heard);
     assert!(read(&gateway, &heard, &uri).await.is_ok());
     let again = context_of(Caller::owner(), 3);
@@ -160,7 +163,7 @@ async fn it_goes_with_the_session_of_a_client_that_listens() {
     assert_eq!(read(&gateway, &heard, &uri).await.expect_err("gone").kind, ErrorKind::NotFound);
     // A stateless session is reused by one request after another, and may be gone before the next.
     let lane = context_of(Caller::owner(), 2);
-    let joined = gateway.join(Arc::clone(&lane.session), surfaces, std::sync::Weak::<SilentInbox>::new());
+    let joined = gateway.sessions().join(Arc::clone(&lane.session), surfaces, std::sync::Weak::<SilentInbox>::new());
     let uri = kept(&lane);
     drop(joined);
     assert!(read(&gateway, &lane, &uri).await.is_ok());
@@ -171,7 +174,7 @@ async fn another_caller_is_told_what_is_told_of_an_unknown_one() {
     let gateway = gateway(Limits::default());
     let owner = context_of(Caller::owner(), 1);
     let holder = ResultOwner::of(&mut Object::default(), &owner);
-    let id = gateway.store_result(&Raw::of(&rows(9)), None, &holder).expect("kept");
+    let id = gateway.answers.store_result(&Raw::of(&rows(9)), None, &holder).expect("kept");
     let nowhere = "0".repeat(32);
     for part in ["", "?page=1", "?jq=.", "?search=x", "?page=99"] {
         let other = context_of(Caller::named("bob"), 2);
@@ -188,7 +191,7 @@ async fn it_is_read_in_pages_and_by_a_text() {
     let gateway = gateway(Limits { compact_bytes: 1000, ..Limits::default() });
     let context = context_of(Caller::owner(), 1);
     let holder = ResultOwner::of(&mut Object::default(), &context);
-    let uri = result_uri(&gateway.store_result(&Raw::of(&rows(200)), None, &holder).expect("kept"));
+    let uri = result_uri(&gateway.answers.store_result(&Raw::of(&rows(200)), None, &holder).expect("kept"));
     let first = read(&gateway, &context, &uri).await.expect("a page");
     let pages = first["_meta"]["hikite/answer"]["pages"].as_u64().expect("a number");
     assert!(pages > 2, "{first}");

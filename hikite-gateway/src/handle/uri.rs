@@ -3,8 +3,8 @@
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::Object;
 
-use super::ResultPart;
 use super::result_store::PROCESS_CHARS;
+use crate::command::ResultPart;
 
 /// Prefix of the URI of a stored result.
 const SCHEME: &str = "result://";
@@ -15,9 +15,9 @@ const PAGES: u32 = 1_000_000;
 
 /// A parsed URI of ours.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ResultUri<'a> {
-    pub(super) id: &'a str,
-    pub(super) part: ResultPart,
+pub(crate) struct ResultUri<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) part: ResultPart,
 }
 
 pub(crate) fn result_uri(id: &str) -> String {
@@ -30,7 +30,7 @@ pub(crate) fn is_stored_result(params: &Object) -> bool {
 }
 
 /// Returns the prefix of the id of the process that stores a result, if a text refers to one.
-pub(crate) fn process_in(text: &[u8]) -> Option<&str> {
+pub fn process_of_result(text: &[u8]) -> Option<&str> {
     let at = memchr::memmem::find(text, SCHEME.as_bytes())? + SCHEME.len();
     let id = text.get(at..at + ID_CHARS)?;
     let is_id = id.iter().all(u8::is_ascii_hexdigit);
@@ -39,7 +39,7 @@ pub(crate) fn process_in(text: &[u8]) -> Option<&str> {
 
 impl<'a> ResultUri<'a> {
     /// Parses a URI. Returns `None` for foreign ones: a server may have resources with the same scheme.
-    pub(super) fn read(uri: &'a str) -> Option<Result<Self, Error>> {
+    pub(crate) fn read(uri: &'a str) -> Option<Result<Self, Error>> {
         let rest = uri.strip_prefix(SCHEME)?;
         let (id, query) = rest.split_once('?').map_or((rest, ""), |(id, query)| (id, query));
         let is_id = id.len() == ID_CHARS && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -68,7 +68,7 @@ impl ResultPart {
 }
 
 /// Merges a part in the URI with one beside it. Only one way to select a part is allowed.
-pub(super) fn joined(address: ResultPart, beside: ResultPart) -> Result<ResultPart, Error> {
+pub(crate) fn joined(address: ResultPart, beside: ResultPart) -> Result<ResultPart, Error> {
     let part = ResultPart {
         page: beside.page.or(address.page),
         jq: beside.jq.or(address.jq),

@@ -19,8 +19,10 @@ use hikite_core::tool_selection::{Override, Selection, ToolRef};
 use parking_lot::Mutex;
 
 use crate::admission::Throttle;
+use crate::builder::GatewayBuilder;
+use crate::catalogs::GatewayRules;
 use crate::fake::raw;
-use crate::gateway::{Gateway, GatewayRules};
+use crate::gateway::Gateway;
 use crate::probe;
 use crate::project::Project;
 
@@ -197,7 +199,9 @@ impl TestCatalog {
     }
 
     pub(super) fn open_with(&self, sources: &[Arc<EchoSource>]) -> Arc<Gateway> {
-        let gateway = Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached());
+        let gateway =
+            GatewayBuilder::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), probe::registry_detached())
+                .build();
         let throttle = Throttle::of(&Limits::default());
         let modules = self
             .servers
@@ -216,7 +220,7 @@ impl TestCatalog {
 /// Makes `p` the only project, with these permissions.
 pub(super) fn permit(gateway: &Gateway, permissions: &str) {
     let form = Object::default().with("permissions", raw(permissions));
-    gateway.set_projects(vec![Arc::new(Project::read("p", &form).expect("a project"))]);
+    gateway.catalogs().set_projects(vec![Arc::new(Project::read("p", &form).expect("a project"))]);
 }
 
 /// Returns a caller who works in a project.

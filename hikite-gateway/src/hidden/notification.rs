@@ -13,7 +13,8 @@ use super::fixture::{EchoSource, TestCatalog, TestServer, context, member, permi
 use crate::command::Command;
 use crate::fake::raw;
 use crate::gateway::Gateway;
-use crate::session::{Delivery, Inbox, SessionRegistration};
+use crate::session::{Delivery, Inbox};
+use crate::sessions::SessionRegistration;
 use crate::surface::{Surface, Surfaces};
 
 /// Records the notifications of a session.
@@ -35,7 +36,7 @@ impl RecordingInbox {
 fn listen(gateway: &Arc<Gateway>, caller: &Caller, id: u64) -> (Arc<RecordingInbox>, SessionRegistration) {
     let ear = Arc::new(RecordingInbox::default());
     let inbox = Arc::downgrade(&ear);
-    let joined = gateway.join(session(caller, id), Surfaces::of([Surface::Direct]), inbox);
+    let joined = gateway.sessions().join(session(caller, id), Surfaces::of([Surface::Direct]), inbox);
     (ear, joined)
 }
 
@@ -56,12 +57,12 @@ async fn a_change_of_what_is_hidden_is_not_told() {
 
     // A tool with the name of a visible one, and a new definition of a hidden one.
     sources[0].tell(&TestServer::new("git", &["get"]));
-    gateway.listener("git")(SourceEvent::ListChanged);
+    gateway.catalogs().listener("git")(SourceEvent::ListChanged);
     assert_eq!(owners.heard(), [changed(ListKind::Tools)]);
     assert!(mine.heard().is_empty());
 
     sources[1].tell(&TestServer::new("hub", &["get", "put", "new"]));
-    gateway.listener("hub")(SourceEvent::ListChanged);
+    gateway.catalogs().listener("hub")(SourceEvent::ListChanged);
     assert_eq!(owners.heard(), [changed(ListKind::Tools)]);
     assert_eq!(mine.heard(), [changed(ListKind::Tools)]);
     assert!(blind.heard().is_empty(), "who may not look is told of no lists");
@@ -82,7 +83,7 @@ async fn who_sees_more_or_less_from_now_on_is_told() {
     assert_eq!(ear.heard(), [changed(ListKind::Resources), changed(ListKind::Prompts)]);
     permit(&gateway, r#"{"allow":["git","hub"]}"#);
     assert_eq!(ear.heard(), [changed(ListKind::Tools)]);
-    gateway.set_projects(Vec::new());
+    gateway.catalogs().set_projects(Vec::new());
     assert_eq!(ear.heard().len(), 3, "without the project everything is gone");
 }
 
@@ -96,7 +97,7 @@ async fn what_a_hidden_server_says_is_not_passed_on() {
     permit(&gateway, r#"{"allow":["git:log"]}"#);
     let (ear, _joined) = listen(&gateway, &member("p"), 1);
     let say = |module: &str| {
-        let hear = gateway.listener(module);
+        let hear = gateway.catalogs().listener(module);
         let (session, sessions) = (SessionId(1), vec![SessionId(1)]);
         hear(SourceEvent::Log { session, params: raw(r#"{"level":"info"}"#) });
         hear(SourceEvent::ElicitationComplete { session, params: raw("{}") });

@@ -20,12 +20,13 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::fixture::{TestCatalog, TestCategory, TestServer, TestTool, context, member, permit};
-use crate::batch::Batch;
+use crate::command::Batch;
 use crate::command::Command;
+use crate::discovery::ListPage;
+use crate::discovery::ToolFilter;
 use crate::fake::raw;
 use crate::gateway::Gateway;
-use crate::list::ListPage;
-use crate::surface::{Surface, Surfaces, ToolFilter};
+use crate::surface::{Surface, Surfaces};
 
 const SERVERS: [&str; 4] = ["git", "hub", "k8s", "files"];
 const TOOLS: [&str; 6] = ["get", "get_all", "delete", "delete_all", "status", "git__status"];
@@ -141,7 +142,7 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
         since = Instant::now();
         answers.push((question, format!("{answer} after {took:?}")));
     };
-    let view = gateway.view_of(caller);
+    let view = gateway.catalogs().view_of(caller);
     note("extensions".into(), told(view.extensions()));
     note(
         "how many".into(),
@@ -152,16 +153,16 @@ async fn answers(gateway: &Gateway, caller: &Caller) -> Vec<(String, String)> {
     let both = Surfaces::of([Surface::Modules, Surface::Search]);
     for surfaces in [categories, direct, modules, both, Surfaces::of(Surface::ALL)] {
         for kind in ListKind::ALL {
-            let list = gateway.list(caller, surfaces, kind, ListPage::default()).await;
+            let list = gateway.discovery().list(caller, surfaces, kind, ListPage::default()).await;
             note(format!("{surfaces:?} {kind:?}"), told(list));
         }
-        note(format!("{surfaces:?} instructions"), told(gateway.instructions(caller, surfaces)));
+        note(format!("{surfaces:?} instructions"), told(gateway.discovery().instructions(caller, surfaces)));
     }
     for name in names() {
         let params = Object::default().with("name", name.as_str());
         let answer = gateway.call_tool(direct, params, context(caller)).await;
         note(format!("call {name}"), told(answer));
-        note(format!("GET {name}"), told(gateway.tool(caller, &name).await));
+        note(format!("GET {name}"), told(gateway.discovery().tool(caller, &name).await));
     }
     for kind in KINDS.into_iter().chain(["wrok"]) {
         for names in [Raw::null(), Raw::of(&names())] {
@@ -240,8 +241,8 @@ async fn batches(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(Strin
 }
 
 async fn rest(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, String)) {
-    note("modules".into(), told(gateway.module_objects(caller).await));
-    note("categories".into(), told(gateway.category_objects(caller).await));
+    note("modules".into(), told(gateway.admin().modules.module_objects(caller).await));
+    note("categories".into(), told(gateway.admin().modules.category_objects(caller).await));
     let all = [None].into_iter().chain(SERVERS.map(Some));
     for (module, category) in all.map(|module| (module, None)).chain(KINDS.map(|kind| (None, Some(kind)))) {
         let filter = ToolFilter {
@@ -249,9 +250,10 @@ async fn rest(gateway: &Gateway, caller: &Caller, note: &mut impl FnMut(String, 
             category: category.map(str::to_owned),
             ..ToolFilter::default()
         };
-        let page = gateway.tools_page(caller, &filter, 0, 3).await;
+        let page = gateway.discovery().tools_page(caller, &filter, 0, 3).await;
         note(format!("page of {module:?} {category:?}"), told(page));
-        let found = gateway.find_tools((caller, &CallOrigin::default()), "delete all of git", &filter, 5).await;
+        let found =
+            gateway.discovery().find_tools((caller, &CallOrigin::default()), "delete all of git", &filter, 5).await;
         note(format!("search in {module:?} {category:?}"), told(found));
     }
 }
@@ -312,7 +314,7 @@ fn ask(world: &TestCatalog, (permissions, mask): (&str, &str), caller: &Caller) 
         let gateway = world.open();
         permit(&gateway, permissions);
         let mask = Arc::new(Permissions::read(&raw(mask)).expect("permissions"));
-        gateway.set_masks([("alice".into(), mask)].into());
+        gateway.catalogs().set_masks([("alice".into(), mask)].into());
         answers(&gateway, caller).await
     })
 }

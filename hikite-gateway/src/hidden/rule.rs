@@ -11,18 +11,19 @@ use tokio::time::Instant;
 
 use super::fixture::{self, TestCatalog, TestServer, TestTool, context, member, permit, with_scopes};
 use crate::command::Command;
+use crate::discovery::ListPage;
+use crate::discovery::ToolFilter;
 use crate::fake::raw;
 use crate::gateway::Gateway;
-use crate::list::ListPage;
 use crate::project::Project;
-use crate::surface::{Surface, Surfaces, ToolFilter};
+use crate::surface::{Surface, Surfaces};
 
 fn direct() -> Surfaces {
     Surfaces::of([Surface::Direct])
 }
 
 async fn shown(gateway: &Gateway, caller: &Caller) -> Vec<String> {
-    let list = gateway.list(caller, direct(), ListKind::Tools, ListPage::default()).await.expect("a list");
+    let list = gateway.discovery().list(caller, direct(), ListKind::Tools, ListPage::default()).await.expect("a list");
     let tools = list.object().and_then(|list| list.get("tools")?.items()).expect("tools");
     tools.iter().filter_map(|tool| tool.object()?.text("name")).collect()
 }
@@ -78,7 +79,7 @@ async fn only_modules_that_may_be_seen_are_waited_for() {
     assert_eq!(waits(r#"{"allow":["other"]}"#).await, Duration::ZERO);
     assert_eq!(waits(r#"{"deny":["git","hub"]}"#).await, Duration::ZERO);
     permit(&gateway, r#"{"allow":["git:x"]}"#);
-    let modules = gateway.module_objects(&member("p")).await.expect("modules");
+    let modules = gateway.admin().modules.module_objects(&member("p")).await.expect("modules");
     assert_eq!(modules.len(), 1, "the one that could turn out to have something");
 }
 
@@ -108,10 +109,10 @@ async fn a_caller_of_an_unknown_project_sees_nothing() {
     permit(&gateway, "{}");
     assert_eq!(shown(&gateway, &member("p")).await, ["log"]);
     assert!(shown(&gateway, &member("q")).await.is_empty());
-    assert!(gateway.project_of(&member("q")).is_none());
+    assert!(gateway.catalogs().project_of(&member("q")).is_none());
     let refused = call(&gateway, &member("q"), "log").await.expect_err("hidden");
     assert_eq!((refused.kind, refused.hint), (ErrorKind::ToolNotFound, None));
-    gateway.set_projects(Vec::new());
+    gateway.catalogs().set_projects(Vec::new());
     assert!(shown(&gateway, &member("p")).await.is_empty(), "once it is gone");
 }
 
@@ -136,16 +137,21 @@ async fn without_its_scope_nothing_is_done_and_nothing_told() {
     let kind = |error: Error| error.kind;
     let filter = ToolFilter::default();
     let refused = [
-        gateway.list(&runs, direct(), ListKind::Tools, ListPage::default()).await.map(drop).map_err(kind),
-        gateway.tools_page(&runs, &filter, 0, 1).await.map(drop).map_err(kind),
-        gateway.tool(&runs, "log").await.map(drop).map_err(kind),
-        gateway.tool(&runs, "nowhere").await.map(drop).map_err(kind),
-        gateway.find_tools((&runs, &CallOrigin::default()), "log", &filter, 1).await.map(drop).map_err(kind),
-        gateway.module_objects(&runs).await.map(drop).map_err(kind),
-        gateway.category_objects(&runs).await.map(drop).map_err(kind),
+        gateway.discovery().list(&runs, direct(), ListKind::Tools, ListPage::default()).await.map(drop).map_err(kind),
+        gateway.discovery().tools_page(&runs, &filter, 0, 1).await.map(drop).map_err(kind),
+        gateway.discovery().tool(&runs, "log").await.map(drop).map_err(kind),
+        gateway.discovery().tool(&runs, "nowhere").await.map(drop).map_err(kind),
+        gateway
+            .discovery()
+            .find_tools((&runs, &CallOrigin::default()), "log", &filter, 1)
+            .await
+            .map(drop)
+            .map_err(kind),
+        gateway.admin().modules.module_objects(&runs).await.map(drop).map_err(kind),
+        gateway.admin().modules.category_objects(&runs).await.map(drop).map_err(kind),
     ];
     assert_eq!(refused, [Err(ErrorKind::Authorization); 7]);
-    assert_eq!(gateway.instructions(&runs, direct()), None);
+    assert_eq!(gateway.discovery().instructions(&runs, direct()), None);
     assert!(call(&gateway, &runs, "log").await.is_ok());
     let unknown = call(&gateway, &runs, "logg").await.expect_err("unknown");
     assert_eq!((unknown.kind, unknown.hint), (ErrorKind::ToolNotFound, None), "it is not told what there is");
@@ -158,8 +164,9 @@ async fn a_project_limits_the_surfaces_that_may_be_chosen() {
     let form = |text: &str| raw(text).object().expect("an object");
     let project = Project::read("p", &form(r#"{"surface":"direct"}"#)).expect("a project");
     let open = Project::read("open", &form("{}")).expect("a project");
-    gateway.set_projects(vec![project.into(), open.into()]);
-    let choose = |caller: &Caller, asked| gateway.surfaces_for(caller, asked, categories).map_err(|error| error.kind);
+    gateway.catalogs().set_projects(vec![project.into(), open.into()]);
+    let choose =
+        |caller: &Caller, asked| gateway.catalogs().surfaces_for(caller, asked, categories).map_err(|error| error.kind);
     assert_eq!(choose(&member("p"), None), Ok(direct()));
     assert_eq!(choose(&member("p"), Some(direct())), Ok(direct()));
     assert_eq!(choose(&member("p"), Some(both)), Err(ErrorKind::Authorization));

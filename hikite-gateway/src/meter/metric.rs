@@ -6,12 +6,11 @@ use std::sync::atomic::Ordering;
 
 use hikite_core::breaker;
 use hikite_core::source::SourceState;
-use tokio::time::Instant;
 
 use super::{DurationCounts, Meter, ModuleMeter};
 use crate::audit::AuditCounts;
-use crate::gateway::Gateway;
-use crate::share::SlotUsage;
+use crate::freshness::Freshness;
+use crate::snapshot::Snapshot;
 
 /// A metric with all its series.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,84 +68,74 @@ struct ModuleReading<'a> {
     breaker: breaker::CircuitState,
 }
 
-impl Gateway {
-    pub fn meter(&self) -> &Meter {
-        &self.meter
-    }
-
-    /// Stores a sample of every module's counters; called every few seconds, off the path of calls.
-    pub fn sample_meters(&self) {
-        self.meter.sample_meters(Instant::now());
-    }
-
-    /// Returns the usage of shared limits, by holder.
-    pub fn usages(&self) -> Vec<SlotUsage> {
-        let clients = self.people.identity().and_then(|identity| identity.client_usage());
-        [self.batches.usage(), self.jq.usage()].into_iter().chain(clients).collect()
-    }
-
-    /// Returns all metrics of the gateway.
-    pub fn reading(&self) -> Vec<Metric> {
-        let snapshot = self.snapshot();
-        let read = |module| {
-            let gate = snapshot.gate(module);
-            ModuleReading {
-                name: &module.name,
-                meter: &gate.meter,
-                waiting: gate.waiting(),
-                state: module.source.state(),
-                breaker: gate.health.state(),
-            }
-        };
-        let modules: Vec<ModuleReading<'_>> = snapshot.catalog.modules.iter().map(read).collect();
-        let mut metrics = self.meter.durations();
-        metrics.extend(durations(&modules));
-        metrics.extend(totals(&modules));
-        metrics.push(answers(&modules));
-        metrics.extend(states(&modules));
-        metrics.push(Metric::counter(
-            "hikite.caller.rate_limited",
-            "{request}",
-            "Requests refused because their caller was over its rate.",
-            Point::single(float(self.meter.rate_limited.load(Ordering::Relaxed))),
-        ));
-        metrics.push(Metric::counter(
-            "hikite.config.reloads_failed",
-            "{reload}",
-            "Changed configs that were wrong; the one before stayed in force.",
-            Point::single(float(self.meter.reloads_failed.load(Ordering::Relaxed))),
-        ));
-        metrics.extend(self.freshness.metrics());
-        metrics.extend(self.views());
-        metrics.extend(audit(self.auditor.counts()));
-        metrics.push(Metric::counter(
-            "hikite.trace.dropped",
-            "{span}",
-            "Spans that were not sent.",
-            Point::single(float(self.meter.tracer().map_or(0, |tracer| tracer.dropped()))),
-        ));
-        metrics
-    }
+/// Parts of the gateway that have metrics.
+pub(crate) struct GatewayReading<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) meter: &'a Meter,
+    pub(crate) freshness: &'a Freshness,
+    /// Number of views in memory, and the number built since the start.
+    pub(crate) views: (usize, u64),
+    pub(crate) audit: AuditCounts,
 }
 
-impl Gateway {
-    fn views(&self) -> [Metric; 2] {
-        let (views, built) = self.view_counts();
-        [
-            Metric::gauge(
-                "hikite.views",
-                "{view}",
-                "Parts of the catalog that are held in memory for callers who see no more.",
-                Point::single(count(views)),
-            ),
-            Metric::counter(
-                "hikite.views.built",
-                "{view}",
-                "Such parts that were built: each when it is first used, and again after what is in it changed.",
-                Point::single(float(built)),
-            ),
-        ]
-    }
+/// Returns all metrics of the gateway.
+pub(crate) fn metrics(gateway: &GatewayReading<'_>) -> Vec<Metric> {
+    let snapshot = gateway.snapshot;
+    let read = |module| {
+        let gate = snapshot.gate(module);
+        ModuleReading {
+            name: &module.name,
+            meter: &gate.meter,
+            waiting: gate.waiting(),
+            state: module.source.state(),
+            breaker: gate.health.state(),
+        }
+    };
+    let modules: Vec<ModuleReading<'_>> = snapshot.catalog.modules.iter().map(read).collect();
+    let mut metrics = gateway.meter.durations();
+    metrics.extend(durations(&modules));
+    metrics.extend(totals(&modules));
+    metrics.push(answers(&modules));
+    metrics.extend(states(&modules));
+    metrics.push(Metric::counter(
+        "hikite.caller.rate_limited",
+        "{request}",
+        "Requests refused because their caller was over its rate.",
+        Point::single(float(gateway.meter.rate_limited.load(Ordering::Relaxed))),
+    ));
+    metrics.push(Metric::counter(
+        "hikite.config.reloads_failed",
+        "{reload}",
+        "Changed configs that were wrong; the one before stayed in force.",
+        Point::single(float(gateway.meter.reloads_failed.load(Ordering::Relaxed))),
+    ));
+    metrics.extend(gateway.freshness.metrics());
+    metrics.extend(views(gateway.views));
+    metrics.extend(audit(gateway.audit));
+    metrics.push(Metric::counter(
+        "hikite.trace.dropped",
+        "{span}",
+        "Spans that were not sent.",
+        Point::single(float(gateway.meter.tracer().map_or(0, |tracer| tracer.dropped()))),
+    ));
+    metrics
+}
+
+fn views((views, built): (usize, u64)) -> [Metric; 2] {
+    [
+        Metric::gauge(
+            "hikite.views",
+            "{view}",
+            "Parts of the catalog that are held in memory for callers who see no more.",
+            Point::single(count(views)),
+        ),
+        Metric::counter(
+            "hikite.views.built",
+            "{view}",
+            "Such parts that were built: each when it is first used, and again after what is in it changed.",
+            Point::single(float(built)),
+        ),
+    ]
 }
 
 impl Meter {

@@ -15,7 +15,6 @@ use super::People;
 use super::directory::DirectoryUser;
 use super::token::{PersonalToken, hash, secret};
 use crate::clock::now_ms;
-use crate::gateway::Gateway;
 use crate::identity::{UserAuthority, only_the_owner};
 use crate::project::Project;
 
@@ -170,27 +169,6 @@ impl People {
             return fault("user", format!("the members of `{name}` are `{members}`: name one as `user`"));
         }
         Ok(())
-    }
-}
-
-/// Changes of projects on a running gateway, published to all requests at once.
-impl Gateway {
-    pub async fn create_project(&self, name: &str, form: &Object) -> Result<Raw, Error> {
-        let made = self.people.create_project(name, form).await;
-        self.publish_projects();
-        made
-    }
-
-    pub async fn change_project(&self, name: &str, changes: &Object) -> Result<Raw, Error> {
-        let outcome = self.people.change_project(name, changes).await;
-        self.publish_projects();
-        outcome
-    }
-
-    pub async fn delete_project(&self, name: &str) -> Result<(), Error> {
-        let deleted = self.people.delete_project(name).await;
-        self.publish_projects();
-        deleted
     }
 }
 

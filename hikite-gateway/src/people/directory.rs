@@ -10,8 +10,7 @@ use hikite_store::{ProjectRow, TokenRow, UserRow};
 
 use super::token::{PersonalToken, TokenHash, read_hash};
 use crate::identity::{Role, USER_ID, User};
-use crate::project::Project;
-use crate::snapshot::ProjectMap;
+use crate::project::{Project, ProjectMap};
 
 /// Directory of projects, tokens and users. Cheap to clone: a changed copy shares everything else.
 #[derive(Clone, Debug, Default)]

@@ -15,10 +15,11 @@ use hikite_core::tool_selection::Selection;
 use hikite_store::Store;
 use parking_lot::Mutex;
 
-use super::{PinFilter, PinState};
+use crate::admin::{PinFilter, PinState};
 use crate::admission::Throttle;
+use crate::catalogs::GatewayRules;
 use crate::fake::{call, raw, result};
-use crate::gateway::{Gateway, GatewayRules};
+use crate::gateway::Gateway;
 use crate::probe;
 
 #[derive(Debug, Default)]
@@ -84,20 +85,22 @@ fn apply(gateway: &Gateway, server: &Arc<ChangingServer>, pins: Pinning) {
 
 async fn open(store: &Store, server: &Arc<ChangingServer>, pins: Pinning) -> Arc<Gateway> {
     let gateway = probe::gateway_on(store.clone()).await;
-    gateway.read_pins().await.expect("read");
+    gateway.admin().pins.read_store().await.expect("read");
     apply(&gateway, server, pins);
     gateway
 }
 
 fn change(gateway: &Arc<Gateway>, server: &ChangingServer, description: &str) {
     server.says(description);
-    gateway.listener("m")(SourceEvent::ListChanged);
+    gateway.catalogs().listener("m")(SourceEvent::ListChanged);
 }
 
 #[track_caller]
 fn check_states(gateway: &Gateway, expected: [(&str, PinState); 2]) {
     let known: Vec<(String, PinState)> = gateway
-        .pinned_tools(&PinFilter::default())
+        .admin()
+        .pins
+        .tools(&PinFilter::default())
         .into_iter()
         .map(|waiting| (waiting.key.to_string(), waiting.state))
         .collect();
@@ -112,7 +115,7 @@ async fn refused(gateway: &Gateway) -> String {
 }
 
 fn hash_of(gateway: &Gateway, key: &str) -> Arc<str> {
-    let known = gateway.pinned_tools(&PinFilter::default());
+    let known = gateway.admin().pins.tools(&PinFilter::default());
     let tool = known.into_iter().find(|waiting| waiting.key.to_string() == key).expect("known");
     tool.hash.expect("offered")
 }
@@ -127,7 +130,7 @@ async fn what_changes_is_held_back_until_it_is_approved_and_its_siblings_go_on()
     check_states(&gateway, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
     assert_eq!(refused(&gateway).await, "the tool `m:a` is held back: it changed since it was approved");
     call(&gateway, "b").await.expect("a sibling");
-    let view = gateway.owner_view();
+    let view = gateway.catalogs().owner_view();
     assert_eq!(view.enabled_tools().map(|tool| &*tool.name).collect::<Vec<_>>(), ["b"]);
     let module = view.module("m").expect("there");
     assert_eq!(module.listing.as_ref().map(|listing| listing.tools.len()), Some(1));
@@ -139,10 +142,10 @@ async fn what_changes_is_held_back_until_it_is_approved_and_its_siblings_go_on()
     call(&gateway, "a").await.expect("as it was approved");
     change(&gateway, &server, "second");
     let (first, second) = (hash_of(&gateway, "m:b"), hash_of(&gateway, "m:a"));
-    let error = gateway.approve_pin("m:a", &first).await.expect_err("not what was seen");
+    let error = gateway.admin().pins.approve("m:a", &first).await.expect_err("not what was seen");
     assert_eq!(error.kind, ErrorKind::Conflict);
     refused(&gateway).await;
-    gateway.approve_pin("a", &second).await.expect("approved");
+    gateway.admin().pins.approve("a", &second).await.expect("approved");
     call(&gateway, "a").await.expect("approved");
 }
 
@@ -151,19 +154,19 @@ async fn what_was_approved_is_known_to_other_processes_and_after_a_restart() {
     let (store, server) = (probe::store().await, Arc::new(ChangingServer::default()));
     server.says("first");
     let one = open(&store, &server, Pinning::Tofu).await;
-    one.catch_up_with_store().await.expect("written");
+    one.admin().store.catch_up().await.expect("written");
     let another = Arc::new(ChangingServer::default());
     another.says("second");
     let other = open(&store, &another, Pinning::Tofu).await;
     check_states(&other, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
     let hash = hash_of(&other, "m:a");
-    other.approve_pin("m:a", &hash).await.expect("approved");
-    one.catch_up_with_store().await.expect("read");
+    other.admin().pins.approve("m:a", &hash).await.expect("approved");
+    one.admin().store.catch_up().await.expect("read");
     check_states(&one, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
     change(&one, &server, "second");
     call(&one, "a").await.expect("approved elsewhere");
-    one.block_pin("m:a").await.expect("blocked");
-    other.catch_up_with_store().await.expect("read");
+    one.admin().pins.block("m:a").await.expect("blocked");
+    other.admin().store.catch_up().await.expect("read");
     assert_eq!(refused(&other).await, "the tool `m:a` is held back: it was blocked");
     let again = open(&store, &another, Pinning::Tofu).await;
     refused(&again).await;
@@ -178,8 +181,8 @@ async fn of_two_who_see_a_tool_first_the_one_who_wrote_it_down_first_counts() {
     let one = open(&store, &servers[0], Pinning::Tofu).await;
     let other = open(&store, &servers[1], Pinning::Tofu).await;
     check_states(&other, [("m:a", PinState::Ok), ("m:b", PinState::Ok)]);
-    one.catch_up_with_store().await.expect("written");
-    other.catch_up_with_store().await.expect("read");
+    one.admin().store.catch_up().await.expect("written");
+    other.admin().store.catch_up().await.expect("read");
     check_states(&one, [("m:a", PinState::Ok), ("m:b", PinState::Ok)]);
     check_states(&other, [("m:a", PinState::Changed), ("m:b", PinState::Ok)]);
 }
@@ -191,16 +194,16 @@ async fn where_it_is_strict_what_is_new_waits_and_where_it_is_off_nothing_does()
     let gateway = open(&store, &server, Pinning::Strict).await;
     check_states(&gateway, [("m:a", PinState::New), ("m:b", PinState::New)]);
     assert_eq!(refused(&gateway).await, "the tool `m:a` is held back: it is new and not approved yet");
-    let shown = gateway.pin("m:a").await.expect("shown").value();
+    let shown = gateway.admin().pins.get("m:a").await.expect("shown").value();
     assert_eq!((&shown["before"], &shown["after"]["description"]), (&serde_json::Value::Null, &"first".into()));
     let hash = hash_of(&gateway, "m:a");
-    gateway.approve_pin("m:a", &hash).await.expect("approved");
+    gateway.admin().pins.approve("m:a", &hash).await.expect("approved");
     call(&gateway, "a").await.expect("approved");
     change(&gateway, &server, "second");
     refused(&gateway).await;
     apply(&gateway, &server, Pinning::Off);
     call(&gateway, "a").await.expect("off");
-    let error = gateway.block_pin("m:a").await.expect_err("not pinned");
+    let error = gateway.admin().pins.block("m:a").await.expect_err("not pinned");
     assert_eq!(error.kind, ErrorKind::Conflict);
     apply(&gateway, &server, Pinning::Tofu);
     refused(&gateway).await;
@@ -211,12 +214,13 @@ async fn while_nothing_is_known_of_a_server_what_was_blocked_is_not_called() {
     let (store, server) = (probe::store().await, Arc::new(ChangingServer::default()));
     server.says("first");
     let gateway = open(&store, &server, Pinning::Tofu).await;
-    gateway.block_pin("m:a").await.expect("blocked");
+    gateway.admin().pins.block("m:a").await.expect("blocked");
     let silent = Arc::new(ChangingServer::default());
     let gateway = open(&store, &silent, Pinning::Tofu).await;
     refused(&gateway).await;
-    let find =
-        |gateway: &Gateway, name: &str| format!("{:?}", gateway.owner_view().category("c").expect("there").find(name));
+    let find = |gateway: &Gateway, name: &str| {
+        format!("{:?}", gateway.catalogs().owner_view().category("c").expect("there").find(name))
+    };
     assert!(find(&gateway, "a").starts_with("Disabled(Held"), "{}", find(&gateway, "a"));
     assert!(find(&gateway, "b").starts_with("Unlisted"), "{}", find(&gateway, "b"));
     apply(&gateway, &silent, Pinning::Strict);
@@ -230,16 +234,16 @@ async fn who_may_not_see_a_tool_is_not_told_that_it_is_held_back() {
     let gateway = open(&store, &server, Pinning::Tofu).await;
     let form = Object::default().with("permissions", raw(r#"{"deny":["m:a"]}"#));
     gateway.people().create_project("p", &form).await.expect("made");
-    gateway.catch_up_with_store().await.expect("read");
-    gateway.publish_projects();
+    gateway.admin().store.catch_up().await.expect("read");
+    gateway.admin().access.publish_projects();
     change(&gateway, &server, "second");
-    let inside = gateway.view_of(&Caller::owner().within("p".into()));
+    let inside = gateway.catalogs().view_of(&Caller::owner().within("p".into()));
     for name in ["m:a", "a", "m__a"] {
         let error = inside.tool(name).expect_err("hidden");
         let message = format!("there is no tool `{name}`");
         assert_eq!((error.kind, &*error.message), (ErrorKind::ToolNotFound, message.as_str()));
         assert!(error.hint.is_none_or(|hint| !hint.contains("pin")));
-        assert_eq!(gateway.owner_view().tool(name).expect_err("held back").kind, ErrorKind::ToolDisabled);
+        assert_eq!(gateway.catalogs().owner_view().tool(name).expect_err("held back").kind, ErrorKind::ToolDisabled);
     }
 }
 
@@ -257,7 +261,7 @@ async fn a_name_does_not_pass_to_another_tool_while_its_owner_is_held_back() {
     };
     gateway.apply(GatewayRules { modules: vec![rule("m", &server), rule("n", &other)], ..GatewayRules::default() });
     change(&gateway, &server, "second");
-    let view = gateway.owner_view();
+    let view = gateway.catalogs().owner_view();
     assert!(view.tool("n__a").is_ok());
     assert_eq!(view.tool("m__a").expect_err("held back").kind, ErrorKind::ToolDisabled);
     assert_eq!(view.tool("a").expect_err("several").kind, ErrorKind::ToolNotFound);

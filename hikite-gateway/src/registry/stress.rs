@@ -10,8 +10,8 @@ use hikite_core::json::Raw;
 use serde_json::json;
 
 use crate::command::CallOptions;
+use crate::discovery::ToolFilter;
 use crate::gateway::Gateway;
-use crate::surface::ToolFilter;
 use crate::{fake, probe};
 
 const STEADY: usize = 900;
@@ -28,7 +28,7 @@ async fn register(gateway: &Gateway, name: &str) {
         "http": { "url": format!("https://api.example/{name}") },
     });
     let form = Raw::of(&form).object().expect("an object");
-    gateway.register(&form).await.expect("registered");
+    gateway.admin().tools.register(&form).await.expect("registered");
 }
 
 /// Calls a tool and asserts that the right one ran with the right arguments.
@@ -62,9 +62,9 @@ async fn change(gateway: Arc<Gateway>, done: Arc<AtomicBool>) -> usize {
     let mut changes = 0;
     while !done.load(Ordering::Relaxed) {
         let at = changes / 4;
-        gateway.switch(&format!("switched-{}", at % SWITCHED), changes % 2 == 0).await.expect("switched");
+        gateway.admin().tools.switch(&format!("switched-{}", at % SWITCHED), changes % 2 == 0).await.expect("switched");
         let passing = format!("passing-{}", at % PASSING);
-        match gateway.unregister(&passing).await {
+        match gateway.admin().tools.unregister(&passing).await {
             Ok(()) => {}
             Err(error) if error.kind == ErrorKind::ToolNotFound => register(&gateway, &passing).await,
             Err(error) => panic!("{error}"),
@@ -77,7 +77,7 @@ async fn change(gateway: Arc<Gateway>, done: Arc<AtomicBool>) -> usize {
 /// Asserts that every listing contains each of the steady tools once.
 async fn list(gateway: Arc<Gateway>, done: Arc<AtomicBool>) {
     while !done.load(Ordering::Relaxed) {
-        let found = gateway.tools_page(&Caller::owner(), &ToolFilter::default(), 0, usize::MAX).await;
+        let found = gateway.discovery().tools_page(&Caller::owner(), &ToolFilter::default(), 0, usize::MAX).await;
         let found = found.expect("a page");
         let steady = found.items.iter().filter(|item| item.as_str().contains("\"key\":\"registered:steady-"));
         assert_eq!(steady.count(), STEADY);

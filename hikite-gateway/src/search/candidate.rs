@@ -4,16 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hikite_core::caller::Caller;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::search::encoder::{Encoder, Vector};
 use hikite_core::search::provider::{AvailableTool, RankedTool};
 use hikite_core::search::{SearchIndex, SearchQuery, ToolDocument};
-use hikite_core::source::CallOrigin;
 use hikite_core::tool_set::ToolSet;
 
-use super::vector::{lookup_vectors, store_vectors};
-use crate::gateway::Gateway;
+use super::Search;
 
 /// Maximum number of texts encoded within the request; with more, the search is lexical and the rest is encoded in
 /// the background.
@@ -21,24 +18,9 @@ const ENCODE_NOW_MAX: usize = 200;
 /// Maximum number of texts per background run.
 const ENCODE_LATER_MAX: usize = 5000;
 
-impl Gateway {
+impl Search {
     /// Returns the best of the given tools, and the strategy that was used.
-    pub async fn search_candidates(
-        &self,
-        who: (&Caller, &CallOrigin),
-        queries: Vec<String>,
-        context: Option<String>,
-        tools: Vec<AvailableTool>,
-        limit: usize,
-    ) -> Result<(Vec<RankedTool>, &'static str), Error> {
-        let searching = self.audit_search(who).await?;
-        let asked = queries.clone();
-        let (chosen, provider) = self.rank_candidates(queries, context, tools, limit).await?;
-        searching.found(provider, &asked, chosen.len());
-        Ok((chosen, provider))
-    }
-
-    async fn rank_candidates(
+    pub(crate) async fn rank_candidates(
         &self,
         queries: Vec<String>,
         context: Option<String>,
@@ -52,10 +34,10 @@ impl Gateway {
             });
             SearchIndex::build(documents.collect(), None)
         };
-        let Ok(index) = self.search.tasks.spawn_blocking(build).await else {
+        let Ok(index) = self.tasks.spawn_blocking(build).await else {
             return Err(Error::new(ErrorKind::Internal, "the tools could not be read"));
         };
-        let encoder = self.search.settings().encoder.clone();
+        let encoder = self.settings().encoder.clone();
         let (index, encoder) = match encoder {
             Some(encoder) => match self.encode_candidates(&index, &encoder).await {
                 Some(read) => (read, Some(encoder)),
@@ -63,7 +45,7 @@ impl Gateway {
             },
             None => (index, None),
         };
-        let turn = Arc::clone(&self.search.encoding).try_acquire_owned().ok();
+        let turn = Arc::clone(&self.encoding).try_acquire_owned().ok();
         let encoder = encoder.filter(|_| turn.is_some());
         let provider = if encoder.is_some() { "hybrid" } else { "bm25" };
         let search = move || {
@@ -81,7 +63,7 @@ impl Gateway {
             });
             chosen.collect::<Vec<RankedTool>>()
         };
-        let chosen = self.search.tasks.spawn_blocking(search).await;
+        let chosen = self.tasks.spawn_blocking(search).await;
         Ok((chosen.unwrap_or_default(), provider))
     }
 
@@ -92,7 +74,7 @@ impl Gateway {
             places.entry(document.content()).or_default().push(at);
         }
         let contents: Vec<&str> = places.keys().copied().collect();
-        let mut known = lookup_vectors(self, Some(encoder), encoder.model(), &contents).await;
+        let mut known = self.lookup_vectors(Some(encoder), encoder.model(), &contents).await;
         let missing: Vec<&str> = contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
         let texts: Vec<String> = missing.iter().map(|content| index.document(places[content][0]).text()).collect();
         if missing.len() > ENCODE_NOW_MAX {
@@ -103,8 +85,8 @@ impl Gateway {
         if !missing.is_empty() {
             let reader = Arc::clone(encoder);
             let read = move || texts.iter().map(|text| reader.tool(text)).collect::<Vec<Vector>>();
-            let vectors = self.search.tasks.spawn_blocking(read).await.ok()?;
-            known.extend(store_vectors(self, encoder.model(), &missing, vectors).await);
+            let vectors = self.tasks.spawn_blocking(read).await.ok()?;
+            known.extend(self.store_vectors(encoder.model(), &missing, vectors).await);
         }
         let vectors = known.iter().flat_map(|(content, vector)| {
             places.get(content.as_str()).into_iter().flatten().map(move |at| (*at, vector.clone()))
@@ -114,21 +96,21 @@ impl Gateway {
 
     /// Encodes texts in the background for later queries. Only one such run at a time.
     fn encode_later(&self, texts: Vec<(String, String)>, encoder: &Arc<dyn Encoder>) {
-        let Ok(turn) = Arc::clone(&self.search.filling).try_acquire_owned() else { return };
-        let (gateway, encoder) = (self.search.gateway.clone(), Arc::clone(encoder));
-        let stopping = self.search.stopping.clone();
+        let Ok(turn) = Arc::clone(&self.filling).try_acquire_owned() else { return };
+        let (this, encoder) = (self.this.clone(), Arc::clone(encoder));
+        let stopping = self.stopping.clone();
         let read = async move {
             for texts in texts.chunks(ENCODE_NOW_MAX) {
-                let Some(gateway) = gateway.upgrade() else { return };
+                let Some(search) = this.upgrade() else { return };
                 let (reader, few) = (Arc::clone(&encoder), texts.to_vec());
                 let read = move || few.iter().map(|(_, text)| reader.tool(text)).collect::<Vec<Vector>>();
-                let Ok(vectors) = gateway.search.tasks.spawn_blocking(read).await else { return };
+                let Ok(vectors) = search.tasks.spawn_blocking(read).await else { return };
                 let contents: Vec<&str> = texts.iter().map(|(content, _)| content.as_str()).collect();
-                store_vectors(&gateway, encoder.model(), &contents, vectors).await;
+                search.store_vectors(encoder.model(), &contents, vectors).await;
             }
             drop(turn);
         };
-        self.search.tasks.spawn(async move {
+        self.tasks.spawn(async move {
             let _ = stopping.run_until_cancelled(read).await;
         });
     }

@@ -12,7 +12,6 @@ use tokio::time::Instant;
 
 use super::catalog_index::CatalogIndex;
 use super::{Search, Strategy};
-use crate::gateway::Gateway;
 
 /// Maximum time to wait for the first index.
 const FIRST: Duration = Duration::from_secs(10);
@@ -81,17 +80,15 @@ impl IndexWorker {
     }
 }
 
-impl Gateway {
+impl Search {
     /// Waits until the index of the current tools is complete, for at most `limit`. Meant for one-off searches.
     pub async fn wait_for_index(&self, limit: Duration) {
-        self.search.start_indexing();
-        let _ = tokio::time::timeout(limit, self.search.wait_complete(self)).await;
+        self.start_indexing();
+        let _ = tokio::time::timeout(limit, self.wait_complete()).await;
     }
-}
 
-impl Search {
     /// Schedules a rebuild after the catalog or the settings changed.
-    pub(crate) fn schedule_rebuild(&self) {
+    pub(super) fn schedule_rebuild(&self) {
         if self.index_worker.work.lock().enabled {
             self.work();
         }
@@ -107,12 +104,12 @@ impl Search {
 
     /// Returns the newest index. Only the very first search waits, and only for the lexical index. `fresh` waits
     /// briefly for an index of the current catalog.
-    pub(super) async fn ready(&self, gateway: &Gateway, fresh: bool) -> Option<Arc<CatalogIndex>> {
+    pub(super) async fn ready(&self, fresh: bool) -> Option<Arc<CatalogIndex>> {
         self.start_indexing();
         let mut published = self.index_worker.published.subscribe();
         let newest = || {
             let ready = self.index_worker.ready()?;
-            (!fresh || Arc::ptr_eq(&ready.catalog, &gateway.snapshot().catalog)).then_some(ready)
+            (!fresh || Arc::ptr_eq(&ready.catalog, &self.catalogs.snapshot().catalog)).then_some(ready)
         };
         let wait_max = if self.index_worker.ready().is_some() { FRESH } else { FIRST };
         let wait = async {
@@ -128,11 +125,11 @@ impl Search {
     }
 
     /// Waits until all tools have vectors, or the worker stops.
-    async fn wait_complete(&self, gateway: &Gateway) {
+    async fn wait_complete(&self) {
         let mut published = self.index_worker.published.subscribe();
         loop {
             if let Some(ready) = self.index_worker.ready()
-                && Arc::ptr_eq(&ready.catalog, &gateway.snapshot().catalog)
+                && Arc::ptr_eq(&ready.catalog, &self.catalogs.snapshot().catalog)
                 && (!self.index_worker.work.lock().running || ready.local.encoded() == ready.local.len())
             {
                 return;
@@ -162,12 +159,12 @@ impl Search {
                 return;
             }
         }
-        let gateway = self.gateway.clone();
+        let this = self.this.clone();
         let stopping = self.stopping.clone();
         let working = async move {
-            // The gateway is released between steps, so that dropping it ends the worker.
-            while let Some(gateway) = gateway.upgrade() {
-                if !gateway.search.step(&gateway).await {
+            // The search is released between steps, so that dropping it ends the worker.
+            while let Some(search) = this.upgrade() {
+                if !search.step().await {
                     break;
                 }
             }
@@ -181,8 +178,8 @@ impl Search {
     }
 
     /// Runs one step; returns `false` if there is nothing left to do.
-    async fn step(&self, gateway: &Arc<Gateway>) -> bool {
-        let catalog = Arc::clone(&gateway.snapshot().catalog);
+    async fn step(&self) -> bool {
+        let catalog = Arc::clone(&self.catalogs.snapshot().catalog);
         let ready = self.index_worker.ready();
         match ready.filter(|ready| Arc::ptr_eq(&ready.catalog, &catalog)) {
             None => {
@@ -197,7 +194,7 @@ impl Search {
                 }
                 true
             }
-            Some(ready) if self.needs_vectors() && self.add_vectors(gateway, &ready).await => true,
+            Some(ready) if self.needs_vectors() && self.add_vectors(&ready).await => true,
             Some(_) => !self.ends(),
         }
     }

@@ -14,19 +14,11 @@ use hikite_core::view::View;
 
 use super::catalog_index::{CatalogIndex, encoded};
 use super::query_history::QueryRecord;
-use super::{SearchSettings, Strategy};
-use crate::gateway::Gateway;
+use super::{Search, SearchSettings, Strategy};
+use crate::command::ToolQuery;
 
 /// Maximum time to wait for a free encoder slot.
 const ENCODER_WAIT: Duration = Duration::from_millis(40);
-
-/// A search request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolQuery {
-    pub queries: Vec<String>,
-    pub context: Option<String>,
-    pub limit: usize,
-}
 
 /// Candidate tools within the caller's view.
 pub(crate) enum CandidateSet<'a> {
@@ -70,7 +62,7 @@ struct QueryRun<'a> {
     fallback: Option<String>,
 }
 
-impl Gateway {
+impl Search {
     pub(crate) async fn ask(
         &self,
         caller: &Caller,
@@ -88,15 +80,15 @@ impl Gateway {
             strategy => strategy,
         };
         if strategy != Strategy::Bm25 {
-            self.search.request_vectors();
+            self.request_vectors();
         }
-        let Some(ready) = self.search.ready(self, fresh).await else {
+        let Some(ready) = self.ready(fresh).await else {
             let fallback = Some("no-index".to_owned());
             return QueryOutcome { provider: Strategy::Bm25.word(), fallback, ..QueryOutcome::default() };
         };
-        let ready = self.search.ready_for(view, ready).await;
+        let ready = self.ready_for(view, ready).await;
         let mask = self.mask(&ready, view, &among);
-        let settings = self.search.settings();
+        let settings = self.settings();
         let project = caller.project.as_deref().unwrap_or_default();
         let mut searching = QueryRun { settings, ready, mask, asked, project, fallback: None };
         if strategy == Strategy::Cloud {
@@ -117,7 +109,7 @@ impl Gateway {
     fn mask(&self, ready: &CatalogIndex, view: &View, among: &CandidateSet<'_>) -> Arc<ToolSet> {
         let keys = match among {
             CandidateSet::Usable => {
-                let snapshot = self.snapshot();
+                let snapshot = self.catalogs.snapshot();
                 let is_unavailable = |module: &&Module| {
                     let gate = snapshot.gates().get(&module.name);
                     module.needs_login || gate.is_some_and(|gate| gate.health.is_open())
@@ -157,7 +149,7 @@ impl Gateway {
             let texts: Vec<String> = question.texts().into_iter().map(str::to_owned).collect();
             let vectors = match remote {
                 Some(index) => embedder.embed(&texts).await.map(|vectors| (index, vectors)),
-                None if self.search.index_worker.is_model_available() => {
+                None if self.index_worker.is_model_available() => {
                     searching.fall_back("embedding-indexing");
                     return self.search_with_encoder(searching).await;
                 }
@@ -186,7 +178,7 @@ impl Gateway {
             searching.fall_back("indexing");
             return self.search_lexical(searching).await;
         }
-        let turn = Arc::clone(&self.search.encoding).acquire_owned();
+        let turn = Arc::clone(&self.encoding).acquire_owned();
         let Ok(Ok(turn)) = tokio::time::timeout(ENCODER_WAIT, turn).await else {
             searching.fall_back("busy");
             return self.search_lexical(searching).await;
@@ -194,14 +186,14 @@ impl Gateway {
         let asked = searching.asked.clone();
         let (ready, mask) = (Arc::clone(&searching.ready), Arc::clone(&searching.mask));
         let limit = searching.width();
-        let traces = self.search.memory.traces(searching.project, &ready, encoder.model());
+        let traces = self.memory.traces(searching.project, &ready, encoder.model());
         let read = move || {
             let question = SearchQuery::hybrid(&asked.queries, asked.context.as_deref(), &*encoder);
             let hits = ready.local.search(&question, &mask, &traces, limit);
             drop(turn);
             (question, hits)
         };
-        match self.search.tasks.spawn_blocking(read).await {
+        match self.tasks.spawn_blocking(read).await {
             Ok((question, hits)) => {
                 let ready = Arc::clone(&searching.ready);
                 let vectors = Some(&ready.local);
@@ -217,7 +209,7 @@ impl Gateway {
     }
 
     fn hits(&self, searching: &QueryRun<'_>, index: &SearchIndex, question: &SearchQuery) -> Vec<SearchHit> {
-        let traces = self.search.memory.traces(searching.project, &searching.ready, index.model());
+        let traces = self.memory.traces(searching.project, &searching.ready, index.model());
         index.search(question, &searching.mask, &traces, searching.width())
     }
 }

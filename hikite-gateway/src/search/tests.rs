@@ -26,7 +26,9 @@ use serde_json::{Value, json};
 
 use super::SearchSettings;
 use crate::admission::Throttle;
-use crate::gateway::{Gateway, GatewayRules};
+use crate::builder::GatewayBuilder;
+use crate::catalogs::GatewayRules;
+use crate::gateway::Gateway;
 use crate::probe::store;
 use crate::registry::RegistryStore;
 use crate::surface::{Surface, Surfaces};
@@ -133,7 +135,7 @@ const TOOLS: &[(&str, &str)] = &[
 
 fn gateway_on(store: Store, sources: &[(&str, &Arc<ToolListSource>)]) -> Arc<Gateway> {
     let registry = RegistryStore::new(store, Arc::new(|_, _| Err(Vec::new())));
-    let gateway = Gateway::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), registry);
+    let gateway = GatewayBuilder::new(Arc::new(Limits::default()), HmacSigner::new([7; 32]), registry).build();
     let throttle = Throttle { concurrency: 9, queue: 9, rate: None, timeout: Duration::from_secs(9) };
     let rule = |(name, source): &(&str, &Arc<ToolListSource>)| {
         let rule = ModuleRule {
@@ -149,7 +151,7 @@ fn gateway_on(store: Store, sources: &[(&str, &Arc<ToolListSource>)]) -> Arc<Gat
 async fn gateway(settings: SearchSettings) -> (Arc<Gateway>, Arc<ToolListSource>) {
     let shelf = ToolListSource::of(TOOLS);
     let gateway = gateway_on(store().await, &[("m", &shelf)]);
-    gateway.set_search_settings(settings);
+    gateway.search().set_settings(settings);
     (gateway, shelf)
 }
 
@@ -159,7 +161,7 @@ fn with_encoder(encoder: &Arc<LetterEncoder>) -> SearchSettings {
 }
 
 fn change(gateway: &Arc<Gateway>) {
-    (gateway.listener("m"))(SourceEvent::ListChanged);
+    (gateway.catalogs().listener("m"))(SourceEvent::ListChanged);
 }
 
 fn context(session: u64) -> CallContext {

@@ -16,7 +16,6 @@ use super::query_history::QueryRecord;
 use super::{MemorySettings, Search};
 use crate::clock::now_ms;
 use crate::conversation::Conversation;
-use crate::gateway::Gateway;
 
 /// Maximum number of pairs per tool and project, so that a busy tool does not evict all others.
 const PER_TOOL: usize = 50;
@@ -200,27 +199,25 @@ impl ProjectMemory {
     }
 }
 
-impl Gateway {
+impl Search {
     /// Reads the memory from the store, after writing pending changes.
     pub(crate) async fn read_usage_memory(&self) -> Result<(), hikite_core::error::Error> {
-        if !self.search.settings.load().memory.enabled {
+        if !self.settings.load().memory.enabled {
             return Ok(());
         }
-        self.search.memory.write(&self.registry.store).await;
-        self.search.memory.take(self.registry.store.remembered(None).await?);
+        self.memory.write(&self.store).await;
+        self.memory.take(self.store.remembered(None).await?);
         Ok(())
     }
 
     /// Records the success of a tool that was shown in this conversation.
     pub(crate) fn record_success(&self, conversation: &Conversation, tool: &ToolKey) {
-        let Some(query_record) = self.search.conversations.query_of(conversation, tool) else { return };
+        let Some(query_record) = self.conversations.query_of(conversation, tool) else { return };
         let project = conversation.0.project.as_deref().unwrap_or_default();
-        self.search.memory.strengthen(project, &query_record, tool, now_ms());
-        self.search.schedule_write();
+        self.memory.strengthen(project, &query_record, tool, now_ms());
+        self.schedule_write();
     }
-}
 
-impl Search {
     /// Records the hits of a query for the conversation.
     pub(crate) fn note(&self, conversation: Conversation, query_record: QueryRecord, tools: Vec<ToolKey>) {
         self.conversations.note(conversation, query_record, tools);
@@ -231,13 +228,13 @@ impl Search {
         if std::mem::replace(&mut self.memory.0.lock().writing, true) {
             return;
         }
-        let (gateway, stopping) = (self.gateway.clone(), self.stopping.clone());
+        let (this, stopping) = (self.this.clone(), self.stopping.clone());
         let write = async move {
             // At shutdown the pending changes are written at once.
             stopping.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
-            let Some(gateway) = gateway.upgrade() else { return };
-            gateway.search.memory.0.lock().writing = false;
-            gateway.search.memory.write(&gateway.registry.store).await;
+            let Some(search) = this.upgrade() else { return };
+            search.memory.0.lock().writing = false;
+            search.memory.write(&search.store).await;
         };
         self.tasks.spawn_on(write, &runtime);
     }

@@ -12,7 +12,6 @@ use hikite_core::search::provider::Embedder;
 use super::Search;
 use super::catalog_index::CatalogIndex;
 use crate::clock::now_ms;
-use crate::gateway::Gateway;
 
 /// Maximum number of contents per lookup.
 const LOOKUP_MAX: usize = 200;
@@ -65,12 +64,12 @@ impl<'a> MissingVectors<'a> {
 
 impl Search {
     /// Adds some of the missing vectors. Returns `false` if none are missing, or none can be computed now.
-    pub(super) async fn add_vectors(&self, gateway: &Gateway, ready: &Arc<CatalogIndex>) -> bool {
+    pub(super) async fn add_vectors(&self, ready: &Arc<CatalogIndex>) -> bool {
         let settings = self.settings();
         if let Some(encoder) = &settings.encoder {
             let missing = MissingVectors::of(&ready.local, encoder.model());
             if !missing.contents.is_empty() {
-                let known = self.encode_locally(gateway, encoder, &missing).await;
+                let known = self.encode_locally(encoder, &missing).await;
                 if known.is_empty() {
                     return false;
                 }
@@ -90,7 +89,7 @@ impl Search {
         if missing.contents.is_empty() {
             return false;
         }
-        let known = self.embed_remotely(gateway, embedder, &missing).await;
+        let known = self.embed_remotely(embedder, &missing).await;
         if known.is_empty() {
             return false;
         }
@@ -100,18 +99,17 @@ impl Search {
 
     async fn encode_locally(
         &self,
-        gateway: &Gateway,
         encoder: &Arc<dyn Encoder>,
         missing: &MissingVectors<'_>,
     ) -> HashMap<String, Vector> {
-        let known = lookup_vectors(gateway, Some(encoder), encoder.model(), &missing.contents).await;
+        let known = self.lookup_vectors(Some(encoder), encoder.model(), &missing.contents).await;
         if !known.is_empty() {
             return known;
         }
         let (reader, texts) = (Arc::clone(encoder), missing.texts());
         let read = move || texts.iter().map(|text| reader.tool(text)).collect::<Vec<Vector>>();
         match self.tasks.spawn_blocking(read).await {
-            Ok(vectors) => store_vectors(gateway, encoder.model(), &missing.contents, vectors).await,
+            Ok(vectors) => self.store_vectors(encoder.model(), &missing.contents, vectors).await,
             Err(error) => {
                 tracing::error!("the encoder failed: {error}");
                 HashMap::new()
@@ -121,51 +119,50 @@ impl Search {
 
     async fn embed_remotely(
         &self,
-        gateway: &Gateway,
         embedder: &Arc<dyn Embedder>,
         missing: &MissingVectors<'_>,
     ) -> HashMap<String, Vector> {
-        let known = lookup_vectors(gateway, None, embedder.model(), &missing.contents).await;
+        let known = self.lookup_vectors(None, embedder.model(), &missing.contents).await;
         if !known.is_empty() {
             return known;
         }
         match embedder.embed(&missing.texts()).await {
-            Ok(vectors) => store_vectors(gateway, embedder.model(), &missing.contents, vectors).await,
+            Ok(vectors) => self.store_vectors(embedder.model(), &missing.contents, vectors).await,
             Err(_) => {
                 self.index_worker.rest(MODEL_PAUSE);
                 HashMap::new()
             }
         }
     }
-}
 
-/// Looks up precomputed and stored vectors.
-pub(super) async fn lookup_vectors(
-    gateway: &Gateway,
-    encoder: Option<&Arc<dyn Encoder>>,
-    model: &str,
-    contents: &[&str],
-) -> HashMap<String, Vector> {
-    let ready = |content: &&str| Some(((*content).to_owned(), encoder?.ready(content)?));
-    let mut known: HashMap<String, Vector> = contents.iter().filter_map(ready).collect();
-    let rest: Vec<&str> = contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
-    match gateway.registry.store.vectors(model, &rest, now_ms()).await {
-        Ok(found) => known.extend(found),
-        Err(error) => tracing::debug!(%error, "vectors cannot be looked up; they are made again"),
+    /// Looks up precomputed and stored vectors.
+    pub(super) async fn lookup_vectors(
+        &self,
+        encoder: Option<&Arc<dyn Encoder>>,
+        model: &str,
+        contents: &[&str],
+    ) -> HashMap<String, Vector> {
+        let ready = |content: &&str| Some(((*content).to_owned(), encoder?.ready(content)?));
+        let mut known: HashMap<String, Vector> = contents.iter().filter_map(ready).collect();
+        let rest: Vec<&str> = contents.iter().copied().filter(|content| !known.contains_key(*content)).collect();
+        match self.store.vectors(model, &rest, now_ms()).await {
+            Ok(found) => known.extend(found),
+            Err(error) => tracing::debug!(%error, "vectors cannot be looked up; they are made again"),
+        }
+        known
     }
-    known
-}
 
-/// Stores new vectors and returns them by content.
-pub(super) async fn store_vectors(
-    gateway: &Gateway,
-    model: &str,
-    contents: &[&str],
-    vectors: Vec<Vector>,
-) -> HashMap<String, Vector> {
-    let made: Vec<(String, Vector)> = contents.iter().map(|content| (*content).to_owned()).zip(vectors).collect();
-    if let Err(error) = gateway.registry.store.put_vectors(model, &made, now_ms()).await {
-        tracing::debug!(%error, "vectors are not kept; they are made again after the next start");
+    /// Stores new vectors and returns them by content.
+    pub(super) async fn store_vectors(
+        &self,
+        model: &str,
+        contents: &[&str],
+        vectors: Vec<Vector>,
+    ) -> HashMap<String, Vector> {
+        let made: Vec<(String, Vector)> = contents.iter().map(|content| (*content).to_owned()).zip(vectors).collect();
+        if let Err(error) = self.store.put_vectors(model, &made, now_ms()).await {
+            tracing::debug!(%error, "vectors are not kept; they are made again after the next start");
+        }
+        made.into_iter().collect()
     }
-    made.into_iter().collect()
 }

@@ -9,8 +9,7 @@ use hikite_core::violation::{self, Violation, step};
 use serde_json::Value;
 
 use super::arguments;
-use crate::handle::ResultPart;
-use crate::render::OutputOptions;
+use crate::command::{OutputOptions, ResultPart};
 
 #[derive(Debug)]
 pub(super) struct ArgumentReader {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::argument::{ArgumentReader, with_schema};
 use super::{executing_annotations, menu, read_only_annotations};
-use crate::batch::Batch;
+use crate::command::Batch;
 use crate::command::{Command, Detail, ModuleQuery};
 
 pub(super) const OPEN: &str = "get_module_schema";

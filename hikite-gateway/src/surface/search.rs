@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use super::argument::{ArgumentReader, with_schema};
 use super::{document, executing_annotations, menu, read_only_annotations};
 use crate::accounts::selection::with_account;
+use crate::call_result::with_other_members;
+use crate::command::ToolQuery;
 use crate::command::{CallOptions, Command, Detail, Dialect, ToolTarget};
 use crate::handle;
-use crate::render::with_other_members;
-use crate::search::{QueryOutcome, Strategy, ToolQuery};
+use crate::search::{QueryOutcome, Strategy};
 
 pub(super) const DISCOVER: &str = "tool_discovery";
 const EXECUTE: &str = "tool_execute";

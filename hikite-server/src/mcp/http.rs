@@ -47,7 +47,7 @@ impl SurfaceQuery {
     /// else those of the settings.
     pub(crate) fn surfaces(&self, app: &App, caller: &Caller) -> Result<Surfaces, Error> {
         let asked = self.surface.as_deref().map(Self::read).transpose()?;
-        app.gateway.surfaces_for(caller, asked, app.settings.load().surfaces)
+        app.gateway.catalogs().surfaces_for(caller, asked, app.settings.load().surfaces)
     }
 
     fn read(names: &str) -> Result<Surfaces, Error> {
@@ -155,7 +155,7 @@ async fn initialize(
             return json(StatusCode::OK, encode::error(Some(id), &encode::error_object(-32602, why)));
         }
     };
-    app.gateway.wait_for_listings(&caller).await;
+    app.gateway.lookup().wait_for_listings(&caller).await;
     match open(app, caller, choice, hello) {
         Ok((session, name)) => {
             operation.close(None);

@@ -122,7 +122,7 @@ impl ClientSession {
         let gateway = &self.app.gateway;
         if let Some(kind) = ListKind::ALL.into_iter().find(|kind| kind.method() == method) {
             let page = ListPage { cursor: params.text("cursor") };
-            return Ok(Box::pin(gateway.list(&*context.session, self.surfaces, kind, page)).await?.into());
+            return Ok(Box::pin(gateway.discovery().list(&*context.session, self.surfaces, kind, page)).await?.into());
         }
         if method == "ping" {
             return Ok(Raw::empty_object().into());
@@ -162,7 +162,7 @@ impl ClientSession {
                 .hint("debug, info, notice, warning, error, critical, alert or emergency")
         })?;
         self.set_level(level);
-        self.app.gateway.set_level(params, context).await;
+        self.app.gateway.sessions().set_level(params, context).await;
         Ok(Raw::empty_object())
     }
 }

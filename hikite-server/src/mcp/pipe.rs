@@ -115,7 +115,7 @@ impl DuplexClient {
                     }
                 };
                 if &*method == "initialize" {
-                    self.app.gateway.wait_for_listings(&self.caller).await;
+                    self.app.gateway.lookup().wait_for_listings(&self.caller).await;
                     let hello = off_worker(bytes.len(), || InitializeRequest::read(params.as_ref())).await;
                     let answer = self.initialize(&id, hello);
                     let _ = self.out.send(answer).await;

@@ -84,7 +84,7 @@ impl ClientSession {
             joined: OnceLock::new(),
         });
         let inbox: Weak<dyn Inbox> = Arc::<Self>::downgrade(&session);
-        let _ = session.joined.set(app.gateway.join(core, surfaces, inbox));
+        let _ = session.joined.set(app.gateway.sessions().join(core, surfaces, inbox));
         let name = hello.client.text("name").unwrap_or_default();
         app.count_session();
         tracing::info!(session = session.core.id.0, client = name, revision = %session.revision, "a session begins");
@@ -111,12 +111,12 @@ impl ClientSession {
     /// Builds the result of `initialize`.
     pub(crate) fn initialize_result(&self) -> Raw {
         let gateway = &self.app.gateway;
-        let view = gateway.view_of(&self.core.caller);
+        let view = gateway.catalogs().view_of(&self.core.caller);
         InitializeResult {
             protocol_version: self.revision.name().into(),
             capabilities: capability::of_session(&view, self.revision),
             info: if self.revision >= Revision::V2025_11_25 { server_info() } else { own_info() },
-            instructions: gateway.instructions(&self.core.caller, self.surfaces),
+            instructions: gateway.discovery().instructions(&self.core.caller, self.surfaces),
         }
         .result()
     }
@@ -168,7 +168,7 @@ impl ClientSession {
                     running.cancel();
                 }
             }
-            "notifications/roots/list_changed" => self.app.gateway.roots_changed(self.core.id),
+            "notifications/roots/list_changed" => self.app.gateway.sessions().roots_changed(self.core.id),
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hikite_core::json::{Object, Raw};
 use hikite_gateway::off_worker::off_worker;
-use hikite_gateway::{ContinuationToken, Gateway, Surfaces, TokenBinding, Viewer, scope};
+use hikite_gateway::{ContinuationToken, Surfaces, TokenBinding, Viewer, scope};
 use hikite_wire::encode;
 use hikite_wire::message::{InvalidMessage, Message, MessageId};
 use hikite_wire::stateless::{self, RequestClaim};
@@ -93,7 +93,9 @@ pub(crate) async fn post(
             let session = app
                 .stateless_sessions
                 .next_session(&(request_context.caller.clone(), claim.client_capabilities.clone()));
-            app.gateway.view_of(session.as_deref().map_or_else(|| (&request_context.caller).into(), Viewer::from))
+            app.gateway
+                .catalogs()
+                .view_of(session.as_deref().map_or_else(|| (&request_context.caller).into(), Viewer::from))
         };
         check::mirrored_headers(view, headers, &method, &params)?;
         Ok(claim)
@@ -141,7 +143,7 @@ async fn forward_to_owner(
             Err(missed) => Some(result::StatelessError::of(&missed.error(), None).answer(&request.id).response()),
         };
     }
-    let process = Gateway::process_of_result(&sent.body)?;
+    let process = hikite_gateway::process_of_result(&sent.body)?;
     // If the node is unreachable, the result is reported as missing.
     locate::forward(app, process, request_context, sent).await?.ok()
 }

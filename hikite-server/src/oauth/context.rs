@@ -61,7 +61,7 @@ impl OauthContext {
     async fn load_user(&self, user: &User) -> Result<(), Error> {
         if self.app.gateway.people().name_of(&user.subject).is_none() {
             self.identity.read_store().await?;
-            self.app.gateway.refresh_users().await?;
+            self.app.gateway.admin().access.refresh_users().await?;
         }
         Ok(())
     }
@@ -75,7 +75,7 @@ impl OauthContext {
 
     /// Writes an event to the audit log. An action that cannot be recorded must not be performed.
     pub(crate) async fn note(&self, event: AuthEvent<'_>) -> Result<(), Error> {
-        self.app.gateway.audit_auth_event(event).await
+        self.app.gateway.auditor().record_auth_event(event).await
     }
 }
 

@@ -95,7 +95,7 @@ pub(crate) async fn register(context: OauthContext, body: Body) -> Response {
         let passkeys = &visit.identity_providers.passkeys;
         let event = AuthEvent { action: "passkey.register", subject: &login.user.subject, ..AuthEvent::default() };
         let work = passkeys.register(&visit.site, &login.user.subject, &visit.browser, answer);
-        let made = context.app.gateway.audit_auth_event_with(event, work).await?;
+        let made = context.app.gateway.auditor().record_auth_event_with(event, work).await?;
         tracing::info!(user = &*login.user.name, "a passkey was registered");
         Ok(made)
     })
@@ -108,7 +108,7 @@ pub(crate) async fn remove(context: OauthContext, body: Body) -> Response {
         let id = visit.body["id"].as_str().unwrap_or_default();
         let event = AuthEvent { action: "passkey.remove", subject: &login.user.subject, ..AuthEvent::default() };
         let work = visit.identity_providers.passkeys.remove(&login.user.subject, id);
-        context.app.gateway.audit_auth_event_with(event, work).await?;
+        context.app.gateway.auditor().record_auth_event_with(event, work).await?;
         tracing::info!(user = &*login.user.name, "a passkey was removed");
         Ok(json!({}))
     })

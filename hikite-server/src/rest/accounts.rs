@@ -51,8 +51,8 @@ async fn audited<T>(
     (action, what): (&'static str, &str),
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    let outcome = app.gateway.audit_admin(who, action, what, work).await;
-    app.gateway.show_accounts();
+    let outcome = app.gateway.auditor().record_admin(who, action, what, work).await;
+    app.gateway.catalogs().show_accounts();
     outcome
 }
 
@@ -189,7 +189,7 @@ pub(crate) async fn connect(
             accounts.begin(subject, &provider, name).await
         }
     };
-    let link = app.gateway.audit_admin((&caller, &origin), "account.connect", &provider, work).await?;
+    let link = app.gateway.auditor().record_admin((&caller, &origin), "account.connect", &provider, work).await?;
     let mut shown = Object::default()
         .with("id", link.id.as_str())
         .with("url", link.url.expose())

@@ -34,7 +34,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     }
     query.finish()?;
     let walk = after.map_or(AuditCursor::Back(before), AuditCursor::On);
-    let page = app.gateway.audit_page(&filter, walk, limit).await?;
+    let page = app.gateway.auditor().page(&filter, walk, limit).await?;
     let records: Vec<Raw> = page.rows.iter().filter_map(record).collect();
     let mut body = Object::default().with("records", Raw::array(&records));
     if let Some(next) = page.next {
@@ -50,7 +50,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -
     let missing = || Error::new(ErrorKind::NotFound, "there is no such record");
     let seq = seq.ok_or_else(missing)?;
     let walk = AuditCursor::On(seq - 1);
-    let page = app.gateway.audit_page(&AuditFilter::default(), walk, 1).await?;
+    let page = app.gateway.auditor().page(&AuditFilter::default(), walk, 1).await?;
     let found = page.rows.iter().find(|row| row.seq == seq).and_then(record);
     Ok(ok(&found.ok_or_else(missing)?))
 }
@@ -73,7 +73,7 @@ fn filter(query: &mut QueryParams) -> AuditFilter {
 
 pub(crate) async fn verify(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    Ok(ok(&verdict(&app.gateway.verify_audit().await?)))
+    Ok(ok(&verdict(&app.gateway.auditor().verify().await?)))
 }
 
 /// Confirms that the machine's clock is right, so that trimming old records resumes.
@@ -83,8 +83,8 @@ pub(crate) async fn resume_trim(
     uri: Uri,
 ) -> RestResult {
     query::none(&uri)?;
-    let work = app.gateway.resume_trim();
-    app.gateway.audit_admin((&caller, &origin), "audit.resume-trim", "", work).await?;
+    let work = app.gateway.auditor().resume_trim();
+    app.gateway.auditor().record_admin((&caller, &origin), "audit.resume-trim", "", work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -112,7 +112,7 @@ async fn run(
         account: None,
     };
     // Boxed, because this future is much larger than its caller's.
-    let outcome = Box::pin(app.gateway.run_batch("rest", batch, context, observer)).await;
+    let outcome = Box::pin(app.gateway.batches().run("rest", batch, context, observer)).await;
     // Otherwise a server may still be running a call.
     if outcome.as_ref().map_or(true, |report| report.is_over) {
         lease.answered();

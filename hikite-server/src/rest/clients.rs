@@ -37,7 +37,7 @@ pub(crate) async fn create(
     let form = NewClient::read(&body::read(&app, &headers, body).await?)?;
     let name = form.name.clone();
     let work = identity(&app)?.add_client(form);
-    let (client, secret) = app.gateway.audit_admin((&caller, &origin), "client.create", &name, work).await?;
+    let (client, secret) = app.gateway.auditor().record_admin((&caller, &origin), "client.create", &name, work).await?;
     let mut object = client.object();
     if let Some(secret) = secret {
         object.set("secret", secret.expose());
@@ -56,7 +56,7 @@ pub(crate) async fn approve(
     query::none(&uri)?;
     let id = key(path)?;
     let work = identity(&app)?.approve_client(&id);
-    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "client.approve", &id, work).await?))
+    Ok(ok(&app.gateway.auditor().record_admin((&caller, &origin), "client.approve", &id, work).await?))
 }
 
 pub(crate) async fn delete(
@@ -68,6 +68,6 @@ pub(crate) async fn delete(
     query::none(&uri)?;
     let id = key(path)?;
     let work = identity(&app)?.remove_client(&id);
-    app.gateway.audit_admin((&caller, &origin), "client.delete", &id, work).await?;
+    app.gateway.auditor().record_admin((&caller, &origin), "client.delete", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

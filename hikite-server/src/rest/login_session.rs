@@ -33,7 +33,7 @@ pub(crate) async fn end_session(
         let ended = ended.is_some();
         if ended { Ok(()) } else { Err(Error::new(ErrorKind::NotFound, "there is no such session")) }
     };
-    app.gateway.audit_admin((&caller, &origin), "session.end", &id, work).await?;
+    app.gateway.auditor().record_admin((&caller, &origin), "session.end", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn end_consent(
     query::none(&uri)?;
     let id = key(path)?;
     let work = identity(&app)?.end_consent(&id);
-    app.gateway.audit_admin((&caller, &origin), "consent.end", &id, work).await?;
+    app.gateway.auditor().record_admin((&caller, &origin), "consent.end", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -71,6 +71,6 @@ pub(crate) async fn end_login(
     query::none(&uri)?;
     let id = key(path)?;
     let work = identity(&app)?.end_login_by_id(&id);
-    app.gateway.audit_admin((&caller, &origin), "login.end", &id, work).await?;
+    app.gateway.auditor().record_admin((&caller, &origin), "login.end", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

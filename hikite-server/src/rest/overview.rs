@@ -18,7 +18,7 @@ pub(crate) async fn modules(
     uri: Uri,
 ) -> RestResult {
     query::none(&uri)?;
-    let modules = app.gateway.module_objects(&caller).await?;
+    let modules = app.gateway.admin().modules.module_objects(&caller).await?;
     Ok(ok(&Object::default().with("modules", Raw::array(&modules)).raw()))
 }
 
@@ -29,7 +29,7 @@ pub(crate) async fn module(
     uri: Uri,
 ) -> RestResult {
     query::none(&uri)?;
-    Ok(ok(&app.gateway.module_object(&caller, &key(path)?).await?))
+    Ok(ok(&app.gateway.admin().modules.module_object(&caller, &key(path)?).await?))
 }
 
 pub(crate) async fn restart(
@@ -40,8 +40,8 @@ pub(crate) async fn restart(
 ) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = app.gateway.restart_module(&name);
-    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "module.restart", &name, work).await?))
+    let work = app.gateway.admin().modules.restart(&name);
+    Ok(ok(&app.gateway.auditor().record_admin((&caller, &origin), "module.restart", &name, work).await?))
 }
 
 pub(crate) async fn enable(
@@ -66,8 +66,8 @@ async fn switch(app: &App, who: (&Caller, &CallOrigin), path: NamePath, uri: &Ur
     query::none(uri)?;
     let name = key(path)?;
     let action = if enabled { "module.enable" } else { "module.disable" };
-    let work = app.gateway.switch_module(&name, enabled);
-    Ok(ok(&app.gateway.audit_admin(who, action, &name, work).await?))
+    let work = app.gateway.admin().modules.switch(&name, enabled);
+    Ok(ok(&app.gateway.auditor().record_admin(who, action, &name, work).await?))
 }
 
 pub(crate) async fn categories(
@@ -76,6 +76,6 @@ pub(crate) async fn categories(
     uri: Uri,
 ) -> RestResult {
     query::none(&uri)?;
-    let categories = app.gateway.category_objects(&caller).await?;
+    let categories = app.gateway.admin().modules.category_objects(&caller).await?;
     Ok(ok(&Object::default().with("categories", Raw::array(&categories)).raw()))
 }

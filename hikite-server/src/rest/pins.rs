@@ -22,12 +22,12 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     let state = query.one_of("state", &PinState::ALL.map(PinState::word));
     let filter = PinFilter { state: state.as_deref().and_then(PinState::of_word), module: query.one("module") };
     query.finish()?;
-    Ok(ok(&Object::default().with("pins", Raw::array(&app.gateway.pins(&filter))).raw()))
+    Ok(ok(&Object::default().with("pins", Raw::array(&app.gateway.admin().pins.list(&filter))).raw()))
 }
 
 pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    Ok(ok(&app.gateway.pin(&key(path)?).await?))
+    Ok(ok(&app.gateway.admin().pins.get(&key(path)?).await?))
 }
 
 pub(crate) async fn approve(
@@ -47,8 +47,8 @@ pub(crate) async fn approve(
     }
     form.finish()?;
     let name = key(path)?;
-    let work = app.gateway.approve_pin(&name, &hash);
-    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "pin.approve", &name, work).await?))
+    let work = app.gateway.admin().pins.approve(&name, &hash);
+    Ok(ok(&app.gateway.auditor().record_admin((&caller, &origin), "pin.approve", &name, work).await?))
 }
 
 pub(crate) async fn block(
@@ -59,6 +59,6 @@ pub(crate) async fn block(
 ) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = app.gateway.block_pin(&name);
-    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "pin.block", &name, work).await?))
+    let work = app.gateway.admin().pins.block(&name);
+    Ok(ok(&app.gateway.auditor().record_admin((&caller, &origin), "pin.block", &name, work).await?))
 }

@@ -37,8 +37,8 @@ pub(crate) async fn create(
     let name = form.remove("name").and_then(|name| name.text()).ok_or_else(|| {
         Error::new(ErrorKind::Validation, "`name` is required").hint("what the project is called, in addresses too")
     })?;
-    let work = app.gateway.create_project(&name, &form);
-    let project = app.gateway.audit_admin((&caller, &origin), "project.create", &name, work).await?;
+    let work = app.gateway.admin().access.create_project(&name, &form);
+    let project = app.gateway.auditor().record_admin((&caller, &origin), "project.create", &name, work).await?;
     Ok(created(&project, location("/v1/projects/", &name)))
 }
 
@@ -53,8 +53,8 @@ pub(crate) async fn change(
     query::none(&uri)?;
     let changes = body::read(&app, &headers, body).await?;
     let name = key(path)?;
-    let work = app.gateway.change_project(&name, &changes);
-    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "project.change", &name, work).await?))
+    let work = app.gateway.admin().access.change_project(&name, &changes);
+    Ok(ok(&app.gateway.auditor().record_admin((&caller, &origin), "project.change", &name, work).await?))
 }
 
 pub(crate) async fn delete(
@@ -65,7 +65,7 @@ pub(crate) async fn delete(
 ) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = app.gateway.delete_project(&name);
-    app.gateway.audit_admin((&caller, &origin), "project.delete", &name, work).await?;
+    let work = app.gateway.admin().access.delete_project(&name);
+    app.gateway.auditor().record_admin((&caller, &origin), "project.delete", &name, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -54,8 +54,8 @@ pub(crate) async fn transfer_ownership(
     require_proof(&app, (&owner, login.as_ref()), password.as_deref(), peer).await?;
     let what = audit_name(&app, &name);
     let work = identity.transfer_ownership(&owner, &name);
-    let user = app.gateway.audit_admin((&caller, &origin), "owner.handover", &what, work).await?;
-    app.gateway.refresh_users().await?;
+    let user = app.gateway.auditor().record_admin((&caller, &origin), "owner.handover", &what, work).await?;
+    app.gateway.admin().access.refresh_users().await?;
     Ok(ok(&user))
 }
 
@@ -90,8 +90,8 @@ pub(crate) async fn change_password(
     let what = audit_name(&app, &user.id);
     // Users may always change their own password.
     let work = identity.change_user(&user.id, &changes, UserAuthority::Owner, kept_login);
-    app.gateway.audit_admin((&caller, &origin), "user.password", &what, work).await?;
-    app.gateway.refresh_users().await?;
+    app.gateway.auditor().record_admin((&caller, &origin), "user.password", &what, work).await?;
+    app.gateway.admin().access.refresh_users().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

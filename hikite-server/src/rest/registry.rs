@@ -24,8 +24,8 @@ pub(crate) async fn register(
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
     let name = form.text("name").unwrap_or_default();
-    let work = app.gateway.register(&form);
-    let tool = app.gateway.audit_admin((&caller, &origin), "tool.register", &name, work).await?;
+    let work = app.gateway.admin().tools.register(&form);
+    let tool = app.gateway.auditor().record_admin((&caller, &origin), "tool.register", &name, work).await?;
     let key = tool.object().and_then(|tool| tool.text("key"));
     Ok(created(&tool, key.and_then(|key| location("/v1/tools/", &key))))
 }
@@ -41,8 +41,8 @@ pub(crate) async fn override_text(
 ) -> RestResult {
     query::none(&uri)?;
     let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
-    let work = app.gateway.override_tool_texts(&name, &form);
-    let tool = app.gateway.audit_admin((&caller, &origin), "tool.change", &name, work).await;
+    let work = app.gateway.admin().tools.override_texts(&name, &form);
+    let tool = app.gateway.auditor().record_admin((&caller, &origin), "tool.change", &name, work).await;
     Ok(ok(&tool.map_err(|error| tool_error(&name, error))?))
 }
 
@@ -54,8 +54,8 @@ pub(crate) async fn unregister(
 ) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = app.gateway.unregister(&name);
-    let done = app.gateway.audit_admin((&caller, &origin), "tool.unregister", &name, work).await;
+    let work = app.gateway.admin().tools.unregister(&name);
+    let done = app.gateway.auditor().record_admin((&caller, &origin), "tool.unregister", &name, work).await;
     done.map_err(|error| tool_error(&name, error))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -82,8 +82,8 @@ async fn switch(app: &App, who: (&Caller, &CallOrigin), path: NamePath, uri: &Ur
     query::none(uri)?;
     let name = key(path)?;
     let action = if enabled { "tool.enable" } else { "tool.disable" };
-    let work = app.gateway.switch(&name, enabled);
-    let tool = app.gateway.audit_admin(who, action, &name, work).await;
+    let work = app.gateway.admin().tools.switch(&name, enabled);
+    let tool = app.gateway.auditor().record_admin(who, action, &name, work).await;
     let tool = tool.map_err(|error| tool_error(&name, error))?;
     Ok(ok(&tool))
 }

@@ -52,8 +52,11 @@ pub(crate) async fn search(
     form.finish()?;
     let names: Vec<(ToolKey, Raw)> = tools.iter().map(|(tool, shown)| (tool.key.clone(), shown.clone())).collect();
     let candidates = tools.into_iter().map(|(tool, _)| tool).collect();
-    let (chosen, provider) =
-        app.gateway.search_candidates((&caller, &origin), queries, context, candidates, limit as usize).await?;
+    let (chosen, provider) = app
+        .gateway
+        .discovery()
+        .search_candidates((&caller, &origin), queries, context, candidates, limit as usize)
+        .await?;
     let results: Vec<Raw> = chosen.iter().filter_map(|chosen| result(&names, chosen)).collect();
     let meta = Object::default()
         .with("provider", provider)

@@ -15,7 +15,7 @@ pub(crate) async fn status(State(app): State<Arc<App>>, uri: Uri) -> RestResult 
         .with("version", env!("CARGO_PKG_VERSION"))
         .with("uptimeSeconds", Raw::of(&app.started.elapsed().as_secs()))
         .with("sessions", Raw::of(&app.open_sessions()));
-    for (name, value) in app.gateway.status().await?.iter() {
+    for (name, value) in app.gateway.admin().status.report().await?.iter() {
         status.set(name, value.clone());
     }
     Ok(ok(&status.raw()))

@@ -31,7 +31,7 @@ pub(crate) async fn create(
     let name = form.text("name").unwrap_or_default();
     let right = app.gateway.people().right_of(&caller, proof.is_person());
     let work = app.gateway.people().create_token(&form, right);
-    let (token, secret) = app.gateway.audit_admin((&caller, &origin), "token.create", &name, work).await?;
+    let (token, secret) = app.gateway.auditor().record_admin((&caller, &origin), "token.create", &name, work).await?;
     let token = token.object().unwrap_or_default();
     let location = token.text("id").and_then(|id| location("/v1/tokens/", &id));
     let mut response = created(&token.with("secret", secret.expose()).raw(), location);
@@ -48,6 +48,6 @@ pub(crate) async fn revoke(
     query::none(&uri)?;
     let id = key(path)?;
     let work = app.gateway.people().revoke_token(&id);
-    app.gateway.audit_admin((&caller, &origin), "token.revoke", &id, work).await?;
+    app.gateway.auditor().record_admin((&caller, &origin), "token.revoke", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

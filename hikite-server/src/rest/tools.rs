@@ -40,7 +40,7 @@ pub(crate) async fn list(
     let limit = query.whole("limit", 1..=LIMIT_MAX).unwrap_or(LIMIT);
     query.finish()?;
     let start = (page as usize - 1) * limit as usize;
-    let found = app.gateway.tools_page(&caller, &filter, start, limit as usize).await?;
+    let found = app.gateway.discovery().tools_page(&caller, &filter, start, limit as usize).await?;
     Ok(ok(&listed(&found, page, limit)))
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn get(
 ) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let tool = app.gateway.tool(&caller, &name).await.map_err(|error| tool_error(&name, error))?;
+    let tool = app.gateway.discovery().tool(&caller, &name).await.map_err(|error| tool_error(&name, error))?;
     Ok(ok(&tool))
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn search(
     let filter = filter(&mut form);
     let limit = form.whole("limit", 1..=LIMIT_MAX).unwrap_or(SEARCH_LIMIT);
     form.finish()?;
-    let found = app.gateway.find_tools((&caller, &origin), &query, &filter, limit as usize).await?;
+    let found = app.gateway.discovery().find_tools((&caller, &origin), &query, &filter, limit as usize).await?;
     let body = Object::default()
         .with("query", query.as_str())
         .with("results", Raw::array(&found.items))

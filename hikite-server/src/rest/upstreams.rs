@@ -16,14 +16,14 @@ use crate::request_context::RequestContext;
 
 pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     query::none(&uri)?;
-    let upstreams = app.gateway.config_admin()?.upstreams();
+    let upstreams = app.gateway.admin().config()?.upstreams();
     Ok(ok(&Object::default().with("upstreams", Raw::array(&upstreams)).raw()))
 }
 
 pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let upstreams = app.gateway.config_admin()?.upstreams();
+    let upstreams = app.gateway.admin().config()?.upstreams();
     let is_it = |raw: &&Raw| raw.object().and_then(|own| own.text("name")).as_deref() == Some(name.as_str());
     let found = upstreams.iter().find(is_it);
     Ok(ok(found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no upstream `{name}`")))?))
@@ -39,8 +39,9 @@ pub(crate) async fn put(
 ) -> RestResult {
     query::none(&uri)?;
     let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
-    let work = app.gateway.config_admin()?.put_upstream(&name, &form);
-    let (upstream, is_new) = app.gateway.audit_admin((&caller, &origin), "upstream.put", &name, work).await?;
+    let work = app.gateway.admin().config()?.put_upstream(&name, &form);
+    let (upstream, is_new) =
+        app.gateway.auditor().record_admin((&caller, &origin), "upstream.put", &name, work).await?;
     Ok(put_answer(&upstream, is_new, "/v1/upstreams/", &name))
 }
 
@@ -52,8 +53,8 @@ pub(crate) async fn delete(
 ) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = app.gateway.config_admin()?.remove_upstream(&name);
-    app.gateway.audit_admin((&caller, &origin), "upstream.delete", &name, work).await?;
+    let work = app.gateway.admin().config()?.remove_upstream(&name);
+    app.gateway.auditor().record_admin((&caller, &origin), "upstream.delete", &name, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -74,12 +75,12 @@ pub(crate) async fn import(
     let apply = form.flag("apply").unwrap_or_default();
     form.finish()?;
     let config = config.unwrap_or_else(Raw::empty_object);
-    let config_admin = app.gateway.config_admin()?;
+    let config_admin = app.gateway.admin().config()?;
     let work = config_admin.import(&config, apply);
     if !apply {
         return Ok(ok(&work.await?));
     }
-    Ok(ok(&app.gateway.audit_admin((&caller, &origin), "upstream.import", "", work).await?))
+    Ok(ok(&app.gateway.auditor().record_admin((&caller, &origin), "upstream.import", "", work).await?))
 }
 
 pub(crate) async fn category(
@@ -89,7 +90,7 @@ pub(crate) async fn category(
     uri: Uri,
 ) -> RestResult {
     query::none(&uri)?;
-    Ok(ok(&app.gateway.category_object(&caller, &key(path)?).await?))
+    Ok(ok(&app.gateway.admin().modules.category_object(&caller, &key(path)?).await?))
 }
 
 pub(crate) async fn put_category(
@@ -102,9 +103,9 @@ pub(crate) async fn put_category(
 ) -> RestResult {
     query::none(&uri)?;
     let (name, form) = (key(path)?, body::read(&app, &headers, body).await?);
-    let work = app.gateway.config_admin()?.put_category(&name, &form);
-    let is_new = app.gateway.audit_admin((&caller, &origin), "category.put", &name, work).await?;
-    let category = app.gateway.category_object(&caller, &name).await?;
+    let work = app.gateway.admin().config()?.put_category(&name, &form);
+    let is_new = app.gateway.auditor().record_admin((&caller, &origin), "category.put", &name, work).await?;
+    let category = app.gateway.admin().modules.category_object(&caller, &name).await?;
     Ok(put_answer(&category, is_new, "/v1/categories/", &name))
 }
 
@@ -116,8 +117,8 @@ pub(crate) async fn delete_category(
 ) -> RestResult {
     query::none(&uri)?;
     let name = key(path)?;
-    let work = app.gateway.config_admin()?.remove_category(&name);
-    app.gateway.audit_admin((&caller, &origin), "category.delete", &name, work).await?;
+    let work = app.gateway.admin().config()?.remove_category(&name);
+    app.gateway.auditor().record_admin((&caller, &origin), "category.delete", &name, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -36,11 +36,11 @@ pub(crate) async fn create(
 ) -> RestResult {
     query::none(&uri)?;
     let form = body::read(&app, &headers, body).await?;
-    app.gateway.check_project_of(&form)?;
+    app.gateway.people().check_project_of(&form)?;
     let name = form.text("name").unwrap_or_default();
     let work = identity(&app)?.add_user(&form);
-    let (user, made) = app.gateway.audit_admin((&caller, &origin), "user.create", &name, work).await?;
-    app.gateway.refresh_users().await?;
+    let (user, made) = app.gateway.auditor().record_admin((&caller, &origin), "user.create", &name, work).await?;
+    app.gateway.admin().access.refresh_users().await?;
     let mut user = user.object().unwrap_or_default();
     if let Some(password) = made {
         user.set("password", password.expose());
@@ -71,11 +71,11 @@ pub(crate) async fn change(
         if let Ok(user) = identity.user(&name) {
             app.gateway.people().check_right(&user.subject, right)?;
         }
-        app.gateway.check_project_of(&changes)?;
+        app.gateway.people().check_project_of(&changes)?;
         identity.change_user(&name, &changes, right, kept_login).await
     };
-    let user = app.gateway.audit_admin((&caller, &origin), "user.change", &what, work).await?;
-    app.gateway.refresh_users().await?;
+    let user = app.gateway.auditor().record_admin((&caller, &origin), "user.change", &what, work).await?;
+    app.gateway.admin().access.refresh_users().await?;
     Ok(ok(&user))
 }
 
@@ -93,8 +93,8 @@ pub(crate) async fn delete(
     let right = app.gateway.people().right_of(&caller, proof.is_person());
     let what = audit_name(&app, &name);
     let work = identity(&app)?.remove_user(&name, successor.as_deref().map(Successor), right);
-    app.gateway.audit_admin((&caller, &origin), "user.delete", &what, work).await?;
-    app.gateway.refresh_users().await?;
+    app.gateway.auditor().record_admin((&caller, &origin), "user.delete", &what, work).await?;
+    app.gateway.admin().access.refresh_users().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -114,7 +114,7 @@ pub(crate) async fn lift_removal(
     query::none(&uri)?;
     let id = key(path)?;
     let work = identity(&app)?.lift_removal(&id);
-    app.gateway.audit_admin((&caller, &origin), "removal.lift", &id, work).await?;
+    app.gateway.auditor().record_admin((&caller, &origin), "removal.lift", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -104,7 +104,7 @@ impl BatchArgs {
         let terminal = std::io::stderr().is_terminal();
         let observer: Box<dyn Observer> =
             if terminal { Box::new(LiveBatchProgress::default()) } else { Box::new(PlainBatchProgress) };
-        runtime.gateway.run_batch("", batch, context, &*observer).await
+        runtime.gateway.batches().run("", batch, context, &*observer).await
     }
 
     fn print_report(&self, report: &BatchReport) -> ExitCode {

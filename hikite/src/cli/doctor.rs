@@ -203,7 +203,7 @@ fn module_findings(config: &Config) -> Vec<DoctorFinding> {
 async fn upstream_findings(config: &Config) -> Result<Vec<DoctorFinding>> {
     let runtime = Runtime::start(config, program()?).await?;
     progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
-    let view = runtime.gateway.owner_view();
+    let view = runtime.gateway.catalogs().owner_view();
     let mut findings = Vec::new();
     for module in view.modules() {
         let is_server = config.servers.iter().any(|server| server.name == module.name);

@@ -73,7 +73,7 @@ impl Eval {
         }
         let runtime = Runtime::start(&common.load()?, program()?).await?;
         progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
-        let tools = LabelledTools::of(&runtime.gateway.view_of(&Caller::owner()));
+        let tools = LabelledTools::of(&runtime.gateway.catalogs().view_of(&Caller::owner()));
         runtime.stop().await;
         Ok(vec![LabelledSet::of(name, &file, tools)?])
     }

@@ -71,7 +71,7 @@ impl Measure {
     async fn report(&self, runtime: &Runtime, shown: Surfaces) -> Result<MeasureReport> {
         let mut samples: Vec<RecordedResult> = Vec::new();
         if let Some(folder) = &self.answers {
-            let view = runtime.gateway.owner_view();
+            let view = runtime.gateway.catalogs().owner_view();
             let known: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
             samples.extend(measure::read_answers(folder, &known)?);
         }

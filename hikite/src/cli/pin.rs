@@ -106,7 +106,7 @@ impl PinCommand {
 
 impl PinListArgs {
     fn print(self, runtime: &Runtime) {
-        let pins = runtime.gateway.pins(&PinFilter { state: self.state, module: self.module });
+        let pins = runtime.gateway.admin().pins.list(&PinFilter { state: self.state, module: self.module });
         if self.json {
             return print(&Raw::array(&pins).as_str());
         }
@@ -129,7 +129,7 @@ impl PinListArgs {
 
 impl PinShowArgs {
     async fn print(self, runtime: &Runtime) -> Result<()> {
-        let pin = runtime.gateway.pin(&self.tool).await?;
+        let pin = runtime.gateway.admin().pins.get(&self.tool).await?;
         print(&if self.json { pin.as_str().into_owned() } else { show::text(&pin.object().unwrap_or_default()) });
         Ok(())
     }
@@ -146,9 +146,9 @@ impl PinApproveArgs {
             let hash = self.hash.as_deref().map_or(now, Arc::from);
             let key = waiting.key.to_string();
             let one = [(waiting.key.clone(), hash)];
-            let work = runtime.gateway.approve_pins(&one);
+            let work = runtime.gateway.admin().pins.approve_all(&one);
             let who = (&Caller::owner(), &at_terminal("hikite pin"));
-            runtime.gateway.audit_admin(who, "pin.approve", &key, work).await?;
+            runtime.gateway.auditor().record_admin(who, "pin.approve", &key, work).await?;
         }
         self.which.tell(runtime, &chosen, "approved");
         Ok(())
@@ -161,9 +161,9 @@ impl PinBlockArgs {
         for waiting in &chosen {
             let key = waiting.key.to_string();
             let one = [key.clone()];
-            let work = runtime.gateway.block_pins(&one);
+            let work = runtime.gateway.admin().pins.block_all(&one);
             let who = (&Caller::owner(), &at_terminal("hikite pin"));
-            runtime.gateway.audit_admin(who, "pin.block", &key, work).await?;
+            runtime.gateway.auditor().record_admin(who, "pin.block", &key, work).await?;
         }
         self.which.tell(runtime, &chosen, "blocked");
         Ok(())
@@ -173,7 +173,7 @@ impl PinBlockArgs {
 impl PinSelectionArgs {
     /// Returns the named tools or, for a module or all, those that match `concerns`.
     fn chosen(&self, runtime: &Runtime, concerns: impl Fn(&WaitingPin) -> bool) -> Result<Vec<WaitingPin>> {
-        let known = runtime.gateway.pinned_tools(&PinFilter { module: self.module.clone(), state: None });
+        let known = runtime.gateway.admin().pins.tools(&PinFilter { module: self.module.clone(), state: None });
         if self.all || self.module.is_some() {
             return Ok(known.into_iter().filter(concerns).collect());
         }
@@ -182,7 +182,7 @@ impl PinSelectionArgs {
         }
         let mut chosen = Vec::new();
         for name in &self.tools {
-            let key: ToolKey = runtime.gateway.pin_key(name)?;
+            let key: ToolKey = runtime.gateway.admin().pins.key(name)?;
             chosen.extend(known.iter().filter(|waiting| waiting.key == key).cloned());
         }
         Ok(chosen)
@@ -190,7 +190,7 @@ impl PinSelectionArgs {
 
     fn tell(&self, runtime: &Runtime, chosen: &[WaitingPin], what: &str) {
         if self.json {
-            let pins = runtime.gateway.pins(&PinFilter::default());
+            let pins = runtime.gateway.admin().pins.list(&PinFilter::default());
             let is_chosen = |pin: &&Raw| {
                 let key = pin.object().and_then(|pin| pin.text("key"));
                 chosen.iter().any(|waiting| Some(waiting.key.to_string()) == key)

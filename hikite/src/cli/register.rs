@@ -60,7 +60,8 @@ impl ToolRegisterArgs {
 
     pub(crate) async fn run(self, runtime: &Runtime) -> Result<()> {
         let name = self.form.text("name").unwrap_or_default();
-        let tool = recorded(runtime, "tool.register", &name, runtime.gateway.register(&self.form)).await?;
+        let tool =
+            recorded(runtime, "tool.register", &name, runtime.gateway.admin().tools.register(&self.form)).await?;
         tell(&tool, self.json, "is registered");
         Ok(())
     }
@@ -68,7 +69,7 @@ impl ToolRegisterArgs {
 
 impl ToolUnregisterArgs {
     pub(crate) async fn run(self, runtime: &Runtime) -> Result<()> {
-        recorded(runtime, "tool.unregister", &self.tool, runtime.gateway.unregister(&self.tool)).await?;
+        recorded(runtime, "tool.unregister", &self.tool, runtime.gateway.admin().tools.unregister(&self.tool)).await?;
         note(&format!("`{}` is no longer registered", self.tool));
         Ok(())
     }
@@ -81,7 +82,8 @@ impl ToolSwitchArgs {
 
     pub(crate) async fn run(self, runtime: &Runtime, enabled: bool) -> Result<()> {
         let action = if enabled { "tool.enable" } else { "tool.disable" };
-        let tool = recorded(runtime, action, &self.tool, runtime.gateway.switch(&self.tool, enabled)).await?;
+        let tool =
+            recorded(runtime, action, &self.tool, runtime.gateway.admin().tools.switch(&self.tool, enabled)).await?;
         tell(&tool, self.json, if enabled { "is switched on" } else { "is switched off" });
         Ok(())
     }
@@ -94,7 +96,7 @@ async fn recorded<T>(
     tool: &str,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    runtime.gateway.audit_admin((&Caller::owner(), &at_terminal("hikite tools")), action, tool, work).await
+    runtime.gateway.auditor().record_admin((&Caller::owner(), &at_terminal("hikite tools")), action, tool, work).await
 }
 
 fn form(text: &str) -> Result<Object> {

@@ -106,7 +106,7 @@ impl ToolsCommand {
         if self.needs_all_lists() {
             progress::wait_for_all(&runtime.gateway, runtime.limits.start_timeout).await;
         }
-        let view = runtime.gateway.owner_view();
+        let view = runtime.gateway.catalogs().owner_view();
         match self {
             Self::List(list) => list.print(&view),
             Self::Search(search) => search.print(runtime).await?,
@@ -148,8 +148,12 @@ impl ToolSearchArgs {
     async fn print(&self, runtime: &Runtime) -> Result<()> {
         let filter = ToolFilter { enabled: Some(true), ..ToolFilter::default() };
         let (owner, query) = (Caller::owner(), self.query.join(" "));
-        progress::with_spinner("reading the tools", runtime.gateway.wait_for_index(ENCODE_TIMEOUT)).await;
-        let found = runtime.gateway.find_tools((&owner, &CallOrigin::default()), &query, &filter, self.limit).await?;
+        progress::with_spinner("reading the tools", runtime.gateway.search().wait_for_index(ENCODE_TIMEOUT)).await;
+        let found = runtime
+            .gateway
+            .discovery()
+            .find_tools((&owner, &CallOrigin::default()), &query, &filter, self.limit)
+            .await?;
         let rows: Vec<Value> = found.items.iter().map(Raw::value).collect();
         if self.json {
             let members = ["key", "name", "module", "enabled", "description", "relevance", "explanation"];
@@ -160,7 +164,7 @@ impl ToolSearchArgs {
             print(&rows.iter().map(row).collect::<Value>().to_string());
             return Ok(());
         }
-        let view = runtime.gateway.view_of(&owner);
+        let view = runtime.gateway.catalogs().view_of(&owner);
         let tools = rows.iter().filter_map(|tool| view.tool(tool["key"].as_str()?).ok());
         print(&table(&tools.collect::<Vec<&Tool>>()));
         Ok(())

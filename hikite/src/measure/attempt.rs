@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Calls the tools one after the other, and reports each failure.
 pub(crate) async fn attempt(gateway: &Gateway) -> Vec<RecordedResult> {
-    let view = gateway.owner_view();
+    let view = gateway.catalogs().owner_view();
     let tools: Vec<&Tool> = view.enabled_tools().filter(|tool| needs_no_arguments(tool)).collect();
     let mut steps = StepProgress::new("calling", tools.len());
     let mut samples = Vec::new();

@@ -71,7 +71,7 @@ pub(crate) struct ToolSize {
 
 /// Measures every module whose list is known.
 pub(crate) async fn offers(gateway: &Gateway) -> Result<Vec<ModuleSize>> {
-    let view = gateway.owner_view();
+    let view = gateway.catalogs().owner_view();
     let mut offers = Vec::new();
     for module in view.ready_modules().filter(|module| module.listing.is_some()) {
         let tools: Vec<&Tool> = module.tools.iter().filter(|tool| tool.is_enabled()).collect();
@@ -90,14 +90,14 @@ pub(crate) async fn offers(gateway: &Gateway) -> Result<Vec<ModuleSize>> {
 
 /// Returns the modules whose list is unknown.
 pub(crate) fn silent(gateway: &Gateway) -> Vec<String> {
-    let view = gateway.owner_view();
+    let view = gateway.catalogs().owner_view();
     let silent = view.modules().iter().filter(|module| module.listing.is_none());
     silent.map(|module| module.name.to_string()).collect()
 }
 
 /// Measures the flat list, then the other surfaces and the configured one.
 pub(crate) fn menus(gateway: &Gateway, shown: Surfaces) -> Vec<MenuSize> {
-    let has_categories = !gateway.owner_view().categories().is_empty();
+    let has_categories = !gateway.catalogs().owner_view().categories().is_empty();
     let alone = [Surface::Direct, Surface::Categories, Surface::Modules, Surface::Search];
     let alone = alone.into_iter().filter(|surface| has_categories || *surface != Surface::Categories);
     let mut all: Vec<Surfaces> = alone.map(|surface| Surfaces::of([surface])).collect();
@@ -111,7 +111,7 @@ pub(crate) fn menus(gateway: &Gateway, shown: Surfaces) -> Vec<MenuSize> {
 
 /// Returns the tools with the largest definitions.
 pub(crate) fn largest(gateway: &Gateway, top: usize) -> Vec<ToolSize> {
-    let view = gateway.owner_view();
+    let view = gateway.catalogs().owner_view();
     let weight = |tool: &Tool| ToolSize {
         key: tool.key.to_string(),
         tokens: tokens_of(&tool.direct_definition(NameLength::Full).value()),
@@ -125,7 +125,7 @@ pub(crate) fn largest(gateway: &Gateway, top: usize) -> Vec<ToolSize> {
 
 fn menu(gateway: &Gateway, surfaces: Surfaces, is_shown: bool) -> MenuSize {
     let owner = Caller::owner();
-    let list: Vec<Value> = gateway.menu(&owner, surfaces).iter().map(Raw::value).collect();
+    let list: Vec<Value> = gateway.discovery().menu(&owner, surfaces).iter().map(Raw::value).collect();
     let names = Surface::ALL.into_iter().filter(|surface| surfaces.contains(*surface)).map(Surface::name);
     MenuSize {
         surfaces,
@@ -133,7 +133,7 @@ fn menu(gateway: &Gateway, surfaces: Surfaces, is_shown: bool) -> MenuSize {
         tools: list.len(),
         tokens: tokens_of(&list.iter().cloned().collect()),
         passed_on: tokens_of(&list.iter().map(passed_on).collect()),
-        instructions: gateway.instructions(&owner, surfaces).map_or(0, |text| tokens(&text)),
+        instructions: gateway.discovery().instructions(&owner, surfaces).map_or(0, |text| tokens(&text)),
         is_shown,
     }
 }

@@ -11,7 +11,7 @@ use hikite_store::StoreUrl;
 
 use super::recorded;
 use crate::config::{Config, ConfigEnvironment};
-use crate::runtime::Runtime;
+use crate::runtime::{Programs, Runtime};
 
 /// Starts a runtime of the lists in a folder, each a module and a category, with the default config.
 pub(crate) async fn start_recorded(folder: &Path, program: PathBuf) -> Result<Arc<Runtime>> {
@@ -22,7 +22,7 @@ pub(crate) async fn start_recorded(folder: &Path, program: PathBuf) -> Result<Ar
     config.audit.enabled = false;
     config.modules.builtin.clear();
     config.categories = modules.iter().map(category).collect();
-    Runtime::start_with_modules(&config, program, modules).await
+    Runtime::start_with_modules(&config, Programs { guard: program, jq: None }, modules).await
 }
 
 fn category(module: &ModuleRule) -> Arc<CategoryRule> {

@@ -63,8 +63,8 @@ impl Runtime {
                 return;
             }
             round = (round + 1) % SWEEP_EVERY;
-            self.gateway.sample_meters();
-            self.gateway.drop_idle_views();
+            self.gateway.meter().sample_meters(Instant::now());
+            self.gateway.catalogs().drop_idle_views();
             // A store that is away is asked when it is back.
             if !self.gateway.freshness().is_up() {
                 continue;
@@ -78,7 +78,7 @@ impl Runtime {
 
     async fn upkeep(&self, round: u32, keys_were_fine: &mut bool) {
         if round.is_multiple_of(COUNTS_EVERY)
-            && let Err(error) = self.gateway.persist_day().await
+            && let Err(error) = self.gateway.token_savings().persist_day().await
         {
             tracing::debug!(%error, "the counts of the day are written down later");
         }
@@ -102,7 +102,7 @@ impl Runtime {
         // A store that is away is not asked for the rest: each question would wait, and be a line in the log.
         self.store.answers().await.map_err(|error| error.to_string())?;
         let read = async {
-            self.gateway.catch_up_with_store().await?;
+            self.gateway.admin().store.catch_up().await?;
             self.apply_store_changes().await
         };
         let limit = self.limits.max_staleness.max(READ_TIMEOUT);

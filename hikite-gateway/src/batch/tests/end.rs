@@ -12,9 +12,9 @@ use hikite_store::AuditFilter;
 use serde_json::{Value, json};
 
 use super::fixture::{BatchFixture, batch, statuses, task, with};
-use crate::audit::{AuditRules, Durability, QueueFullPolicy};
+use crate::audit::{AuditRules, AuditSettings, Durability, QueueFullPolicy};
+use crate::builder::GatewayBuilder;
 use crate::command::Command;
-use crate::gateway::Gateway;
 use crate::probe;
 use crate::registry::RegistryStore;
 
@@ -131,14 +131,14 @@ async fn results_that_are_too_large_together_fail_the_task_that_brings_them() {
 async fn audited(places: usize) -> BatchFixture {
     let registry = RegistryStore::new(probe::store().await, Arc::new(|_, _| Err(Vec::new())));
     let limits = Limits { audit_queue: places, ..Limits::default() };
-    let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), registry);
+    let builder = GatewayBuilder::new(Arc::new(limits), HmacSigner::new([7; 32]), registry);
     let rules = AuditRules {
         durability: Durability::Group,
         when_full: QueueFullPolicy::Block,
         retention: Duration::from_secs(3600),
         max_records: None,
     };
-    gateway.start_audit(rules, None);
+    let gateway = GatewayBuilder { audit: Some(AuditSettings { rules, folder: None }), ..builder }.build();
     BatchFixture { caller: Caller::named("alice"), ..BatchFixture::around(gateway) }
 }
 
@@ -146,10 +146,11 @@ async fn audited(places: usize) -> BatchFixture {
 async fn records(scene: &BatchFixture) -> Vec<String> {
     let page = scene
         .gateway
-        .audit_page(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 1000)
+        .auditor()
+        .page(&AuditFilter::default(), hikite_store::AuditCursor::Back(None), 1000)
         .await
         .expect("read");
-    assert!(scene.gateway.verify_audit().await.expect("verified").broken.is_none());
+    assert!(scene.gateway.auditor().verify().await.expect("verified").broken.is_none());
     let records = page.rows.iter().map(|row| serde_json::from_str::<Value>(&row.record).expect("JSON"));
     let word = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
     let mut told: Vec<String> = records

@@ -20,10 +20,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::admission::Throttle;
-use crate::batch::Batch;
+use crate::builder::GatewayBuilder;
+use crate::catalogs::GatewayRules;
+use crate::command::Batch;
 use crate::command::Command;
 use crate::fake::raw;
-use crate::gateway::{Gateway, GatewayRules};
+use crate::gateway::Gateway;
 use crate::probe;
 
 #[derive(Default)]
@@ -200,7 +202,8 @@ impl BatchFixture {
     }
 
     pub(super) fn with(limits: Limits) -> Self {
-        let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), probe::registry_detached());
+        let gateway =
+            GatewayBuilder::new(Arc::new(limits), HmacSigner::new([7; 32]), probe::registry_detached()).build();
         Self::around(gateway)
     }
 

@@ -7,7 +7,7 @@ use hikite_core::limits::Limits;
 use serde_json::{Value, json};
 
 use super::fixture::{BatchFixture, batch, task, with};
-use crate::batch::Batch;
+use crate::command::Batch;
 use crate::fake::raw;
 use crate::project::Project;
 
@@ -68,7 +68,7 @@ async fn a_plan_that_is_none_runs_nothing() {
 async fn a_hidden_tool_looks_absent_and_a_dry_run_tells_nothing_of_it() {
     let mut scene = BatchFixture::open();
     let form = Object::default().with("permissions", raw(r#"{"deny":["notion:echo"]}"#));
-    scene.gateway.set_projects(vec![std::sync::Arc::new(Project::read("p", &form).expect("a project"))]);
+    scene.gateway.catalogs().set_projects(vec![std::sync::Arc::new(Project::read("p", &form).expect("a project"))]);
     scene.caller = scene.caller.within("p".into());
     for dry_run in [false, true] {
         let hidden = scene.refused(Batch { dry_run, ..batch(&json!([task("t", "echo", json!({}))])) }).await;

@@ -83,8 +83,8 @@ async fn the_cloud_sees_what_the_caller_may_use_and_nothing_else() {
         ..SearchSettings::default()
     };
     let (gateway, _) = gateway(settings).await;
-    gateway.switch("m:create_issue", false).await.expect("off");
-    gateway.wait_for_index(LIMIT).await;
+    gateway.admin().tools.switch("m:create_issue", false).await.expect("off");
+    gateway.search().wait_for_index(LIMIT).await;
     let found = discover(&gateway, "anything").await;
     assert_eq!(keys(&found), ["m:send_mail", "m:read_file"], "what is not the caller's is left out");
     assert_eq!(meta(&found), json!({ "provider": "cloud", "indexed": 2, "total": 2 }));
@@ -101,12 +101,12 @@ async fn without_the_cloud_there_is_an_answer_from_here() {
         ..with_encoder(&letters)
     };
     let (gateway, _) = gateway(settings.clone()).await;
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().wait_for_index(LIMIT).await;
     let found = discover(&gateway, "read a file").await;
     assert_eq!(keys(&found)[0], "m:read_file");
     let told = json!({ "provider": "hybrid", "fallback": "timeout", "indexed": 3, "total": 3 });
     assert_eq!(meta(&found), told);
-    gateway.set_search_settings(SearchSettings { cloud: None, ..settings });
+    gateway.search().set_settings(SearchSettings { cloud: None, ..settings });
     assert_eq!(meta(&discover(&gateway, "file").await)["fallback"], "no-cloud");
 }
 
@@ -117,7 +117,7 @@ async fn a_configured_model_takes_the_encoders_place_until_it_fails() {
     let settings =
         SearchSettings { embedder: Some(Arc::clone(&elsewhere) as Arc<dyn Embedder>), ..with_encoder(&letters) };
     let (gateway, _) = gateway(settings).await;
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().wait_for_index(LIMIT).await;
     super::eventually(|| {
         let ready = gateway.search.index_worker.ready();
         ready.is_some_and(|ready| ready.remote.as_ref().is_some_and(|remote| remote.encoded() == 3))
@@ -145,10 +145,10 @@ async fn whoever_reorders_decides_the_order_until_it_fails() {
     ];
     let source = ToolListSource::of(&tools);
     let gateway = gateway_on(store().await, &[("m", &source)]);
-    gateway.set_search_settings(SearchSettings { reranker: None, ..settings(None) });
+    gateway.search().set_settings(SearchSettings { reranker: None, ..settings(None) });
     let plain = discover(&gateway, "file").await;
     let plain: Vec<String> = keys(&plain).into_iter().map(str::to_owned).collect();
-    gateway.set_search_settings(settings(None));
+    gateway.search().set_settings(settings(None));
     let found = discover(&gateway, "file").await;
     assert_eq!(keys(&found), [plain[1].as_str(), plain[0].as_str(), plain[2].as_str()]);
     let relevance: Vec<f64> = found["structuredContent"]["results"]
@@ -160,7 +160,7 @@ async fn whoever_reorders_decides_the_order_until_it_fails() {
     assert!(relevance.is_sorted_by(|a, b| a >= b), "{relevance:?}");
     let one = call(&gateway, "tool_discovery", json!({ "query": "file", "maxResults": 1 })).await;
     assert_eq!(keys(&one), [plain[1].as_str()]);
-    gateway.set_search_settings(settings(Some(ProviderFailure::Timeout)));
+    gateway.search().set_settings(settings(Some(ProviderFailure::Timeout)));
     let found = discover(&gateway, "file").await;
     assert_eq!(
         (keys(&found), meta(&found)["fallback"].clone()),
@@ -184,11 +184,11 @@ async fn tools_that_come_with_the_question_are_ranked() {
     let ask = || async {
         let who = (&Caller::owner(), &CallOrigin::default());
         let queries = vec!["read a file".to_owned()];
-        gateway.search_candidates(who, queries, None, given(), 2).await.expect("an answer")
+        gateway.discovery().search_candidates(who, queries, None, given(), 2).await.expect("an answer")
     };
     let (chosen, provider) = ask().await;
     assert_eq!((chosen[0].key.to_string().as_str(), provider), ("x:read_file", "bm25"));
-    gateway.set_search_settings(with_encoder(&letters));
+    gateway.search().set_settings(with_encoder(&letters));
     for _ in 0..2 {
         let (chosen, provider) = ask().await;
         assert_eq!((chosen[0].key.to_string().as_str(), provider), ("x:read_file", "hybrid"));

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use super::cloud::ScriptedProvider;
 use super::{TOOLS, ToolListSource, call_in, gateway_on, keys, meta};
+use crate::discovery::ListPage;
 use crate::fake::raw;
 use crate::gateway::Gateway;
-use crate::list::ListPage;
 use crate::probe::store;
 use crate::project::Project;
 use crate::search::{SearchSettings, Strategy};
@@ -43,7 +43,7 @@ async fn ask(gateway: &Gateway, project: &str, name: &str, arguments: Value) -> 
 async fn two() -> Arc<Gateway> {
     let (open, closed) = (ToolListSource::of(TOOLS), ToolListSource::of(&[("file_away", "A file of the other kind.")]));
     let gateway = gateway_on(store().await, &[("m", &open), ("closed", &closed)]);
-    gateway.set_projects(vec![
+    gateway.catalogs().set_projects(vec![
         project("p", r#"{"permissions":{"allow":["m"],"deny":["m:send_mail"]}}"#),
         project("quiet", r#"{"optimization":null}"#),
         project("words", r#"{"optimization":"bm25"}"#),
@@ -67,7 +67,7 @@ async fn a_hidden_tool_is_not_found_and_looks_absent() {
     assert_eq!(run("closed:file_away").await, run("closed:nosuch_xyz").await);
     let surfaces = Surfaces::of([Surface::Search]);
     let caller = &of("p").session.caller;
-    let list = gateway.list(caller, surfaces, ListKind::Tools, ListPage::default()).await.expect("a list");
+    let list = gateway.discovery().list(caller, surfaces, ListKind::Tools, ListPage::default()).await.expect("a list");
     assert!(list.as_str().contains("- m: ") && !list.as_str().contains("closed"), "{list:?}");
 }
 
@@ -76,7 +76,7 @@ async fn nothing_hidden_is_sent_to_the_cloud() {
     let gateway = two().await;
     let cloud = Arc::new(ScriptedProvider::default());
     *cloud.chooses.lock() = Some(vec![("send_mail", 1.0), ("read_file", 0.5)]);
-    gateway.set_search_settings(SearchSettings {
+    gateway.search().set_settings(SearchSettings {
         strategy: Strategy::Cloud,
         cloud: Some(Arc::clone(&cloud) as Arc<dyn SearchProvider>),
         ..SearchSettings::default()

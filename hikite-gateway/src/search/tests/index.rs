@@ -19,19 +19,19 @@ async fn a_change_of_one_tool_reads_one_tool() {
     let letters = Arc::new(LetterEncoder::default());
     let (gateway, source) = gateway(with_encoder(&letters)).await;
     assert_eq!(letters.read(), 0, "nothing is read before somebody searches");
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 3);
     let mut tools = TOOLS.to_vec();
     tools[1].1 = "Reads any file.";
     source.put(&tools);
     change(&gateway);
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 4);
     tools.reverse();
     tools.push(("another", "Does something else."));
     source.put(&tools);
     change(&gateway);
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 5, "where a tool stands does not matter");
     let found = discover(&gateway, "read a file").await;
     assert_eq!(meta(&found), json!({ "provider": "hybrid", "indexed": 4, "total": 4 }));
@@ -45,11 +45,11 @@ async fn what_was_read_once_is_not_read_after_the_next_start() {
     for expected in [3, 0] {
         let letters = Arc::new(LetterEncoder::default());
         let gateway = gateway_on(store.clone(), &[("m", &source)]);
-        gateway.set_search_settings(with_encoder(&letters));
-        gateway.wait_for_index(LIMIT).await;
+        gateway.search().set_settings(with_encoder(&letters));
+        gateway.search().wait_for_index(LIMIT).await;
         assert_eq!(letters.read(), expected);
         assert_eq!(meta(&discover(&gateway, "read a file").await)["provider"], "hybrid");
-        gateway.stop_search().await;
+        gateway.search().stop().await;
     }
 }
 
@@ -64,7 +64,7 @@ async fn no_search_waits_for_vectors() {
     assert_eq!(meta(&found), told);
     letters.waits.store(false, Ordering::Relaxed);
     eventually(|| letters.read() == 3).await;
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().wait_for_index(LIMIT).await;
     assert_eq!(meta(&discover(&gateway, "file").await)["provider"], "hybrid");
 }
 
@@ -75,10 +75,10 @@ async fn who_searches_by_words_alone_needs_no_vectors() {
     let (gateway, _) = gateway(settings).await;
     let found = discover(&gateway, "file").await;
     assert_eq!(meta(&found), json!({ "provider": "bm25", "indexed": 3, "total": 3 }));
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 0);
-    gateway.set_search_settings(with_encoder(&letters));
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().set_settings(with_encoder(&letters));
+    gateway.search().wait_for_index(LIMIT).await;
     assert_eq!(letters.read(), 3, "with other settings they are");
 }
 
@@ -86,7 +86,7 @@ async fn who_searches_by_words_alone_needs_no_vectors() {
 async fn with_all_hands_full_words_answer() {
     let letters = Arc::new(LetterEncoder::default());
     let (gateway, _) = gateway(with_encoder(&letters)).await;
-    gateway.wait_for_index(LIMIT).await;
+    gateway.search().wait_for_index(LIMIT).await;
     let all = gateway.search.encoding.available_permits();
     let turns = gateway.search.encoding.try_acquire_many(u32::try_from(all).expect("few")).expect("free");
     assert_eq!(meta(&discover(&gateway, "file").await)["fallback"], "busy");

@@ -14,7 +14,7 @@ async fn execute(gateway: &Gateway, session: u64, tool: &str, meta: Value) {
 
 /// Stops search and returns the stored pairs.
 async fn remembered(gateway: &Gateway, store: &Store) -> Vec<SearchMemoryRow> {
-    gateway.stop_search().await;
+    gateway.search().stop().await;
     store.remembered(None).await.expect("read")
 }
 
@@ -31,12 +31,12 @@ async fn a_question_that_led_to_a_call_is_remembered_without_its_words() {
     assert!(pairs[0].weight > 1.9 && !pairs[0].terms.is_empty());
     assert!(!format!("{:?}", pairs[0]).contains("secret"));
     let again = gateway_on(store.clone(), &[("m", &source)]);
-    again.open_store().await.expect("opened");
-    let ready = again.search.ready(&again, true).await.expect("an index");
+    again.admin().store.open().await.expect("opened");
+    let ready = again.search.ready(true).await.expect("an index");
     assert_eq!(again.search.memory.traces("", &ready, "").len(), 1, "it is known after the next start");
     assert!(again.search.memory.traces("other", &ready, "").is_empty());
     store.forget(None).await.expect("forgotten");
-    again.catch_up_with_store().await.expect("caught up");
+    again.admin().store.catch_up().await.expect("caught up");
     assert!(again.search.memory.traces("", &ready, "").is_empty(), "what is erased is forgotten");
 }
 
@@ -84,7 +84,7 @@ async fn memory_can_be_off_and_can_keep_words() {
         let (store, source) = (store().await, ToolListSource::of(TOOLS));
         let gateway = gateway_on(store.clone(), &[("m", &source)]);
         let memory = MemorySettings { enabled, text, ..MemorySettings::default() };
-        gateway.set_search_settings(SearchSettings { memory, ..SearchSettings::default() });
+        gateway.search().set_settings(SearchSettings { memory, ..SearchSettings::default() });
         discover(&gateway, "read a file").await;
         execute(&gateway, 1, "m:read_file", Value::Null).await;
         let pairs = remembered(&gateway, &store).await;

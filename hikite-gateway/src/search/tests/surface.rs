@@ -9,7 +9,7 @@ use hikite_core::tokens::estimate;
 use serde_json::{Value, json};
 
 use super::{TOOLS, ToolListSource, call, discover, gateway, gateway_on, keys, meta};
-use crate::list::ListPage;
+use crate::discovery::ListPage;
 use crate::probe::store;
 use crate::search::SearchSettings;
 use crate::surface::{Surface, Surfaces};
@@ -17,6 +17,7 @@ use crate::surface::{Surface, Surfaces};
 async fn listed(gateway: &crate::gateway::Gateway) -> Value {
     let page = ListPage::default();
     gateway
+        .discovery()
         .list(&Caller::owner(), Surfaces::of([Surface::Search]), ListKind::Tools, page)
         .await
         .expect("a list")
@@ -112,7 +113,7 @@ async fn errors_stand_in_the_result_and_point_to_near_names() {
         (&wrong["code"], &wrong["schema"]["properties"]["what"]["type"]),
         (&json!("VALIDATION_ERROR"), &json!("string"))
     );
-    gateway.switch("m:create_issue", false).await.expect("off");
+    gateway.admin().tools.switch("m:create_issue", false).await.expect("off");
     assert_eq!(error(json!({ "toolKey": "m:create_issue" })).await["code"], "TOOL_DISABLED");
     assert!(!keys(&discover(&gateway, "create issue").await).contains(&"m:create_issue"));
     let direct = call(&gateway, "m:read_file", json!({})).await;

@@ -5,9 +5,8 @@ use hikite_core::selector::Selector;
 
 use super::*;
 use crate::command::{Dialect, ToolTarget};
+use crate::command::{OutputOptions, ResultPart};
 use crate::fake::raw;
-use crate::handle::ResultPart;
-use crate::render::OutputOptions;
 
 fn read(name: &str, arguments: &str) -> Result<Command, Error> {
     let params = Object::default().with("name", name).with("arguments", raw(arguments)).with("_meta", raw("{}"));

@@ -36,14 +36,14 @@ pub(crate) async fn run(
         let page = ListPage { cursor: request.params.text("cursor") };
         let session = request.next_session(app);
         let viewer = session.as_deref().map_or_else(|| (&request.request_context.caller).into(), Viewer::from);
-        let list = app.gateway.list(viewer, request.surfaces, kind, page).await;
+        let list = app.gateway.discovery().list(viewer, request.surfaces, kind, page).await;
         return match list {
             Ok(list) => Ok(cacheable(&list, true).into()),
             Err(error) => Err(StatelessError::of(&error, None)),
         };
     }
     if method == "server/discover" {
-        app.gateway.wait_for_listings(&request.request_context.caller).await;
+        app.gateway.lookup().wait_for_listings(&request.request_context.caller).await;
         return Ok(discover(app, &request.request_context.caller, request.surfaces).into());
     }
     if method.starts_with("tasks/") && !request.claim.client_capabilities.has_extension(TASKS) {
@@ -57,11 +57,11 @@ pub(crate) async fn run(
 }
 
 fn discover(app: &App, caller: &Caller, surfaces: Surfaces) -> Raw {
-    let view = app.gateway.view_of(caller);
+    let view = app.gateway.catalogs().view_of(caller);
     let mut result = Object::default()
         .with("supportedVersions", Raw::of(&supported()))
         .with("capabilities", capability::stateless(&view));
-    if let Some(instructions) = app.gateway.instructions(caller, surfaces) {
+    if let Some(instructions) = app.gateway.discovery().instructions(caller, surfaces) {
         result.set("instructions", instructions.as_str());
     }
     cacheable(&result.raw(), true)
@@ -162,7 +162,7 @@ fn begin(
             account: None,
         };
         if let Some(level) = level {
-            app.gateway.set_level(Object::default().with("level", level.name()), &context).await;
+            app.gateway.sessions().set_level(Object::default().with("level", level.name()), &context).await;
         }
         let outcome = method::dispatch(&app.gateway, surfaces, &name, params, context).await;
         if outcome.as_ref().is_ok_and(|result| is_of_type(&result.raw, ResultType::Task)) {

@@ -104,7 +104,7 @@ async fn begin(
     let listener = Arc::new(SubscriptionListener { id: request.id, kinds, out, early });
     let inbox = Arc::downgrade(&listener);
     let requests = request.claim.client_capabilities;
-    let joined = app.gateway.join_listener(Arc::clone(&session), request.surfaces, inbox, requests);
+    let joined = app.gateway.sessions().join_listener(Arc::clone(&session), request.surfaces, inbox, requests);
     if let Some(uris) = wanted.get("resourceSubscriptions").and_then(Raw::items) {
         let subscribed = subscribe(app, &session, &uris[..uris.len().min(SUBSCRIPTIONS)]).await;
         accepted.set("resourceSubscriptions", Raw::array(&subscribed));

@@ -132,7 +132,7 @@ impl StatelessSessions {
         let (caller, client_capabilities) = key;
         let session = Arc::new(Session { id, caller, client_capabilities });
         let inbox: Weak<dyn Inbox> = Weak::<DiscardInbox>::new();
-        let joined = app.gateway.join(Arc::clone(&session), surfaces, inbox);
+        let joined = app.gateway.sessions().join(Arc::clone(&session), surfaces, inbox);
         let (level, has_tasks) = (None, false);
         Ok(StatelessSession { session, level, last_used: opened, has_tasks, _joined: joined, slot, _place: place })
     }

@@ -79,7 +79,7 @@ pub(crate) async fn export(State(app): State<Arc<App>>, uri: Uri) -> Result<Resp
 
 impl ExportCursor {
     async fn page(&self, after: u64) -> Result<AuditPage, Error> {
-        self.app.gateway.audit_page(&self.filter, AuditCursor::On(after), PAGE_RECORDS).await
+        self.app.gateway.auditor().page(&self.filter, AuditCursor::On(after), PAGE_RECORDS).await
     }
 
     fn line(&self, row: &AuditRow) -> String {

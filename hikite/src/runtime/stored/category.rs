@@ -22,7 +22,7 @@ impl Runtime {
         self.is_free_for_category(name)?;
         let form = form.clone().raw();
         let rule = read(name, &form.value())?;
-        let known = self.gateway.module_names();
+        let known = self.gateway.catalogs().module_names();
         let unknown = rule.servers.iter().filter(|server| !known.contains(server));
         let faults: Vec<Violation> = unknown
             .map(|server| {

@@ -66,7 +66,7 @@ impl Runtime {
         if self.config.lock().as_ref().is_some_and(off) {
             return Err(managed_by_file("module", name));
         }
-        match self.gateway.origin_of_module(name) {
+        match self.gateway.catalogs().origin_of_module(name) {
             Some((ConfigOrigin::Store, false)) | None => Ok(()),
             Some((_, true)) => {
                 Err(Error::new(ErrorKind::Conflict, format!("`{name}` is a module of registered tools"))

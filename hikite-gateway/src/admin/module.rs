@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hikite_core::breaker;
 use hikite_core::caller::{Caller, Scopes};
-use hikite_core::catalog::{Module, ModuleRule};
+use hikite_core::catalog::Module;
 use hikite_core::category::Category;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
@@ -16,16 +16,28 @@ use hikite_core::source::{Source, SourceState};
 use hikite_core::suggestion;
 use tokio::time::Instant;
 
-use crate::gateway::Gateway;
-use crate::health::ModuleHealth;
+use super::paused_accounts;
+use crate::accounts::AccountStore;
+use crate::catalogs::{Catalogs, DisabledModule};
+use crate::config_admin::ConfigAdmin;
+use crate::lookup::Lookup;
+use crate::meter::Meter;
+use crate::registry::RegistryStore;
 
-/// A configured module that is disabled and in no view.
-#[derive(Clone, Debug)]
-pub(crate) enum DisabledModule {
-    /// Disabled by an administrator at run time.
-    AtRuntime(ModuleRule),
-    /// Disabled in the config file, which says no more of it.
-    File(Arc<str>),
+pub struct ModuleAdmin {
+    pub(crate) catalogs: Arc<Catalogs>,
+    pub(crate) lookup: Lookup,
+    pub(crate) registry: Arc<RegistryStore>,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) accounts: Option<Arc<AccountStore>>,
+    /// Source of the stored documents of categories.
+    pub(crate) config: Option<Arc<dyn ConfigAdmin>>,
+}
+
+impl std::fmt::Debug for ModuleAdmin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ModuleAdmin").finish_non_exhaustive()
+    }
 }
 
 impl DisabledModule {
@@ -58,27 +70,27 @@ impl DisabledModule {
     }
 }
 
-impl Gateway {
+impl ModuleAdmin {
     /// Returns an object for each module that the caller sees, for administrators including disabled ones.
     pub async fn module_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
         caller.require(Scopes::READ)?;
-        self.wait_for_listings(caller).await;
-        let view = self.view_of(caller);
+        self.lookup.wait_for_listings(caller).await;
+        let view = self.catalogs.view_of(caller);
         let shown = view.modules().iter().map(|module| self.module_summary(caller, module).raw());
-        let disabled_modules = if caller.is_admin() { self.disabled_modules() } else { Vec::new() };
+        let disabled_modules = if caller.is_admin() { self.catalogs.disabled_modules() } else { Vec::new() };
         Ok(shown.chain(disabled_modules.iter().map(|module| module.object().raw())).collect())
     }
 
     /// Returns the object of one module, for administrators including connection details and recent stderr output.
     pub async fn module_object(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
         caller.require(Scopes::READ)?;
-        self.wait_for_listings(caller).await;
-        let view = self.view_of(caller);
+        self.lookup.wait_for_listings(caller).await;
+        let view = self.catalogs.view_of(caller);
         if let Some(module) = view.module(name) {
             let object = self.module_summary(caller, module);
             return Ok(if caller.is_admin() { with_connection(object, &*module.source) } else { object }.raw());
         }
-        let disabled_modules = if caller.is_admin() { self.disabled_modules() } else { Vec::new() };
+        let disabled_modules = if caller.is_admin() { self.catalogs.disabled_modules() } else { Vec::new() };
         let Some(module) = disabled_modules.iter().find(|module| module.name() == name) else {
             let known = view.modules().iter().map(|module| &*module.name);
             return Err(no_module(name, known));
@@ -91,13 +103,13 @@ impl Gateway {
     }
 
     /// Enables or disables a module for all callers, persistently. A disabled module is in no view.
-    pub async fn switch_module(&self, name: &str, enabled: bool) -> Result<Raw, Error> {
+    pub async fn switch(&self, name: &str, enabled: bool) -> Result<Raw, Error> {
         {
             let _turn = self.registry.turn.lock().await;
             let source = self.source_of(name)?;
             let key = ToolKey::new(name, "");
             self.registry.store.set_switch(&key, enabled).await?;
-            self.change_tool_registry(|tool_registry| {
+            self.catalogs.change_tool_registry(|tool_registry| {
                 tool_registry.switches.insert(key, enabled);
             });
             if !enabled {
@@ -108,14 +120,14 @@ impl Gateway {
     }
 
     /// Restarts the connections and processes of a module and resets its circuit breaker.
-    pub async fn restart_module(&self, name: &str) -> Result<Raw, Error> {
-        let view = self.owner_view();
+    pub async fn restart(&self, name: &str) -> Result<Raw, Error> {
+        let view = self.catalogs.owner_view();
         let Some(module) = view.module(name) else {
             self.source_of(name)?;
             return Err(Error::new(ErrorKind::Conflict, format!("the module `{name}` is switched off"))
                 .hint("switch it on first"));
         };
-        if let Some(gate) = self.snapshot().gates().get(name) {
+        if let Some(gate) = self.catalogs.snapshot().gates().get(name) {
             gate.health.reset();
         }
         module.source.restart();
@@ -125,16 +137,16 @@ impl Gateway {
     /// Returns an object for each category that the caller sees, with the keys of its tools.
     pub async fn category_objects(&self, caller: &Caller) -> Result<Vec<Raw>, Error> {
         caller.require(Scopes::READ)?;
-        self.wait_for_listings(caller).await;
-        let view = self.view_of(caller);
+        self.lookup.wait_for_listings(caller).await;
+        let view = self.catalogs.view_of(caller);
         Ok(view.categories().iter().map(|category| category_summary(category).raw()).collect())
     }
 
     /// Returns the object of one category, for administrators including the stored document.
     pub async fn category_object(&self, caller: &Caller, name: &str) -> Result<Raw, Error> {
         caller.require(Scopes::READ)?;
-        self.wait_for_listings(caller).await;
-        let view = self.view_of(caller);
+        self.lookup.wait_for_listings(caller).await;
+        let view = self.catalogs.view_of(caller);
         let found = view.categories().iter().find(|category| &*category.rule.name == name);
         let Some(category) = found else {
             let error = Error::new(ErrorKind::NotFound, format!("there is no category `{name}`"));
@@ -145,7 +157,7 @@ impl Gateway {
             });
         };
         let mut object = category_summary(category);
-        let form = self.config_admin().ok().filter(|_| caller.is_admin());
+        let form = self.config.as_ref().filter(|_| caller.is_admin());
         if let Some(form) = form.and_then(|config_admin| config_admin.category_document(name)) {
             object.set("form", form);
         }
@@ -154,11 +166,11 @@ impl Gateway {
 
     /// Returns the source of an enabled module, or of one disabled at run time.
     fn source_of(&self, name: &str) -> Result<Arc<dyn Source>, Error> {
-        let view = self.owner_view();
+        let view = self.catalogs.owner_view();
         if let Some(module) = view.module(name) {
             return Ok(Arc::clone(&module.source));
         }
-        match self.disabled_modules().into_iter().find(|module| module.name() == name) {
+        match self.catalogs.disabled_modules().into_iter().find(|module| module.name() == name) {
             Some(DisabledModule::AtRuntime(rule)) => Ok(rule.source),
             Some(DisabledModule::File(_)) => {
                 let message = format!("the module `{name}` is switched off in the config file");
@@ -166,20 +178,6 @@ impl Gateway {
             }
             None => Err(no_module(name, view.modules().iter().map(|module| &*module.name))),
         }
-    }
-
-    /// Returns the module's accounts whose circuit breaker is not closed, as far as the caller may know of them.
-    pub(crate) fn paused_accounts(
-        &self,
-        caller: &Caller,
-        module: &Module,
-        health: &ModuleHealth,
-    ) -> Vec<(String, breaker::CircuitState)> {
-        let (Some(accounts), Some(provider)) = (self.accounts(), module.source.provider()) else {
-            return Vec::new();
-        };
-        let shown = |(id, state): (Arc<str>, _)| Some((accounts.label(caller, provider, &id)?, state));
-        health.tripped().into_iter().filter_map(shown).collect()
     }
 
     fn module_summary(&self, caller: &Caller, module: &Module) -> Object {
@@ -201,8 +199,8 @@ impl Gateway {
         if let Some(trouble) = trouble {
             object.set("error", trouble);
         }
-        if let Some(gate) = self.snapshot().gates().get(&module.name) {
-            let tripped = self.paused_accounts(caller, module, &gate.health);
+        if let Some(gate) = self.catalogs.snapshot().gates().get(&module.name) {
+            let tripped = paused_accounts(self.accounts.as_ref(), caller, module, &gate.health);
             let plain = gate.health.plain();
             let worst = tripped.iter().map(|(_, state)| *state).fold(plain, breaker::CircuitState::stricter);
             object.set("breaker", worst.word());
@@ -232,7 +230,7 @@ impl Gateway {
         if !module.registered {
             return module.origin;
         }
-        let keepers = self.with_tool_registry(|tool_registry| {
+        let keepers = self.catalogs.with_tool_registry(|tool_registry| {
             let origin = |key| tool_registry.get(key).map(|entry| entry.origin);
             module.tools.iter().filter_map(|tool| origin(&tool.key)).collect::<Vec<ConfigOrigin>>()
         });

@@ -1,48 +1,21 @@
-//! The two commands of the `search` surface: finding tools, and executing one.
+//! A call whose result is rendered in the requested format.
 
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
-use hikite_core::key::ToolKey;
 use hikite_core::source::CallContext;
 use hikite_core::suggestion;
 use hikite_core::view::View;
 
-use super::query::{CandidateSet, ToolQuery};
+use crate::answers::in_dialect;
 use crate::audit::Audit;
-use crate::command::{CallOptions, Detail, Dialect, ToolTarget};
-use crate::conversation::conversation;
+use crate::command::{CallOptions, Dialect, OutputOptions, ToolTarget};
 use crate::gateway::Gateway;
 use crate::handle::ResultOwner;
 use crate::meter::is_error_result;
-use crate::render::{OutputOptions, in_dialect};
-use crate::surface::found;
 use crate::trace::TraceStep;
 
 impl Gateway {
-    pub(crate) async fn discover(
-        &self,
-        asked: &ToolQuery,
-        detail: Detail,
-        mut params: Object,
-        context: &CallContext,
-        audit: &mut Audit<'_>,
-    ) -> Raw {
-        let caller = &context.session.caller;
-        self.wait_for_client_listing(caller).await;
-        let view = self.view_of(&*context.session);
-        let mut told = self.ask(caller, &view, asked, CandidateSet::Usable).await;
-        audit.searched(told.provider, &asked.queries, told.found.len());
-        let conversation = conversation(&mut params, context);
-        if let Some((conversation, query_record)) = conversation.zip(told.query_record.take()) {
-            let shown: Vec<ToolKey> = told.found.iter().map(|chosen| chosen.key.clone()).collect();
-            if !shown.is_empty() {
-                self.search.note(conversation, query_record, shown);
-            }
-        }
-        found(&view, &told, detail)
-    }
-
-    pub(crate) async fn execute_with_output(
+    pub(super) async fn execute_with_output(
         &self,
         target: ToolTarget,
         mut params: Object,
@@ -55,23 +28,24 @@ impl Gateway {
         let arguments = params.get("arguments").cloned();
         let origin = context.origin.clone();
         // Boxed to bound the size of the largest future.
-        let result = match Box::pin(self.call(target, params, options, context, audit)).await {
+        let result = match Box::pin(self.executor.call(target, params, options, context, audit)).await {
             Ok(result) => result,
-            Err(error) => return Err(with_suggestion(&self.view_of(holder.viewer()), &asked, error)),
+            Err(error) => return Err(with_suggestion(&self.catalogs.view_of(holder.viewer()), &asked, error)),
         };
         if let Some(conversation) = holder.conversation.as_ref().filter(|_| is_success(&result))
             && let Some(key) = audit.tool()
         {
-            self.record_success(conversation, &key);
+            self.search.record_success(conversation, &key);
         }
-        let shape = self.shape_of(audit.tool().as_ref(), arguments.as_ref(), &result, &wanted, holder.caller()).await;
-        if shape.is_none() && self.relays(&wanted, holder.caller()) {
+        let shape =
+            self.answers.shape_of(audit.tool().as_ref(), arguments.as_ref(), &result, &wanted, holder.caller()).await;
+        if shape.is_none() && self.answers.relays(&wanted, holder.caller()) {
             return Ok(in_dialect(result, dialect));
         }
         // Boxed so that relayed results do not pay for it.
         let before = result.bytes().len();
         let step = TraceStep::begin(self.meter.tracer(), "compact answer", &origin);
-        let presented = Box::pin(self.present(result, dialect, (&wanted, shape.as_ref()), &holder)).await?;
+        let presented = Box::pin(self.answers.present(result, dialect, (&wanted, shape.as_ref()), &holder)).await?;
         drop(step);
         let after = presented.bytes().len();
         audit.presented(before, after);

@@ -8,21 +8,21 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_core::source::{CallContext, Invocation, SourceMethod};
 
+use super::Executor;
 use crate::audit::Audit;
 use crate::execute::execute_unmetered;
-use crate::gateway::Gateway;
 
 /// Domain separator of the seal.
 const PURPOSE: &[u8] = b"task";
 
 /// Returns `true` if a call may be answered with a task: the client supports tasks or asks for one.
-pub(crate) fn accepts_task(params: &Object, context: &CallContext) -> bool {
+pub(super) fn accepts_task(params: &Object, context: &CallContext) -> bool {
     params.get("task").is_some() || context.session.client_capabilities.has_extension(TASKS)
 }
 
-impl Gateway {
+impl Executor {
     /// Replaces the task id of a result with a sealed one; other results stay unchanged.
-    pub(crate) fn seal_task_id(&self, result: Raw, key: &ToolKey, caller: &Caller) -> Raw {
+    pub(super) fn seal_task_id(&self, result: Raw, key: &ToolKey, caller: &Caller) -> Raw {
         let Some(mut body) = result.object() else { return result };
         match body.text("taskId") {
             Some(own) if body.text("resultType").as_deref() == Some("task") => {
@@ -44,7 +44,7 @@ impl Gateway {
         let ours = params.text("taskId").unwrap_or_default();
         let caller = &context.session.caller;
         let (key, own) = self.unseal_task_id(&ours, caller).ok_or_else(Error::unknown_task)?;
-        let snapshot = self.snapshot_for(&*context.session);
+        let snapshot = self.catalogs.snapshot_for(&*context.session);
         let view = snapshot.view_of(caller);
         let module = view.module(&key.module).filter(|_| view.permits(&key)).ok_or_else(Error::unknown_task)?;
         params.set("taskId", own.as_str());
@@ -83,14 +83,14 @@ mod tests {
         let answer = |text: &str| Raw::parse(text.to_owned()).expect("valid");
         let created = answer(r#"{"resultType":"task","taskId":"t\n1","status":"working"}"#);
         let key = ToolKey::new("files", "zip");
-        let shown = gateway.seal_task_id(created, &key, &owner).object().expect("an object");
+        let shown = gateway.executor.seal_task_id(created, &key, &owner).object().expect("an object");
         let id = shown.text("taskId").expect("an id");
-        assert_eq!(gateway.unseal_task_id(&id, &owner), Some((key.clone(), "t\n1".into())));
-        assert_eq!(gateway.unseal_task_id(&id, &stranger), None);
+        assert_eq!(gateway.executor.unseal_task_id(&id, &owner), Some((key.clone(), "t\n1".into())));
+        assert_eq!(gateway.executor.unseal_task_id(&id, &stranger), None);
         let elsewhere = Caller { project: Some("p".into()), ..Caller::owner() };
-        assert_eq!(gateway.unseal_task_id(&id, &elsewhere), None);
-        assert_eq!(gateway.unseal_task_id("t1", &owner), None);
+        assert_eq!(gateway.executor.unseal_task_id(&id, &elsewhere), None);
+        assert_eq!(gateway.executor.unseal_task_id("t1", &owner), None);
         let plain = answer(r#"{"content":[],"taskId":"mine"}"#);
-        assert_eq!(gateway.seal_task_id(plain.clone(), &key, &owner), plain);
+        assert_eq!(gateway.executor.seal_task_id(plain.clone(), &key, &owner), plain);
     }
 }

@@ -7,10 +7,13 @@ use hikite_core::tool_output::wrap_value;
 use serde_json::json;
 
 use super::*;
+use crate::builder::GatewayBuilder;
+use crate::catalogs::GatewayRules;
 use crate::command::{CallOptions, Command, ToolTarget};
 use crate::fake::{self, FakeSource, context, raw};
+use crate::gateway::Gateway;
+use crate::probe;
 use crate::project::Project;
-use crate::{gateway::GatewayRules, probe};
 
 /// A jq runner that returns the program and the size of its input.
 #[derive(Debug)]
@@ -26,9 +29,10 @@ impl JqRunner for EchoJqRunner {
     }
 }
 
-fn gateway_with(result: Raw, limits: Limits) -> Arc<Gateway> {
+fn gateway_with(result: Raw, limits: Limits, jq_runner: Option<Arc<dyn JqRunner>>) -> Arc<Gateway> {
     let source = FakeSource::new(move |_| Box::pin(std::future::ready(Ok(result.clone()))));
-    let gateway = Gateway::new(Arc::new(limits), HmacSigner::new([7; 32]), probe::registry_detached());
+    let builder = GatewayBuilder::new(Arc::new(limits), HmacSigner::new([7; 32]), probe::registry_detached());
+    let gateway = GatewayBuilder { jq_runner, ..builder }.build();
     let form = raw(r#"{"format":"compact"}"#).object().expect("an object");
     let project = Arc::new(Project::read("short", &form).expect("a project"));
     let policy = hikite_core::call_policy::CallPolicy::default();
@@ -38,7 +42,11 @@ fn gateway_with(result: Raw, limits: Limits) -> Arc<Gateway> {
 }
 
 fn gateway(result: Raw) -> Arc<Gateway> {
-    gateway_with(result, Limits::default())
+    gateway_with(result, Limits::default(), None)
+}
+
+fn gateway_with_jq(result: Raw) -> Arc<Gateway> {
+    gateway_with(result, Limits::default(), Some(Arc::new(EchoJqRunner)))
 }
 
 async fn run(gateway: &Gateway, wanted: OutputOptions, dialect: Dialect, project: Option<&str>) -> Result<Raw, Error> {
@@ -137,8 +145,7 @@ async fn failures_questions_and_tasks_are_not_touched() {
 
 #[tokio::test]
 async fn a_part_is_taken_by_fields_path_or_program() {
-    let gateway = gateway(issues(2));
-    gateway.set_jq_runner(Arc::new(EchoJqRunner));
+    let gateway = gateway_with_jq(issues(2));
     let part = async |select: &str| {
         let raw = run(&gateway, wanted(Some(AnswerFormat::Raw), Some(select)), Dialect::Value, None).await;
         raw.map(|result| result.value()["structuredContent"]["result"].clone())
@@ -156,8 +163,7 @@ async fn a_part_is_taken_by_fields_path_or_program() {
 
 #[tokio::test]
 async fn a_part_that_is_not_there_is_told_and_the_answer_is_kept() {
-    let gateway = gateway(issues(2));
-    gateway.set_jq_runner(Arc::new(EchoJqRunner));
+    let gateway = gateway_with_jq(issues(2));
     for (select, words) in [("numbre", "number"), ("wrong(", "the first of which has `number`, `title`")] {
         let error = run(&gateway, wanted(None, Some(select)), Dialect::Result, None).await.expect_err(select);
         assert_eq!(error.kind, ErrorKind::Validation);
@@ -180,7 +186,7 @@ async fn without_a_sieve_there_is_no_jq() {
 #[tokio::test]
 async fn what_does_not_fit_is_kept_and_the_last_line_says_how_to_read_on() {
     let limits = || Limits { compact_bytes: 4000, ..Limits::default() };
-    let gateway = gateway_with(issues(500), limits());
+    let gateway = gateway_with(issues(500), limits(), None);
     for dialect in [Dialect::Result, Dialect::Value] {
         let result = run(&gateway, wanted(COMPACT, None), dialect, None).await.expect("a result").value();
         let text = result["content"][0]["text"].as_str().expect("text");
@@ -207,7 +213,7 @@ async fn what_does_not_fit_is_kept_and_the_last_line_says_how_to_read_on() {
             assert!(seen.contains(&format!("題名 {n}")), "{n} of {pages} pages from {page}");
         }
     }
-    let nothing = gateway_with(issues(500), Limits { results: 0, ..limits() });
+    let nothing = gateway_with(issues(500), Limits { results: 0, ..limits() }, None);
     let result = run(&nothing, wanted(COMPACT, None), Dialect::Result, None).await.expect("a result").value();
     let text = result["content"][0]["text"].as_str().expect("text");
     assert!(text.ends_with("the whole is not kept; ask the tool for less, or take a part with `select`]"), "{text}");
@@ -223,7 +229,7 @@ async fn what_it_saves_is_counted_for_the_module() {
     let gateway = gateway(issues(50));
     run(&gateway, OutputOptions::default(), Dialect::Result, None).await.expect("a result");
     let bytes = || {
-        let metric = gateway.reading().into_iter().find(|metric| metric.name == "hikite.answer");
+        let metric = gateway.admin().status.metrics().into_iter().find(|metric| metric.name == "hikite.answer");
         let crate::meter::MetricData::Counter(points) = metric.expect("a metric").data else { panic!("no counter") };
         points.into_iter().map(|point| point.value).collect::<Vec<_>>()
     };

@@ -9,26 +9,28 @@ use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
 use hikite_store::DocumentRow;
 
-use super::pin_store::ToolPin;
-use super::{DEFINITION, PIN};
+use super::PinAdmin;
 use crate::clock::now_ms;
-use crate::gateway::Gateway;
+use crate::pin::{PIN, ToolPin};
 
-impl Gateway {
+/// Store kind of approved definitions; the id is a hash.
+const DEFINITION: &str = "definition";
+
+impl PinAdmin {
     /// Reads the approvals and blocks of all processes.
-    pub async fn read_pins(&self) -> Result<(), Error> {
+    pub async fn read_store(&self) -> Result<(), Error> {
         let entries = self.registry.store.entries(PIN, None, now_ms()).await?;
         let stored: BTreeMap<ToolKey, ToolPin> = entries.iter().filter_map(read).collect();
-        if self.with_pins(|pin_store| pin_store.differs_from(&stored)) {
-            self.change_pins(|pin_store| pin_store.take(stored));
+        if self.catalogs.with_pins(|pin_store| pin_store.differs_from(&stored)) {
+            self.catalogs.change_pins(|pin_store| pin_store.take(stored));
         }
         Ok(())
     }
 
     /// Persists the pins created on first sight. If another process stored a different definition first, that one
     /// wins and is read soon. Pins that cannot be written are retried.
-    pub(crate) async fn persist_pins(&self) -> Result<(), Error> {
-        let unsaved = self.with_pins(|pin_store| pin_store.unsaved());
+    pub(crate) async fn persist(&self) -> Result<(), Error> {
+        let unsaved = self.catalogs.with_pins(|pin_store| pin_store.unsaved());
         if unsaved.is_empty() {
             return Ok(());
         }
@@ -37,7 +39,7 @@ impl Gateway {
             .flat_map(|(key, pin, definition)| [definition_entry(pin, definition), entry(key, pin)])
             .collect();
         self.registry.store.put_new_documents(&entries).await?;
-        self.with_pins(|pin_store| pin_store.written(&unsaved));
+        self.catalogs.with_pins(|pin_store| pin_store.written(&unsaved));
         Ok(())
     }
 

@@ -1,5 +1,5 @@
-//! Waiting for modules that have not returned their listing yet. A caller waits only for modules in its own view: a
-//! hidden module takes no more time than an absent one.
+//! Lookup in the view of a caller, with waiting for modules that have not returned their listing yet. A caller waits only
+//! for modules in its own view: a hidden module takes no more time than an absent one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,30 @@ use hikite_core::category::Category;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
+use hikite_core::limits::Limits;
 use hikite_core::source::Backchannel;
 use hikite_core::view::View;
+use tokio::time::Instant;
 
-use crate::gateway::Gateway;
+use crate::catalogs::Catalogs;
 use crate::snapshot::Snapshot;
 use crate::viewer::Viewer;
 
 /// Interval of progress notifications during a long wait.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
-impl Gateway {
+/// Lookup in the catalogs, with waiting.
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    catalogs: Arc<Catalogs>,
+    limits: Arc<Limits>,
+}
+
+impl Lookup {
+    pub(crate) fn new(catalogs: Arc<Catalogs>, limits: Arc<Limits>) -> Self {
+        Self { catalogs, limits }
+    }
+
     /// Looks something up in the caller's view. If it is missing, waits for modules without a listing until it
     /// appears; other modules do not delay it.
     pub(crate) async fn look_up<'a, T>(
@@ -42,7 +55,7 @@ impl Gateway {
     ) -> Result<(Arc<Snapshot>, T), Error> {
         let viewer = viewer.into();
         let may_tell = |module: &Module| {
-            let snapshot = self.snapshot_for(viewer);
+            let snapshot = self.catalogs.snapshot_for(viewer);
             let owner = snapshot.view_of(viewer.caller).owner(name).map(|owner| Arc::clone(&owner.name));
             owner.is_none_or(|owner| owner == module.name)
         };
@@ -60,7 +73,7 @@ impl Gateway {
         let caller = viewer.caller;
         let may_come =
             |found: &Result<T, Error>| found.as_ref().is_err_and(|error| error.kind != ErrorKind::ToolDisabled);
-        let snapshot = self.snapshot_for(viewer);
+        let snapshot = self.catalogs.snapshot_for(viewer);
         let found = find(&snapshot.view_of(caller));
         if !may_come(&found) {
             return found.map(|found| (snapshot, found));
@@ -68,7 +81,7 @@ impl Gateway {
         let enough = |view: &View| !may_come(&find(view));
         // Boxed, so that it takes no room in a call that does not wait.
         Box::pin(self.wait_until(viewer, self.limits.first_list, which, enough)).await;
-        let snapshot = self.snapshot_for(viewer);
+        let snapshot = self.catalogs.snapshot_for(viewer);
         let found = find(&snapshot.view_of(caller));
         found.map(|found| (snapshot, found))
     }
@@ -76,7 +89,7 @@ impl Gateway {
     /// Waits until all of these tools are known.
     pub(crate) async fn wait_for_tools(&self, viewer: Viewer<'_>, keys: &[&ToolKey]) {
         let known = |view: &View| keys.iter().all(|key| view.tool_by_key(key).is_some());
-        if known(&self.snapshot_for(viewer).view_of(viewer.caller)) {
+        if known(&self.catalogs.snapshot_for(viewer).view_of(viewer.caller)) {
             return;
         }
         let named = |module: &Module| keys.iter().any(|key| key.module == module.name);
@@ -91,7 +104,7 @@ impl Gateway {
         limit: Duration,
         enough: impl Fn(&Category) -> bool,
     ) {
-        let snapshot = self.snapshot_for(viewer);
+        let snapshot = self.catalogs.snapshot_for(viewer);
         let view = snapshot.view_of(viewer.caller);
         let Ok(category) = view.category(name) else { return };
         if category.missing.is_empty() || enough(category) {
@@ -122,10 +135,24 @@ impl Gateway {
     /// Waits before a list or tool request, and longer while nothing is listed at all: many clients ask only once.
     pub(crate) async fn wait_for_client_listing(&self, caller: &Caller) {
         let has_some = |view: &View| view.modules().iter().any(|module| module.listing.is_some());
-        if !has_some(&self.snapshot().view_of(caller)) {
+        if !has_some(&self.catalogs.snapshot().view_of(caller)) {
             self.wait_until(caller, self.first_list_wait(), |_| true, has_some).await;
         }
         self.wait_for_listings(caller).await;
+    }
+
+    /// Returns the remaining time that an unfiltered list may wait for newly configured servers.
+    pub(crate) fn list_wait(&self) -> Duration {
+        self.left_of(self.limits.all_lists)
+    }
+
+    /// Returns the remaining time that a list may wait while none of the new servers has returned anything.
+    fn first_list_wait(&self) -> Duration {
+        self.left_of(self.limits.first_list)
+    }
+
+    fn left_of(&self, limit: Duration) -> Duration {
+        (self.catalogs.applied_at() + limit).saturating_duration_since(Instant::now())
     }
 
     async fn wait_until<'a>(
@@ -136,14 +163,14 @@ impl Gateway {
         enough: impl Fn(&View) -> bool,
     ) {
         let viewer = viewer.into();
-        let snapshot = self.snapshot_for(viewer);
+        let snapshot = self.catalogs.snapshot_for(viewer);
         let view = snapshot.view_of(viewer.caller);
         let missing = view.modules().iter().filter(|module| module.listing.is_none() && which(module));
         let mut waiting: FuturesUnordered<_> = missing.map(|module| module.source.first_listing()).collect();
         let waited = async {
             while waiting.next().await.is_some() {
                 self.catch_up();
-                if enough(&self.snapshot_for(viewer).view_of(viewer.caller)) {
+                if enough(&self.catalogs.snapshot_for(viewer).view_of(viewer.caller)) {
                     break;
                 }
             }
@@ -154,8 +181,8 @@ impl Gateway {
     /// Rebuilds the catalog if a module's listing is not in it yet.
     fn catch_up(&self) {
         let behind = |module: &Module| module.listing.is_none() && module.source.listing().is_some();
-        if self.snapshot().catalog.modules.iter().any(behind) {
-            self.refresh();
+        if self.catalogs.snapshot().catalog.modules.iter().any(behind) {
+            self.catalogs.refresh();
         }
     }
 }

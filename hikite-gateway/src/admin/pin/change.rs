@@ -9,28 +9,27 @@ use hikite_core::pin::{self, Pinning};
 use hikite_store::DocumentRow;
 
 use super::object::resolve;
-use super::pin_store::ToolPin;
-use super::{PIN, pin_record};
+use super::{PinAdmin, record};
 use crate::clock::now_ms;
-use crate::gateway::Gateway;
+use crate::pin::{PIN, ToolPin};
 
-impl Gateway {
+impl PinAdmin {
     /// Approves the definition with this hash, if the server still offers it: only a definition that was reviewed can
     /// be approved.
-    pub async fn approve_pin(&self, name: &str, hash: &str) -> Result<Raw, Error> {
-        let key = self.with_pins(|pin_store| resolve(pin_store, name))?;
-        self.approve_pins(&[(key.clone(), hash.into())]).await?;
-        self.pin(&key.to_string()).await
+    pub async fn approve(&self, name: &str, hash: &str) -> Result<Raw, Error> {
+        let key = self.catalogs.with_pins(|pin_store| resolve(pin_store, name))?;
+        self.approve_all(&[(key.clone(), hash.into())]).await?;
+        self.get(&key.to_string()).await
     }
 
     /// Approves several definitions. Stops at the first failure; earlier approvals stay.
-    pub async fn approve_pins(&self, chosen: &[(ToolKey, Arc<str>)]) -> Result<(), Error> {
+    pub async fn approve_all(&self, chosen: &[(ToolKey, Arc<str>)]) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
-        self.persist_pins().await?;
+        self.persist().await?;
         let mut decided = Vec::new();
         let mut outcome = Ok(());
         for (key, hash) in chosen {
-            match self.approve(key, hash).await {
+            match self.approve_one(key, hash).await {
                 Ok(pin) => decided.push((key.clone(), pin)),
                 Err(error) => {
                     outcome = Err(error);
@@ -38,39 +37,39 @@ impl Gateway {
                 }
             }
         }
-        self.change_pins(|pin_store| pin_store.set(decided));
+        self.catalogs.change_pins(|pin_store| pin_store.set(decided));
         outcome
     }
 
     /// Holds tools back until an administrator approves them.
-    pub async fn block_pins(&self, names: &[String]) -> Result<(), Error> {
+    pub async fn block_all(&self, names: &[String]) -> Result<(), Error> {
         let _turn = self.registry.turn.lock().await;
-        self.persist_pins().await?;
+        self.persist().await?;
         let mut decided = Vec::new();
         for name in names {
-            let key = self.with_pins(|pin_store| resolve(pin_store, name))?;
-            if self.is_configured(&key.module)
-                && self.with_pins(|pin_store| pin_store.rule(&key.module)) == Pinning::Off
+            let key = self.catalogs.with_pins(|pin_store| resolve(pin_store, name))?;
+            if self.catalogs.is_configured(&key.module)
+                && self.catalogs.with_pins(|pin_store| pin_store.rule(&key.module)) == Pinning::Off
             {
                 return Err(Error::new(ErrorKind::Conflict, format!("the tools of `{}` are not pinned", key.module))
                     .hint(format!("switch it off instead: `hikite tools disable {key}`")));
             }
-            let hash = self.with_pins(|pin_store| pin_store.pin(&key).map(|pin| Arc::clone(&pin.hash)));
+            let hash = self.catalogs.with_pins(|pin_store| pin_store.pin(&key).map(|pin| Arc::clone(&pin.hash)));
             let pin = ToolPin { hash: hash.unwrap_or_default(), blocked: true, at: now_ms() };
             self.put_pin(&key, &pin).await?;
             decided.push((key, pin));
         }
-        self.change_pins(|pin_store| pin_store.set(decided));
+        self.catalogs.change_pins(|pin_store| pin_store.set(decided));
         Ok(())
     }
 
-    pub async fn block_pin(&self, name: &str) -> Result<Raw, Error> {
-        self.block_pins(&[name.to_owned()]).await?;
-        self.pin(name).await
+    pub async fn block(&self, name: &str) -> Result<Raw, Error> {
+        self.block_all(&[name.to_owned()]).await?;
+        self.get(name).await
     }
 
-    async fn approve(&self, key: &ToolKey, hash: &Arc<str>) -> Result<ToolPin, Error> {
-        let offered = self.with_pins(|pin_store| pin_store.seen(key).cloned()).ok_or_else(|| {
+    async fn approve_one(&self, key: &ToolKey, hash: &Arc<str>) -> Result<ToolPin, Error> {
+        let offered = self.catalogs.with_pins(|pin_store| pin_store.seen(key).cloned()).ok_or_else(|| {
             Error::new(ErrorKind::Conflict, format!("`{key}` is not offered at present, so that nobody can look at it"))
                 .hint("try again when its server has told its list")
         })?;
@@ -79,7 +78,7 @@ impl Gateway {
                 .hint(format!("look at it again with `hikite pin show {key}`")));
         }
         let pin = ToolPin { hash: Arc::clone(hash), blocked: false, at: now_ms() };
-        let definition = pin_record::definition_entry(&pin, &pin::pinned(&offered.definition));
+        let definition = record::definition_entry(&pin, &pin::pinned(&offered.definition));
         self.registry.store.put_document(&definition).await?;
         self.put_pin(key, &pin).await?;
         Ok(pin)
@@ -87,7 +86,7 @@ impl Gateway {
 
     async fn put_pin(&self, key: &ToolKey, pin: &ToolPin) -> Result<(), Error> {
         let store = &self.registry.store;
-        let new = pin_record::entry(key, pin);
+        let new = record::entry(key, pin);
         let done = match store.entry(PIN, &new.id, now_ms()).await? {
             Some(there) => store.change_document(&DocumentRow { form: new.form, ..there }).await?,
             None => store.put_document(&new).await?,

@@ -1,7 +1,8 @@
-//! Rendering of results: as the tool returned them, a selected part, or compact. A result that does not fit is stored
-//! under a handle. A result that needs no rendering is not parsed.
+//! Answers: results as the tool returned them, a selected part, or compact. A result that does not fit is stored under
+//! a handle and read in parts. A result that needs no rendering is not parsed.
 
 mod omission;
+mod part;
 #[cfg(test)]
 mod tests;
 
@@ -12,17 +13,24 @@ use hikite_core::compact::{AnswerFormat, CompactText, Shape, compact, parse};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::json::{Object, Raw};
 use hikite_core::key::ToolKey;
+use hikite_core::limits::Limits;
 use hikite_core::selector::{JqRunner, Selector};
 use hikite_core::share::ShareHolder;
 use hikite_core::tool_output::{ToolOutput, wrap_value};
 use serde_json::Value;
 
-use crate::command::Dialect;
-use crate::gateway::Gateway;
-use crate::handle::{ResultOwner, is_on_first_page};
+use crate::call_result::with_other_members;
+use crate::catalogs::Catalogs;
+use crate::command::{Dialect, OutputOptions};
+use crate::handle::{ResultOwner, ResultStore, result_uri};
 use crate::off_worker::off_worker;
+use crate::session::OpenSessions;
+use crate::share::SharedSlots;
 use crate::surface::execution_result;
 use omission::{READ_ON_BYTES, read_on, read_on_instead};
+use part::is_on_first_page;
+
+pub(crate) use part::as_result;
 
 /// `_meta` member that describes a compact result.
 pub(crate) const META: &str = "hikite/answer";
@@ -33,13 +41,6 @@ const KEYS: usize = 20;
 /// Cost of shaping and of compacting a byte, relative to reading it.
 const SHAPE_COST: usize = 4;
 const COMPACT_COST: usize = 2;
-
-/// Output options of a call. Unset options are decided by the project and by the tool's source.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OutputOptions {
-    pub format: Option<AnswerFormat>,
-    pub select: Option<Selector>,
-}
 
 /// A compact value and its description.
 #[derive(Debug)]
@@ -58,12 +59,26 @@ impl CompactOutput {
     }
 }
 
-impl Gateway {
-    /// Sets the jq runner. Call once.
-    pub fn set_jq_runner(&self, jq_runner: Arc<dyn JqRunner>) {
-        let _ = self.jq_runner.set(jq_runner);
-    }
+/// Rendering of results, and the store of those that are too long.
+pub(crate) struct Answers {
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) catalogs: Arc<Catalogs>,
+    pub(crate) sessions: Arc<OpenSessions>,
+    /// Store of long results that clients read in parts.
+    pub(crate) result_store: ResultStore,
+    /// Runner of jq programs, if available.
+    pub(crate) jq_runner: Option<Arc<dyn JqRunner>>,
+    /// Concurrency limit for jq programs.
+    pub(crate) jq_slots: SharedSlots<()>,
+}
 
+impl std::fmt::Debug for Answers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answers").finish_non_exhaustive()
+    }
+}
+
+impl Answers {
     /// Returns `true` if results are relayed unchanged: neither the call nor the project asks for another form.
     pub(crate) fn relays(&self, wanted: &OutputOptions, caller: &Caller) -> bool {
         wanted.select.is_none() && self.format_for(wanted, caller) == AnswerFormat::Raw
@@ -83,7 +98,7 @@ impl Gateway {
             return None;
         }
         let key = key?;
-        let view = self.view_of(caller);
+        let view = self.catalogs.view_of(caller);
         let source = &view.module(&key.module)?.source;
         let cost = result.bytes().len().saturating_mul(SHAPE_COST);
         let made = off_worker(cost, || source.shape(&key.tool, arguments, result)).await?;
@@ -141,12 +156,12 @@ impl Gateway {
             }
             Selector::Path(path) => off_worker(value.bytes().len(), || Ok(Raw::of(&path.pick(&parse(&value))?))).await,
             Selector::Jq(program) => {
-                let Some(jq_runner) = self.jq_runner.get() else {
+                let Some(jq_runner) = &self.jq_runner else {
                     return Err(Error::new(ErrorKind::Validation, "there is no jq here")
                         .hint("name plain fields (`title,user.login`) or a plain path (`.items[0]`)"));
                 };
                 let holder = ShareHolder::from(caller);
-                let _place = self.jq.wait(&holder, (), self.limits.jq_timeout).await?;
+                let _place = self.jq_slots.wait(&holder, (), self.limits.jq_timeout).await?;
                 let outcome = jq_runner.run(Arc::clone(program), value.clone()).await;
                 outcome.map_err(|error| match error.kind {
                     ErrorKind::Validation if error.hint.is_none() => error.hint(describe_members(&value)),
@@ -204,7 +219,7 @@ impl Gateway {
         // Page 1 can be skipped if all of it is in the text.
         let seen = is_on_first_page(&parsed, shape, &short, self.limits.compact_bytes);
         short.text.push_str(&read_on(&left_out, &id, if seen { 2 } else { 1 }, dialect));
-        (short, Some(crate::handle::result_uri(&id)))
+        (short, Some(result_uri(&id)))
     }
 
     /// Returns the format of the call, else compact if it selects, else the project's format.
@@ -215,8 +230,15 @@ impl Gateway {
 
     /// Returns the format that the call or its project sets explicitly.
     fn explicit_format(&self, wanted: &OutputOptions, caller: &Caller) -> Option<AnswerFormat> {
-        let own = || caller.project.is_some().then(|| self.project_of(caller)?.format).flatten();
+        let own = || caller.project.is_some().then(|| self.catalogs.project_of(caller)?.format).flatten();
         wanted.format.or_else(own)
+    }
+
+    /// Stores a result to be read in parts. Returns its id, or `None` if there is no room. The result is dropped with
+    /// the session of a client that listens for notifications; otherwise its age alone decides.
+    pub(crate) fn store_result(&self, value: &Raw, shape: Option<&Shape>, holder: &ResultOwner) -> Option<Arc<str>> {
+        let session = holder.session().filter(|session| self.sessions.is_listening(*session));
+        self.result_store.store_result(value, shape, holder.caller(), session)
     }
 
     /// Adds to an error that the tool has run, and where its result is stored, so that nobody calls it again just to
@@ -259,12 +281,6 @@ fn compacted(members: &Object, text: Option<&str>, about: Object, dialect: Diale
     let meta = result.get("_meta").and_then(Raw::object).unwrap_or_default();
     result.set("_meta", meta.with(META, about));
     result.raw()
-}
-
-/// Copies the other members of the original result.
-pub(crate) fn with_other_members(result: &Object, members: &Object) -> Object {
-    let rest = members.iter().filter(|(name, _)| !matches!(*name, "content" | "structuredContent"));
-    result.iter().chain(rest).map(|(name, value)| (name.into(), value.clone())).collect()
 }
 
 /// Describes the available members for a model.

@@ -1,17 +1,28 @@
 //! The status page for administrators: call figures, token savings, and items that need attention.
 
+use std::sync::Arc;
+
 use hikite_core::caller::Caller;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::SourceState;
 use hikite_core::time::rfc3339;
 use hikite_store::{ClockJump, Store};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::audit::QueueFullPolicy;
-use crate::gateway::Gateway;
-use crate::meter::RecentCalls;
-use crate::pin::PinFilter;
+use super::paused_accounts;
+use super::pin::{PinAdmin, PinFilter};
+use crate::accounts::AccountStore;
+use crate::answers::Answers;
+use crate::audit::{Auditor, QueueFullPolicy};
+use crate::batch::Batches;
+use crate::catalogs::Catalogs;
+use crate::freshness::Freshness;
+use crate::meter::{GatewayReading, Meter, Metric, RecentCalls, metrics};
+use crate::people::People;
+use crate::share::SlotUsage;
+use crate::token_savings::TokenSavings;
 
 /// An item that needs attention.
 struct AttentionItem {
@@ -32,12 +43,51 @@ impl AttentionItem {
     }
 }
 
-impl Gateway {
+pub struct Status {
+    pub(crate) catalogs: Arc<Catalogs>,
+    pub(crate) store: Store,
+    pub(crate) auditor: Arc<Auditor>,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) freshness: Arc<Freshness>,
+    pub(crate) token_savings: Arc<TokenSavings>,
+    pub(crate) people: Arc<People>,
+    pub(crate) accounts: Option<Arc<AccountStore>>,
+    pub(crate) pins: Arc<PinAdmin>,
+    pub(crate) answers: Arc<Answers>,
+    pub(crate) batches: Arc<Batches>,
+    /// Error of the config file while an older version is in force.
+    pub(crate) config_error: Mutex<Option<String>>,
+}
+
+impl std::fmt::Debug for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Status").finish_non_exhaustive()
+    }
+}
+
+impl Status {
+    /// Returns all metrics of the gateway.
+    pub fn metrics(&self) -> Vec<Metric> {
+        metrics(&GatewayReading {
+            snapshot: &self.catalogs.snapshot(),
+            meter: &self.meter,
+            freshness: &self.freshness,
+            views: self.catalogs.view_counts(),
+            audit: self.auditor.counts(),
+        })
+    }
+
+    /// Returns the usage of shared limits, by holder.
+    pub fn usages(&self) -> Vec<SlotUsage> {
+        let clients = self.people.identity().and_then(|identity| identity.client_usage());
+        [self.batches.slots.usage(), self.answers.jq_slots.usage()].into_iter().chain(clients).collect()
+    }
+
     /// Returns `{calls, saved, audit, attention}`.
-    pub async fn status(&self) -> Result<Object, Error> {
+    pub async fn report(&self) -> Result<Object, Error> {
         let mut calls = RecentCalls::default();
         let now = Instant::now();
-        for gate in self.snapshot().gates().values() {
+        for gate in self.catalogs.snapshot().gates().values() {
             calls.add(&gate.meter.recent.calls(now));
         }
         let mut concerns = self.troubled_config();
@@ -47,18 +97,18 @@ impl Gateway {
         concerns.extend(self.troubled_accounts());
         concerns.extend(self.waiting_clients().await?);
         concerns.extend(self.waiting_pins());
-        concerns.extend(self.audit_pause().await?.map(of_clock));
+        concerns.extend(self.auditor.clock_jump().await?.map(of_clock));
         let concerns: Vec<Raw> = concerns.iter().map(AttentionItem::raw).collect();
         Ok(Object::default()
             .with("calls", calls.object())
-            .with("saved", self.saved().await?)
+            .with("saved", self.token_savings.saved().await?)
             .with("audit", self.audit_status())
             .with("attention", Raw::array(&concerns)))
     }
 
     /// Returns the durability setting and the number of records not written yet.
     fn audit_status(&self) -> Object {
-        let Some(state) = self.audit_state() else {
+        let Some(state) = self.auditor.state() else {
             return Object::default().with("enabled", Raw::of(&false));
         };
         let when_full = match state.when_full {
@@ -78,14 +128,14 @@ impl Gateway {
         let concern =
             |message, hint: &str| AttentionItem { kind: "audit", name: "audit".into(), message, hint: hint.into() };
         let mut concerns = Vec::new();
-        if let Some(state) = self.audit_state()
+        if let Some(state) = self.auditor.state()
             && let Some(why) = &state.trouble
         {
             let then = if state.is_full { "calls are refused" } else { "records wait in memory" };
             let message = format!("the store {why}: {then}");
             concerns.push(concern(message, "free some space or bring the database back; it goes on by itself"));
         }
-        let damage = Store::known_damage(self.registry.store().url());
+        let damage = Store::known_damage(self.store.url());
         let hint = "put back a backup with `hikite store restore`, or accept the loss; `hikite doctor` says how";
         concerns.extend(damage.into_iter().map(|what| concern(what, hint)));
         concerns
@@ -110,7 +160,7 @@ impl Gateway {
     }
 
     fn troubled_modules(&self) -> Vec<AttentionItem> {
-        let view = self.owner_view();
+        let view = self.catalogs.owner_view();
         let concern = |module: &hikite_core::catalog::Module| {
             let state = module.source.state();
             let (kind, message, hint) = match &state {
@@ -131,11 +181,11 @@ impl Gateway {
 
     /// Returns the accounts whose circuit breaker is not closed, by module.
     fn paused_accounts_of_all(&self) -> Vec<AttentionItem> {
-        let (snapshot, view) = (self.snapshot(), self.owner_view());
+        let (snapshot, view) = (self.catalogs.snapshot(), self.catalogs.owner_view());
         let mut concerns = Vec::new();
         for module in view.modules() {
             let Some(gate) = snapshot.gates().get(&module.name) else { continue };
-            for (account, state) in self.paused_accounts(&Caller::owner(), module, &gate.health) {
+            for (account, state) in paused_accounts(self.accounts.as_ref(), &Caller::owner(), module, &gate.health) {
                 concerns.push(AttentionItem {
                     kind: "module",
                     name: module.name.to_string(),
@@ -149,7 +199,7 @@ impl Gateway {
     }
 
     fn troubled_accounts(&self) -> Vec<AttentionItem> {
-        let Some(accounts) = self.accounts() else { return Vec::new() };
+        let Some(accounts) = &self.accounts else { return Vec::new() };
         let objects = accounts.objects(&Caller::owner(), true);
         let stale = objects.iter().filter_map(Raw::object);
         let is_unclear = |account: &Object| {
@@ -178,7 +228,7 @@ impl Gateway {
     }
 
     fn waiting_pins(&self) -> Vec<AttentionItem> {
-        let waiting = self.pinned_tools(&PinFilter::default()).into_iter().filter(|pin| pin.state.needs_review());
+        let waiting = self.pins.tools(&PinFilter::default()).into_iter().filter(|pin| pin.state.needs_review());
         waiting
             .map(|pin| AttentionItem {
                 kind: "pin",
@@ -190,7 +240,7 @@ impl Gateway {
     }
 
     async fn waiting_clients(&self) -> Result<Vec<AttentionItem>, Error> {
-        let Some(identity) = self.people().identity() else { return Ok(Vec::new()) };
+        let Some(identity) = self.people.identity() else { return Ok(Vec::new()) };
         let clients = identity.clients().await?;
         let waiting = clients.iter().filter(|client| client.is_pending());
         Ok(waiting

@@ -1,4 +1,4 @@
-//! A prompt as a tool result: every message as text, preceded by its role.
+//! Prompts, completions, and prompts as tool results: every message as text, preceded by its role.
 
 use std::sync::Arc;
 
@@ -6,11 +6,52 @@ use hikite_core::catalog::Module;
 use hikite_core::error::Error;
 use hikite_core::json::{Object, Raw};
 use hikite_core::source::{CallContext, Invocation, SourceMethod};
+use hikite_core::view::View;
 
+use super::{Executor, missing, required};
 use crate::audit::Audit;
-use crate::gateway::Gateway;
 
-impl Gateway {
+impl Executor {
+    pub(crate) async fn prompt(
+        &self,
+        mut params: Object,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
+        let name = required(&params, "name")?;
+        let (snapshot, (module, own)) =
+            self.lookup.look_up_named(&*context.session, &name, |view| prompt_of(view, &name)).await?;
+        params.set("name", &*own);
+        let invocation = Invocation { method: SourceMethod::GetPrompt, params };
+        self.pass_on(&snapshot, &module, format!("prompts/get {name}"), invocation, context, audit).await
+    }
+
+    pub(crate) async fn complete(
+        &self,
+        mut params: Object,
+        context: CallContext,
+        audit: &mut Audit<'_>,
+    ) -> Result<Raw, Error> {
+        let reference = params.get("ref").and_then(Raw::object).ok_or_else(|| missing("ref"))?;
+        let session = &*context.session;
+        let (snapshot, module) = match reference.text("type").as_deref() {
+            Some("ref/prompt") => {
+                let name = required(&reference, "name")?;
+                let (snapshot, (module, own)) =
+                    self.lookup.look_up_named(session, &name, |view| prompt_of(view, &name)).await?;
+                params.set("ref", reference.with("name", &*own));
+                (snapshot, module)
+            }
+            Some("ref/resource") => {
+                let uri = required(&reference, "uri")?;
+                self.lookup.look_up(session, |view| view.resource(&uri).map(|module| Arc::clone(&module.name))).await?
+            }
+            _ => return Err(missing("ref.type")),
+        };
+        let invocation = Invocation { method: SourceMethod::Complete, params };
+        self.pass_on(&snapshot, &module, "completion/complete".into(), invocation, context, audit).await
+    }
+
     /// Gets a prompt on the same path as `prompts/get`.
     pub(crate) async fn fetch_prompt(
         &self,
@@ -21,14 +62,14 @@ impl Gateway {
         audit: &mut Audit<'_>,
     ) -> Result<Raw, Error> {
         let which = |other: &Module| module.as_deref().is_none_or(|module| *other.name == *module);
-        let find = |view: &hikite_core::view::View| {
+        let find = |view: &View| {
             let found = match &module {
                 Some(module) => view.prompt_of(module, &name),
                 None => view.prompt(&name),
             };
             found.map(|(module, prompt)| (Arc::clone(&module.name), Arc::clone(&prompt.item.name)))
         };
-        let (snapshot, (module, own)) = self.look_up_among(&*context.session, which, find).await?;
+        let (snapshot, (module, own)) = self.lookup.look_up_among(&*context.session, which, find).await?;
         params.set("name", &*own);
         if let Some(arguments) = params.get("arguments").and_then(Raw::object) {
             params.set("arguments", as_texts(&arguments));
@@ -38,6 +79,11 @@ impl Gateway {
         let result = self.pass_on(&snapshot, &module, what, invocation, context, audit).await?;
         Ok(as_result(result))
     }
+}
+
+/// Returns the module of a prompt and its own name there.
+fn prompt_of(view: &View, name: &str) -> Result<(Arc<str>, Arc<str>), Error> {
+    view.prompt(name).map(|(module, prompt)| (Arc::clone(&module.name), Arc::clone(&prompt.item.name)))
 }
 
 /// Converts arguments to strings, as MCP requires of prompt arguments; models also send numbers and more.

@@ -12,8 +12,9 @@ use hikite_core::listing::{ListKind, Listing};
 use hikite_core::offer::ModuleOffer;
 use hikite_core::share::Allowance;
 
+use super::Catalogs;
+use super::state::CatalogState;
 use crate::clock::now_ms;
-use crate::gateway::{CatalogState, Gateway};
 use crate::off_worker::run_blocking;
 use crate::snapshot::Snapshot;
 use crate::viewer::Viewer;
@@ -21,7 +22,7 @@ use crate::viewer::Viewer;
 type BySession = HashMap<SessionId, Arc<Overlay>>;
 
 #[derive(Default)]
-pub(crate) struct Overlays(ArcSwap<BySession>);
+pub(super) struct Overlays(ArcSwap<BySession>);
 
 /// The listings of one or more sessions that are offered the same, and the resulting snapshot.
 struct Overlay {
@@ -41,14 +42,8 @@ impl Overlay {
     }
 }
 
-impl Gateway {
-    /// Returns the snapshot that a viewer's request uses.
-    pub(crate) fn snapshot_for<'a>(&self, viewer: impl Into<Viewer<'a>>) -> Arc<Snapshot> {
-        let viewer = viewer.into();
-        self.own_snapshot(viewer).unwrap_or_else(|| self.snapshot())
-    }
-
-    fn own_snapshot(&self, viewer: Viewer<'_>) -> Option<Arc<Snapshot>> {
+impl Catalogs {
+    pub(super) fn own_snapshot(&self, viewer: Viewer<'_>) -> Option<Arc<Snapshot>> {
         let overlays = self.overlays.0.load();
         let overlay = overlays.get(&viewer.session?)?;
         let current = self.snapshot();
@@ -60,7 +55,7 @@ impl Gateway {
     }
 
     /// Returns `true` if a session has its own catalog and is notified of list changes separately.
-    pub(crate) fn has_overlay(&self, session: SessionId) -> bool {
+    pub(super) fn has_overlay(&self, session: SessionId) -> bool {
         self.overlays.0.load().contains_key(&session)
     }
 
@@ -76,7 +71,7 @@ impl Gateway {
     }
 
     /// Rebuilds all overlays after the shared snapshot changed.
-    pub(crate) fn rebuild_overlays(&self) {
+    pub(super) fn rebuild_overlays(&self) {
         let sessions: Vec<SessionId> = self.overlays.0.load().keys().copied().collect();
         if !sessions.is_empty() {
             self.overlay(&sessions);
@@ -84,7 +79,7 @@ impl Gateway {
     }
 
     /// Rebuilds the overlays of these sessions and notifies them of changed lists.
-    pub(crate) fn overlay(&self, sessions: &[SessionId]) {
+    pub(super) fn overlay(&self, sessions: &[SessionId]) {
         let look = |state: &mut CatalogState| {
             let base = self.snapshot();
             let before = self.overlays.0.load_full();

@@ -9,8 +9,8 @@ use hikite_core::pin::{self, Pinning};
 use hikite_core::suggestion;
 use hikite_core::time::rfc3339;
 
-use super::PinStore;
-use crate::gateway::Gateway;
+use super::PinAdmin;
+use crate::pin::PinStore;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PinState {
@@ -62,27 +62,27 @@ pub struct PinnedTool {
     pub hash: Option<Arc<str>>,
 }
 
-impl Gateway {
-    pub fn pins(&self, filter: &PinFilter) -> Vec<Raw> {
-        self.with_pins(|pin_store| {
+impl PinAdmin {
+    pub fn list(&self, filter: &PinFilter) -> Vec<Raw> {
+        self.catalogs.with_pins(|pin_store| {
             let filtered = filtered(pin_store, filter);
             filtered.iter().map(|pinned_tool| summary(pin_store, pinned_tool).raw()).collect()
         })
     }
 
-    pub fn pinned_tools(&self, filter: &PinFilter) -> Vec<PinnedTool> {
-        self.with_pins(|pin_store| filtered(pin_store, filter))
+    pub fn tools(&self, filter: &PinFilter) -> Vec<PinnedTool> {
+        self.catalogs.with_pins(|pin_store| filtered(pin_store, filter))
     }
 
     /// Resolves `module:tool`, or a tool name that is unique.
-    pub fn pin_key(&self, name: &str) -> Result<ToolKey, Error> {
-        self.with_pins(|pin_store| resolve(pin_store, name))
+    pub fn key(&self, name: &str) -> Result<ToolKey, Error> {
+        self.catalogs.with_pins(|pin_store| resolve(pin_store, name))
     }
 
     /// Returns a pin with the approved definition, the offered definition and their diff.
-    pub async fn pin(&self, name: &str) -> Result<Raw, Error> {
-        self.persist_pins().await?;
-        let (mut object, pin, after) = self.with_pins(|pin_store| {
+    pub async fn get(&self, name: &str) -> Result<Raw, Error> {
+        self.persist().await?;
+        let (mut object, pin, after) = self.catalogs.with_pins(|pin_store| {
             let key = resolve(pin_store, name)?;
             let after = pin_store.seen(&key).map(|seen| pin::pinned(&seen.definition));
             Ok::<_, Error>((
