@@ -249,7 +249,7 @@ impl Nodes {
                     tracing::warn!(%error, "the other nodes could not be told that this one leaves");
                 }
                 Err(_) => {
-                    tracing::warn!("the other nodes could not be told that this one leaves: the store does not answer")
+                    tracing::warn!("the other nodes could not be told that this one leaves: the store does not answer");
                 }
             }
         }
