@@ -281,6 +281,36 @@ def test_every_page_of_the_documentation_is_in_the_index_once():
     assert index == best
 
 
+def test_every_name_in_the_architecture_page_exists():
+    paths = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout.split()
+    sources = {path: (REPOSITORY / path).read_text(encoding="utf-8") for path in paths if path.endswith(".rs")}
+    page = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page, flags=re.DOTALL)))
+    wrong = sorted(name for name in named if not name_exists(name, paths, sources))
+    assert not wrong, f"ARCHITECTURE.md names what is not there: {wrong}"
+
+
+def name_exists(name: str, paths: list[str], sources: dict[str, str]) -> bool:
+    """Whether a file, a `Type::member` or a type is in the workspace; other text always is."""
+    if name.endswith(".rs"):
+        return any(f"/{path}".endswith(f"/{name}") for path in paths)
+    if found := re.fullmatch(r"(?:\w+::)*([A-Z]\w*)::(\w+)", name):
+        kind, member = found.groups()
+        declares = re.compile(rf"\b(?:impl|struct|enum|trait)\b[^\n]*\b{kind}\b")
+        texts = [text for text in sources.values() if kind in text and member in text]
+        return any(declares.search(text) and re.search(rf"\b{member}\b", text) for text in texts)
+    if found := re.fullmatch(r"(?:\w+::)*(\w+)::(\w+)", name):
+        module, item = found.groups()
+        files = [path for path in sources if f"/{module}/" in path or path.endswith(f"/{module}.rs")]
+        crate = module.replace("_", "-")
+        files += [path for path in sources if path.startswith(f"{crate}/")]
+        return any(f"/{item}.rs" in path or re.search(rf"\b{item}\b", sources[path]) for path in files)
+    if re.fullmatch(r"[A-Z][a-z]+(?:[A-Z][a-z]+)+", name):
+        texts = [text for text in sources.values() if name in text]
+        return any(re.search(rf"\b(?:struct|enum|trait|type) {name}\b", text) for text in texts)
+    return True
+
+
 @pytest.mark.parametrize(
     "expected, output, missing",
     [
