@@ -281,13 +281,14 @@ def test_every_page_of_the_documentation_is_in_the_index_once():
     assert index == best
 
 
-def test_every_name_in_the_architecture_page_exists():
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "SECURITY.md"])
+def test_every_file_and_type_that_a_page_names_exists(name):
     paths = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout.split()
     sources = {path: (REPOSITORY / path).read_text(encoding="utf-8") for path in paths if path.endswith(".rs")}
-    page = (REPOSITORY / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / name).read_text(encoding="utf-8")
     named = set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page, flags=re.DOTALL)))
-    wrong = sorted(name for name in named if not name_exists(name, paths, sources))
-    assert not wrong, f"ARCHITECTURE.md names what is not there: {wrong}"
+    wrong = sorted(span for span in named if not name_exists(span, paths, sources))
+    assert not wrong, f"{name} names what is not there: {wrong}"
 
 
 def name_exists(name: str, paths: list[str], sources: dict[str, str]) -> bool:
