@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::rig::callgrind::{Callgrind, everything_on};
 use crate::rig::process::{UpstreamChild, http_server};
-use crate::rig::release;
+use crate::rig::release::{self, BuildProfile};
 use crate::rig::table::{ReportTable, TableCell};
 
 /// Maximum instructions per call, including the later audit write. Lower it when a call costs less.
@@ -49,8 +49,8 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = parse(words)?;
     let hikite = match &options.binary {
         Some(binary) => binary.clone(),
-        None => match release::build("instructions", words)? {
-            Some(release) => release.join("hikite"),
+        None => match release::build(BuildProfile::Release, "instructions", words)? {
+            Some(programs) => programs.join("hikite"),
             None => return Ok(()),
         },
     };
