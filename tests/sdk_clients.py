@@ -38,7 +38,7 @@ BESIDE = ("json-schema-2020-12-preservation",)
 EXCEPTIONS: dict[str, list[Reason]] = {
     "request-metadata: ends well": [
         Reason(
-            "there is no tool `add_numbers`",
+            "There is no tool `add_numbers`.",
             "the client calls a tool that the suite's server does not list, but answers; hikite refuses what nobody lists, "
             "and every check of the scenario passes",
             "2026-07-28, Tools, *Error Handling*: an unknown tool is a protocol error",
