@@ -203,7 +203,7 @@ def new_user(binary, parts, tmp_path):
     environment = kept | {
         "HOME": str(tmp_path / "home"),
         "PATH": os.pathsep.join([str(tmp_path / "bin"), os.environ["PATH"]]),
-        "HIKITE_LISTEN": f"127.0.0.1:{port}",
+        "PORT": port,
         "NPM_CONFIG_OFFLINE": "true",
         "NPM_CONFIG_UPDATE_NOTIFIER": "false",
     }
