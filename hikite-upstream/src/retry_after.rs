@@ -19,7 +19,7 @@ pub(crate) fn classify(error: Error, status: StatusCode, wait: Option<Duration>)
     };
     let error = Error { kind, ..error };
     match wait {
-        Some(wait) => error.hint(format!("try again in {} s", wait.as_secs_f64().ceil())).after(wait),
+        Some(wait) => error.hint(format!("Try again in {} s.", wait.as_secs_f64().ceil())).after(wait),
         None => error,
     }
 }

@@ -61,8 +61,8 @@ pub fn import(kind: Option<ClientKind>, file: &str, text: &str) -> Result<Import
     let root = tree.json();
     let blocks = blocks(&root);
     if blocks.is_empty() {
-        let hint = "servers stand in `mcpServers`, or in `servers` for VS Code";
-        return Err(Problems::whole(file, "there are no MCP servers in it", Some(hint)));
+        let hint = "Servers are in `mcpServers`, or in `servers` for VS Code.";
+        return Err(Problems::whole(file, "the file contains no MCP servers", Some(hint)));
     }
     let kind = kind.unwrap_or_else(|| detect(&root, &blocks));
     let mut imported = ImportedServers { kind, servers: Map::new(), notes: Vec::new() };
@@ -110,7 +110,7 @@ fn detect(root: &Value, blocks: &[ServerBlock<'_>]) -> ClientKind {
 impl ImportedServers {
     fn take(&mut self, root: &Value, folder: Option<&str>, written: &str, raw: &Value) {
         let Some(raw) = raw.as_object() else {
-            return self.notes.push(format!("{written}: left out, it is not an object"));
+            return self.notes.push(format!("{written}: skipped, it is not an object"));
         };
         let Some(server) = translate(root, written, raw, &mut self.notes) else { return };
         let mut name = written.replace(':', "-");
@@ -120,7 +120,7 @@ impl ImportedServers {
             name = free_name(&self.servers, &format!("{name}-{}", folder.unwrap_or("2")));
         }
         if name != written {
-            self.notes.push(format!("{written}: taken over as `{name}`"));
+            self.notes.push(format!("{written}: imported as `{name}`"));
         }
         self.servers.insert(name, server);
     }
@@ -143,7 +143,7 @@ fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec
                 Some("sse") => _ = server.insert("type".into(), "sse".into()),
                 Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp") => {}
                 _ => {
-                    notes.push(format!("{name}: left out, its {key} {value} is not supported"));
+                    notes.push(format!("{name}: skipped, its {key} {value} is not supported"));
                     return None;
                 }
             },
@@ -151,7 +151,7 @@ fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec
             "disabledTools" | "excludeTools" => _ = tools.insert("excludeNames".into(), value.clone()),
             "includeTools" => _ = tools.insert("includeNames".into(), value.clone()),
             "envFile" => {
-                notes.push(format!("{name}: `envFile` {value} is not read, put its variables into `env`"));
+                notes.push(format!("{name}: `envFile` {value} is not read; put its variables in `env`"));
             }
             "autoApprove" | "alwaysAllow" | "trust" | "gallery" | "note" | "icon" => {
                 let said = is_meaningful(value).then(|| format!("{name}: `{key}` was left out"));
@@ -160,7 +160,7 @@ fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec
             _ if known.is_some_and(|known| known.contains_key(key)) => {
                 server.insert(key.clone(), value.clone());
             }
-            _ => notes.push(format!("{name}: `{key}` was left out, it means nothing here")),
+            _ => notes.push(format!("{name}: `{key}` was left out, it has no meaning here")),
         }
     }
     if !tools.is_empty() && !server.contains_key("tools") {

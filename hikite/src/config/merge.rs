@@ -22,7 +22,7 @@ pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Re
     let text = text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
     let root = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
     let object = |node: &JsoncNode, what: &str| {
-        let refused = || Problems::whole(file, format!("{what} is not an object"), Some("correct it by hand first"));
+        let refused = || Problems::whole(file, format!("{what} is not an object"), Some("Correct it by hand first."));
         node.object().cloned().ok_or_else(refused)
     };
     let members = object(&root, "the file")?;
