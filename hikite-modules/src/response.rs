@@ -213,7 +213,7 @@ mod tests {
             assert_eq!(error.kind, kind, "{status}");
             let waits = kind.definition().retry.then_some(Duration::from_secs(7));
             assert_eq!(error.retry_after, waits, "{status}");
-            assert!(error.message.starts_with(&format!("the service answered {status}")), "{}", error.message);
+            assert!(error.message.starts_with(&format!("The service returned {status}")), "{}", error.message);
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn words_of_a_refusal_are_short_and_clean() {
         let json = "application/json";
-        let bare = "the service answered 404 Not Found";
+        let bare = "The service returned 404 Not Found";
         check(json, r#"{"error":{"code":5,"message":"no such\n thing"}}"#, &format!("{bare}: no such thing"));
         check(json, r#"{"errors":[{"detail":"bad"}]}"#, &format!("{bare}: bad"));
         check(json, r#"{"message":"bad key s3cr3t-key"}"#, &format!("{bare}: bad key ***"));

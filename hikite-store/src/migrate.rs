@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(apply_all(&mut one, &[first, more]).await, Ok(1));
         assert_eq!(apply_all(&mut one, &[first, more]).await, Ok(2));
         let older = apply_all(&mut one, &[first]).await.expect_err("refused");
-        assert!(older.contains("it has version 2, and this hikite knows version 1"), "{older}");
+        assert!(older.contains("it has version 2, and this hikite supports version 1"), "{older}");
     }
 
     #[tokio::test]

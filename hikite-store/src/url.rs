@@ -133,13 +133,13 @@ mod tests {
         check("sqlite:data/日本 1.db", Ok("sqlite:data/日本 1.db"));
         check("sqlite::memory:", Ok("sqlite::memory:"));
         check("sqlite:", Err("names no file"));
-        check("sqlite:a.db?mode=ro", Err("settings behind the path"));
+        check("sqlite:a.db?mode=ro", Err("parameters after the path"));
         check("postgres://u@h/d", Ok("postgres://u@h/d"));
         check("postgresql://u:hunter2@h:5433/d?sslmode=require", Ok("postgresql://u:***@h:5433/d"));
         check("postgres://u:hun@ter2@h/d", Ok("postgres://u:***@h/d"));
         check("postgres:///d?host=/run/postgresql&password=hunter2", Ok("postgres:///d"));
         check("postgres://u:p@h:99999/d", Err("is not the address of a PostgreSQL database"));
-        check("mysql://u:hunter2@h/d", Err("is `sqlite:…` or `postgres://…`"));
+        check("mysql://u:hunter2@h/d", Err("starts with `sqlite:` or `postgres://`"));
     }
 
     #[test]

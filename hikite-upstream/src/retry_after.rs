@@ -47,7 +47,7 @@ mod tests {
             assert_eq!(kind(status), ErrorKind::ToolExecution, "{status}");
         }
         let told = classify(Error::new(ErrorKind::Internal, "no"), StatusCode::SERVICE_UNAVAILABLE, Some(LONGEST));
-        assert_eq!((told.retry_after, told.hint.as_deref()), (Some(LONGEST), Some("try again in 86400 s")));
+        assert_eq!((told.retry_after, told.hint.as_deref()), (Some(LONGEST), Some("Try again in 86400 s.")));
     }
 
     #[test]

@@ -155,10 +155,10 @@ tools:
             &[],
             &[
                 "/tools: no Japanese text: add",
-                "/tools/list: reads without `out`: answers are shown as they come",
-                "/tools/list/params/spare: this parameter is used nowhere",
-                "/groups/lonely: is used by no tool",
-                "/pages/number: is used by no tool",
+                "/tools/list: reads without `out`: responses are shown unchanged",
+                "/tools/list/params/spare: this parameter is not used",
+                "/groups/lonely: is not used by any tool",
+                "/pages/number: is not used by any tool",
             ],
         );
     }
@@ -168,8 +168,8 @@ tools:
         check(
             &[("| short", "| shrt"), ("POST: \"/things\"", "POST: \"things\"")],
             &[
-                "/tools/add/request: a path begins with `/` and has no query, no `.` and no `..`",
-                "/tools/list: `$q | shrt`: line 1, column 6: there is no filter `shrt` with 0 arguments",
+                "/tools/add/request: a path starts with `/` and has no query, no `.` and no `..`",
+                "/tools/list: `$q | shrt`: line 1, column 6: unknown filter `shrt` with 0 arguments",
             ],
         );
         check(
@@ -192,7 +192,7 @@ tools:
         let paged = ("query: { q: \"=$q | short\" } }", "query: { q: $q } }\n    pages: { use: number, default: 1 }");
         check(
             &[paged, ("items: . }", "items: ., more: \".a | nope\" }")],
-            &["/tools/list: `.a | nope`: line 1, column 6: there is no filter `nope` with 0 arguments"],
+            &["/tools/list: `.a | nope`: line 1, column 6: unknown filter `nope` with 0 arguments"],
         );
     }
 }

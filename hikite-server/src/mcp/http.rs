@@ -261,7 +261,7 @@ async fn batch(
         Err(response) => return response,
     };
     if !session.revision.has_batches() || messages.is_empty() {
-        let reason = "The negotiated revision does not allow several messages in one body.";
+        let reason = "the negotiated revision does not allow several messages in one body";
         return bad_message(&InvalidMessage::Shape { reason, id: None });
     }
     let answers = match session.handle_batch(messages, request_context).await {

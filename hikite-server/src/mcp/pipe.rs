@@ -84,7 +84,7 @@ impl DuplexClient {
     async fn receive_batch(self: &Arc<Self>, messages: Vec<Bytes>) {
         let session = self.session.get().filter(|session| session.revision.has_batches());
         let Some(session) = session.filter(|_| !messages.is_empty()) else {
-            let reason = "The negotiated revision does not allow several messages in one line.";
+            let reason = "the negotiated revision does not allow several messages in one line";
             let _ = self.out.send(encode::error(None, &encode::error_object(-32600, reason))).await;
             return;
         };

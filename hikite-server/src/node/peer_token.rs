@@ -291,9 +291,15 @@ mod tests {
         }
         let request = (&Method::POST, path, &good, &b"{}"[..]);
         assert!(authenticator.admit(request, "b", NOW).is_ok());
-        assert_eq!(authenticator.admit(request, "b", NOW), Err(PeerRejection::Invalid("its pass was shown before")));
+        assert_eq!(
+            authenticator.admit(request, "b", NOW),
+            Err(PeerRejection::Invalid("its peer token was already used"))
+        );
         tokio::time::advance(LEEWAY * 2 + Duration::from_secs(1)).await;
-        assert_eq!(authenticator.admit(request, "b", NOW), Err(PeerRejection::Invalid("its pass was shown before")));
+        assert_eq!(
+            authenticator.admit(request, "b", NOW),
+            Err(PeerRejection::Invalid("its peer token was already used"))
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -309,7 +315,7 @@ mod tests {
             assert!(error.message.contains("42 s") && error.message.contains("10 s"), "{error}");
             assert!(error.hint.is_some_and(|hint| hint.contains("NTP")));
         }
-        let stranger = PeerRejection::Invalid("it shows no pass, or several").error();
+        let stranger = PeerRejection::Invalid("it has no peer token, or more than one").error();
         assert_eq!(stranger.kind, ErrorKind::Authorization);
     }
 

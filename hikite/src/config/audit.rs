@@ -133,11 +133,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, said) in [
-            (r#"{"audit":{"retention":"0s"}}"#, "audit.retention: must be at least a second"),
+            (r#"{"audit":{"retention":"0s"}}"#, "audit.retention: must be at least one second"),
             (r#"{"audit":{"retention":"soon"}}"#, "`soon` is not a duration"),
-            (r#"{"audit":{"max_records":0}}"#, "audit.max_records: must be more than zero"),
-            (r#"{"audit":{"when_full":"drop"}}"#, "`drop` is not known here"),
-            (r#"{"audit":{"durability":"none"}}"#, "`none` is not known here"),
+            (r#"{"audit":{"max_records":0}}"#, "audit.max_records: must be greater than zero"),
+            (r#"{"audit":{"when_full":"drop"}}"#, "`drop` is not a known value"),
+            (r#"{"audit":{"durability":"none"}}"#, "`none` is not a known value"),
             (r#"{"audit":{"retain":"1d"}}"#, "unknown key"),
         ] {
             let problems = parse(text).expect_err(text).to_string();

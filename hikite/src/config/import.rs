@@ -202,7 +202,7 @@ mod tests {
                 "/p/two": {"mcpServers": {"a": {"command": "a"}}, "history": []}}}"#,
             ClientKind::ClaudeCode,
             &json!({"a": {"command": "a"}, "a-one": {"url": "https://${HOST:-x}/"}}),
-            &["a: taken over as `a-one`", "w: left out, its type \"ws\" is not supported"],
+            &["a: imported as `a-one`", "w: skipped, its type \"ws\" is not supported"],
         );
     }
 
@@ -213,9 +213,9 @@ mod tests {
             ClientKind::Cursor,
             &json!({"s-x": {"command": "${HOME}/s", "args": ["${WORKSPACE_FOLDER}", "${A}"]}}),
             &[
-                "s:x: `envFile` \".env\" is not read, put its variables into `env`",
+                "s:x: `envFile` \".env\" is not read; put its variables in `env`",
                 "s:x: `${workspaceFolder}` is now `${WORKSPACE_FOLDER}`, to be set in the environment",
-                "s:x: taken over as `s-x`",
+                "s:x: imported as `s-x`",
             ],
         );
     }
@@ -225,7 +225,7 @@ mod tests {
         let block = r#"{"servers": {"gh": {"type": "http", "url": "https://x/mcp", "headers": {"Authorization": "Bearer ${input:gh-token}"}, "dev": {}}},
             "inputs": [{"id": "gh-token", "description": "GitHub token", "type": "promptString"}]}"#;
         let servers = json!({"gh": {"url": "https://x/mcp", "headers": {"Authorization": "Bearer ${GH_TOKEN}"}}});
-        let left_out = "gh: `dev` was left out, it means nothing here";
+        let left_out = "gh: `dev` was left out, it has no meaning here";
         let renamed = "gh: `${input:gh-token}` (GitHub token) is now `${GH_TOKEN}`, to be set in the environment";
         check(block, ClientKind::VsCode, &servers, &[left_out, renamed]);
         check(&format!("{{\"editor.x\": 1, \"mcp\": {block}}}"), ClientKind::VsCode, &servers, &[left_out, renamed]);
@@ -256,7 +256,7 @@ mod tests {
         let problems = import(None, "theirs.json", "{}").expect_err("empty").to_string();
         assert_eq!(
             problems,
-            "error: theirs.json: there are no MCP servers in it\nhint: servers stand in `mcpServers`, or in `servers` for VS Code"
+            "error: theirs.json: the file contains no MCP servers\nhint: Servers are in `mcpServers`, or in `servers` for VS Code."
         );
         assert!(import(None, "theirs.json", "{").is_err());
     }

@@ -147,7 +147,7 @@ mod tests {
         let problems = merge("hikite.json", Some("{\"mcpServers\": []}"), &Map::new()).expect_err("array");
         assert_eq!(
             problems.to_string(),
-            "error: hikite.json: `mcpServers` is not an object\nhint: correct it by hand first"
+            "error: hikite.json: `mcpServers` is not an object\nhint: Correct it by hand first."
         );
     }
 }

@@ -123,7 +123,7 @@ mod tests {
             (r#""cacheResource": "1s""#, "mcpServers.s.cacheResource: unknown key"),
             (
                 r#""tools": { "overrides": { "t": { "timeout": 0 } } }"#,
-                "mcpServers.s.tools.overrides.t.timeout: must be more than zero",
+                "mcpServers.s.tools.overrides.t.timeout: must be greater than zero",
             ),
         ] {
             let problems = load(server).expect_err(server);

@@ -67,11 +67,11 @@ mod tests {
             ("https://", Some("has no host")),
             ("https://:80/", Some("has no host")),
             ("https://[x]/", Some("has no host")),
-            ("https://a:b@example.com/", Some("has credentials in it")),
-            ("https://example.com:99999/", Some("has a bad port")),
-            ("https://[::1]80/", Some("has a bad port")),
-            ("https://exa mple.com/", Some("has characters that a URL cannot have")),
-            ("https://日本.example/", Some("has characters that a URL cannot have")),
+            ("https://a:b@example.com/", Some("contains credentials")),
+            ("https://example.com:99999/", Some("has an invalid port")),
+            ("https://[::1]80/", Some("has an invalid port")),
+            ("https://exa mple.com/", Some("contains characters that are not allowed in a URL")),
+            ("https://日本.example/", Some("contains characters that are not allowed in a URL")),
         ] {
             assert_eq!(fault(url).map(|(message, _)| message), expected, "{url}");
         }

@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let question = r#"{"query":"q","relevant":["a:read"]}"#;
-        fails(&format!("{TOOL}\n{TOOL}"), question, "tools.jsonl:2: there are two tools `a:read`");
+        fails(&format!("{TOOL}\n{TOOL}"), question, "tools.jsonl:2: the tool `a:read` is defined twice");
         fails("{", question, "tools.jsonl:1");
         fails(TOOL, &format!("{question}\n\n{{\"query\":1}}"), "queries.jsonl:3: invalid type");
         let unknown = r#"{"query":"q","relevant":["a:reed"]}"#;
         fails(TOOL, unknown, "queries.jsonl:1: there is no tool `a:reed`. Did you mean `a:read`?");
-        fails(TOOL, r#"{"query":"q","relevant":[]}"#, "queries.jsonl:1: `relevant` names no tool");
+        fails(TOOL, r#"{"query":"q","relevant":[]}"#, "queries.jsonl:1: `relevant` contains no tool");
     }
 
     #[test]

@@ -128,7 +128,7 @@ mod tests {
         says(&BreakEven::new(100, 120, &[5]), &["the menu alone 120", "`\"surface\": \"direct\"`"]);
         says(
             &BreakEven::new(227_592, 2_000, &[1_000, 2_000, 3_000]),
-            &["begins with 2,000 tokens instead of 227,592", "all of the 3 modules", "8,000 tokens, 3.5 %", "never"],
+            &["starts with 2,000 tokens instead of 227,592", "all of the 3 modules", "8,000 tokens, 3.5 %", "never"],
         );
         says(
             &BreakEven::new(1000, 100, &[500, 500, 500]),

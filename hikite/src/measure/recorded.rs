@@ -138,10 +138,10 @@ mod tests {
     fn what_is_no_list_is_told() {
         fails(&[], "there are no recorded lists in ");
         fails(&[("a.json", "{")], "a.json is not JSON");
-        fails(&[("a.json", r#"{"tools":{}}"#)], "a.json is no recorded list\nhint: one JSON file per server");
+        fails(&[("a.json", r#"{"tools":{}}"#)], "a.json is not a recorded list.\nhint: Use one JSON file per server");
         fails(
             &[("a.json", r#"{"tools":[]}"#), ("b.json", r#"{"server":"a","tools":[]}"#)],
-            "two files are lists of `a`",
+            "two files contain lists of `a`",
         );
         let error = modules(Path::new("/no/such/folder")).expect_err("no folder");
         assert!(format!("{error:#}").starts_with("cannot read /no/such/folder"), "{error:#}");

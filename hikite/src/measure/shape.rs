@@ -101,11 +101,11 @@ mod tests {
     #[test]
     fn what_is_no_shape_is_told() {
         for (text, words) in [
-            ("[]", "is no object of shapes\nhint: "),
-            (r#"{"a:b":""}"#, "`a:b`: must name fields"),
-            (r#"{"a:b":".items | length"}"#, "`a:b`: `.items | length` is no list of fields"),
+            ("[]", "is not an object of shapes\nhint: "),
+            (r#"{"a:b":""}"#, "`a:b`: must be a list of fields"),
+            (r#"{"a:b":".items | length"}"#, "`a:b`: `.items | length` is not a list of fields"),
             (r#"{"a:b":{"name":"n","rows":"|","columns":{}}}"#, "`a:b`: `|` "),
-            (r#"{"a:b":{"name":"n","rows":".","columns":{"x":1}}}"#, "`a:b`: the path of `x` is no text"),
+            (r#"{"a:b":{"name":"n","rows":".","columns":{"x":1}}}"#, "`a:b`: the path of `x` is not a string"),
         ] {
             let error = written(text).expect_err("no shape");
             assert!(format!("{error:#}").contains(words), "{text}: {error:#}");

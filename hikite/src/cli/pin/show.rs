@@ -86,8 +86,7 @@ mod tests {
             ],
         });
         let shown = text(&Raw::of(&pin).object().expect("an object"));
-        let expected = "\
-m:t: changed since it was approved; nobody can call it
+        let expected = "m:t: changed since it was approved; it cannot be called
 approved aa
 offered  bb
 
