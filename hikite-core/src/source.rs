@@ -150,7 +150,9 @@ impl SourceState {
     /// Returns the reason of the failure, for administrators.
     pub fn trouble(&self) -> Option<String> {
         let Self::Failing { reason, cause, .. } = self else { return None };
-        Some(cause.as_ref().map_or_else(|| reason.clone(), |cause| format!("{reason} ({cause})")))
+        Some(
+            cause.as_ref().map_or_else(|| reason.clone(), |cause| format!("{}; {cause}", reason.trim_end_matches('.'))),
+        )
     }
 }
 

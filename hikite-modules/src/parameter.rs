@@ -43,9 +43,9 @@ impl ArgumentNames {
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
         let reference = ArgumentReference::dotted(written).filter(|_| written.chars().all(is_name));
         let Some(reference) = reference else {
-            return Err("what stands between `{` and `}` is not the name of a parameter; a literal brace is \
-                        written twice"
-                .into());
+            return Err(
+                "the text between `{` and `}` is not the name of a parameter; write a literal brace twice".into()
+            );
         };
         if self.is_composed {
             return Ok(reference);
@@ -83,7 +83,7 @@ fn is_composed(schema: &Object) -> bool {
 fn unknown<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> String {
     let wrong = written.rsplit('.').next().unwrap_or(written);
     match suggestion::did_you_mean(wrong, known) {
-        Some(near) => format!("there is no parameter `{written}`; {near}"),
+        Some(near) => format!("there is no parameter `{written}`. {near}"),
         None => format!("there is no parameter `{written}`"),
     }
 }

@@ -67,7 +67,7 @@ impl GuardLayer {
         let answered = AssertUnwindSafe(scope::within(operation.origin.clone(), answered)).catch_unwind();
         let response = answered.await.unwrap_or_else(|_| {
             tracing::error!(request_id = operation.request_id(), "a request failed inside hikite");
-            Ok(error_response(Error::new(ErrorKind::Internal, "a handler panicked")))
+            Ok(error_response(Error::new(ErrorKind::Internal, "A handler panicked.")))
         })?;
         Ok(operation.end(&self.app, connection::close_refused(response)))
     }

@@ -66,7 +66,7 @@ impl Builder {
     pub async fn start(self) -> Result<Hikite> {
         let program = match &self.program {
             Some(program) => program.clone(),
-            None => std::env::current_exe().context("cannot tell where this program is")?,
+            None => std::env::current_exe().context("cannot find the path of this program")?,
         };
         let runtime = Runtime::start_with_modules(&self.config, program, self.modules).await?;
         if let Some(program) = self.program {
@@ -175,7 +175,7 @@ fn read(form: &Value) -> Result<ToolRegistration, Error> {
 }
 
 fn no_object() -> Error {
-    Error::new(ErrorKind::Validation, "the form of a tool must be an object")
+    Error::new(ErrorKind::Validation, "The tool definition must be an object.")
 }
 
 /// Creates a tool from a function of arguments to a value. Its error message is shown to the caller.

@@ -19,7 +19,7 @@ struct EchoJqRunner;
 impl JqRunner for EchoJqRunner {
     fn run(&self, program: Arc<str>, input: Raw) -> BoxFuture<'_, Result<Raw, Error>> {
         let outcome = match &*program {
-            "wrong(" => Err(Error::new(ErrorKind::Validation, "jq: the program is wrong: line 1, column 6")),
+            "wrong(" => Err(Error::new(ErrorKind::Validation, "jq: the program is not valid: line 1, column 6")),
             _ => Ok(Raw::of(&json!({ "program": &*program, "bytes": input.bytes().len() }))),
         };
         Box::pin(std::future::ready(outcome))

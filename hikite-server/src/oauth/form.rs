@@ -94,6 +94,6 @@ pub(crate) fn is_same_origin(context: &OauthContext) -> bool {
 }
 
 fn stale() -> Error {
-    Error::new(ErrorKind::Authorization, "this form is too old, or was made for another browser")
-        .hint("go back and try again")
+    Error::new(ErrorKind::Authorization, "This form is too old, or it was made for another browser.")
+        .hint("Go back and try again.")
 }

@@ -26,7 +26,7 @@ mod tests {
             (Error::new(ErrorKind::ToolNotFound, "There is no tool `x`."), "Tool not found: x"),
             (Error::new(ErrorKind::ToolDisabled, "The tool `x` is disabled."), "Tool is disabled: x"),
             (timeout, "Execution timeout after 1500ms"),
-            (Error::new(ErrorKind::Timeout, "the body did not come in time"), "the body did not come in time"),
+            (Error::new(ErrorKind::Timeout, "The body did not arrive in time."), "The body did not arrive in time."),
             (Error::new(ErrorKind::Conflict, "taken"), "taken"),
         ] {
             assert_eq!(&*tool_error("x", error).message, words);

@@ -74,12 +74,12 @@ impl ClientCommand {
             Self::Add(add) => add.run(session, identity).await,
             Self::Approve(ClientIdArgs { id }) => {
                 session.recorded("client.approve", &id, identity.approve_client(&id)).await?;
-                note(&format!("the client `{id}` may be used"));
+                note(&format!("The client `{id}` is approved."));
                 Ok(())
             }
             Self::Remove(ClientIdArgs { id }) => {
                 session.recorded("client.delete", &id, identity.remove_client(&id)).await?;
-                note(&format!("the client `{id}` is gone"));
+                note(&format!("The client `{id}` is removed."));
                 Ok(())
             }
         }
@@ -94,7 +94,7 @@ impl ClientListArgs {
             print(&Raw::array(&objects).as_str());
             return Ok(());
         }
-        let mut rows = vec![["ID", "STATE", "ORIGIN", "NAME", "LEADS TO"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["ID", "STATE", "ORIGIN", "NAME", "REDIRECTS TO"].map(str::to_owned).to_vec()];
         for client in clients {
             let object = client.object();
             let text = |member: &str| object.text(member).unwrap_or_default();
@@ -129,7 +129,7 @@ impl ClientAddArgs {
         print(&client.id);
         if let Some(secret) = secret {
             print(secret.expose());
-            note("its id, and its secret, which is not shown again");
+            note("The client's id and secret. The secret is not shown again.");
         }
         Ok(())
     }

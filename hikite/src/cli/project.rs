@@ -131,7 +131,7 @@ impl ProjectCommand {
                 let form = create.form.onto(Object::default());
                 let work = people.create_project(&create.name, &form);
                 let project = session.recorded("project.create", &create.name, work).await?;
-                tell(&project, create.json, &create.name, "is made");
+                tell(&project, create.json, &create.name, "is created");
             }
             Self::Set(set) => {
                 let work = people.replace_project(&set.name, |form| set.form.onto(set.cleared(form)));
@@ -141,7 +141,7 @@ impl ProjectCommand {
             Self::Delete(delete) => {
                 let work = people.delete_project(&delete.name);
                 session.recorded("project.delete", &delete.name, work).await?;
-                note(&format!("the project `{}` and its tokens are gone", delete.name));
+                note(&format!("The project `{}` and its tokens are removed.", delete.name));
             }
         }
         Ok(())
@@ -247,5 +247,5 @@ fn tell(project: &Raw, json: bool, name: &str, what: &str) {
     if json {
         return print(&project.as_str());
     }
-    note(&format!("the project `{name}` {what}"));
+    note(&format!("The project `{name}` {what}."));
 }

@@ -148,7 +148,7 @@ pub(crate) fn check(
     match raw.mode {
         Some(Mode::None) => {
             if raw.token.is_some() || raw.token_file.is_some() {
-                check.report.warning(path, "the token is not used: the mode is `none`");
+                check.report.warning(path, "the token is not used because the mode is `none`");
             }
             (AuthSection::None, None)
         }
@@ -164,8 +164,8 @@ fn oauth(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &AuthFil
             None => default,
             Some(Ok(span)) if (MINUTE..=most).contains(&span) => span,
             Some(Ok(_)) => {
-                let message = format!("must be from a minute to {}", show_span(most));
-                check.fail(&path, message, "leave it out for the default").unwrap_or(default)
+                let message = format!("must be from one minute to {}", show_span(most));
+                check.fail(&path, message, "Leave it out for the default.").unwrap_or(default)
             }
             Some(Err((message, hint))) => check.fail(&path, message, hint).unwrap_or(default),
         }
@@ -213,7 +213,7 @@ pub(crate) fn token(
     let (key, token) = match written {
         (Some(_), Some(_)) => {
             let message = "both `token` and `tokenFile` are given";
-            check.report.error_in_name(&path.key("tokenFile"), message, Some("keep one of them".into()));
+            check.report.error_in_name(&path.key("tokenFile"), message, Some("Keep one of them.".into()));
             return None;
         }
         (Some(token), None) => ("token", check.expand(&path.key("token"), token)?),
@@ -222,8 +222,8 @@ pub(crate) fn token(
     };
     let path = path.key(key);
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let hint = "use letters, digits and signs without spaces, for example from `openssl rand -hex 32`";
-        return check.fail(&path, "a token is not empty and has no spaces".into(), hint);
+        let hint = "Use letters, digits and punctuation without spaces, for example from `openssl rand -hex 32`.";
+        return check.fail(&path, "a token must not be empty or contain spaces".into(), hint);
     }
     if token.len() < SHORT {
         check.report.warning(&path, format!("the token is shorter than {SHORT} characters"));

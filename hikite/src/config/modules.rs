@@ -56,7 +56,7 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
             for (place, name) in names.iter().enumerate().filter(|(_, name)| !all().any(|known| known == *name)) {
                 let hint = did_you_mean(name, all());
                 let known = all().collect::<Vec<_>>().join(", ");
-                let hint = hint.unwrap_or_else(|| format!("there are: {known}"));
+                let hint = hint.unwrap_or_else(|| format!("Available services: {known}."));
                 check.fail::<()>(&path.key("builtin").index(place), format!("there is no service `{name}`"), hint);
             }
             all().filter(|known| names.iter().any(|name| name == known)).collect()

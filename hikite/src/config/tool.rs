@@ -99,8 +99,7 @@ fn tool(
     raw: &HttpToolFile,
 ) -> Option<ToolConfig> {
     if !registration::is_name(name) {
-        let message =
-            "a tool's name starts with a lowercase letter and has only lowercase letters, numbers and hyphens";
+        let message = "A tool name starts with a lowercase letter and has only lowercase letters, numbers and hyphens.";
         check.report.error_in_name(path, message, None);
     }
     let http_path = path.key("http");

@@ -78,15 +78,15 @@ async fn a_part_is_taken_by_fields_by_a_path_and_by_jq() {
 async fn a_program_that_is_wrong_is_told_where_and_what_there_is() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
     for (select, words) in [
-        (".items[", "jq: the program is wrong: line 1, column 8: expected closing bracket"),
+        (".items[", "jq: the program is not valid: line 1, column 8: expected closing bracket"),
         ("map(.title", "expected closing parenthesis"),
-        (".items | lenght", "there is no filter `lenght`"),
+        (".items | lenght", "unknown filter `lenght`"),
         (".items.title", "title"),
         ("error(\"見つからない\")", "jq: 見つからない"),
         (". | input", "there is no further input"),
-        ("import \"a\" as a; .", "there are no other programs to import or include"),
-        ("include \"/etc/passwd\"; .", "there are no other programs to import or include"),
-        ("a\u{0}b | .", "a NUL has no place in it"),
+        ("import \"a\" as a; .", "`import` and `include` are not supported"),
+        ("include \"/etc/passwd\"; .", "`import` and `include` are not supported"),
+        ("a\u{0}b | .", "it must not contain a NUL character"),
         ("nothing,at.all", "no field"),
     ] {
         let answer = part(&gateway, ISSUES, select).await;
@@ -107,7 +107,7 @@ async fn a_program_sees_nothing_of_where_it_runs() {
     }
     assert_eq!(result_of(&part(&gateway, "[]", ". | $ENV.HIKITE_TEST_SECRET").await), &json!(null));
     assert_eq!(result_of(&part(&gateway, "[]", "[inputs]").await), &json!([]));
-    refused(&part(&gateway, "[]", ". | input_line_number").await, "there is no filter");
+    refused(&part(&gateway, "[]", ". | input_line_number").await, "unknown filter");
     refused(&part(&gateway, "[]", ". | halt").await, "`halt` stops nothing here");
 }
 
@@ -116,10 +116,10 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
     let limits = json!({ "jq_timeout": "3s", "jq_bytes": "128MiB", "answer_bytes": "1MiB", "jq_processes": 2 });
     let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
     let (time, memory, depth, output) = (
-        "did not end within 3 s",
+        "did not finish within 3 s",
         "needs more memory than its 128 MiB",
-        "calls itself too deep",
-        "gives more than 1048576 bytes",
+        "is too deep",
+        "is larger than 1048576 bytes",
     );
     for (select, words) in [
         ("def f: f; f", &[time][..]),
@@ -267,8 +267,8 @@ async fn a_model_reads_on_with_the_tool_it_called_until_its_session_ends() {
     let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
     let text = many_issues(500);
     for (surface, call, read_on) in [
-        ("modules", json!({ "module": "a", "tool": "echo", "params": { "text": text } }), "read on with call {"),
-        ("search", json!({ "toolKey": "a:echo", "arguments": { "text": text } }), "read on with tool_execute {"),
+        ("modules", json!({ "module": "a", "tool": "echo", "params": { "text": text } }), "continue with call {"),
+        ("search", json!({ "toolKey": "a:echo", "arguments": { "text": text } }), "continue with tool_execute {"),
     ] {
         let client = gateway.client(surface).await;
         let tool = if surface == "modules" { "call" } else { "tool_execute" };

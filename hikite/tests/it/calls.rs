@@ -150,7 +150,7 @@ async fn log_messages_of_a_call_reach_its_caller_at_the_level_it_chose() {
     assert_eq!(texts, [three, three].concat());
     assert!(quiet.notifications("notifications/message").is_empty());
     let wrong = quiet.request("logging/setLevel", json!({ "level": "shouting" })).await.expect_err("no level");
-    assert_eq!((&wrong["code"], &wrong["message"]), (&json!(-32602), &json!("`shouting` is not a log level")));
+    assert_eq!((&wrong["code"], &wrong["message"]), (&json!(-32602), &json!("`shouting` is not a log level.")));
 }
 
 #[tokio::test]

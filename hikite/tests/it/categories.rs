@@ -71,7 +71,7 @@ async fn every_error_has_its_name_its_message_and_a_hint() {
         &get("gone").await,
         "UPSTREAM_UNAVAILABLE",
         "UpstreamUnavailable",
-        "No server of the category `gone` has returned its tool list: down (`down` cannot be reached).",
+        "No server of the category `gone` has returned its tool list: down. `down` cannot be reached.",
         Some("Try again in a moment, or use another category. `hikite doctor` shows the reason."),
     );
     check(
@@ -104,7 +104,7 @@ async fn what_a_category_does_not_have_and_what_its_server_refuses_are_told_apar
     let failed = client.call_in("gone", "anything", json!({})).await;
     let error = error_of(&failed);
     assert_eq!((&error["code"], &error["name"]), (&json!("UPSTREAM_UNAVAILABLE"), &json!("UpstreamCallError")));
-    assert_eq!(error["message"], "`down` cannot be reached");
+    assert_eq!(error["message"], "`down` cannot be reached.");
     // A tool's own failure is a result, not an error of ours.
     let own = client.call_in("text", "test_error_handling", json!({})).await;
     assert_eq!(

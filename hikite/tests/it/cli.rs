@@ -220,7 +220,7 @@ async fn the_local_token_is_shown_when_asked_for_and_stands_in_no_log() {
     for (config, why) in [
         (json!({}), "yet"),
         (json!({ "auth": { "token": "a-long-enough-token-of-mine" } }), "auth.token"),
-        (json!({ "auth": { "mode": "none" } }), "nobody needs a token"),
+        (json!({ "auth": { "mode": "none" } }), "No token is needed"),
     ] {
         std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
         let refused = PROGRAMS.run(folder.path(), &["token", "show"]).await;

@@ -67,7 +67,7 @@ async fn an_unknown_tool_is_an_error_of_the_protocol_with_a_hint() {
         assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!("`name` must be the name of a tool.")));
     }
     let error = client.request("tools/explode", json!({})).await.expect_err("no method");
-    assert_eq!((&error["code"], &error["message"]), (&json!(-32601), &json!("there is no method `tools/explode`")));
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32601), &json!("There is no method `tools/explode`.")));
     assert_eq!(client.request("ping", json!({})).await, Ok(json!({})));
 }
 

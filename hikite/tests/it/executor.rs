@@ -70,15 +70,15 @@ async fn a_server_that_fails_is_left_alone_until_one_call_finds_it_well() {
     let (fixture, _gateway, client) = scene(Era::Legacy, json!(0), limits).await;
     fixture.refuse_calls(503, None);
     for _ in 0..3 {
-        assert_eq!(error_of(&echo(&client).await)["message"], "`a` failed: it answered 503 Service Unavailable");
+        assert_eq!(error_of(&echo(&client).await)["message"], "`a` failed: it returned 503 Service Unavailable.");
     }
     for _ in 0..5 {
         let error = error_of(&echo(&client).await);
         assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
         let reason =
-            "`a` is not called for now because of repeated failures: `a` failed: it answered 503 Service Unavailable";
+            "`a` is not called for now because of repeated failures: `a` failed: it returned 503 Service Unavailable.";
         assert_eq!(error["message"], reason);
-        assert!(error["hint"].as_str().expect("text").starts_with("it is tried again in "), "{error}");
+        assert!(error["hint"].as_str().expect("text").starts_with("The next attempt is in "), "{error}");
     }
     assert_eq!(fixture.refused(), 3, "nothing was sent");
     // Still failing when probed: one call, and a longer pause.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::rest::{get, post, refused};
 use crate::{PROGRAMS, configured, http_fixture};
 
-const NO_PROJECT: &str = "there is no such project";
+const NO_PROJECT: &str = "There is no such project.";
 
 /// A token and its secret.
 pub(crate) struct IssuedToken {
@@ -160,7 +160,7 @@ async fn the_owner_may_work_in_any_project_for_once() {
     }
     assert!(has_mirror(&client).await, "each was for its own request");
     let admin = gateway.send(gateway.request("GET", "/v1/tokens").header("hikite-project", "work")).await;
-    refused(&admin, 403, "AUTHORIZATION_ERROR", "only an admin may do this");
+    refused(&admin, 403, "AUTHORIZATION_ERROR", "Only an admin may do this.");
 }
 
 #[tokio::test]
@@ -459,7 +459,7 @@ async fn what_the_file_names_is_read_only_and_wins() {
     project(&gateway, "work", json!({ "description": "of the store" })).await;
     project(&gateway, "home", json!({})).await;
     let gateway = gateway.restart(json!({ "projects": projects })).await;
-    gateway.wait_for_stderr("the file names a project that is in the store too").await;
+    gateway.wait_for_stderr("the config file defines a project that is also in the store").await;
     let shown = get(&gateway, "/v1/projects/work").await.value();
     assert_eq!((&shown["description"], &shown["managedByFile"]), (&json!("of the file"), &json!(true)));
     let listed = get(&gateway, "/v1/projects").await.value();

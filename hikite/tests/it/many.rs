@@ -188,7 +188,7 @@ async fn the_one_that_was_used_longest_ago_makes_way_and_a_busy_one_never_does()
     }
     let error = error_of(&refused);
     assert_eq!(error["code"], "OVERLOADED", "{error}");
-    assert_eq!(error["message"], "`b` cannot start: all 2 server processes are busy");
+    assert_eq!(error["message"], "`b` cannot start because all 2 server processes are busy.");
     assert!(error["hint"].as_str().expect("a hint").contains("limits.stdio_processes"), "{error}");
     assert!(held.iter().all(|call| !call.is_finished()));
     for call in &held {

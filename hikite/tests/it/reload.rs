@@ -32,7 +32,7 @@ async fn a_new_category_shows_and_is_told() {
     client.told(TOOLS_CHANGED, 1).await;
     assert!(menu(&gateway).await.ends_with("\n- one: About one.\n- two: About two."));
     assert_eq!(client.call_in("two", "echo", json!({ "text": "there" })).await["content"][0]["text"], "there");
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     gateway.write_config(&config(json!({ "a": server }), &["two"]));
     client.told(TOOLS_CHANGED, 2).await;
     assert_eq!(client.call_in("one", "echo", json!({})).await["structuredContent"]["error"]["name"], "UnknownCategory");
@@ -58,7 +58,7 @@ async fn a_wrong_change_is_told_and_changes_nothing() {
         assert_eq!(client.call_in("one", "echo", json!({ "text": "still" })).await["content"][0]["text"], "still");
         assert_eq!(menu(&gateway).await, before);
     }
-    assert_eq!(gateway.stderr().matches("the changed config is wrong, the old one stays in force:").count(), 3);
+    assert_eq!(gateway.stderr().matches("the changed config is invalid; the previous one stays active:").count(), 3);
     assert!(client.notifications(TOOLS_CHANGED).is_empty());
     gateway.write_config(&config(json!({ "a": server }), &["one", "two"]));
     client.told(TOOLS_CHANGED, 1).await;
@@ -104,7 +104,7 @@ async fn a_changed_server_is_started_anew() {
     let probe = async || client.call_in("one", "env", json!({ "name": "PROBE" })).await["content"][0]["text"].clone();
     assert_eq!(probe().await, "1");
     gateway.write_config(&config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "2" })) }), &["one"]));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     assert_eq!(probe().await, "2");
     assert!(eventually(|| gateway.descendants().len() == 2).await, "{:?}", gateway.descendants());
 }
@@ -123,7 +123,7 @@ async fn a_new_token_holds_at_once_and_what_needs_a_restart_is_said() {
     next["limits"] = json!({ "drain": "1s" });
     gateway.write_config(&next);
     gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     assert_eq!((ask("the-first-token-of-all").await, ask("the-second-token-of-all").await), (401, 404));
 }
 
@@ -151,7 +151,7 @@ async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
     assert!(!gateway.token().is_empty());
     gateway.write_config(&config("elsewhere"));
     gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     let bearer = format!("Bearer {}", gateway.token());
     assert_eq!(gateway.send(initialize().header("authorization", &bearer)).await.status, 200);
     assert_eq!(gateway.send(initialize()).await.status, 401);
@@ -163,7 +163,7 @@ async fn another_store_in_the_file_waits_for_a_restart() {
     let gateway = configured(json!({})).await;
     gateway.write_config(&json!({ "store": { "url": "sqlite:elsewhere.db" } }));
     gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     assert!(!gateway.folder().path().join("elsewhere.db").exists());
 }
 
@@ -180,13 +180,13 @@ async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound
     };
     assert_eq!(statuses().await, (200, 401));
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }));
-    gateway.wait_for_stderr("the changed config is wrong, the old one stays in force:").await;
+    gateway.wait_for_stderr("the changed config is invalid; the previous one stays active:").await;
     gateway.wait_for_stderr("`auth.mode` is \"none\" and 0.0.0.0:").await;
     assert_eq!(statuses().await, (200, 401));
     // Not even through a valid file in between.
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0", "public_url": "https://x.example" },
         "auth": { "token": token }, "data": "data" }));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }));
     let refused = || gateway.stderr().matches("the changed config is wrong").count() == 2;
     assert!(eventually(refused).await, "{}", gateway.stderr());

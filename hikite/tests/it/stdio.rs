@@ -137,7 +137,7 @@ async fn a_request_before_initialize_is_refused() {
     let mut lines = RawStdio::open(&folder);
     lines.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
     let refused = lines.next().await;
-    assert_eq!((&refused["id"], &refused["error"]["message"]), (&json!(1), &json!("begin with `initialize`")));
+    assert_eq!((&refused["id"], &refused["error"]["message"]), (&json!(1), &json!("Start with `initialize`.")));
     lines.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     assert_eq!(lines.next().await["result"], json!({}));
 }

@@ -215,9 +215,9 @@ async fn a_bad_collector_changes_nothing_for_callers() {
         "telemetry": { "otlp": { "endpoint": address, "interval": "100ms", "timeout": "1s" } } });
     let mut gateway = configured(config).await;
     twenty_calls(&gateway).await;
-    gateway.wait_for_stderr("do not arrive at the collector").await;
+    gateway.wait_for_stderr("are not accepted by the collector").await;
     assert!(gateway.stop().await.success());
-    let told = gateway.stderr().matches("do not arrive at the collector").count();
+    let told = gateway.stderr().matches("are not accepted by the collector").count();
     assert!(told <= 2, "once for traces, once for metrics: {}", gateway.stderr());
 }
 

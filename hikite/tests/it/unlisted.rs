@@ -91,7 +91,7 @@ async fn a_server_that_is_down_says_so_on_every_surface() {
     let unknown = client.request("tools/call", json!({ "name": "qqqqqqqq", "arguments": {} })).await;
     let unknown = unknown.expect_err("no such tool");
     assert_eq!(unknown["data"]["code"], "TOOL_NOT_FOUND", "{unknown}");
-    assert!(unknown["data"]["hint"].as_str().expect("a hint").starts_with("`down` may have it: "), "{unknown}");
+    assert!(unknown["data"]["hint"].as_str().expect("a hint").starts_with("It may belong to `down`: "), "{unknown}");
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
 }
 
@@ -191,7 +191,7 @@ async fn a_tool_that_was_switched_off_stays_off_while_its_server_lists_nothing()
     let off = post(&gateway, "/v1/tools/a:fetch/disable", &json!({})).await;
     assert_eq!(off.status, 200);
     gateway.write_config(&config("no"));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     let told = on(&gateway, "call-category-tool", fetch).await;
     assert_eq!(error_of(&told)["name"], "ToolDisabled", "{told}");
 }

@@ -29,7 +29,7 @@ fn what_is_wrong_is_told_with_its_line() {
     );
     refused(
         "{ \"projects\": { \"work\": {\n  \"optimization\": \"bm26\" } } }",
-        "error: hikite.json:2:19: projects.work.optimization: `bm26` is not known here\nhint: Did you mean `bm25`?",
+        "error: hikite.json:2:19: projects.work.optimization: `bm26` is not a known value\nhint: Did you mean `bm25`?",
     );
     refused(
         "{ \"projects\": { \"work\": { \"permissions\": {\n  \"allows\": [] } } } }",
@@ -39,5 +39,5 @@ fn what_is_wrong_is_told_with_its_line() {
     let said = of("{ \"projects\": { \"work\": { \"permissions\": { \"deny\": [\n \"ok\",\n \"/(/\"] } } } }");
     assert!(said.contains("hikite.json:3:2: projects.work.permissions.deny[1]: "), "{said}");
     let said = of("{ \"projects\": {\n \"a b\": {} } }");
-    assert!(said.contains("hikite.json:2:") && said.contains("a project's name must be"), "{said}");
+    assert!(said.contains("hikite.json:2:") && said.contains("A project name may contain"), "{said}");
 }

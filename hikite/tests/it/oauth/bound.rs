@@ -150,7 +150,7 @@ async fn a_project_is_asked_for_by_who_may_enter_it() {
         let page = alice.get(&gateway, &authorize(&gateway, &client, &[("resource", &resource)])).await;
         let told = page.leads_to(REDIRECT);
         assert_eq!(told["error"], "invalid_target", "{wrong}");
-        assert_eq!(told["error_description"], "there is no such project, or this user may not enter it");
+        assert_eq!(told["error_description"], "There is no such project, or this user is not a member of it.");
     }
     let both = format!("{}&resource={}", authorize(&gateway, &client, &[]), quoted(&at(&gateway, "/mcp/work")));
     assert_eq!(alice.get(&gateway, &both).await.leads_to(REDIRECT)["error"], "invalid_target", "two resources");

@@ -94,7 +94,7 @@ async fn a_person_is_bound_at_a_terminal_at_once_and_the_owner_never() {
     assert!(run(&["user", "list"]).await.stdout.contains("work"));
     for (words, why) in [
         (&["user", "project", "alice", "nowhere"][..], "There is no project `nowhere`."),
-        (&["user", "project", "kana", "work"], "the owner is bound to no project"),
+        (&["user", "project", "kana", "work"], "The owner cannot be bound to a project"),
         (&["user", "add", "bob", "--project", "nowhere"], "There is no project `nowhere`."),
     ] {
         let refused = run(words).await;

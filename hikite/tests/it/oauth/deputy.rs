@@ -61,7 +61,7 @@ async fn a_code_of_one_user_gives_nothing_of_another_and_is_of_its_client_alone(
 #[tokio::test]
 async fn a_token_of_ours_never_goes_to_whoever_is_called_with_it() {
     let api = MockApi::start().await;
-    let tool = json!({ "description": "Says who asks.", "http": { "url": api.url("/who") } });
+    let tool = json!({ "description": "Shows the caller.", "http": { "url": api.url("/who") } });
     let server = json!({ "type": "http", "url": api.url("/mcp"), "description": "never answers as it should" });
     let config =
         json!({ "tools": { "who": tool }, "mcpServers": { "web": server }, "server": { "surface": "direct" } });

@@ -102,7 +102,7 @@ async fn a_form_counts_only_from_our_page_in_the_browser_it_was_made_for() {
     let replayed = alice.post(&gateway, "/oauth/consent", &page, &decision).await;
     assert_eq!(replayed.status, 403, "made for another user");
     let bare = TestBrowser::default().post(&gateway, "/oauth/consent", &page, &decision).await;
-    assert_eq!(bare.status, 403, "nobody is logged in");
+    assert_eq!(bare.status, 403, "No user is logged in.");
     for token in ["", "x", "Zm9ybQ.AAAAAAAAAAAAAAAAAAAAAA"] {
         let forged = TestPage { fields: forge(&page, "token", token), ..TestPage::of_nothing() };
         assert_eq!(browser.post(&gateway, "/oauth/consent", &forged, &decision).await.status, 403, "{token}");

@@ -84,7 +84,7 @@ async fn the_ownership_is_handed_over_after_a_fresh_proof() {
         gateway.send(request.json(form.to_string())).await
     };
     let bare = hand_over(json!({})).await;
-    refused(&bare, 403, "AUTHORIZATION_ERROR", "this needs a fresh login");
+    refused(&bare, 403, "AUTHORIZATION_ERROR", "This needs a fresh login.");
     assert_eq!(hand_over(json!({ "password": "wrong password" })).await.status, 403);
     let page = browser.get(&gateway, "/ui/access").await;
     let done = browser.post(&gateway, "/ui/access/users/alice/handover", &page, &[]).await;
@@ -103,7 +103,7 @@ async fn the_ownership_is_handed_over_after_a_fresh_proof() {
     assert_eq!(back.code, Some(0), "{}", back.stderr);
     until("the machine's own word counts", async || get(&gateway, "/v1/me").await.value()["user"] == "kana").await;
     let told = gateway.run(&["user", "remove", "kana"]).await;
-    assert!(told.code != Some(0) && told.stderr.contains("hand over first"), "{}", told.stderr);
+    assert!(told.code != Some(0) && told.stderr.contains("Hand over ownership first"), "{}", told.stderr);
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ async fn whoever_changes_their_own_password_stays_where_they_sit() {
     let secret = token_of(&gateway, "alice").await;
     let form = json!({ "password": "yet another one" });
     let reply = gateway.send(as_bearer(&secret, "POST", "/v1/me/password").json(form.to_string())).await;
-    refused(&reply, 403, "AUTHORIZATION_ERROR", "this needs a fresh login");
+    refused(&reply, 403, "AUTHORIZATION_ERROR", "This needs a fresh login.");
     let form = json!({ "current": "another long one", "password": "yet another one" });
     let reply = gateway.send(as_bearer(&secret, "POST", "/v1/me/password").json(form.to_string())).await;
     assert_eq!(reply.status, 204, "{}", reply.text());
