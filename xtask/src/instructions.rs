@@ -23,7 +23,7 @@ const CALLS: u32 = 500;
 #[rustfmt::skip]
 const STEPS: &[(&str, &str)] = &[
     ("a request over HTTP, once it is read", "hikite_server::connection::CountingService as tower_service::Service<http::request::Request<hyper::body::incoming::Incoming>>>::call::{{closure}}"),
-    ("the door: Host, Origin, who asks, how often, where",  "hikite_server::guard::GuardLayer::pass::{{closure}}"),
+    ("the guard: Host, Origin, who asks, how often, where", "hikite_server::guard::GuardLayer::pass::{{closure}}"),
     ("a request of MCP, measured",                          "hikite_server::mcp::session::ClientSession>::handle::{{closure}}"),
     ("the command, recorded whatever becomes of it",        "hikite_server::mcp::method::dispatch::{{closure}}"),
     ("the tool: found, allowed",                            "hikite_gateway::gateway::Gateway>::call::{{closure}}"),

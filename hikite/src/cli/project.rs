@@ -239,8 +239,8 @@ fn row(project: &Project) -> Vec<String> {
         1 => "1 member".to_owned(),
         count => format!("{count} members"),
     };
-    let keeper = if project.managed_by_file { "(file) " } else { "" };
-    vec![project.name.to_string(), search.to_owned(), members, format!("{keeper}{}", project.description)]
+    let origin = if project.managed_by_file { "(file) " } else { "" };
+    vec![project.name.to_string(), search.to_owned(), members, format!("{origin}{}", project.description)]
 }
 
 fn tell(project: &Raw, json: bool, name: &str, what: &str) {

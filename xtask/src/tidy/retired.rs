@@ -5,7 +5,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-use words::{EXCEPTIONS, FUNCTIONS, MODULES, PHRASES, TYPES, WORDS};
+use words::{EXCEPTIONS, FUNCTIONS, KEPT_NAMES, MODULES, PHRASES, TYPES, WORDS};
 
 use super::block::declared;
 use super::tree::SourceFile;
@@ -13,9 +13,14 @@ use super::{SourceTree, TidyFinding};
 
 const EXTENSIONS: &[&str] = &["css", "html", "js", "md", "mjs", "py", "rs", "toml", "txt"];
 
+const TABLE: &str = "xtask/src/tidy/retired/words.rs";
+
 /// Files that say the words on purpose, and files of others.
 const SKIPPED: &[&str] = &["CHANGELOG.md", "docs/mcp-", "hikite/order.txt", "xtask/src/tidy/retired"];
 const SKIPPED_FOLDERS: &[&str] = &["/fixtures/", "/data/", "/snapshots/", "tests/contract/"];
+
+/// A retired word, and what to write instead.
+type RetiredWord = &'static (&'static str, &'static str);
 
 /// A word that a file may use for now.
 struct RetiredException {
@@ -34,7 +39,15 @@ struct RetiredUse {
 }
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
-    check_with(tree, EXCEPTIONS)
+    let mut findings = check_with(tree, EXCEPTIONS);
+    findings.extend(unused_names(tree));
+    findings
+}
+
+fn unused_names(tree: &SourceTree) -> impl Iterator<Item = TidyFinding> {
+    let is_used = |name: &str| tree.files.iter().any(|file| is_checked(file) && file.text.contains(name));
+    let unused = KEPT_NAMES.iter().filter(move |(name, _)| !is_used(name));
+    unused.map(|(name, reason)| TidyFinding::file(TABLE, format!("no `{name}` is left; remove the name ({reason})")))
 }
 
 fn check_with(tree: &SourceTree, exceptions: &[RetiredException]) -> Vec<TidyFinding> {
@@ -57,7 +70,7 @@ fn check_with(tree: &SourceTree, exceptions: &[RetiredException]) -> Vec<TidyFin
         if !needed.contains(&index) {
             let RetiredException { path, word, reason } = exception;
             let message = format!("no \"{word}\" is left in `{path}`; remove its exception ({reason})");
-            findings.push(TidyFinding::file("xtask/src/tidy/retired/words.rs", message));
+            findings.push(TidyFinding::file(TABLE, message));
         }
     }
     findings
@@ -70,26 +83,37 @@ fn is_checked(file: &SourceFile) -> bool {
 }
 
 fn uses(file: &SourceFile) -> Vec<RetiredUse> {
-    let in_path = retired_words(&file.path).map(|(word, instead)| RetiredUse { line: None, word, instead });
-    let in_lines = file.lines().flat_map(|(line, text)| {
-        let phrases = PHRASES.iter().filter(|(phrase, _)| text.to_lowercase().contains(phrase)).copied();
-        let names = if file.is("rs") { declared_name(text) } else { None };
-        let mentions = if file.is("md") || text.trim_start().starts_with("//") { mentioned(text) } else { Vec::new() };
-        let all = retired_words(text).chain(phrases).chain(names).chain(mentions);
-        all.map(move |(word, instead)| RetiredUse { line: Some(line), word, instead }).collect::<Vec<_>>()
-    });
-    in_path.chain(in_lines).collect()
+    // Most files have none of the words, and are not taken apart.
+    let folded = file.text.to_lowercase();
+    let may_hold_words = WORDS.iter().any(|(word, _)| folded.contains(word));
+    let phrases: Vec<_> = PHRASES.iter().filter(|(phrase, _)| folded.contains(phrase)).collect();
+    let in_line = |text: &str| {
+        let mut found = if may_hold_words { retired_words(text) } else { Vec::new() };
+        found.extend(phrases.iter().copied().filter(|(phrase, _)| text.to_lowercase().contains(phrase)));
+        if file.is("rs") {
+            found.extend(declared_name(text));
+        }
+        if file.is("md") || text.trim_start().starts_with("//") {
+            found.extend(mentioned(text));
+        }
+        found
+    };
+    let in_path = retired_words(&file.path).into_iter().map(|found| (None, found));
+    let in_lines =
+        file.lines().flat_map(|(line, text)| in_line(text).into_iter().map(move |found| (Some(line), found)));
+    let all = in_path.chain(in_lines);
+    all.map(|(line, &(word, instead))| RetiredUse { line, word, instead }).collect()
 }
 
 /// Returns the retired words among the words of a text and the parts of its identifiers.
-fn retired_words(text: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
-    // The crate of this name is not ours.
-    let text = text.replace("parking_lot", "");
-    let parts: Vec<String> = text.split(|c: char| !c.is_alphabetic()).flat_map(humps).collect();
-    parts.into_iter().filter_map(|part| {
+fn retired_words(text: &str) -> Vec<RetiredWord> {
+    let text = KEPT_NAMES.iter().fold(text.to_owned(), |text, (name, _)| text.replace(name, ""));
+    let parts = text.split(|c: char| !c.is_alphabetic()).flat_map(humps);
+    let retired = parts.filter_map(|part| {
         let singular = part.strip_suffix('s').unwrap_or(&part);
-        WORDS.iter().find(|(word, _)| *word == part || *word == singular).copied()
-    })
+        WORDS.iter().find(|(word, _)| *word == part || *word == singular)
+    });
+    retired.collect()
 }
 
 /// Splits `CamelCase` at its capitals, in lower case.
@@ -106,20 +130,20 @@ fn humps(word: &str) -> Vec<String> {
     parts
 }
 
-fn declared_name(line: &str) -> Option<(&'static str, &'static str)> {
+fn declared_name(line: &str) -> Option<RetiredWord> {
     let lists = [(&["struct", "enum", "trait", "type"][..], TYPES), (&["fn"], FUNCTIONS), (&["mod"], MODULES)];
     lists.into_iter().find_map(|(keywords, names)| {
         let name = declared(line, keywords)?;
-        names.iter().find(|(retired, _)| *retired == name).copied()
+        names.iter().find(|(retired, _)| *retired == name)
     })
 }
 
 /// Returns the retired types and functions that a text names in backticks.
-fn mentioned(text: &str) -> Vec<(&'static str, &'static str)> {
+fn mentioned(text: &str) -> Vec<RetiredWord> {
     let spans = text.split('`').skip(1).step_by(2);
     let paths = spans.filter(|span| span.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':')));
     let names = paths.flat_map(|path| path.split("::"));
-    names.filter_map(|name| TYPES.iter().chain(FUNCTIONS).find(|(retired, _)| *retired == name).copied()).collect()
+    names.filter_map(|name| TYPES.iter().chain(FUNCTIONS).find(|(retired, _)| *retired == name)).collect()
 }
 
 #[cfg(test)]
