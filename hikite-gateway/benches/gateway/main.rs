@@ -1,4 +1,4 @@
-//! What it costs to know who bears a token: one that was seen before, one that is nobody's, and a personal one. Rows are
+//! Cost of resolving the bearer of a token: a token seen before, an unknown one, and a personal one. Rows are
 //! printed as those of the benchmark of `hikite-core` are; without `--bench` everything runs once, so that it is known to
 //! work.
 

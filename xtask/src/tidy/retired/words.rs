@@ -137,7 +137,6 @@ pub(super) const EXCEPTIONS: &[RetiredException] = &[
     exception("hikite-ui/", "door", "a text or a class of the pages"),
     exception("hikite-ui/", "house", "a text or a class of the pages"),
     exception("hikite/src/cli.rs", "door", "an error text or a help text"),
-    exception("hikite/src/config/issuer.rs", "door", "an error text or a help text"),
     exception("tests/README.md", "house", "not rewritten yet"),
     exception("tests/ui/", "house", "the class of the browser tests"),
 ];

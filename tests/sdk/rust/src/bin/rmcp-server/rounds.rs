@@ -124,7 +124,7 @@ fn mark(state: &str) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// What the client says it can do, in this request or when its session began.
+/// Returns the capabilities that the client declares in this request, or declared when its session began.
 fn capabilities(context: &RequestContext<RoleServer>) -> Value {
     let meta = serde_json::to_value(&context.meta).unwrap_or_default();
     let claimed = meta["io.modelcontextprotocol/clientCapabilities"].clone();
