@@ -116,6 +116,7 @@ pub(super) const EXCEPTIONS: &[RetiredException] = &[
     exception("ARCHITECTURE.md", "seat", "the page names files and types as they were"),
     exception("ARCHITECTURE.md", "sieve", "the page names files and types as they were"),
     exception("ARCHITECTURE.md", "workshop", "the page names files and types as they were"),
+    exception("CONTRIBUTING.md", "house", "not rewritten yet"),
     exception("README.md", "drawer", "the meaning of the Japanese word"),
     exception("README.md", "kept results", "not rewritten yet"),
     exception("SECURITY.md", "brake", "not rewritten yet"),
