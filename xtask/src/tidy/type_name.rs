@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::block::{declared, indent};
 use super::ratchet::Ratchet;
+use super::tree::SourceFile;
 use super::{SourceTree, TidyFinding};
 
 const SAME_NAME_MAX: usize = 2;
@@ -13,7 +14,7 @@ const EXCEPTIONS: &[(&str, usize)] = &[];
 
 pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut declarations = BTreeMap::new();
-    let lines = tree.rust().flat_map(|file| file.lines());
+    let lines = tree.rust().flat_map(SourceFile::lines);
     for name in lines.filter_map(|(_, line)| type_name(line)) {
         *declarations.entry(name.to_owned()).or_default() += 1;
     }
@@ -35,7 +36,6 @@ fn type_name(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tidy::tree::SourceFile;
 
     #[test]
     fn a_name_of_three_types_fails() {
