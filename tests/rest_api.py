@@ -106,7 +106,7 @@ def start(options: argparse.Namespace, folder: Path) -> tuple[subprocess.Popen, 
     config = folder / "hikite.json"
     # Addresses of this machine are not for registered tools, unless the owner says so.
     egress = {"allow": ["127.0.0.1"]}
-    # That every operation refuses a wrong token is tried so often that the brake would answer in its place.
+    # That every operation refuses a wrong token is tried so often that the login throttle would answer instead.
     limits = {"failed_logins": 0}
     written = {"mcpServers": {"files": server}, "categories": categories, "egress": egress, "limits": limits}
     config.write_text(json.dumps(written))

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_is_for_one_browser_one_deed_and_one_user() {
+    async fn a_question_is_for_one_browser_one_action_and_one_user() {
         let (passkeys, site) = passkeys().await;
         let vector = vector("EdDSA");
         put(&passkeys, &vector["made_for"], ChallengePurpose::Register, "alice").await;

@@ -234,7 +234,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_the_error_of_its_request_alone() {
         async fn panics() {
-            panic!("the secret of the house");
+            panic!("a secret of the gateway");
         }
         let router = Router::new()
             .route("/panics", get(panics))

@@ -62,7 +62,7 @@ pub(crate) struct GlobalArgs {
     /// The folder for what is kept between runs
     #[arg(long, global = true, value_name = "DIR", env = "HIKITE_DATA")]
     pub(crate) data: Option<PathBuf>,
-    /// What is logged to stderr: error, warn, info, debug, trace, or directives [default: info for servers]
+    /// Log level on stderr: error, warn, info, debug, trace, or directives [default: info for servers]
     #[arg(long, global = true, value_name = "FILTER", env = "HIKITE_LOG")]
     log: Option<String>,
     /// How logs are written [default: text]

@@ -28,7 +28,7 @@ struct ChangingSource(Mutex<Option<Arc<Listing>>>);
 
 impl fmt::Debug for ChangingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Desk")
+        f.write_str("TestSource")
     }
 }
 
@@ -253,17 +253,17 @@ async fn a_conversation_remembers_for_itself_and_for_a_while() {
     tokio::time::advance(Duration::from_secs(31 * 60)).await;
     assert!(sent(&other, &none, none.clone()).await.0, "it is long ago");
 
-    let lane = in_session(3, true);
+    let stateless = in_session(3, true);
     let named = json!({ "hikite/conversation": "会議" });
-    assert!(sent(&lane, &none, none.clone()).await.0);
-    let (whole, hash) = sent(&lane, &none, none.clone()).await;
+    assert!(sent(&stateless, &none, none.clone()).await.0);
+    let (whole, hash) = sent(&stateless, &none, none.clone()).await;
     assert!(whole, "without a conversation nothing is remembered");
-    assert!(!sent(&lane, &none, json!({ "known": [hash] })).await.0, "but the client may");
-    assert!(sent(&lane, &none, json!({ "known": [hash], "refresh": true })).await.0);
-    assert!(sent(&lane, &none, json!({ "known": ["000000000000"] })).await.0);
-    assert!(sent(&lane, &named, none.clone()).await.0);
-    assert!(!sent(&lane, &named, none.clone()).await.0, "a name of its own is as good as a session");
-    assert!(sent(&lane, &json!({ "hikite/conversation": "other" }), none).await.0);
+    assert!(!sent(&stateless, &none, json!({ "known": [hash] })).await.0, "but the client may");
+    assert!(sent(&stateless, &none, json!({ "known": [hash], "refresh": true })).await.0);
+    assert!(sent(&stateless, &none, json!({ "known": ["000000000000"] })).await.0);
+    assert!(sent(&stateless, &named, none.clone()).await.0);
+    assert!(!sent(&stateless, &named, none.clone()).await.0, "a name of its own is as good as a session");
+    assert!(sent(&stateless, &json!({ "hikite/conversation": "other" }), none).await.0);
 }
 
 #[tokio::test(start_paused = true)]

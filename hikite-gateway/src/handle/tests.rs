@@ -159,11 +159,11 @@ async fn it_goes_with_the_session_of_a_client_that_listens() {
     drop(joined);
     assert_eq!(read(&gateway, &heard, &uri).await.expect_err("gone").kind, ErrorKind::NotFound);
     // A stateless session is reused by one request after another, and may be gone before the next.
-    let lane = context_of(Caller::owner(), 2);
-    let joined = gateway.join(Arc::clone(&lane.session), surfaces, std::sync::Weak::<SilentInbox>::new());
-    let uri = kept(&lane);
+    let stateless = context_of(Caller::owner(), 2);
+    let joined = gateway.join(Arc::clone(&stateless.session), surfaces, std::sync::Weak::<SilentInbox>::new());
+    let uri = kept(&stateless);
     drop(joined);
-    assert!(read(&gateway, &lane, &uri).await.is_ok());
+    assert!(read(&gateway, &stateless, &uri).await.is_ok());
 }
 
 #[tokio::test]

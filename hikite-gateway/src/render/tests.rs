@@ -171,7 +171,7 @@ async fn a_part_that_is_not_there_is_told_and_the_answer_is_kept() {
 }
 
 #[tokio::test]
-async fn without_a_sieve_there_is_no_jq() {
+async fn without_a_jq_runner_there_is_no_jq() {
     let gateway = gateway(issues(2));
     let error = run(&gateway, wanted(None, Some("length > 1")), Dialect::Result, None).await.expect_err("none");
     assert_eq!(&*error.message, "jq is not available here.");

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parked_question_is_found_by_its_task_and_answered_once() {
+    fn a_waiting_question_is_found_by_its_task_and_answered_once() {
         let inboxes = TaskInboxes::default();
         assert!(!inboxes.suspend("a", MessageId::number(1), question(None)));
         inboxes.open("a");

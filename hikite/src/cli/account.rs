@@ -60,7 +60,7 @@ pub(crate) struct AccountOutputArgs {
 pub(crate) struct AccountAddArgs {
     /// With whom: `notion`, `github`, …
     provider: String,
-    /// What it is called in calls
+    /// Name of the account in calls
     #[arg(long, value_name = "NAME", default_value = DEFAULT_ACCOUNT)]
     name: String,
     /// The token is on the first line of stdin

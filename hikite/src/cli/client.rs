@@ -32,7 +32,7 @@ pub(crate) struct ClientListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientAddArgs {
-    /// What you will know it by
+    /// Name of the client, for people
     name: String,
     /// Where it is answered; may be given several times
     #[arg(long = "redirect", value_name = "URI")]
@@ -43,7 +43,7 @@ pub(crate) struct ClientAddArgs {
     /// It may come for itself, with its secret alone
     #[arg(long)]
     client_credentials: bool,
-    /// What it may do then: `read`, `call`, `admin`; several with commas [default: read,call]
+    /// Scopes with `--client-credentials`: `read`, `call`, `admin`; several with commas [default: read,call]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<String>,
     /// Print the client with its secret as JSON

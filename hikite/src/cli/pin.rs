@@ -73,7 +73,7 @@ struct PinSelectionArgs {
     /// All of this module: those that wait where they are approved, every one where they are blocked
     #[arg(long, conflicts_with = "tools")]
     module: Option<String>,
-    /// The same of all modules
+    /// All tools of all modules, as with `--module`
     #[arg(long, conflicts_with_all = ["tools", "module"])]
     all: bool,
     /// Print JSON

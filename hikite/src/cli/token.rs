@@ -30,13 +30,13 @@ pub(crate) enum TokenCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenCreateArgs {
-    /// What you will know it by
+    /// Name of the token, for people
     #[arg(long, value_name = "NAME", default_value = "unnamed")]
     name: String,
     /// The only project it opens [default: everything that there is]
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
-    /// What it may do: `read`, `call`, `admin`; several with commas [default: read,call]
+    /// Scopes of the token: `read`, `call`, `admin`; several with commas [default: read,call]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<String>,
     /// The user whom it acts for, with their accounts and their mask [default: the owner on a terminal, else nobody: it

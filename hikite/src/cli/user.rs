@@ -93,7 +93,7 @@ pub(crate) struct UserRemoveArgs {
 pub(crate) struct UserRenameArgs {
     /// Name or id
     name: String,
-    /// What they are called from now on
+    /// New name of the user
     new: String,
 }
 
@@ -127,10 +127,10 @@ pub(crate) struct UserPasswordArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UserMaskArgs {
     name: String,
-    /// What is allowed: modules, tools, patterns, risks; several with commas [default: everything]
+    /// Allowed modules, tools, patterns, risks; several with commas [default: everything]
     #[arg(long, value_name = "ENTRY", value_delimiter = ',')]
     allow: Vec<String>,
-    /// What is denied all the same
+    /// Denied modules, tools, patterns, risks; overrides `--allow`
     #[arg(long, value_name = "ENTRY", value_delimiter = ',')]
     deny: Vec<String>,
     /// Take the mask away

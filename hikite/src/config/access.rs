@@ -17,7 +17,7 @@ use hikite_core::secret::MASK;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Access")]
 pub(crate) struct AccessFile {
-    /// Whether a person logs in with a browser, or hikite itself with its client.
+    /// The OAuth grant: a person logs in with a browser, or hikite itself with its client.
     #[schemars(extend("default" = "authorization_code"))]
     grant: Option<GrantWord>,
     /// A client that was registered for hikite. Default: hikite describes or registers itself.
@@ -28,13 +28,13 @@ pub(crate) struct AccessFile {
     client_secret_file: Option<String>,
     /// A file with the key that signs in place of a secret (PKCS #8 in PEM, for ES256).
     private_key_file: Option<String>,
-    /// What is asked for. Default: what the server says.
+    /// Scopes to request. Default: those that the server names.
     scopes: Option<Vec<String>>,
     /// The only authorization server that is used. Default: the one that the server names.
     issuer: Option<String>,
 }
 
-/// Who logs in.
+/// The OAuth grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Grant")]

@@ -13,19 +13,19 @@ use super::unit::{ConfigDuration, show_span};
 
 const RETENTION: Duration = Duration::from_secs(90 * 86_400);
 
-/// What is recorded of every call, and for how long.
+/// Audit records of calls, and how long they are kept.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Audit")]
 pub(crate) struct AuditFile {
-    /// Whether there are records at all.
+    /// Records calls if true.
     #[schemars(extend("default" = true))]
     pub(crate) enabled: Option<bool>,
     /// When an answer goes out: with `strict` after its record is committed, which no crash takes back; with `group` at
     /// once, at most 256 records ahead of the disk.
     #[schemars(extend("default" = "group"))]
     pub(crate) durability: Option<DurabilityFile>,
-    /// What becomes of a call whose record finds no place in the queue: `block` lets it wait, and refuses it in the
+    /// Handling of a call whose record finds no place in the queue: `block` lets it wait, and refuses it in the
     /// end; `drop-and-count` runs it, and records how many records were lost.
     #[schemars(extend("default" = "block"))]
     pub(crate) when_full: Option<WhenFullFile>,

@@ -19,7 +19,7 @@ use super::project::PermissionsFile;
 use super::tool::report_fault;
 use super::unit::{ConfigDuration, show_span};
 
-/// Who may connect.
+/// Authentication and authorization of clients.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Auth")]
@@ -38,10 +38,10 @@ pub(crate) struct AuthFile {
     /// How long a client may stay away before its user must log in again.
     #[schemars(extend("default" = "30d"))]
     pub(crate) refresh_token_ttl: Option<ConfigDuration>,
-    /// Whether the id of a client may be the address of its description.
+    /// Client ID metadata documents: the id of a client is the URL of its description.
     #[schemars(extend("default" = "auto"))]
     pub(crate) cimd: Option<CimdWord>,
-    /// Whether clients may register themselves. Those that lead back to a place that is not known wait for an admin.
+    /// Dynamic client registration. Clients with an unknown redirect URI wait for an admin.
     #[schemars(extend("default" = "open"))]
     pub(crate) registration: Option<RegistrationMode>,
     /// Issuers whose tokens are good here besides our own.
@@ -65,7 +65,7 @@ pub(crate) enum Mode {
     None,
 }
 
-/// Whether the id of a client may be the address of its description.
+/// Client ID metadata documents: the id of a client is the URL of its description.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Cimd")]
@@ -77,7 +77,7 @@ pub(crate) enum CimdWord {
     Off,
 }
 
-/// Whether clients may register themselves.
+/// Dynamic client registration.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RegistrationMode {

@@ -19,7 +19,7 @@ use super::tools::{self, ToolSelectionFile};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Category")]
 pub(crate) struct CategoryFile {
-    /// What it is for, in one line: all that the model reads before it opens the category.
+    /// Purpose of the category in one line: all that the model reads before it opens the category.
     pub(crate) description: Option<String>,
     /// The server, or servers, of `mcpServers` that the tools come from.
     pub(crate) server: Option<OneOrMany<String>>,

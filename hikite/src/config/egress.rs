@@ -14,7 +14,7 @@ use super::tls::VersionWord;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Egress")]
 pub(crate) struct EgressFile {
-    /// What may be reached beside the public internet: addresses, blocks like `10.0.0.0/8`, and host names.
+    /// Destinations allowed beside the public internet: addresses, blocks like `10.0.0.0/8`, and host names.
     pub(crate) allow: Option<Vec<String>>,
     /// The oldest version of TLS that is spoken with servers, whoever named their address.
     #[schemars(extend("default" = "1.3"))]

@@ -22,7 +22,7 @@ use super::url;
 pub(crate) struct IssuerFile {
     /// The issuer, exactly as its tokens name it in `iss`.
     issuer: String,
-    /// What its tokens must name in `aud`: without it any token of that issuer would open this door, too.
+    /// The value that its tokens must have in `aud`. Without it, any token of that issuer would be accepted.
     audience: String,
     /// Where its keys lie. Default: where its own description says.
     jwks_url: Option<String>,
@@ -34,16 +34,16 @@ pub(crate) struct IssuerFile {
     scopes: Option<Vec<ScopeWord>>,
     /// The claim that names the scopes of a token, of which those in `scopes` count. Default: all of `scopes`.
     scope_claim: Option<String>,
-    /// Who of its people may come in: patterns over their verified address or their subject, like `*@example.com`.
+    /// Users that are accepted: patterns over their verified address or their subject, like `*@example.com`.
     allow: Option<Vec<String>>,
-    /// Whether an address counts of which the token does not say `email_verified`.
+    /// Accepts an address even if the token does not say `email_verified`.
     #[schemars(extend("default" = false))]
     trust_email: Option<bool>,
     /// The project in which they work.
     project: Option<String>,
 }
 
-/// What somebody may do.
+/// A scope of a user or token.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Scope")]
@@ -63,24 +63,24 @@ pub(crate) enum ScopeWord {
 pub(crate) struct LoginFile {
     /// The issuer, exactly as its own description names it.
     issuer: String,
-    /// What it calls us. Register `<public_url>/oauth/federated/NAME/callback` there.
+    /// The client id of hikite there. Register `<public_url>/oauth/federated/NAME/callback` as its redirect URI.
     client_id: String,
     /// The secret it gave us; none for a public client.
     client_secret: Option<String>,
     /// A file that holds it.
     client_secret_file: Option<String>,
-    /// What is asked for.
+    /// Scopes to request.
     #[schemars(extend("default" = ["openid", "email", "profile"]))]
     scopes: Option<Vec<String>>,
-    /// Who may come in: patterns over their verified address or their subject, like `*@example.com`. Default: everybody
-    /// who can log in there.
+    /// Users that are accepted: patterns over their verified address or their subject, like `*@example.com`. Default:
+    /// everybody who can log in there.
     allow: Option<Vec<String>>,
-    /// What they are here when they come for the first time.
+    /// The role of a user who logs in for the first time.
     #[schemars(extend("default" = "member"))]
     role: Option<RoleWord>,
 }
 
-/// What a user is.
+/// The role of a user.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "LoginRole")]

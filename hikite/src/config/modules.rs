@@ -15,7 +15,7 @@ use super::position::ConfigPath;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Modules")]
 pub(crate) struct ModulesFile {
-    /// Whether the services that come with hikite are there: `true` (the default), `false`, or the names of some.
+    /// Services that come with hikite: `true` for all (the default), `false` for none, or the names of some.
     builtin: Option<BuiltinFile>,
     /// A folder of module files (`*.yaml`). It is followed while hikite runs.
     dir: Option<String>,

@@ -60,17 +60,17 @@ pub(crate) struct OauthFile {
     authorize_url: Option<String>,
     /// Where tokens are given.
     token_url: Option<String>,
-    /// What is asked for.
+    /// Scopes to request.
     scopes: Option<Vec<String>>,
-    /// Whether the provider takes PKCE (S256). Default, of one that hikite does not know: true.
+    /// Uses PKCE (S256). Default for a provider that hikite does not know: true.
     pkce: Option<bool>,
     /// How we say who we are where tokens are given. Default, of one that hikite does not know: `basic`.
     token_auth: Option<TokenAuthWord>,
     /// In which form tokens are asked for.
     token_body: Option<TokenBodyWord>,
-    /// What else stands in the address that users are sent to.
+    /// Additional parameters of the authorization URL.
     authorize_params: Option<BTreeMap<String, String>>,
-    /// Whether the scopes are named again at every refresh.
+    /// Sends the scopes again with every refresh.
     repeat_scopes: Option<bool>,
 }
 

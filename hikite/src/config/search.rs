@@ -18,7 +18,7 @@ use super::{secret, url};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Search")]
 pub(crate) struct SearchFile {
-    /// Who answers, where a project says nothing.
+    /// The search provider of projects that set none.
     #[schemars(extend("default" = "hybrid"))]
     pub(crate) provider: Option<ProviderWord>,
     /// The Search API for the provider `cloud`. Where it fails, `hybrid` answers.
@@ -27,11 +27,11 @@ pub(crate) struct SearchFile {
     pub(crate) embedding: Option<EmbeddingFile>,
     /// A model that puts the best results in order.
     pub(crate) rerank: Option<RerankFile>,
-    /// What is remembered of questions that led to a call that went well.
+    /// Memory of queries that led to a successful call.
     pub(crate) memory: Option<MemoryFile>,
 }
 
-/// Who finds tools.
+/// The search provider.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "SearchProvider")]
@@ -104,15 +104,15 @@ pub(crate) struct RerankFile {
     pub(crate) timeout: Option<ConfigDuration>,
 }
 
-/// What is remembered of questions.
+/// Memory of queries that led to a successful call.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SearchMemory")]
 pub(crate) struct MemoryFile {
-    /// Whether anything is.
+    /// Remembers queries if true.
     #[schemars(extend("default" = true))]
     pub(crate) enabled: Option<bool>,
-    /// Whether the questions themselves are kept. Else only hashes of their words and their vectors are.
+    /// Stores the queries themselves. Otherwise only hashes of their words and their vectors are stored.
     #[schemars(extend("default" = false))]
     pub(crate) text: Option<bool>,
     /// After so long a success counts half.

@@ -39,7 +39,7 @@ pub(crate) struct ServerFile {
     /// Proxies whose word on where a request comes from is believed (`X-Forwarded-For`, `-Proto`, `-Host` and
     /// `Forwarded`): addresses, and blocks like `10.0.0.0/8`. Default: nobody's.
     pub(crate) trusted_proxies: Option<Vec<String>>,
-    /// What clients are shown. Default: `categories` if the file has any, else `modules` and `search`.
+    /// Surfaces of clients. Default: `categories` if the file has any, else `modules` and `search`.
     pub(crate) surface: Option<OneOrMany<SurfaceWord>>,
     /// Clients that take no names of tools of more than 64 characters, by the names they give themselves: globs like
     /// `my-editor*`, whatever the case. On `direct` they are shown longer names shortened. Default: none; legal names (up to
@@ -55,7 +55,7 @@ pub(crate) struct ServerFile {
     pub(crate) rate_limit: Option<RateFile>,
 }
 
-/// What a client is shown.
+/// A surface: the set of tools that a client is shown.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Surface")]

@@ -22,15 +22,15 @@ use crate::log::{self, LogFormat};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Telemetry")]
 pub(crate) struct TelemetryFile {
-    /// What is logged to stderr.
+    /// The log on stderr.
     pub(crate) log: Option<LogFile>,
     /// Where traces and metrics are sent, over OTLP/HTTP with protobuf.
     pub(crate) otlp: Option<OtlpFile>,
-    /// Who may read `/metrics` besides the owner.
+    /// Access to `/metrics` for others than the owner.
     pub(crate) metrics: Option<MetricsFile>,
 }
 
-/// What is logged to stderr.
+/// The log on stderr.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Log")]
@@ -63,7 +63,7 @@ pub(crate) struct OtlpFile {
     pub(crate) endpoint: Option<String>,
     /// Headers sent to it.
     pub(crate) headers: Option<NamedMap<ValueOrFile>>,
-    /// What this hikite is called in traces and metrics.
+    /// Service name in traces and metrics.
     #[schemars(extend("default" = "hikite"))]
     pub(crate) service: Option<String>,
     /// The part of the traces that begin here that is recorded, from 0 to 1. What a client began, it decides.
@@ -77,7 +77,7 @@ pub(crate) struct OtlpFile {
     pub(crate) timeout: Option<ConfigDuration>,
 }
 
-/// Who may read `/metrics` besides the owner.
+/// Access to `/metrics` for others than the owner.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Metrics")]

@@ -33,7 +33,7 @@ pub(crate) struct ToolSelectionFile {
     pub(crate) overrides: Option<NamedMap<ToolOverrideFile>>,
 }
 
-/// What is changed about one tool.
+/// Overrides of one tool.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolOverrideFile {
@@ -54,7 +54,7 @@ pub(crate) struct ToolOverrideFile {
     pub(crate) arguments: Option<NamedMap<Preset>>,
 }
 
-/// What is changed about one argument.
+/// Overrides of one argument.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Preset {

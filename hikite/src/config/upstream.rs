@@ -26,7 +26,7 @@ use super::unit::ConfigDuration;
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct UpstreamFile {
-    /// What it is for, in one line. Models read it.
+    /// Purpose of the server in one line. Models read it.
     pub(crate) description: Option<String>,
     /// How it is spoken to. Default: `stdio` with a `command`, `http` with a `url`.
     #[serde(rename = "type")]
@@ -52,10 +52,10 @@ pub(crate) struct UpstreamFile {
     /// `true` leaves the server out.
     #[schemars(extend("default" = false))]
     pub(crate) disabled: Option<bool>,
-    /// Whether clients share one connection.
+    /// Sharing of one connection between clients.
     #[schemars(extend("default" = "auto"))]
     pub(crate) share: Option<ShareMode>,
-    /// Whether the program gets all of hikite's environment, not only `PATH`, `HOME` and their like.
+    /// Passes all of hikite's environment to the program, not only `PATH`, `HOME` and the like.
     #[schemars(extend("default" = false))]
     pub(crate) inherit_env: Option<bool>,
     /// For one call. Default: `limits.call_timeout`. A plain number over 3600 is taken for milliseconds.
@@ -70,7 +70,7 @@ pub(crate) struct UpstreamFile {
     pub(crate) cache: Option<ConfigDuration>,
     /// How long its resources are given again to the same caller. Default: not at all.
     pub(crate) cache_resources: Option<ConfigDuration>,
-    /// What becomes of its tools whose definition nobody approved. Default: `pins` of the whole file.
+    /// Handling of its tools whose definition nobody approved. Default: `pins` of the whole file.
     pub(crate) pins: Option<PinsWord>,
     /// Which of its tools are used, wherever they are shown.
     pub(crate) tools: Option<ToolSelectionFile>,
@@ -101,7 +101,7 @@ pub(crate) struct UpstreamFile {
     pub(crate) icon: Option<Value>,
 }
 
-/// Whether clients share one connection to a server.
+/// Sharing of one connection to a server between clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShareMode {

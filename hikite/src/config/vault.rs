@@ -31,7 +31,7 @@ pub(crate) struct VaultFile {
     key_command: Option<Vec<String>>,
     /// A file with the key before this one, while `hikite vault rotate` has not been run.
     previous_key_file: Option<String>,
-    /// The same as a program.
+    /// A program that prints the previous key.
     #[schemars(length(min = 1))]
     previous_key_command: Option<Vec<String>>,
 }

@@ -34,14 +34,14 @@ fn refused((status, body): &(u16, Value), words: &str) {
 }
 
 /// Counts the gateway's jq processes.
-fn sieves(gateway: &TestGateway) -> usize {
-    let is_sieve = |pid: u32| {
+fn jq_processes(gateway: &TestGateway) -> usize {
+    let is_jq_process = |pid: u32| {
         let read = |what: &str| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
         let is_child = read("status").lines().any(|line| line == format!("PPid:\t{}", gateway.pid()));
         is_child && read("cmdline").contains("__jq")
     };
     let table = std::fs::read_dir("/proc").expect("a process table");
-    table.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(|pid| is_sieve(*pid)).count()
+    table.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(|pid| is_jq_process(*pid)).count()
 }
 
 const ISSUES: &str = r#"{"total":3,"items":[
@@ -152,7 +152,7 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
         assert!(matches!(status, 400 | 503), "{body}");
     }
     assert!(outcomes.iter().any(|(status, body)| *status == 503 && body["code"] == "OVERLOADED"), "{outcomes:?}");
-    assert!(eventually(|| sieves(&gateway) == 0).await, "no process is left");
+    assert!(eventually(|| jq_processes(&gateway) == 0).await, "no process is left");
     assert!(eventually(|| gateway.zombies().is_empty()).await, "{:?}", gateway.zombies());
 }
 
@@ -165,9 +165,9 @@ async fn whoever_hangs_up_takes_the_process_along() {
     let running = tokio::time::timeout(Duration::from_secs(20), gateway.send(request));
     tokio::select! {
         _ = running => panic!("it does not end"),
-        begun = eventually(|| sieves(&gateway) == 1) => assert!(begun, "it runs"),
+        begun = eventually(|| jq_processes(&gateway) == 1) => assert!(begun, "it runs"),
     }
-    assert!(eventually(|| sieves(&gateway) == 0).await, "it is gone");
+    assert!(eventually(|| jq_processes(&gateway) == 0).await, "it is gone");
 }
 
 fn many_issues(count: usize) -> String {

@@ -34,7 +34,7 @@ pub(crate) async fn project(gateway: &TestGateway, name: &str, mut form: Value) 
 }
 
 /// Starts the fixture behind two projects: `work` has no `mirror`.
-async fn house() -> (hikite_testkit::fixture::Fixture, TestGateway) {
+async fn two_projects() -> (hikite_testkit::fixture::Fixture, TestGateway) {
     let (fixture, web) = http_fixture().await;
     let gateway = configured(json!({ "mcpServers": { "web": web } })).await;
     project(&gateway, "work", json!({ "permissions": { "deny": ["web:mirror"] } })).await;
@@ -75,7 +75,7 @@ fn call(tool: &str, meta: &Value) -> Value {
 
 #[tokio::test]
 async fn a_token_sees_its_project_and_says_who_it_is() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work", "expiresIn": 3600 })).await;
     let me = gateway.send(as_bearer(&made.secret, "GET", "/v1/me")).await.value();
     assert_eq!(
@@ -103,7 +103,7 @@ async fn a_token_sees_its_project_and_says_who_it_is() {
 
 #[tokio::test]
 async fn an_unknown_project_and_anothers_look_the_same() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     let body = |reply: &HttpReply| {
         let mut body = reply.value();
@@ -138,7 +138,7 @@ async fn an_unknown_project_and_anothers_look_the_same() {
 
 #[tokio::test]
 async fn the_owner_may_work_in_any_project_for_once() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let client = gateway.client("direct").await;
     assert!(has_mirror(&client).await);
     let ask = |headers: &[(&str, &str)], body: Value| {
@@ -165,7 +165,7 @@ async fn the_owner_may_work_in_any_project_for_once() {
 
 #[tokio::test]
 async fn what_was_begun_in_a_project_stays_there() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let begun = client(&gateway, "/mcp/work?surface=direct", gateway.token()).await;
     let other = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     for (secret, path) in [
@@ -183,7 +183,7 @@ async fn what_was_begun_in_a_project_stays_there() {
 
 #[tokio::test]
 async fn a_message_may_say_itself_who_sends_it() {
-    let (fixture, gateway) = house().await;
+    let (fixture, gateway) = two_projects().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "home" })).await;
     let said = json!({ "token": made.secret, "projectId": "home", "kept": 1 });
     let begun = send_bare(&gateway, None, &initialize(&said)).await;
@@ -219,7 +219,7 @@ async fn a_message_may_say_itself_who_sends_it() {
 
 #[tokio::test]
 async fn a_bearer_and_another_token_in_the_message_are_refused() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "home" })).await;
     let client = client(&gateway, "/mcp?surface=direct", &made.secret).await;
     for (meta, status) in [
@@ -245,7 +245,7 @@ async fn a_bearer_and_another_token_in_the_message_are_refused() {
 
 #[tokio::test]
 async fn it_is_the_same_without_sessions() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     let at = |path: &str, secret: Option<&str>, envelope: StatelessEnvelope| {
         StatelessClient::over_http(gateway.address(), path, secret, envelope)
@@ -279,7 +279,7 @@ async fn it_is_the_same_without_sessions() {
 
 #[tokio::test]
 async fn on_a_pipe_a_token_makes_a_message_its_holders() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     let folder = gateway.folder().path();
     let client = SessionClient::over_stdio(&PROGRAMS, folder, &["--surface", "direct"], ClientOptions::default()).await;
@@ -302,7 +302,7 @@ async fn on_a_pipe_a_token_makes_a_message_its_holders() {
 
 #[tokio::test]
 async fn a_token_that_is_taken_back_opens_nothing_here_or_elsewhere() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     let client = client(&gateway, "/mcp?surface=direct", &made.secret).await;
     assert_eq!(client.text("echo", json!({ "text": "hi" })).await, "hi");
@@ -336,7 +336,7 @@ async fn a_token_that_is_taken_back_opens_nothing_here_or_elsewhere() {
 
 #[tokio::test]
 async fn an_expired_token_and_one_of_a_deleted_project_open_nothing() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let brief = token(&gateway, json!({ "name": "brief", "expiresIn": 1 })).await;
     let of_work = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     let status = async |made: &IssuedToken| gateway.send(as_bearer(&made.secret, "GET", "/v1/me")).await.status;
@@ -350,7 +350,7 @@ async fn an_expired_token_and_one_of_a_deleted_project_open_nothing() {
 
 #[tokio::test]
 async fn scopes_hold_on_every_way() {
-    let (_fixture, gateway) = house().await;
+    let (_fixture, gateway) = two_projects().await;
     let reader = token(&gateway, json!({ "name": "r", "scopes": ["read"] })).await;
     let admin = token(&gateway, json!({ "name": "a", "scopes": ["read", "admin"] })).await;
     let call = json!({ "name": "web:echo", "parameters": { "text": "hi" } });

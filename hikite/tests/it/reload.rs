@@ -128,7 +128,7 @@ async fn a_new_token_holds_at_once_and_what_needs_a_restart_is_said() {
 }
 
 #[tokio::test]
-async fn a_reload_cannot_open_the_door_to_the_network() {
+async fn a_reload_cannot_expose_the_gateway_to_the_network() {
     let gateway = configured(json!({})).await;
     gateway.write_config(&json!({ "auth": { "mode": "none" }, "server": { "listen": "0.0.0.0:0" } }));
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;

@@ -291,7 +291,7 @@ async fn a_call_that_was_given_up_takes_its_connection_along() {
 }
 
 #[tokio::test]
-async fn a_parked_call_holds_nobody_up() {
+async fn a_suspended_call_holds_nobody_up() {
     let (_fixture, server) = upstream(Era::Legacy).await;
     let gateway = gateway(json!({ "a": crate::with(server, "concurrency", 1) })).await;
     let client = gateway.stateless("direct", StatelessEnvelope::capable());
@@ -311,8 +311,8 @@ async fn lanes_have_a_limit_and_make_room() {
     let config = json!({ "mcpServers": { "a": server }, "limits": { "sessions": 2 } });
     let gateway = configured(config).await;
     for number in 0..5 {
-        let abilities = json!({ "experimental": {}, "extensions": { "x/y": { "n": number } } });
-        let client = gateway.stateless("direct", StatelessEnvelope::default().capabilities(abilities));
+        let capabilities = json!({ "experimental": {}, "extensions": { "x/y": { "n": number } } });
+        let client = gateway.stateless("direct", StatelessEnvelope::default().capabilities(capabilities));
         assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     }
     let busy = gateway.stateless("direct", StatelessEnvelope::default());

@@ -132,7 +132,7 @@ async fn run(gateway: &TestGateway, folder: &Path, arguments: &[&str]) -> (Optio
 }
 
 #[tokio::test]
-async fn plain_http_and_silence_do_not_hold_the_door() {
+async fn plain_http_and_silence_do_not_block_the_listener() {
     let config = json!({ "server": { "tls": tls("one.pem", "one.key") }, "limits": { "header_timeout": "500ms" } });
     let gateway = configured(config).await;
     let read = async |first: &[u8]| {

@@ -11,7 +11,7 @@ use crate::{configured, error_of, stdio};
 
 const SURFACES: &str = "direct,modules,search,categories";
 
-async fn house(name: &str, server: Value) -> TestGateway {
+async fn gateway_with_server(name: &str, server: Value) -> TestGateway {
     configured(json!({
         "mcpServers": { name: server, "up": stdio(&[]) },
         "categories": { "work": { "description": "d", "server": name, "tools": { "includeNames": ["fetch"] } } },
@@ -84,7 +84,7 @@ async fn says(gateway: &TestGateway, module: &str, code: &str, message: &str) {
 
 #[tokio::test]
 async fn a_server_that_is_down_says_so_on_every_surface() {
-    let gateway = house("down", down()).await;
+    let gateway = gateway_with_server("down", down()).await;
     says(&gateway, "down", "UPSTREAM_UNAVAILABLE", "`down`").await;
     // A name without a module could belong to any module; one that exists is found anyway.
     let client = gateway.client("direct").await;
@@ -98,13 +98,13 @@ async fn a_server_that_is_down_says_so_on_every_surface() {
 #[tokio::test]
 async fn a_server_that_nobody_logged_in_to_says_so_on_every_surface() {
     let authority = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
-    let gateway = house("vault", json!({ "description": "d", "url": authority.url() })).await;
+    let gateway = gateway_with_server("vault", json!({ "description": "d", "url": authority.url() })).await;
     says(&gateway, "vault", "ACCOUNT_REQUIRED", "login").await;
 }
 
 #[tokio::test]
 async fn a_batch_with_a_fault_of_its_own_is_refused_for_that() {
-    let gateway = house("down", down()).await;
+    let gateway = gateway_with_server("down", down()).await;
     let tasks =
         json!([{ "id": "a", "module": "down", "tool": "fetch" }, { "id": "b", "module": "up", "tool": "ecko" }]);
     let error = error_of(&on(&gateway, "batch", json!({ "commands": tasks })).await);
@@ -146,7 +146,7 @@ async fn heard(gateway: &TestGateway, secret: &str, module: &str) -> Vec<String>
 
 #[tokio::test]
 async fn who_may_not_see_a_server_that_is_down_hears_what_is_said_of_no_server() {
-    let gateway = house("down", down()).await;
+    let gateway = gateway_with_server("down", down()).await;
     project(&gateway, "work", json!({ "permissions": { "deny": ["down"] } })).await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     // It has failed by now, and the owner gets the reason.

@@ -26,7 +26,7 @@ const ANSWER_BYTES: usize = 1 << 20;
 pub(crate) struct AccountConnectArgs {
     /// With whom: `notion`, `github`, … or a server of `mcpServers`
     provider: String,
-    /// What the account is called in calls; one of this name is connected again
+    /// Name of the account in calls; an account of this name is connected again
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Print the address instead of opening it

@@ -19,7 +19,7 @@ const MOST: usize = 40;
 pub(crate) struct ImportOpenapi {
     /// The description: OpenAPI 3.0 or 3.1, JSON or YAML
     file: PathBuf,
-    /// What the module is called [default: made of the title]
+    /// Name of the module [default: made of the title]
     #[arg(long, value_parser = super::name)]
     name: Option<String>,
     /// The operations by their ids, with commas between them

@@ -3,7 +3,7 @@
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
-use super::{deeds, outsider, refuses_outsiders, shared, until};
+use super::{actions, outsider, refuses_outsiders, shared, until};
 use crate::rest::{get, post, refused};
 use crate::{configured, gateway, http_fixture, stdio, with};
 
@@ -93,8 +93,8 @@ async fn a_module_that_is_off_is_in_nobodys_view_here_in_other_processes_and_aft
     let on = post(&gateway, "/v1/modules/b/enable", &json!({})).await;
     assert_eq!(on.value()["enabled"], true, "{}", on.text());
     assert_eq!(status(&gateway).await, 200);
-    let deeds = deeds(&gateway, 3).await;
-    assert_eq!(deeds, ["module.enable b ok", "module.restart b CONFLICT", "module.disable b ok"]);
+    let actions = actions(&gateway, 3).await;
+    assert_eq!(actions, ["module.enable b ok", "module.restart b CONFLICT", "module.disable b ok"]);
 }
 
 #[tokio::test]

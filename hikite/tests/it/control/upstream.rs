@@ -3,7 +3,7 @@
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
-use super::{deeds, delete, refuses_outsiders, send, shared, until};
+use super::{actions, delete, refuses_outsiders, send, shared, until};
 use crate::rest::{get, post, refused};
 use crate::{configured, http_fixture, stdio};
 
@@ -58,9 +58,9 @@ async fn a_remote_server_is_there_at_once_everywhere_and_after_a_restart() {
     until("the other process lets it go", async || calls(&other, "docs").await == 404).await;
     let gone = delete(&gateway, "/v1/upstreams/docs").await;
     refused(&gone, 404, "NOT_FOUND", "There is no upstream `docs` in the store.");
-    let deeds = deeds(&gateway, 4).await;
+    let actions = actions(&gateway, 4).await;
     assert_eq!(
-        deeds,
+        actions,
         ["upstream.delete docs NOT_FOUND", "upstream.delete docs ok", "upstream.put docs ok", "upstream.put docs ok"]
     );
 }

@@ -11,7 +11,7 @@ use crate::identity::{as_bearer, client, project};
 async fn two_projects() -> (Fixture, TestGateway, TestBrowser) {
     let (fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } });
-    let (gateway, browser) = house_with(config).await;
+    let (gateway, browser) = owned_gateway_with(config).await;
     let members = json!(["alice"]);
     project(&gateway, "work", json!({ "members": members, "permissions": { "deny": ["web:mirror"] } })).await;
     project(&gateway, "home", json!({ "members": members })).await;

@@ -9,7 +9,7 @@ async fn with_project(mut config: Value) -> (hikite_testkit::fixture::Fixture, T
     let (fixture, web) = crate::http_fixture().await;
     config["mcpServers"] = json!({ "web": web });
     config["server"] = json!({ "surface": "direct" });
-    let (gateway, browser) = house_with(config).await;
+    let (gateway, browser) = owned_gateway_with(config).await;
     project(&gateway, "work", json!({ "permissions": { "deny": ["web:mirror"] } })).await;
     project(&gateway, "home", json!({ "members": ["alice"] })).await;
     (fixture, gateway, browser)

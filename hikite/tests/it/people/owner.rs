@@ -12,7 +12,7 @@ async fn admins(gateway: &TestGateway) -> (Vec<String>, TestBrowser) {
 
 #[tokio::test]
 async fn an_admin_changes_nothing_of_the_owner() {
-    let (_fixture, gateway, mut owner) = house().await;
+    let (_fixture, gateway, mut owner) = gateway_with_alice().await;
     let (secrets, mut browser) = admins(&gateway).await;
     let account = add_account(&gateway, gateway.token(), "mine").await;
     let id = get(&gateway, "/v1/users/kana").await.value()["id"].as_str().expect("an id").to_owned();
@@ -76,7 +76,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
 
 #[tokio::test]
 async fn the_ownership_is_handed_over_after_a_fresh_proof() {
-    let (_fixture, gateway, mut browser) = house().await;
+    let (_fixture, gateway, mut browser) = gateway_with_alice().await;
     add_account(&gateway, gateway.token(), "of-kana").await;
     let mine = token_of(&gateway, "kana").await;
     let hand_over = async |form: Value| {
@@ -111,7 +111,7 @@ async fn the_default_mask_follows_who_is_the_owner() {
     let (_fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" },
         "auth": { "default_permissions": { "deny": ["web:mirror"] } } });
-    let (gateway, _browser) = house_with(config).await;
+    let (gateway, _browser) = owned_gateway_with(config).await;
     user(&gateway, json!({ "name": "alice", "role": "admin", "password": ALICE })).await;
     let (kana, alice) = (token_of(&gateway, "kana").await, token_of(&gateway, "alice").await);
     let sees = async |secret: &str| {

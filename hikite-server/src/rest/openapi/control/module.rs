@@ -6,7 +6,7 @@ use super::super::operation::OpenApiOperation;
 use super::{listed, parameter, reference, text, whole};
 
 pub(super) fn operations() -> Vec<OpenApiOperation> {
-    let deed = |path, id, summary| OpenApiOperation {
+    let action = |path, id, summary| OpenApiOperation {
         method: "post",
         path,
         id,
@@ -36,13 +36,13 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
             errors: &[404],
             ..OpenApiOperation::NEW
         },
-        deed(
+        action(
             "/v1/modules/{name}/restart",
             "restartModule",
             "Restarts a module's connections and processes; for admins.",
         ),
-        deed("/v1/modules/{name}/enable", "enableModule", "Enables a module; for admins."),
-        deed(
+        action("/v1/modules/{name}/enable", "enableModule", "Enables a module; for admins."),
+        action(
             "/v1/modules/{name}/disable",
             "disableModule",
             "Disables a module and hides it from all callers; for admins.",

@@ -224,7 +224,7 @@ async fn web_pages_are_let_in_as_the_config_says() {
 }
 
 #[tokio::test]
-async fn every_page_and_no_token_is_an_open_door_and_refused() {
+async fn every_page_and_no_token_is_refused_as_exposed() {
     let gateway = gateway(json!({})).await;
     gateway.write_config(&json!({ "auth": { "mode": "none" }, "server": { "cors": { "enabled": true } } }));
     let run = gateway.run(&["serve", "--listen", "127.0.0.1:0"]).await;
