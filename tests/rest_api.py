@@ -24,7 +24,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("HIKITE_TEST_CACHE", TESTS.parent / ".cache/tests"))
 READY = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
-START_SECONDS = 30
+START_SECONDS = 120
 STOP_SECONDS = 20
 # The tool of the examples: it takes anything and answers with what it was asked.
 LISTS = {

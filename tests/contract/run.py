@@ -26,7 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CACHE = Path(os.environ.get("HIKITE_TEST_CACHE", HERE.parent.parent / ".cache/tests"))
 READY = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
-START_SECONDS = 30
+START_SECONDS = 120
 STOP_SECONDS = 20
 CALL_SECONDS = 60
 # The answers whose sizes are shown: those that were recorded.

@@ -49,7 +49,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = parse(words)?;
     let hikite = match &options.binary {
         Some(binary) => binary.clone(),
-        None => match release::build(BuildProfile::Release, "instructions", words)? {
+        None => match release::build(BuildProfile::Profiling, "instructions", words)? {
             Some(programs) => programs.join("hikite"),
             None => return Ok(()),
         },
@@ -58,7 +58,14 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let profile = tokio::runtime::Runtime::new()?.block_on(record(&hikite, folder.path()))?;
     let (total, steps) = read(&profile)?;
     let table = table(&steps);
-    crate::print(&format!("{table}\nall of it: {total} instructions for a call, {BOUND} at most"));
+    if steps.iter().any(|(_, cost)| cost.is_some()) {
+        crate::print(&table.to_string());
+    } else {
+        crate::print(
+            "the program has no function names: without `--binary` one is built that has, and each step is counted",
+        );
+    }
+    crate::print(&format!("all of it: {total} instructions for a call, {BOUND} at most"));
     if let Some(file) = options.json {
         let report = json!({ "total": total, "bound": BOUND, "steps": table.json() });
         fs::write(&file, report.to_string()).with_context(|| format!("cannot write `{}`", file.display()))?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::gateway::{ClientOptions, LIMIT, SessionClient, StatelessEnvelope, TestGateway};
+use hikite_testkit::gateway::{ClientOptions, LIMIT, SessionClient, StatelessEnvelope, TestGateway, eventually};
 use hikite_testkit::postgres::database;
 use serde_json::{Value, json};
 use sqlx::{AnyConnection, Connection, Executor};
@@ -99,7 +99,7 @@ async fn whichever_way_a_call_comes_in_it_leaves_one_record() {
 
 #[tokio::test]
 async fn what_is_refused_withdrawn_read_or_changed_leaves_one_record() {
-    let (_fixture, server) = http_fixture().await;
+    let (fixture, server) = http_fixture().await;
     let gateway = configured(json!({ "mcpServers": { "a": server } })).await;
     let client = gateway.client("direct").await;
     let mut seen = 0;
@@ -122,8 +122,9 @@ async fn what_is_refused_withdrawn_read_or_changed_leaves_one_record() {
     look(json!({ "kind": "prompt", "outcome": "ok", "method": "prompts/get" })).await;
     client.call("test_error_handling", json!({})).await;
     look(json!({ "decision": "allowed", "outcome": "tool_error" })).await;
+    let before = fixture.calls();
     let hanging = client.begin_call("hang", json!({}));
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(eventually(|| fixture.calls() > before).await, "the call does not run");
     client.cancel(hanging.id).await;
     look(json!({ "decision": "allowed", "outcome": "cancelled", "tool": "hang" })).await;
     post(&gateway, "/v1/tools/a:echo/disable", &json!({})).await;
@@ -137,8 +138,9 @@ async fn what_is_refused_withdrawn_read_or_changed_leaves_one_record() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     look(json!({ "kind": "admin", "method": "tool.enable", "client": "hikite tools" })).await;
     let gone = gateway.client("direct").await;
+    let before = fixture.calls();
     let _unanswered = gone.begin_call("hang", json!({}));
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(eventually(|| fixture.calls() > before).await, "the call does not run");
     gone.delete().await;
     look(json!({ "outcome": "cancelled", "tool": "hang" })).await;
 }

@@ -6,7 +6,7 @@ use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
 use hikite_testkit::gateway::{ClientOptions, LIMIT, TestGateway, eventually};
 use serde_json::{Value, json};
 
-use crate::{configured, error_of, fixture, gateway, http_fixture, stdio, with};
+use crate::{begin_sleep, configured, error_of, fixture, gateway, http_fixture, stdio, with};
 
 #[tokio::test]
 async fn a_cancellation_reaches_the_server_over_http() {
@@ -191,11 +191,10 @@ async fn sigterm_lets_a_running_call_finish() {
     let (_fixture, server) = http_fixture().await;
     let mut gateway: TestGateway = gateway(json!({ "web": server, "program": stdio(&[]) })).await;
     let client = gateway.client_with("direct", ClientOptions::default()).await;
-    let calls = ["web__sleep", "program__sleep"].map(|tool| client.begin_call(tool, json!({ "ms": 800 })));
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let calls = [begin_sleep(&client, "web__sleep", 1500).await, begin_sleep(&client, "program__sleep", 1500).await];
     gateway.terminate();
     for call in calls {
-        assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 800 ms");
+        assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 1500 ms");
     }
     assert!(gateway.exit().await.success(), "{}", gateway.stderr());
 }

@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hikite_testkit::gateway::{
-    LIMIT, ProcessEntry, SETTLE_TIME, SessionClient, TestGateway, eventually, is_alive, kill,
-};
+use hikite_testkit::gateway::{LIMIT, ProcessEntry, SessionClient, TestGateway, eventually, is_alive, kill};
 use serde_json::{Value, json};
 
 use crate::{configured, error_of, gateway, stdio, with};
@@ -237,10 +235,18 @@ async fn a_server_that_dies_after_its_answer_is_started_again() {
     let gateway = gateway(json!({ "a": stdio(&["--die-after", "1"]) })).await;
     let client = gateway.client("direct").await;
     for _ in 0..3 {
-        assert_eq!(client.text("count", json!({})).await, "1");
-        assert!(gateway.has_no_descendants().await);
         // A call before the exit is noticed fails with the server.
-        tokio::time::sleep(SETTLE_TIME).await;
+        let begin = Instant::now();
+        let answer = loop {
+            let answer = client.call("count", json!({})).await;
+            if answer["isError"] != true {
+                break answer;
+            }
+            assert!(begin.elapsed() < LIMIT, "it is not started again: {answer}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        };
+        assert_eq!(answer["content"][0]["text"], "1");
+        assert!(gateway.has_no_descendants().await);
     }
     assert!(eventually(|| gateway.zombies().is_empty()).await);
 }

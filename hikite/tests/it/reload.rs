@@ -1,9 +1,9 @@
 //! Reload of the config file while the gateway runs.
 
-use hikite_testkit::gateway::{SETTLE_TIME, TestGateway, eventually};
+use hikite_testkit::gateway::{TestGateway, eventually};
 use serde_json::{Value, json};
 
-use crate::{configured, http_fixture, stdio, with};
+use crate::{begin_sleep, configured, http_fixture, stdio, with};
 
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
@@ -79,9 +79,7 @@ async fn what_did_not_change_goes_on_undisturbed() {
     client.listen().await;
     let who = async |tool: &str| client.call(tool, json!({})).await["structuredContent"]["pid"].clone();
     let (kept, gone) = (who("a__who").await, who("gone__who").await);
-    let running =
-        [client.begin_call("a__sleep", json!({ "ms": 1200 })), client.begin_call("gone__sleep", json!({ "ms": 1200 }))];
-    tokio::time::sleep(SETTLE_TIME).await;
+    let running = [begin_sleep(&client, "a__sleep", 1200).await, begin_sleep(&client, "gone__sleep", 1200).await];
     let told = client.notifications(TOOLS_CHANGED).len();
     gateway.write_config(&config(servers(None), &["one"]));
     client.told(TOOLS_CHANGED, told + 1).await;

@@ -65,13 +65,14 @@ async fn the_limit_of_open_files_is_raised_for_hikite_and_not_for_its_servers() 
 
 #[tokio::test]
 async fn without_files_new_connections_are_refused_and_calls_go_on() {
-    let (_fixture, server) = http_fixture().await;
+    let (fixture, server) = http_fixture().await;
     let gateway = configured(json!({ "mcpServers": { "a": server }, "server": { "surface": "direct" } })).await;
     let client = gateway.client("").await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+    let before = fixture.calls();
     let running = client.begin_call("sleep", json!({ "ms": 3000 }));
     assert!(eventually(|| gateway.stderr().contains("listening")).await);
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert!(eventually(|| fixture.calls() > before).await, "the call does not run");
     // No lower descriptor is free.
     let first_free =
         (0..65_536).find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));

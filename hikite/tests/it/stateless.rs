@@ -307,7 +307,7 @@ async fn a_suspended_call_holds_nobody_up() {
 
 #[tokio::test]
 async fn lanes_have_a_limit_and_make_room() {
-    let (_fixture, server) = http_fixture().await;
+    let (fixture, server) = http_fixture().await;
     let config = json!({ "mcpServers": { "a": server }, "limits": { "sessions": 2 } });
     let gateway = configured(config).await;
     for number in 0..5 {
@@ -316,8 +316,9 @@ async fn lanes_have_a_limit_and_make_room() {
         assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     }
     let busy = gateway.stateless("direct", StatelessEnvelope::default());
+    let before = fixture.calls();
     let (_one, _two) = (busy.begin_call("hang", json!({})), busy.begin_call("hang", json!({})));
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(eventually(|| fixture.calls() == before + 2).await, "the calls do not run");
     let refused = busy.call("echo", json!({ "text": "x" })).await.error();
     assert_eq!(refused["data"]["code"], "OVERLOADED", "{refused}");
 }

@@ -8,8 +8,10 @@ use anyhow::{Result, bail};
 /// Cargo profile of a build.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BuildProfile {
-    /// Quick to build, with function names.
+    /// Quick to build.
     Release,
+    /// Like `Release`, with function names.
+    Profiling,
     /// The profile of published builds. Benchmarks measure it.
     Dist,
 }
@@ -19,6 +21,7 @@ impl BuildProfile {
     fn name(self) -> &'static str {
         match self {
             Self::Release => "release",
+            Self::Profiling => "profiling",
             Self::Dist => "dist",
         }
     }
