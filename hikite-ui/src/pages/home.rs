@@ -101,9 +101,10 @@ impl AttentionInfo {
     }
 
     fn next_step(&self, context: &PageContext) -> String {
-        match &self.hint {
-            Some(hint) if context.language == Language::English => return sentence(hint),
-            _ => {}
+        if let Some(hint) = &self.hint
+            && context.language == Language::English
+        {
+            return sentence(hint);
         }
         let text = match &*self.kind {
             "config" => context.t("Correct the file. Until then, the previous config stays active."),
