@@ -47,7 +47,9 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
         Err(error) if error.kind == ErrorKind::Validation => {
             let message = match context.language {
                 Language::English => sentence(&error.message),
-                language => format!("{} {}", error_text(language, error.code()).next_step, sentence(&error.message)),
+                language @ Language::Japanese => {
+                    format!("{} {}", error_text(language, error.code()).next_step, sentence(&error.message))
+                }
             };
             return Err(show_form(context, StatusCode::BAD_REQUEST, link, Some(&message)).await);
         }
