@@ -34,7 +34,7 @@ pub(crate) async fn ask(
         .element("<p><strong>", &request.client.name, "</strong> ")
         .element("", say(text::WANTS), " ")
         .element("<strong>", &login.user.name, "</strong></p>\n")
-        .element("<p>", say(text::ANSWERED_AT), "")
+        .element("<p>", say(text::REDIRECTS_TO), "")
         .element(" <span class=\"place\">", &request.recipient, "</span></p>\n");
     if request.is_loopback {
         body = body.element("<p class=\"faint\">", say(text::ON_THIS_MACHINE), "</p>\n");

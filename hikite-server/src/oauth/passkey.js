@@ -1,5 +1,5 @@
-// Asks the browser for a passkey, or to make one, and brings its answer back. Nothing of it works from another page:
-// the token belongs to this one.
+// Logs in with a passkey, registers one or removes one. Each request carries the token of its page, so it works from
+// no other page.
 "use strict";
 
 (() => {

@@ -139,7 +139,7 @@ fn pending(context: &OauthContext, client: &ClientRecord, place: &str) -> Respon
     let say = |words| context.say(words);
     let body = Html::default()
         .element("<p>", &client.name, "</p>")
-        .element("<p>", say(text::ANSWERED_AT), "")
+        .element("<p>", say(text::REDIRECTS_TO), "")
         .element(" <span class=\"place\">", place, "</span></p>")
         .element("<p>", say(text::PENDING_WHY), "</p>")
         .element("<p><code>hikite client approve ", &client.id, "</code></p>");

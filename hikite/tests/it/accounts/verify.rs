@@ -175,7 +175,7 @@ async fn the_pages_show_the_state_and_the_vendors_words_in_both_languages() {
     api.answer(PROBE, down);
     let kept = browser.post(&gateway, "/ui/accounts", &empty, &with_token).await;
     assert_eq!(kept.status, 303, "{}", kept.text);
-    for (language, word, button) in [("en", "not verified", "Check again"), ("ja", "未確認", "再確認")] {
+    for (language, word, button) in [("en", "Not verified", "Check again"), ("ja", "未確認", "再確認")] {
         let page = browser.get_in(&gateway, "/ui/accounts", language).await;
         assert!(page.text.contains(word) && page.text.contains(button), "{}", page.text);
         assert!(page.text.contains("maintenance"), "{}", page.text);
