@@ -45,10 +45,10 @@ pub enum SendError {
     Connect(String),
     #[error("{0}")]
     Transfer(String),
-    #[error("the answer is larger than {0} bytes")]
+    #[error("the response is larger than {0} bytes")]
     TooLarge(usize),
     /// The address is not allowed; nothing was sent.
-    #[error("the address is not one that may be called")]
+    #[error("the address is not allowed")]
     Refused,
 }
 
@@ -155,7 +155,7 @@ fn builder() -> hyper_util::client::legacy::Builder {
 fn with_tls_hint(error: String) -> String {
     let is_old = ["ProtocolVersion", "HandshakeFailure", "PeerIncompatible", "peer is incompatible"];
     if is_old.iter().any(|word| error.contains(word)) {
-        return format!("{error} (if the server speaks TLS 1.2 only, set `egress.min_tls` to \"1.2\")");
+        return format!("{error} (if the server supports only TLS 1.2, set `egress.min_tls` to \"1.2\")");
     }
     error
 }

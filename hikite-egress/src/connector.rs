@@ -23,7 +23,7 @@ type ConnectFuture<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>
 
 /// The guard refused the address. The error gives no reason, so that nobody can probe the internal network with it.
 #[derive(Debug, thiserror::Error)]
-#[error("the address is not one that may be called")]
+#[error("the address is not allowed")]
 pub(crate) struct AddressRefused;
 
 pub(crate) fn is_refused(error: &(dyn std::error::Error + 'static)) -> bool {

@@ -48,7 +48,9 @@ impl Admin {
     /// Returns the administration of upstream servers and categories. Fails where the config cannot be changed at run
     /// time.
     pub fn config(&self) -> Result<&Arc<dyn ConfigAdmin>, Error> {
-        self.config.as_ref().ok_or_else(|| Error::new(ErrorKind::NotFound, "nothing of the kind is kept here"))
+        self.config
+            .as_ref()
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, "Runtime configuration is not available in embedded mode."))
     }
 }
 

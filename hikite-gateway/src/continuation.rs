@@ -86,8 +86,8 @@ impl ContinuationTokens {
 
 /// Builds the error for an invalid token, the same for every reason.
 pub(crate) fn refused() -> Error {
-    Error::new(ErrorKind::Validation, "`requestState` is not valid for this request")
-        .hint("make the request again without `requestState` and `inputResponses`")
+    Error::new(ErrorKind::Validation, "`requestState` is not valid for this request.")
+        .hint("Send the request again without `requestState` and `inputResponses`.")
 }
 
 impl TokenBinding<'_> {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_ticket_is_good_for_its_caller_its_request_and_its_time() {
-        let tickets = ContinuationTokens::new(HmacSigner::new([7; 32]), Duration::from_secs(60));
+        let tokens = ContinuationTokens::new(HmacSigner::new([7; 32]), Duration::from_secs(60));
         let (owner, stranger) = (Caller::owner(), Caller::named("stranger"));
         let elsewhere = Caller { project: Some("p".into()), ..Caller::owner() };
         let arguments = |text: &str| hikite_core::json::Raw::parse(text.to_owned()).expect("valid");
@@ -121,25 +121,22 @@ mod tests {
             ContinuationToken::SuspendedCall { process: "here".into(), id: 7 },
             ContinuationToken::Server("日本".into()),
         ] {
-            let text = tickets.issue(&continuation, purpose, 5);
+            let text = tokens.issue(&continuation, purpose, 5);
             let again = params.clone().with("_meta", "x").with("requestState", "y").with("inputResponses", "z");
-            assert_eq!(
-                tickets.read(&text, TokenBinding { params: &again, ..purpose }, 60_005).ok(),
-                Some(continuation)
-            );
+            assert_eq!(tokens.read(&text, TokenBinding { params: &again, ..purpose }, 60_005).ok(), Some(continuation));
             let order = Object::default().with("arguments", arguments(r#"{ "b": [1], "a": 2 }"#)).with("name", "t");
-            assert!(tickets.read(&text, TokenBinding { params: &order, ..purpose }, 60_005).is_ok());
+            assert!(tokens.read(&text, TokenBinding { params: &order, ..purpose }, 60_005).is_ok());
             let changed = params.clone().with("arguments", arguments(r#"{"a":2,"b":[1,1]}"#));
-            assert!(tickets.read(&text, TokenBinding { params: &changed, ..purpose }, 60_005).is_err());
+            assert!(tokens.read(&text, TokenBinding { params: &changed, ..purpose }, 60_005).is_err());
             let other = Object::default().with("name", "u");
-            assert!(tickets.read(&text, TokenBinding { params: &other, ..purpose }, 60_005).is_err());
+            assert!(tokens.read(&text, TokenBinding { params: &other, ..purpose }, 60_005).is_err());
             for caller in [&stranger, &elsewhere] {
-                assert!(tickets.read(&text, TokenBinding { caller, ..purpose }, 60_005).is_err());
+                assert!(tokens.read(&text, TokenBinding { caller, ..purpose }, 60_005).is_err());
             }
-            assert!(tickets.read(&text, TokenBinding { method: "prompts/get", ..purpose }, 60_005).is_err());
-            assert!(tickets.read(&format!("{text}x"), purpose, 60_005).is_err());
+            assert!(tokens.read(&text, TokenBinding { method: "prompts/get", ..purpose }, 60_005).is_err());
+            assert!(tokens.read(&format!("{text}x"), purpose, 60_005).is_err());
         }
-        let late = tickets.issue(&ContinuationToken::SuspendedCall { process: "here".into(), id: 7 }, purpose, 5);
-        assert!(tickets.read(&late, purpose, 60_006).is_err());
+        let late = tokens.issue(&ContinuationToken::SuspendedCall { process: "here".into(), id: 7 }, purpose, 5);
+        assert!(tokens.read(&late, purpose, 60_006).is_err());
     }
 }

@@ -222,8 +222,7 @@ impl Executor {
 }
 
 fn module_of<'a>(view: &'a View, name: &str) -> Result<&'a Module, Error> {
-    view.module(name)
-        .ok_or_else(|| Error::new(ErrorKind::UpstreamUnavailable, format!("the server `{name}` is switched off")))
+    view.module(name).ok_or_else(|| Error::new(ErrorKind::UpstreamUnavailable, format!("Server `{name}` is disabled.")))
 }
 
 fn required(params: &Object, name: &str) -> Result<String, Error> {
@@ -231,5 +230,5 @@ fn required(params: &Object, name: &str) -> Result<String, Error> {
 }
 
 fn missing(name: &str) -> Error {
-    Error::new(ErrorKind::Validation, format!("`{name}` is missing or not a string"))
+    Error::new(ErrorKind::Validation, format!("`{name}` is missing or not a string."))
 }

@@ -26,8 +26,8 @@ pub fn read(form: &Object, maker: &HttpToolBuilder) -> Result<(ToolRegistration,
 fn read_here(form: &Object, maker: &HttpToolBuilder) -> Result<(ToolRegistration, Arc<dyn ToolHandler>), Error> {
     let mut registration = ToolRegistration::read(form)?;
     let http = registration.http.as_ref().ok_or_else(|| {
-        violation::error(&[Violation::new("/http", "`http` is required: the request that the tool makes")])
-            .hint("give at least `{\"url\": \"https://…\"}`")
+        violation::error(&[Violation::new("/http", "`http` is required: the HTTP request of the tool.")])
+            .hint("Give at least `{\"url\": \"https://…\"}`.")
     })?;
     let implementation = maker(http, &registration.schema()).map_err(|faults| violation::error(&faults))?;
     let method = http.object().and_then(|http| http.text("method")).unwrap_or_else(|| "GET".into());
@@ -95,7 +95,7 @@ impl RegistryStore {
         let more = news.filter_map(|row| match self.entry(row) {
             Ok(entry) => Some(entry),
             Err(error) => {
-                tracing::warn!(tool = %row.key, %error, "a registered tool cannot be used and is left out");
+                tracing::warn!(tool = %row.key, %error, "a registered tool is invalid and is skipped");
                 None
             }
         });

@@ -202,7 +202,7 @@ struct SlotOccupant {
 const KIND: SlotKind = SlotKind {
     resource: "parked_calls",
     limit: "parked_calls",
-    things: "calls that wait for an answer of their client",
+    things: "calls waiting for an answer from their client",
 };
 
 impl<B> std::fmt::Debug for SuspendedCalls<B> {
@@ -352,7 +352,7 @@ mod tests {
             };
             let requests = body.get("inputRequests").expect("requests");
             assert!(requests.as_str().starts_with(r#"{"name":{"method":"elicitation/create""#));
-            let continuation = body.text("requestState").expect("a ticket");
+            let continuation = body.text("requestState").expect("a continuation token");
             match suspended_calls.read(&continuation, self.purpose()) {
                 Ok(ContinuationToken::SuspendedCall { process, id }) if &*process == "here" => id,
                 other => panic!("{other:?}"),
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_parked_call_is_taken_up_again_once() {
+    async fn a_suspended_call_is_taken_up_again_once() {
         let (suspended_calls, scene) = (suspended_calls(10), SuspensionScene::new());
         let id = scene.suspend(&suspended_calls).await;
         let mut running = suspended_calls.resume("here", id).expect("taken up");

@@ -58,7 +58,7 @@ pub(crate) struct DefinitionReader<'a> {
 impl HttpDefinition {
     pub(crate) fn read(http: &Raw, schema: &Raw) -> Result<Self, Vec<Violation>> {
         let Some(form) = http.object() else {
-            return Err(vec![Violation::new("/http", "`http` is an object with a `url`")]);
+            return Err(vec![Violation::new("/http", "`http` must be an object with a `url`")]);
         };
         let parameters = ArgumentNames::read(schema);
         let mut reader = DefinitionReader { parameters: &parameters, mentioned_names: Vec::new(), faults: Vec::new() };
@@ -70,10 +70,10 @@ impl HttpDefinition {
         let part = form.get("body").map(|body| BodyPart::read(&mut reader, body));
         let has_body = method != Method::GET && method != Method::HEAD;
         if part.is_some() && !has_body {
-            reader.fault("/http/body", format!("a {method} request has no body: give another `method`"));
+            reader.fault("/http/body", format!("a {method} request has no body: use another `method`"));
         }
         if encoding == BodyEncoding::Text && part.as_ref().is_some_and(|part| !part.is_text()) {
-            reader.fault("/http/body", "a body that is neither JSON nor a form is a string");
+            reader.fault("/http/body", "a body that is neither JSON nor a form must be a string");
         }
         let pick = form.get("result").and_then(|result| reader.pick(result));
         let into_query = !has_body || method == Method::DELETE;
@@ -113,8 +113,8 @@ impl DefinitionReader<'_> {
     fn keys(&mut self, form: &Object) {
         for name in form.unknown(&KEYS) {
             let near = suggestion::did_you_mean(name, KEYS);
-            let hint = near.unwrap_or_else(|| format!("the members of `http` are `{}`", KEYS.join("`, `")));
-            self.fault(format!("/http{}", step(name)), format!("`{name}` is not known here; {hint}"));
+            let hint = near.unwrap_or_else(|| format!("The members of `http` are `{}`.", KEYS.join("`, `")));
+            self.fault(format!("/http{}", step(name)), format!("`{name}` is not a known member. {hint}"));
         }
     }
 
@@ -124,7 +124,7 @@ impl DefinitionReader<'_> {
         let known = METHODS.iter().find(|method| method.as_str() == word);
         known.cloned().unwrap_or_else(|| {
             let words: Vec<&str> = METHODS.iter().map(Method::as_str).collect();
-            self.fault("/http/method", format!("a method is one of {}", words.join(", ")));
+            self.fault("/http/method", format!("`method` must be one of {}", words.join(", ")));
             Method::GET
         })
     }
@@ -132,7 +132,7 @@ impl DefinitionReader<'_> {
     fn pick(&mut self, written: &Raw) -> Option<ResultPath> {
         let pick = ResultPath::parse(&text(written)).filter(|_| written.text().is_some());
         if pick.is_none() {
-            self.fault("/http/result", "a result path is written `data.items[0]` or `/data/items/0`");
+            self.fault("/http/result", "write a result path as `data.items[0]` or `/data/items/0`");
         }
         pick
     }

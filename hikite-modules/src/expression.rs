@@ -140,8 +140,10 @@ impl Expression {
 
     fn fails(&self, why: &str) -> Error {
         let shown = self.shown();
-        Error::new(ErrorKind::ToolExecution, format!("the module's expression `{shown}` does not fit: {why}"))
-            .hint("ask with `format: \"raw\"` for the answer as it came; the module's file may need a change")
+        Error::new(ErrorKind::ToolExecution, format!("The expression `{shown}` of the module failed: {why}.")).hint(
+            "Call the tool with `format: \"raw\"` to get the response unchanged. The module file may need a \
+             correction.",
+        )
     }
 }
 

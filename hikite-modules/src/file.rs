@@ -43,7 +43,7 @@ pub(crate) struct ModuleFile {
     #[serde(default)]
     pub(crate) provider: Option<String>,
     pub(crate) base: BaseUrl,
-    /// What the address needs and the credential does not say.
+    /// Values that the address needs and the credential does not have.
     #[serde(default)]
     pub(crate) resolve: NamedMap<SiteLookupFile>,
     /// A cheap request that every good credential may make. It is sent once after an account was connected.
@@ -189,7 +189,7 @@ pub(crate) struct PromptFile {
     pub(crate) description: LocalizedText,
     #[serde(default)]
     pub(crate) arguments: NamedMap<String>,
-    /// What the model is told; `{name}` is an argument.
+    /// The prompt for the model; `{name}` is an argument.
     pub(crate) text: LocalizedText,
 }
 

@@ -38,7 +38,7 @@ impl HeaderTemplates {
             Some(Some(members)) => {
                 members.iter().for_each(|(name, value)| headers.add(reader, name, value));
             }
-            Some(None) => reader.fault("/http/headers", "`headers` is an object of names and values"),
+            Some(None) => reader.fault("/http/headers", "`headers` must be an object of names and values"),
             None => {}
         }
         headers.set_default(header::ACCEPT, "application/json, text/*;q=0.9, */*;q=0.5");
@@ -80,31 +80,32 @@ impl HeaderTemplates {
     fn add(&mut self, reader: &mut DefinitionReader<'_>, written: &str, raw: &Raw) {
         let pointer = format!("/http/headers{}", step(written));
         let Ok(name) = HeaderName::try_from(written) else {
-            return reader.fault(pointer, "that is not a name for a header; it can hold no references");
+            return reader.fault(pointer, "this is not a valid header name; names cannot contain references");
         };
         if RESERVED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("proxy-") {
-            return reader.fault(pointer, format!("`{name}` is set by hikite alone"));
+            return reader.fault(pointer, format!("`{name}` is set by hikite"));
         }
         if self.fixed.contains_key(&name) || self.filled.iter().any(|(filled, _)| *filled == name) {
-            return reader.fault(pointer, format!("`{name}` is written twice"));
+            return reader.fault(pointer, format!("`{name}` is defined twice"));
         }
         let is_plain = !matches!(raw.bytes().first(), Some(b'{' | b'[' | b'n'));
         let template = match raw.text() {
             Some(text) => reader.template(&pointer, &text),
             None if is_plain => Some(TextTemplate::fixed(&raw.as_str())),
-            None => return reader.fault(pointer, "a value is a string, a number or a boolean"),
+            None => return reader.fault(pointer, "a value must be a string, a number or a boolean"),
         };
         let Some(template) = template else { return };
         let Some(text) = template.as_fixed() else {
             if name == header::CONTENT_TYPE {
-                return reader.fault(pointer, "`content-type` says how the body is written: it holds no references");
+                return reader
+                    .fault(pointer, "`content-type` sets the format of the body and cannot contain references");
             }
             let mut literals = template.pieces().iter().filter_map(|piece| match piece {
                 TemplatePiece::Text(text) => Some(text),
                 TemplatePiece::Value(_) => None,
             });
             if !literals.all(|text| value(text).is_some()) {
-                return reader.fault(pointer, "a header holds no control characters");
+                return reader.fault(pointer, "a header must not contain control characters");
             }
             return self.filled.push((name, template));
         };
@@ -115,7 +116,7 @@ impl HeaderTemplates {
                 }
                 self.fixed.insert(name, value);
             }
-            None => reader.fault(pointer, "a header holds no control characters"),
+            None => reader.fault(pointer, "a header must not contain control characters"),
         }
     }
 }

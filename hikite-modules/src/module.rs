@@ -107,7 +107,7 @@ impl Service {
         let tool = self.tool(tool).ok()?;
         let scope = tool.scope(arguments).ok()?;
         let shaped = tool.shaped(answer, &scope).inspect_err(|error| {
-            tracing::debug!(module = %self.name, %error, "an answer does not have the shape that its module names");
+            tracing::debug!(module = %self.name, %error, "a response does not match the shape in its module");
         });
         shaped.ok()?
     }
@@ -147,8 +147,8 @@ impl Service {
         let uri = params.text("uri").unwrap_or_default();
         let mut found = self.resources.iter().filter_map(|resource| Some((resource, resource.arguments(&uri)?)));
         let (resource, arguments) = found.next().ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("{} has nothing at this address", self.title))
-                .hint("list the templates of resources for the addresses there are")
+            Error::new(ErrorKind::NotFound, format!("{} has nothing at this address.", self.title))
+                .hint("List the resource templates to see valid addresses.")
         })?;
         let result = self.run(&resource.tool, arguments.clone(), context).await?;
         let arguments = Raw::of(&Value::Object(arguments));
@@ -161,21 +161,21 @@ impl Service {
     fn get_prompt(&self, params: &Object) -> Result<Raw, Error> {
         let name = params.text("name").unwrap_or_default();
         let prompt = self.prompts.iter().find(|prompt| prompt.name == name);
-        let prompt = prompt.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no prompt `{name}`")))?;
+        let prompt = prompt.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("There is no prompt `{name}`.")))?;
         let arguments = params.get("arguments").and_then(Raw::object).unwrap_or_default();
         prompt.result(&arguments, self.language)
     }
 
     fn no_account(&self) -> Error {
-        Error::new(ErrorKind::AccountRequired, format!("no account with {} is connected", self.title))
-            .hint(self.how_to_connect("connect one"))
+        Error::new(ErrorKind::AccountRequired, format!("No account with {} is connected.", self.title))
+            .hint(self.how_to_connect("Connect one"))
     }
 
     fn how_to_connect(&self, what: &str) -> String {
         let provider = self.provider.as_deref().unwrap_or_default();
         format!(
-            "{what}: the owner of this hikite runs `hikite account add {provider}`, or puts a token into \
-             `providers.{provider}` of the config"
+            "{what}: the owner of this hikite runs `hikite account add {provider}`, or sets a token in \
+             `providers.{provider}` of the config."
         )
     }
 
@@ -185,7 +185,9 @@ impl Service {
             SourceMethod::ReadResource => self.read_resource(&invocation.params, &context).await,
             SourceMethod::GetPrompt => self.get_prompt(&invocation.params),
             SourceMethod::Complete => Ok(Raw::of(&json!({ "completion": { "values": [], "hasMore": false } }))),
-            method => Err(Error::new(ErrorKind::MethodNotFound, format!("modules know no `{}`", method.name()))),
+            method => {
+                Err(Error::new(ErrorKind::MethodNotFound, format!("Modules do not support `{}`.", method.name())))
+            }
         }
     }
 }
@@ -265,7 +267,7 @@ impl ServiceTool {
             return Ok(scope);
         }
         let names = self.one_of.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        Err(Error::new(ErrorKind::Validation, format!("exactly one of {names} must be given, not {count}")))
+        Err(Error::new(ErrorKind::Validation, format!("Exactly one of {names} must be given, not {count}.")))
     }
 
     fn shaped(&self, value: &Value, arguments: &VariableScope<'_>) -> Result<Option<Value>, Error> {

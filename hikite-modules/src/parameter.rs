@@ -43,9 +43,9 @@ impl ArgumentNames {
         let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
         let reference = ArgumentReference::dotted(written).filter(|_| written.chars().all(is_name));
         let Some(reference) = reference else {
-            return Err("what stands between `{` and `}` is not the name of a parameter; a literal brace is \
-                        written twice"
-                .into());
+            return Err(
+                "the text between `{` and `}` is not the name of a parameter; write a literal brace twice".into()
+            );
         };
         if self.is_composed {
             return Ok(reference);
@@ -83,7 +83,7 @@ fn is_composed(schema: &Object) -> bool {
 fn unknown<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> String {
     let wrong = written.rsplit('.').next().unwrap_or(written);
     match suggestion::did_you_mean(wrong, known) {
-        Some(near) => format!("there is no parameter `{written}`; {near}"),
+        Some(near) => format!("there is no parameter `{written}`. {near}"),
         None => format!("there is no parameter `{written}`"),
     }
 }
@@ -106,8 +106,8 @@ mod tests {
         check(schema, "user.id", Ok(()));
         check(schema, "a.b", Ok(()));
         check(schema, "free.anything.at.all", Ok(()));
-        check(schema, "usr", Err("there is no parameter `usr`; did you mean `user`?"));
-        check(schema, "user.ids", Err("there is no parameter `user.ids`; did you mean `id`?"));
+        check(schema, "usr", Err("there is no parameter `usr`. Did you mean `user`?"));
+        check(schema, "user.ids", Err("there is no parameter `user.ids`. Did you mean `id`?"));
         check("{}", "x", Err("there is no parameter `x`"));
         check(r#"{"additionalProperties":true}"#, "x", Err("there is no parameter `x`"));
         check(r##"{"$ref":"#/$defs/a"}"##, "x", Ok(()));

@@ -38,15 +38,19 @@ pub(crate) async fn value(
         return Ok(Object::default().with("status", Raw::of(&status.as_u16())).raw());
     }
     if parts.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
-        return Err(Error::new(ErrorKind::ToolExecution, "the service answered in a compressed form, unasked"));
+        return Err(Error::new(
+            ErrorKind::ToolExecution,
+            "The service sent a compressed response that was not requested.",
+        ));
     }
     let bytes = read(body, limit).await.map_err(|error| transport_error(&error))?;
     let value = decode(&parts.headers, bytes)?;
     match pick {
         None => Ok(value),
         Some(pick) => pick.find(&value).ok_or_else(|| {
-            let message = format!("the answer of the service has nothing at `{}`", pick.written());
-            Error::new(ErrorKind::ToolExecution, message).hint("the `result` path of the tool does not fit its answer")
+            let message = format!("The response of the service has nothing at `{}`.", pick.written());
+            Error::new(ErrorKind::ToolExecution, message)
+                .hint("The `result` path of the tool does not match the response.")
         }),
     }
 }
@@ -56,22 +60,24 @@ pub(crate) fn transport_error(error: &SendError) -> Error {
     tracing::debug!(reason = %error, "a request of a tool failed");
     match error {
         SendError::TooLarge(limit) => {
-            let message = format!("the answer of the service is larger than {limit} bytes");
-            Error::new(ErrorKind::PayloadTooLarge, message).hint("ask for less, or raise `limits.answer_bytes`")
+            let message = format!("The response of the service is larger than {limit} bytes.");
+            Error::new(ErrorKind::PayloadTooLarge, message).hint("Ask for less, or raise `limits.answer_bytes`.")
         }
-        SendError::Connect(_) => unavailable("the service cannot be reached"),
-        SendError::Transfer(_) => unavailable("the connection to the service broke before its answer was whole"),
+        SendError::Connect(_) => unavailable("The service cannot be reached."),
+        SendError::Transfer(_) => {
+            unavailable("The connection to the service was lost before the response was complete.")
+        }
         SendError::Refused => {
-            let message = "the address of this tool is not one that hikite may call";
+            let message = "hikite is not allowed to call the address of this tool.";
             Error::new(ErrorKind::ToolExecution, message)
-                .hint("only public addresses are called, and those that `egress.allow` of the config names")
+                .hint("Only public addresses and those in `egress.allow` of the config are allowed.")
         }
-        SendError::Certificates(_) => Error::new(ErrorKind::Internal, "the system's certificates cannot be read"),
+        SendError::Certificates(_) => Error::new(ErrorKind::Internal, "The system's certificates cannot be read."),
     }
 }
 
 fn unavailable(message: &str) -> Error {
-    Error::new(ErrorKind::UpstreamUnavailable, message).hint("try again later")
+    Error::new(ErrorKind::UpstreamUnavailable, message).hint("Try again later.")
 }
 
 fn decode(headers: &HeaderMap, bytes: Bytes) -> Result<Raw, Error> {
@@ -83,13 +89,13 @@ fn decode(headers: &HeaderMap, bytes: Bytes) -> Result<Raw, Error> {
         return Ok(value);
     }
     if is_json(headers) {
-        return Err(Error::new(ErrorKind::ToolExecution, "the service says that it answers JSON, but it does not"));
+        return Err(Error::new(ErrorKind::ToolExecution, "The service announced JSON but returned something else."));
     }
     match std::str::from_utf8(&bytes) {
         Ok(text) if !text.contains('\0') => Ok(Raw::from(text)),
         _ => {
-            let message = format!("the service answered {} bytes that are neither JSON nor text", bytes.len());
-            Err(Error::new(ErrorKind::ToolExecution, message).hint("tools of this kind relay JSON and text alone"))
+            let message = format!("The service returned {} bytes that are neither JSON nor text.", bytes.len());
+            Err(Error::new(ErrorKind::ToolExecution, message).hint("Tools of this kind only relay JSON and text."))
         }
     }
 }
@@ -111,7 +117,7 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &Bytes, secrets: &[Box
         502..=504 => ErrorKind::UpstreamUnavailable,
         _ => ErrorKind::ToolExecution,
     };
-    let mut message = format!("the service answered {}", status.as_u16());
+    let mut message = format!("The service returned {}", status.as_u16());
     if let Some(reason) = status.canonical_reason() {
         message = format!("{message} {reason}");
     }
@@ -122,8 +128,8 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &Bytes, secrets: &[Box
     }
     let error = Error::new(kind, message);
     let error = match status.as_u16() {
-        300..=399 => error.hint("redirects are not followed: give the tool the address it leads to"),
-        401 | 403 => error.hint("the credentials of the tool may be wrong or may not allow this"),
+        300..=399 => error.hint("Redirects are not followed. Use the target address in the tool."),
+        401 | 403 => error.hint("The credentials of the tool may be wrong or insufficient."),
         _ => error,
     };
     let waits = error.kind.definition().retry;
@@ -207,7 +213,7 @@ mod tests {
             assert_eq!(error.kind, kind, "{status}");
             let waits = kind.definition().retry.then_some(Duration::from_secs(7));
             assert_eq!(error.retry_after, waits, "{status}");
-            assert!(error.message.starts_with(&format!("the service answered {status}")), "{}", error.message);
+            assert!(error.message.starts_with(&format!("The service returned {status}")), "{}", error.message);
         }
     }
 
@@ -220,7 +226,7 @@ mod tests {
     #[test]
     fn words_of_a_refusal_are_short_and_clean() {
         let json = "application/json";
-        let bare = "the service answered 404 Not Found";
+        let bare = "The service returned 404 Not Found";
         check(json, r#"{"error":{"code":5,"message":"no such\n thing"}}"#, &format!("{bare}: no such thing"));
         check(json, r#"{"errors":[{"detail":"bad"}]}"#, &format!("{bare}: bad"));
         check(json, r#"{"message":"bad key s3cr3t-key"}"#, &format!("{bare}: bad key ***"));

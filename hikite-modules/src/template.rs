@@ -36,7 +36,7 @@ impl TextTemplate {
             }
             let Some((name, after)) = found[1..].split_once('}').filter(|_| brace == "{") else {
                 let lacks = if brace == "{" { "is not closed" } else { "has no `{` before it" };
-                faults.push(format!("`{brace}` {lacks}; a literal brace is written twice"));
+                faults.push(format!("`{brace}` {lacks}; write a literal brace twice"));
                 if brace == "{" {
                     // No brace after an unclosed one is closed either.
                     return Err(faults);

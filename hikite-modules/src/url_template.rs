@@ -43,7 +43,7 @@ impl UrlTemplate {
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "http" => Scheme::HTTP,
             "https" => Scheme::HTTPS,
-            _ => return fail("an address is `https://…` or `http://…`"),
+            _ => return fail("an address must be `https://…` or `http://…`"),
         };
         let (authority, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         let authority = match self::authority(authority) {
@@ -51,14 +51,14 @@ impl UrlTemplate {
             Err(message) => return fail(message),
         };
         if rest.contains('#') {
-            return fail("what stands behind `#` is never sent: leave it out");
+            return fail("the part after `#` is never sent; leave it out");
         }
         let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
         let path = if path.is_empty() { "/" } else { path };
         let path = reader.template("/http/url", path)?.map_texts(escape::written);
         let literal: String = path.pieces().iter().map(literal).collect();
         if escape::has_dot_segment(&literal) {
-            reader.fault("/http/url", "a path has no `.` or `..` in it");
+            reader.fault("/http/url", "a path must not contain `.` or `..`");
         }
         let mut pairs = query.map(|query| written_pairs(reader, query)).unwrap_or_default();
         pairs.extend(more);
@@ -99,7 +99,7 @@ impl UrlTemplate {
             let uri = Uri::builder().scheme(self.scheme.clone()).authority(self.authority.clone());
             uri.path_and_query(path).build().ok()
         });
-        uri.ok_or_else(|| Error::new(ErrorKind::Validation, "the arguments make an address that is too long"))
+        uri.ok_or_else(|| Error::new(ErrorKind::Validation, "The arguments result in an address that is too long."))
     }
 
     fn fill_path(&self, arguments: &Object, out: &mut String) -> Result<(), Error> {
@@ -186,18 +186,18 @@ pub(crate) fn write_pairs(name: &str, value: &Raw, out: &mut String) {
 
 fn authority(written: &str) -> Result<Authority, &'static str> {
     if written.contains(['{', '}']) {
-        return Err("there can be no references in the host: it is fixed when the tool is registered");
+        return Err("the host must not contain references: it is fixed when the tool is registered");
     }
     if written.contains('@') {
-        return Err("an address has no credentials in it: put them into `headers`");
+        return Err("an address must not contain credentials; put them in `headers`");
     }
-    let authority: Authority = written.parse().map_err(|_| "the address has no proper host")?;
+    let authority: Authority = written.parse().map_err(|_| "the host of the address is not valid")?;
     let tail = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
     if authority.host().is_empty() {
         return Err("the address has no host");
     }
     if !tail.is_empty() && authority.port_u16().is_none() {
-        return Err("a port is a number up to 65535");
+        return Err("a port must be a number up to 65535");
     }
     Ok(authority)
 }
@@ -210,7 +210,7 @@ fn written_pairs(reader: &mut DefinitionReader<'_>, query: &str) -> Vec<QueryPai
         let name = reader.template("/http/url", name);
         let Some(name) = name.as_ref().and_then(TextTemplate::as_fixed) else {
             if name.is_some() {
-                reader.fault("/http/url", "references stand in the values of a query, not in its names");
+                reader.fault("/http/url", "references are allowed in the values of a query, not in its names");
             }
             continue;
         };
@@ -226,7 +226,7 @@ fn written_pairs(reader: &mut DefinitionReader<'_>, query: &str) -> Vec<QueryPai
 /// Parses the `query` member.
 fn object_pairs(reader: &mut DefinitionReader<'_>, query: &Raw) -> Vec<QueryPair> {
     let Some(members) = query.object() else {
-        reader.fault("/http/query", "`query` is an object of names and values");
+        reader.fault("/http/query", "`query` must be an object of names and values");
         return Vec::new();
     };
     let mut pairs = Vec::new();
@@ -240,7 +240,7 @@ fn object_pairs(reader: &mut DefinitionReader<'_>, query: &Raw) -> Vec<QueryPair
                 Some(written) => reader.template(&pointer, &written),
                 None if is_plain => Some(TextTemplate::fixed(&value.as_str())),
                 None => {
-                    reader.fault(pointer.as_str(), "a value is a string, a number, a boolean or a list of them");
+                    reader.fault(pointer.as_str(), "a value must be a string, a number, a boolean or a list of them");
                     None
                 }
             };

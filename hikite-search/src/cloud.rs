@@ -19,7 +19,7 @@ const EXPLANATION_CHARS_MAX: usize = 500;
 
 impl CloudSearchClient {
     pub fn new(client: EgressClient, endpoint: &SearchEndpoint) -> Result<Self, InvalidEndpoint> {
-        EndpointClient::new(client, endpoint, "the cloud").map(Self)
+        EndpointClient::new(client, endpoint, "the cloud service").map(Self)
     }
 }
 

@@ -45,13 +45,13 @@ impl EndpointClient {
         endpoint: &SearchEndpoint,
         name: &'static str,
     ) -> Result<Self, InvalidEndpoint> {
-        let url = endpoint.url.expose().parse().map_err(|_| InvalidEndpoint("the address is no address"))?;
+        let url = endpoint.url.expose().parse().map_err(|_| InvalidEndpoint("the address is not valid"))?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         if let Some(token) = &endpoint.token {
             let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose()))
-                .map_err(|_| InvalidEndpoint("the token cannot be sent"))?;
+                .map_err(|_| InvalidEndpoint("the token cannot be sent in a header"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
@@ -70,9 +70,9 @@ impl EndpointClient {
         let was_healthy = self.is_healthy.swap(response.is_ok(), Ordering::Relaxed);
         match &response {
             Err(trouble) if was_healthy => {
-                tracing::warn!("{} is left out of searches: {trouble}", self.name);
+                tracing::warn!("{} is not used for searches: {trouble}", self.name);
             }
-            Ok(_) if !was_healthy => tracing::info!("{} answers again", self.name),
+            Ok(_) if !was_healthy => tracing::info!("{} responds again", self.name),
             _ => {}
         }
         response

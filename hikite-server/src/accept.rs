@@ -51,7 +51,7 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
             }
             Err(error) if is_descriptor_limit(&error) => reserve.refuse(&listener, &app).await,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
@@ -60,14 +60,18 @@ pub async fn serve(listener: TcpListener, app: Arc<App>) {
     app.end_all();
     app.tasks.close();
     if tokio::time::timeout(app.limits.drain, app.tasks.wait()).await.is_err() {
-        tracing::warn!("some requests were still running at the end");
+        tracing::warn!("some requests were still running when hikite stopped");
     }
 }
 
 /// Refuses a connection over the limit. Nothing is read and nothing is awaited: bytes that do not fit into the socket
 /// buffer are dropped, and a TLS client gets no response because no handshake has taken place.
 fn reject(stream: &TcpStream, app: &App, error: &Error) {
-    tracing::warn!("a connection was refused: {}; {}", error.message, app.connections.limit_hint());
+    tracing::warn!(
+        "a connection was rejected: {}; {}",
+        error.message.trim_end_matches('.'),
+        app.connections.limit_hint()
+    );
     send_unavailable(stream, app);
 }
 
@@ -93,8 +97,8 @@ impl SpareDescriptor {
         if self.logged_at.is_none_or(|logged_at| logged_at.elapsed() > LOG_INTERVAL) {
             self.logged_at = Some(Instant::now());
             tracing::error!(
-                "no more files can be opened, so new connections are refused; raise the limit of open files \
-                 (`ulimit -n`, `LimitNOFILE=`), or lower `limits.connections`"
+                "the limit of open files is reached, so new connections are rejected; raise it (`ulimit -n`, \
+                 `LimitNOFILE=`), or lower `limits.connections`"
             );
         }
         self.file = None;

@@ -148,7 +148,7 @@ async fn look_up_jwt(app: &App, token: &str) {
         if access() == BearerLookup::UnknownKey
             && let Err(error) = identity.reload_keys().await
         {
-            tracing::warn!(%error, "a key could not be looked up");
+            tracing::warn!(%error, "failed to look up a token");
         }
         if let BearerLookup::UnknownGrant(grant) = access() {
             // The user of the grant may be new here as well: their permissions must be loaded before their first
@@ -158,7 +158,7 @@ async fn look_up_jwt(app: &App, token: &str) {
                 other => other.map(drop),
             };
             if let Err(error) = looked {
-                tracing::warn!(%error, "a grant could not be looked up");
+                tracing::warn!(%error, "failed to look up a grant");
             }
         }
     }
@@ -234,13 +234,14 @@ fn require_admin(caller: &Caller) -> Result<(), Error> {
     if caller.is_admin() {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::Authorization, "only an admin may do this").hint("ask whoever runs this hikite"))
+    Err(Error::new(ErrorKind::Authorization, "Only an admin may do this.")
+        .hint("Ask the administrator of this server."))
 }
 
 pub(crate) fn unauthorised() -> Response {
     error_response(
-        Error::new(ErrorKind::Authentication, "a valid bearer token is required")
-            .hint("send `Authorization: Bearer <token>`; the local token is in the file `token` of the data folder"),
+        Error::new(ErrorKind::Authentication, "A valid bearer token is required.")
+            .hint("Send `Authorization: Bearer <token>`. The local token is in the file `token` of the data folder."),
     )
 }
 

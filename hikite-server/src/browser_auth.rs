@@ -57,8 +57,8 @@ async fn find(app: &App, headers: &HeaderMap, next: &Uri) -> Result<BrowserIdent
 
 /// Builds the error for a user whose project no longer exists.
 fn no_project() -> Error {
-    Error::new(ErrorKind::Authorization, "the project that you work in is not there any more")
-        .hint("ask whoever runs this hikite")
+    Error::new(ErrorKind::Authorization, "The project that you work in no longer exists.")
+        .hint("Ask the administrator of this server.")
 }
 
 /// Returns where to go after the login; a form submission cannot be repeated.

@@ -73,7 +73,7 @@ fn scopes_to_request(app: &App, caller: &Caller, insufficient: Option<Insufficie
     if missing_scope.contains(Scopes::ADMIN) && caller.project.is_some() {
         return None;
     }
-    tracing::debug!(grant = &**grant, "a client is asked for more scopes");
+    tracing::debug!(grant = &**grant, "asking a client for more scopes");
     user.role.scopes().contains(missing_scope).then(|| caller.scopes.with(missing_scope))
 }
 

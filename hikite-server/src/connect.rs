@@ -202,5 +202,5 @@ fn redirect(to: &str) -> Response {
 }
 
 fn no_link() -> Error {
-    Error::new(ErrorKind::NotFound, "this link is not good, or not any more")
+    Error::new(ErrorKind::NotFound, "This link is invalid or has expired.")
 }

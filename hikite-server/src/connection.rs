@@ -149,7 +149,7 @@ impl TimedStream {
         let limit = self.write_timeout;
         let clock = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
         ready!(clock.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its response")))
     }
 }
 
@@ -171,7 +171,7 @@ impl AsyncRead for TimedStream {
         } else if let Some(head) = &mut self.head
             && head.is_late(cx, limit, read.is_pending())
         {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the headers did not come in time")));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the headers did not arrive in time")));
         }
         read
     }

@@ -67,7 +67,7 @@ impl GuardLayer {
         let answered = AssertUnwindSafe(scope::within(operation.origin.clone(), answered)).catch_unwind();
         let response = answered.await.unwrap_or_else(|_| {
             tracing::error!(request_id = operation.request_id(), "a request failed inside hikite");
-            Ok(error_response(Error::new(ErrorKind::Internal, "a handler panicked")))
+            Ok(error_response(Error::new(ErrorKind::Internal, "A handler panicked.")))
         })?;
         Ok(operation.end(&self.app, connection::close_refused(response)))
     }
@@ -234,7 +234,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_the_error_of_its_request_alone() {
         async fn panics() {
-            panic!("the secret of the house");
+            panic!("a secret of the gateway");
         }
         let router = Router::new()
             .route("/panics", get(panics))

@@ -47,18 +47,18 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(crate) async fn not_found() -> Response {
-    let error = Error::new(ErrorKind::NotFound, "there is nothing at this address");
-    error_response(error.hint("MCP clients connect to `/mcp`; `/docs` describes the REST API"))
+    let error = Error::new(ErrorKind::NotFound, "There is nothing at this address.");
+    error_response(error.hint("MCP clients connect to `/mcp`. `/docs` describes the REST API."))
 }
 
 /// Returns 405; axum adds the `Allow` header.
 pub(crate) async fn wrong_method() -> Response {
-    error_response(Error::new(ErrorKind::MethodNotAllowed, "this address does not take this method"))
+    error_response(Error::new(ErrorKind::MethodNotAllowed, "This address does not support this method."))
 }
 
 /// Returns 405 with its own `Allow` header, as for a HEAD request that must not open a stream.
 pub(crate) fn only(methods: &'static str) -> Response {
-    let error = Error::new(ErrorKind::MethodNotAllowed, "this address does not take this method here");
+    let error = Error::new(ErrorKind::MethodNotAllowed, "This address does not support this method here.");
     let mut response = error_response(error);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response

@@ -55,8 +55,8 @@ pub(crate) fn place(peer: IpAddr) -> IpAddr {
 }
 
 fn too_many(wait: Duration) -> Error {
-    let hint = format!("check the token, and try again in {} s", whole_seconds(wait));
-    Error::new(ErrorKind::RateLimit, "too many wrong tokens have come from this address").hint(hint).after(wait)
+    let hint = format!("Check the token, and try again in {} s.", whole_seconds(wait));
+    Error::new(ErrorKind::RateLimit, "Too many wrong tokens were sent from this address.").hint(hint).after(wait)
 }
 
 #[cfg(test)]

@@ -23,25 +23,25 @@ impl App {
         let mut metrics = self.gateway.admin().status.metrics();
         let labels = vec![("version", env!("CARGO_PKG_VERSION").into())];
         metrics.extend([
-            Metric::gauge("hikite.build_info", "1", "The version that runs.", vec![Point { labels, value: 1.0 }]),
+            Metric::gauge(
+                "hikite.build_info",
+                "1",
+                "Version of the running program.",
+                vec![Point { labels, value: 1.0 }],
+            ),
             Metric::gauge(
                 "hikite.sessions",
                 "{session}",
-                "Sessions that are open.",
+                "Open sessions.",
                 Point::single(f64::from(self.open_sessions())),
             ),
-            Metric::gauge(
-                "process.uptime",
-                "s",
-                "How long it has been running.",
-                Point::single(self.started.elapsed().as_secs_f64()),
-            ),
+            Metric::gauge("process.uptime", "s", "Uptime.", Point::single(self.started.elapsed().as_secs_f64())),
         ]);
         let nodes = self.peers().map_or(1, |peers| peers.nodes.count());
         metrics.push(Metric::gauge(
             "hikite.nodes",
             "{node}",
-            "Processes on this store, as far as this one knows; itself included.",
+            "Processes on this store that this one knows, including itself.",
             Point::single(f64::from(u32::try_from(nodes).unwrap_or(u32::MAX))),
         ));
         metrics.extend(share::metrics(&self.usages()));

@@ -52,7 +52,7 @@ pub(crate) async fn admit(
     let sent = (request.method(), path, request.headers(), &*body);
     let own = peers.nodes.id();
     let (caller, proof) = peers.authenticator.admit(sent, &own, hikite_gateway::now_ms()).map_err(|why| {
-        tracing::warn!("a request in the name of another node was refused: {why}");
+        tracing::warn!("rejected a request that claims to come from another node: {why}");
         why.error()
     })?;
     *request.body_mut() = Body::from(body);

@@ -44,8 +44,8 @@ const PREFLIGHT_AGE: &str = "600";
 pub(crate) fn check(app: &App, request: &Request) -> Result<Option<HeaderValue>, Response> {
     let forwarded_host = request.extensions().get::<ForwardedHost>().map(|forwarded_host| &*forwarded_host.0);
     let page = app.settings.load().origins.check(request.headers(), forwarded_host).map_err(|what| {
-        let error = Error::new(ErrorKind::Authorization, format!("the {what} of this request is not allowed"));
-        let hint = "add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors` if it is yours";
+        let error = Error::new(ErrorKind::Authorization, format!("The {what} of this request is not allowed."));
+        let hint = "If it is yours, add it to `server.allowed_hosts`, `server.allowed_origins` or `server.cors`.";
         error_response(error.hint(hint))
     })?;
     // A preflight request carries no token.

@@ -47,5 +47,5 @@ fn enter_project(app: &App, caller: Caller, name: &str) -> Result<Caller, Error>
 }
 
 fn unknown() -> Error {
-    Error::new(ErrorKind::NotFound, "there is no such project").hint("`hikite project list` names those there are")
+    Error::new(ErrorKind::NotFound, "There is no such project.").hint("Run `hikite project list` to see all projects.")
 }

@@ -32,8 +32,8 @@ pub(crate) fn take(app: &App, caller: &Caller) -> Result<Option<RateLimitState>,
 }
 
 fn too_often(rate: Rate, wait: Duration) -> Error {
-    let message = format!("Rate limit exceeded: at most {} requests in {:?}", rate.count, rate.per);
-    let hint = format!("try again in {} s", whole_seconds(wait));
+    let message = format!("Rate limit exceeded: at most {} requests in {:?}.", rate.count, rate.per);
+    let hint = format!("Try again in {} s.", whole_seconds(wait));
     Error { retry_after: Some(wait), ..Error::new(ErrorKind::RateLimit, message).hint(hint) }
 }
 

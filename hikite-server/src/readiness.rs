@@ -32,12 +32,13 @@ impl UnreadyReason {
 impl App {
     /// Returns all reasons; the first one determines the status.
     pub(crate) fn unready(&self) -> Vec<UnreadyReason> {
-        let leaving = self.is_leaving().then(|| UnreadyReason::new("leaving", "this process is about to stop"));
+        let leaving = self.is_leaving().then(|| UnreadyReason::new("leaving", "This process is shutting down."));
         let stale = self.gateway.freshness().fault();
         let store = stale.map(|message| UnreadyReason::new("store_stale", message));
         let full = self.gateway.auditor().state().is_some_and(|state| state.is_full);
-        let audit =
-            full.then(|| UnreadyReason::new("audit_full", "the audit can take no more records, so calls are refused"));
+        let audit = full.then(|| {
+            UnreadyReason::new("audit_full", "The audit log cannot accept more records, so calls are rejected.")
+        });
         leaving.into_iter().chain(store).chain(audit).collect()
     }
 }

@@ -83,7 +83,12 @@ impl<S: Sync> FromRequestParts<S> for RequestContext {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
-        let no_guard = || error_response(Error::new(ErrorKind::Internal, "a handler that needs a caller has no door"));
+        let no_guard = || {
+            error_response(Error::new(
+                ErrorKind::Internal,
+                "A handler that needs a caller is not behind the authentication layer.",
+            ))
+        };
         parts.extensions.remove().ok_or_else(no_guard)
     }
 }

@@ -91,11 +91,11 @@ fn created(body: &Raw, location: Option<HeaderValue>) -> Response {
 /// Returns the identity store, if OAuth is enabled.
 fn identity(app: &App) -> Result<&Identity, Error> {
     let identity = app.gateway.people().identity();
-    identity.map(|identity| &**identity).ok_or_else(|| Error::new(ErrorKind::NotFound, "nobody logs in here"))
+    identity.map(|identity| &**identity).ok_or_else(|| Error::new(ErrorKind::NotFound, "Logins are not enabled here."))
 }
 
 fn key(path: NamePath) -> Result<String, Error> {
-    path.map(|Path(key)| key).map_err(|_| Error::new(ErrorKind::Validation, "the key in the address is not UTF-8"))
+    path.map(|Path(key)| key).map_err(|_| Error::new(ErrorKind::Validation, "The key in the address is not UTF-8."))
 }
 
 #[cfg(test)]

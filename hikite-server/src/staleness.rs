@@ -24,10 +24,11 @@ pub(crate) async fn follow(app: Arc<App>) {
         }
         match &fault {
             Some(reason) if !was_stale => tracing::error!(
-                "{reason}; whoever is known by it is refused until it answers\n\
-                 hint: see whether the database runs, and whether this machine reaches it"
+                "{}; callers known through it are rejected until it responds\nhint: check that the database is \
+                 running and that this machine can reach it",
+                reason.trim_end_matches('.')
             ),
-            None if was_stale => tracing::info!("the store answers again; everybody is let in as before"),
+            None if was_stale => tracing::info!("the store responds again; callers are accepted as before"),
             _ => {}
         }
         was_stale = fault.is_some();

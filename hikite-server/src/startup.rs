@@ -91,8 +91,8 @@ fn router(started: Instant) -> Router {
 }
 
 async fn not_ready() -> Response {
-    let error = Error::new(ErrorKind::Overloaded, format!("hikite is not ready: {REASON}"));
-    error_response(error.hint("try again in a few seconds; the log of hikite says why").after(RETRY))
+    let error = Error::new(ErrorKind::Overloaded, format!("hikite is not ready: {REASON}."));
+    error_response(error.hint("Try again in a few seconds. The log of hikite has the reason.").after(RETRY))
 }
 
 /// Closes the connection after each response, so that the next one reaches the full server.

@@ -22,11 +22,11 @@ pub struct ServerTls(TlsAcceptor);
 /// An invalid certificate or key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ServerTlsError {
-    #[error("holds no certificate in PEM form")]
+    #[error("contains no certificate in PEM format")]
     Certificate,
-    #[error("holds no private key in PEM form")]
+    #[error("contains no private key in PEM format")]
     Key,
-    #[error("holds a private key of a kind that is not supported")]
+    #[error("contains a private key of an unsupported type")]
     KeyKind,
     #[error("is not the key of the certificate")]
     Mismatch,
@@ -71,11 +71,11 @@ impl ServerTls {
                 Some(stream)
             }
             Ok(Err(error)) => {
-                tracing::debug!(%error, "a client could not agree on TLS");
+                tracing::debug!(%error, "TLS handshake with a client failed");
                 None
             }
             Err(_) => {
-                tracing::debug!("a client was too slow to agree on TLS");
+                tracing::debug!("TLS handshake with a client timed out");
                 None
             }
         }

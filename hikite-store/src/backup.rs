@@ -19,7 +19,7 @@ impl Store {
     /// a partial copy under its name. It can be used as a store directly: `sqlite:FILE`.
     pub async fn backup(&self, to: &Path) -> Result<u64, StoreError> {
         if fs::symlink_metadata(to).is_ok() {
-            return Err(self.refused(StoreFault::Exists, format!("`{}` exists", to.display())));
+            return Err(self.refused(StoreFault::Exists, format!("`{}` already exists", to.display())));
         }
         self.backup_to(to).await
     }
@@ -65,7 +65,7 @@ impl Store {
         let row = query.fetch_one(self.writer()).await.map_err(self.failed())?;
         let busy: i64 = row.try_get(0).map_err(self.failed())?;
         if busy != 0 {
-            return Err(self.refused(StoreFault::Busy, "somebody reads the copy while it is made"));
+            return Err(self.refused(StoreFault::Busy, "another process reads the copy while it is written"));
         }
         Ok(())
     }
@@ -82,14 +82,14 @@ pub(crate) fn before_migration<'a>(
 
 async fn copy_before(before: &MigrationBackup<'_>, found: i64) -> Result<(), StoreError> {
     let Some(to) = backup_path(before, found) else {
-        tracing::warn!("the store is brought to a newer version without a copy: no folder is known for one");
+        tracing::warn!("the store is migrated to a newer version without a backup because no folder is configured");
         return Ok(());
     };
     let store = Store::without_migration(before.target, before.url, found);
     let outcome = store.backup_to(&to).await;
     store.close().await;
     let bytes = outcome?;
-    tracing::info!(bytes, "the store was copied to `{}` before it is brought to a newer version", to.display());
+    tracing::info!(bytes, "the store was backed up to `{}` before its migration to a newer version", to.display());
     Ok(())
 }
 

@@ -81,7 +81,7 @@ async fn sqlite(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Err
     }
     for row in sqlx::query("PRAGMA foreign_key_check").fetch_all(connection).await? {
         let table: String = row.try_get(0)?;
-        findings.push(format!("a row of `{table}` names another that is not there"));
+        findings.push(format!("a row of `{table}` refers to a row that does not exist"));
     }
     Ok(findings)
 }
@@ -89,9 +89,9 @@ async fn sqlite(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Err
 async fn postgres(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
     let mut findings = Vec::new();
     for (setting, bad, cure) in [
-        ("server_encoding", &["SQL_ASCII", "LATIN1"][..], "make the database with `ENCODING 'UTF8'`"),
-        ("synchronous_commit", &["off"], "switch it on: a crash of the database would lose what was committed"),
-        ("fsync", &["off"], "switch it on: a power cut would damage the database"),
+        ("server_encoding", &["SQL_ASCII", "LATIN1"][..], "create the database with `ENCODING 'UTF8'`"),
+        ("synchronous_commit", &["off"], "turn it on: a crash of the database would lose committed data"),
+        ("fsync", &["off"], "turn it on: a power failure would damage the database"),
     ] {
         let row = sqlx::query("SELECT current_setting($1)").bind(setting).fetch_one(&mut *connection).await?;
         let value: String = row.try_get(0)?;
@@ -104,7 +104,7 @@ async fn postgres(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::E
 
 async fn versions(connection: &mut AnyConnection) -> Result<Vec<String>, sqlx::Error> {
     let found = version(connection).await?;
-    let wrong = (found != NEWEST).then(|| format!("it has version {found}, and this hikite knows version {NEWEST}"));
+    let wrong = (found != NEWEST).then(|| format!("it has version {found}, and this hikite supports version {NEWEST}"));
     Ok(wrong.into_iter().collect())
 }
 

@@ -158,7 +158,7 @@ impl ConnectTarget {
         let connecting = tokio::time::timeout(WAIT, self.options.connect());
         let mut connection = connecting
             .await
-            .map_err(|_| sqlx::Error::Io(std::io::Error::new(ErrorKind::TimedOut, "it does not answer")))??;
+            .map_err(|_| sqlx::Error::Io(std::io::Error::new(ErrorKind::TimedOut, "it does not respond")))??;
         connection.execute(self.engine.set_up()).await?;
         if self.engine == DatabaseEngine::Sqlite {
             // Allows free pages to be released; a file created without this keeps them until a `VACUUM`.
@@ -196,8 +196,8 @@ fn keep_private(path: &Path) {
         return;
     }
     match fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
-        Ok(()) => tracing::warn!("`{}` could be read by others; now its owner alone can", path.display()),
-        Err(error) => tracing::warn!("`{}` can be read by others: {error}", path.display()),
+        Ok(()) => tracing::warn!("`{}` was readable by others; it is now readable only by its owner", path.display()),
+        Err(error) => tracing::warn!("`{}` is readable by others: {error}", path.display()),
     }
 }
 

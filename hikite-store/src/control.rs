@@ -30,7 +30,7 @@ impl Store {
             match Raw::parse(form) {
                 Ok(form) => tools.push(RegisteredToolRow { key, form, registered_at }),
                 // An unreadable row must not affect the others.
-                Err(_) => tracing::error!("the registered tool `{key}` is unreadable and left out"),
+                Err(_) => tracing::error!("the registered tool `{key}` is unreadable and is skipped"),
             }
         }
         tools.sort_by(|a, b| (a.registered_at, &a.key).cmp(&(b.registered_at, &b.key)));

@@ -50,7 +50,7 @@ impl AuditHead {
         if let Some(file) = &*file
             && let Err(error) = file.write_all_at(line(chain).as_bytes(), 0)
         {
-            tracing::debug!(%error, "the end of the audit could not be noted beside the store");
+            tracing::debug!(%error, "failed to note the end of the audit log beside the store");
         }
     }
 
@@ -79,13 +79,13 @@ pub(crate) fn inspect_wal(url: &StoreUrl) -> Option<String> {
     let log = sidecar(path, LOG);
     let copy = (1..1000).map(|n| sidecar(path, &format!("{LOG}.damaged-{n}"))).find(|copy| !copy.exists())?;
     let saved = match fs::copy(&log, &copy) {
-        Ok(_) => format!("it is kept as `{}`", copy.display()),
+        Ok(_) => format!("a copy is in `{}`", copy.display()),
         Err(error) => format!("it could not be copied: {error}"),
     };
     let WalDamage { frame, commits } = damage;
     let place = if frame == 0 { "its header".to_owned() } else { format!("frame {frame}") };
     Some(format!(
-        "the log `{}` is damaged at {place}: {commits} committed transactions behind it cannot be read; {saved}",
+        "the log `{}` is damaged at {place}: {commits} committed transactions after it cannot be read; {saved}",
         log.display()
     ))
 }
@@ -124,7 +124,7 @@ impl Store {
         let last = self.audit_last().await.ok();
         let gone = noted.zip(last).filter(|(noted, last)| noted.seq > *last);
         let gone = gone.map(|(noted, last)| (noted.seq - last, format!("records {} to {}", last + 1, noted.seq)));
-        let of_audit = gone.as_ref().map(|(_, which)| format!("{which} of the audit were written and are gone"));
+        let of_audit = gone.as_ref().map(|(_, which)| format!("{which} of the audit log were written and are lost"));
         let found: Vec<String> = log.into_iter().chain(of_audit).collect();
         if found.is_empty() {
             return;
@@ -135,7 +135,7 @@ impl Store {
         let now = self.now().await.unwrap_or_default();
         self.save_findings(now, &found);
         if let Err(error) = self.append_audit(&mut AuditBatch::new(vec![record(now, gone)])).await {
-            tracing::error!("this could not be recorded in the audit: {error}");
+            tracing::error!("failed to record this in the audit log: {error}");
         }
     }
 
@@ -164,7 +164,7 @@ impl Store {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(sidecar(path, FINDINGS));
         let write = |mut file: fs::File| found.iter().try_for_each(|what| writeln!(file, "{} {what}", rfc3339(now)));
         if let Err(error) = file.and_then(write) {
-            tracing::error!(%error, "this could not be kept for `hikite doctor`");
+            tracing::error!(%error, "failed to save this for `hikite doctor`");
         }
     }
 
@@ -178,7 +178,7 @@ impl Store {
 /// Builds the audit record of a data loss.
 fn record(now: u64, gone: Option<(u64, String)>) -> AuditRecord {
     let (lost, what) = match gone {
-        Some((count, which)) => (count, format!("{which} were written and are gone")),
+        Some((count, which)) => (count, format!("{which} were written and are lost")),
         None => (0, "the log of the store was damaged".into()),
     };
     AuditRecord {
@@ -193,7 +193,7 @@ fn record(now: u64, gone: Option<(u64, String)>) -> AuditRecord {
     }
 }
 
-const HINT: &str = "look at the disk and put back a backup with `hikite store restore`, or accept the loss";
+const HINT: &str = "check the disk and restore a backup with `hikite store restore`, or accept the loss";
 
 pub(crate) fn sidecar(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

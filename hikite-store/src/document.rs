@@ -225,7 +225,7 @@ fn read(kind: &'static str, row: &AnyRow) -> Option<DocumentRow> {
     let times = || -> Result<_, sqlx::Error> { Ok((row.try_get(4)?, row.try_get(5)?)) };
     let ((id, owner, form, version), (created_at, expires_at)) = (parts().ok()?, times().ok()?);
     let Ok(form) = Raw::parse(form) else {
-        tracing::error!("`{id}` in the drawer `{kind}` is unreadable and left out");
+        tracing::error!("the document `{id}` of kind `{kind}` is unreadable and is skipped");
         return None;
     };
     let (version, created_at, expires_at) = (shown(version), shown(created_at), shown(expires_at));

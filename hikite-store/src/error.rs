@@ -43,32 +43,34 @@ struct FaultText {
 #[rustfmt::skip]
 const TABLE: &[FaultText] = &[
     FaultText { fault: StoreFault::Busy,        words: "is busy",
-           hint: "try again; if it stays so, look for another program that keeps it locked" },
+           hint: "Try again. If it stays busy, look for another program that keeps it locked." },
     FaultText { fault: StoreFault::Unreachable, words: "cannot be reached",
-           hint: "see whether the database runs there, and check `store.url`" },
-    FaultText { fault: StoreFault::Refused,     words: "lets us in not at all or not far enough",
-           hint: "check user, password and database in `store.url`, and what that user may do" },
+           hint: "Check that the database is running there, and check `store.url`." },
+    FaultText { fault: StoreFault::Refused,     words: "denies access",
+           hint: "Check user, password and database in `store.url`, and the permissions of that user." },
     FaultText { fault: StoreFault::NotWritable, words: "cannot be written",
-           hint: "let hikite's user write the file and its folder, or name another place with `store.url` or `--data`" },
-    FaultText { fault: StoreFault::Full,        words: "has no room left or cannot be read from its disk",
-           hint: "free some space, and look at the disk" },
+           hint: "Give hikite's user write access to the file and its folder, or choose another location with \
+            `store.url` or `--data`." },
+    FaultText { fault: StoreFault::Full,        words: "is full or cannot be read from its disk",
+           hint: "Free disk space and check the disk." },
     FaultText { fault: StoreFault::Damaged,     words: "is damaged",
-           hint: "stop hikite and put a copy made by `hikite store backup` in its place with `hikite store restore`; \
-                  without a copy, move the file away together with its `-wal` and `-shm`: hikite starts anew" },
-    FaultText { fault: StoreFault::Foreign,     words: "is another program's database",
-           hint: "give hikite a file or a database of its own in `store.url`" },
+           hint: "Stop hikite and restore a backup made with `hikite store backup`: `hikite store restore`. Without a \
+            backup, move the file away together with its `-wal` and `-shm` files; hikite then starts with an empty \
+            store." },
+    FaultText { fault: StoreFault::Foreign,     words: "belongs to another program",
+           hint: "Give hikite its own file or database in `store.url`." },
     FaultText { fault: StoreFault::Newer,       words: "was written by a newer hikite",
-           hint: "start that hikite or a later one, or go back to a copy from before" },
+           hint: "Start that version or a later one, or restore a backup from before the upgrade." },
     FaultText { fault: StoreFault::NotEmpty,    words: "is not empty",
-           hint: "copy into a store that nobody has used yet" },
+           hint: "Copy into a store that has not been used yet." },
     FaultText { fault: StoreFault::InUse,       words: "is in use",
-           hint: "stop every hikite that runs on it, and whatever else has it open; then try again" },
+           hint: "Stop every hikite and every other program that uses it, then try again." },
     FaultText { fault: StoreFault::Exists,      words: "cannot be copied there",
-           hint: "name a file that does not exist yet" },
-    FaultText { fault: StoreFault::Nul,         words: "cannot keep this name",
-           hint: "leave out the NUL character" },
+           hint: "Choose a file that does not exist yet." },
+    FaultText { fault: StoreFault::Nul,         words: "cannot store this name",
+           hint: "Remove the NUL character." },
     FaultText { fault: StoreFault::Failed,      words: "failed",
-           hint: "`hikite store check` looks for what is wrong with it" },
+           hint: "Run `hikite store check` to find the problem." },
 ];
 
 impl StoreFault {
@@ -101,7 +103,7 @@ impl StoreError {
             _ => StoreFault::Failed,
         };
         let reason = match error {
-            sqlx::Error::PoolTimedOut => "no connection became free in time".to_owned(),
+            sqlx::Error::PoolTimedOut => "no connection became available in time".to_owned(),
             sqlx::Error::Database(answer) => answer.message().to_owned(),
             other => other.to_string(),
         };
@@ -138,21 +140,21 @@ const RETRY_DELAY: Duration = Duration::from_secs(5);
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error.fault {
-            StoreFault::Nul => Self::new(ErrorKind::Validation, "a name with a NUL character cannot be kept"),
+            StoreFault::Nul => Self::new(ErrorKind::Validation, "A name with a NUL character cannot be stored."),
             StoreFault::Busy => {
                 tracing::warn!("{error}");
-                let answer = Self::new(ErrorKind::Overloaded, "the store is busy").hint("try again in a moment");
+                let answer = Self::new(ErrorKind::Overloaded, "The store is busy.").hint("Try again in a moment.");
                 Self { retry_after: Some(Duration::from_secs(1)), ..answer }
             }
             // These may resolve themselves: a full disk, a restarting database.
             StoreFault::Unreachable | StoreFault::NotWritable | StoreFault::Full => {
                 tracing::error!("{error}");
-                let answer = Self::new(ErrorKind::Overloaded, "the store cannot be used at the moment");
-                answer.hint("try again later; the log of hikite says why").after(RETRY_DELAY)
+                let answer = Self::new(ErrorKind::Overloaded, "The store cannot be used at the moment.");
+                answer.hint("Try again later. The log of hikite has the reason.").after(RETRY_DELAY)
             }
             _ => {
                 tracing::error!("{error}");
-                Self::new(ErrorKind::Internal, "the store failed").hint("the log of hikite says why")
+                Self::new(ErrorKind::Internal, "The store failed.").hint("The log of hikite has the reason.")
             }
         }
     }

@@ -98,7 +98,7 @@ impl ListCache for StoreListCache {
         let lists = self.cached.lock().get(definition)?.lists.clone();
         let listing = Listing::from_raw(&lists);
         if listing.is_none() {
-            tracing::warn!(definition, "a cached tool list is of another version and will be fetched again");
+            tracing::warn!(definition, "a cached tool list has another version and will be fetched again");
         }
         listing
     }
@@ -114,7 +114,7 @@ impl ListCache for StoreListCache {
             }
         }
         if self.jobs.try_send(CacheJob::Write(definition.to_owned(), row)).is_err() {
-            tracing::warn!(definition, "a tool list is not kept: too many wait to be written");
+            tracing::warn!(definition, "a tool list is not cached because too many are waiting to be written");
         }
     }
 }
@@ -134,7 +134,7 @@ async fn write_all(store: Store, mut waiting: mpsc::Receiver<CacheJob>) {
         if !lists.is_empty()
             && let Err(error) = store.write_lists(&lists).await
         {
-            tracing::warn!("tool lists are not kept: {error}");
+            tracing::warn!("failed to cache tool lists: {error}");
         }
         for who in flushed_tx {
             // The requester may be gone.

@@ -119,7 +119,7 @@ async fn apply(
 
 fn check_version(found: i64, newest: i64) -> Result<i64, MigrationError> {
     if found > newest {
-        let reason = format!("it has version {found}, and this hikite knows version {newest}");
+        let reason = format!("it has version {found}, and this hikite supports version {newest}");
         return Err(MigrationError::Rejected(StoreFault::Newer, reason));
     }
     Ok(found)
@@ -144,7 +144,7 @@ async fn is_new(connection: &mut AnyConnection, engine: DatabaseEngine) -> Resul
         others += 1;
     }
     if engine == DatabaseEngine::Sqlite && others > 0 {
-        return Err(MigrationError::Rejected(StoreFault::Foreign, "it has tables, and none of them is ours".into()));
+        return Err(MigrationError::Rejected(StoreFault::Foreign, "it contains tables, but none of hikite".into()));
     }
     Ok(true)
 }
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(apply_all(&mut one, &[first, more]).await, Ok(1));
         assert_eq!(apply_all(&mut one, &[first, more]).await, Ok(2));
         let older = apply_all(&mut one, &[first]).await.expect_err("refused");
-        assert!(older.contains("it has version 2, and this hikite knows version 1"), "{older}");
+        assert!(older.contains("it has version 2, and this hikite supports version 1"), "{older}");
     }
 
     #[tokio::test]

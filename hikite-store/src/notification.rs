@@ -28,7 +28,7 @@ impl Store {
                     .await;
                 // Polling continues meanwhile; logged once, without the URL.
                 if let (Some(Err(error)), false) = (heard, is_logged) {
-                    tracing::debug!(%error, "the store sends no word of changes; it is looked at instead");
+                    tracing::debug!(%error, "the store sends no change notifications; it is polled instead");
                 }
                 is_logged = true;
                 store.change_notify().notify_one();

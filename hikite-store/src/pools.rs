@@ -74,7 +74,7 @@ impl Store {
             }
             Err(_) => {
                 self.replace(pools);
-                Err(self.refused(StoreFault::Unreachable, "it does not answer"))
+                Err(self.refused(StoreFault::Unreachable, "it does not respond"))
             }
         }
     }
@@ -90,7 +90,7 @@ impl Store {
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let replaced_token = self.pools().replaced.clone();
-        let silent = || Err(self.refused(StoreFault::Unreachable, "it does not answer"));
+        let silent = || Err(self.refused(StoreFault::Unreachable, "it does not respond"));
         replaced_token.run_until_cancelled(work).await.unwrap_or_else(silent)
     }
 
@@ -105,7 +105,7 @@ impl Store {
             return;
         }
         pools.replaced.cancel();
-        tracing::warn!("{} does not answer; its connections are given up and made anew", self.url());
+        tracing::warn!("{} does not respond; its connections are closed and opened again", self.url());
         let closing = [&pools.reader, &pools.writer, &pools.watch].map(AnyPool::clone);
         self.spawn(async move {
             let _ = tokio::time::timeout(WAIT, join_all(closing.iter().map(AnyPool::close))).await;

@@ -91,7 +91,7 @@ impl Store {
 fn read(row: &AnyRow) -> Result<Option<ProjectRow>, sqlx::Error> {
     let (name, form, created_at): (String, String, _) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
     let Ok(form) = Raw::parse(form) else {
-        tracing::error!("the project `{name}` is unreadable and left out");
+        tracing::error!("the project `{name}` is unreadable and is skipped");
         return Ok(None);
     };
     Ok(Some(ProjectRow { name, form, created_at: shown(created_at) }))

@@ -88,7 +88,7 @@ async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
         (DatabaseEngine::Sqlite, Ok(_)) => Ok(Some("another process has it open".to_owned())),
         (DatabaseEngine::Postgres, Ok(count)) if count == "0" => Ok(None),
         (DatabaseEngine::Postgres, Ok(count)) => {
-            Ok(Some(format!("{count} connections of hikite to the database are open")))
+            Ok(Some(format!("hikite has {count} open connections to the database")))
         }
         (_, Err(error)) => match failed(error) {
             error if error.fault == StoreFault::Busy => Ok(Some("another process has it open".to_owned())),
@@ -102,7 +102,10 @@ async fn others_of(url: &StoreUrl) -> Result<Option<String>, StoreError> {
 /// Renames both files; the old one is restored if the second rename fails.
 fn swap(prepared: &Path, path: &Path, replaced_path: &Path) -> io::Result<bool> {
     if fs::symlink_metadata(replaced_path).is_ok() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists", replaced_path.display())));
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!("`{}` already exists", replaced_path.display()),
+        ));
     }
     let had = path.exists();
     // The journal of a damaged file belongs to it.

@@ -71,7 +71,7 @@ impl Store {
             }
             Ok(())
         });
-        let silent = |_| Err(StoreError::new(StoreFault::Unreachable, url, "it does not answer"));
+        let silent = |_| Err(StoreError::new(StoreFault::Unreachable, url, "it does not respond"));
         reached.await.unwrap_or_else(silent)
     }
 
@@ -204,9 +204,11 @@ async fn prepare(
 /// space, or with a concurrent writer, it stays as it is: free pages are then reused but not returned.
 async fn vacuum(connection: &mut AnyConnection) {
     match connection.execute("VACUUM").await {
-        Ok(_) => tracing::info!("the store was written anew: what is trimmed is given back to the disk from now on"),
+        Ok(_) => {
+            tracing::info!("the store was rewritten; space of trimmed records is returned to the disk from now on");
+        }
         Err(error) => {
-            tracing::warn!("the store could not be written anew, and keeps its size when records are trimmed: {error}")
+            tracing::warn!("failed to rewrite the store; it does not shrink when records are trimmed: {error}");
         }
     }
 }

@@ -64,7 +64,7 @@ impl Store {
             let (row, form) = read(row).map_err(self.failed())?;
             match Raw::parse(form) {
                 Ok(form) => tokens.push(TokenRow { form, ..row }),
-                Err(_) => tracing::error!("the token `{}` is unreadable and left out", row.id),
+                Err(_) => tracing::error!("the token `{}` is unreadable and is skipped", row.id),
             }
         }
         tokens.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));

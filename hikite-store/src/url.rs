@@ -25,7 +25,7 @@ pub struct StoreUrlError {
     pub hint: &'static str,
 }
 
-const FORMS: &str = "write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`";
+const FORMS: &str = "Write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`.";
 
 impl StoreUrl {
     /// Parses `sqlite:PATH`, `sqlite::memory:`, `postgres://…` or `postgresql://…`.
@@ -36,17 +36,17 @@ impl StoreUrl {
         let Some(path) = text.strip_prefix("sqlite:") else {
             // The text is not repeated, because it may contain a password.
             return Err(StoreUrlError {
-                message: "the address of a store is `sqlite:…` or `postgres://…`".into(),
+                message: "The address of a store starts with `sqlite:` or `postgres://`.".into(),
                 hint: FORMS,
             });
         };
         let path = path.strip_prefix("//").unwrap_or(path);
         match path {
             ":memory:" => Ok(Self::memory()),
-            "" => Err(StoreUrlError { message: "`sqlite:` names no file".into(), hint: FORMS }),
+            "" => Err(StoreUrlError { message: "`sqlite:` has no file name.".into(), hint: FORMS }),
             _ if path.contains(['?', '#', '\0']) => Err(StoreUrlError {
-                message: format!("`{}` has settings behind the path", text.escape_debug()),
-                hint: "write the path alone: the settings are hikite's to choose",
+                message: format!("`{}` has parameters after the path.", text.escape_debug()),
+                hint: "Write only the path; hikite chooses the parameters.",
             }),
             _ => Ok(Self::file(path)),
         }
@@ -78,8 +78,9 @@ impl StoreUrl {
 fn postgres(text: &str) -> Result<StoreUrl, StoreUrlError> {
     let shown = shown(text);
     PgConnectOptions::from_str(text).map_err(|_| StoreUrlError {
-        message: format!("`{shown}` is not the address of a PostgreSQL database"),
-        hint: "write `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; `@`, `/` and the like in a password are `%40`, `%2F`",
+        message: format!("`{shown}` is not the address of a PostgreSQL database."),
+        hint: "Write `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. Escape special characters in the password, for \
+         example `@` as `%40` and `/` as `%2F`.",
     })?;
     Ok(StoreUrl(StoreLocation::Postgres(Secret::shown_as(text, shown))))
 }
@@ -132,13 +133,13 @@ mod tests {
         check("sqlite:data/日本 1.db", Ok("sqlite:data/日本 1.db"));
         check("sqlite::memory:", Ok("sqlite::memory:"));
         check("sqlite:", Err("names no file"));
-        check("sqlite:a.db?mode=ro", Err("settings behind the path"));
+        check("sqlite:a.db?mode=ro", Err("parameters after the path"));
         check("postgres://u@h/d", Ok("postgres://u@h/d"));
         check("postgresql://u:hunter2@h:5433/d?sslmode=require", Ok("postgresql://u:***@h:5433/d"));
         check("postgres://u:hun@ter2@h/d", Ok("postgres://u:***@h/d"));
         check("postgres:///d?host=/run/postgresql&password=hunter2", Ok("postgres:///d"));
         check("postgres://u:p@h:99999/d", Err("is not the address of a PostgreSQL database"));
-        check("mysql://u:hunter2@h/d", Err("is `sqlite:…` or `postgres://…`"));
+        check("mysql://u:hunter2@h/d", Err("starts with `sqlite:` or `postgres://`"));
     }
 
     #[test]

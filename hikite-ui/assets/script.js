@@ -1,9 +1,9 @@
-// What the pages do by themselves; without it everything still works, only not by itself.
+// Live updates, copy buttons, confirmations and keyboard shortcuts. All pages also work without this script.
 "use strict";
 
 const root = document.documentElement;
 
-// Parts that live: the page is asked for again, and they are taken from it.
+// Refreshes the elements with `data-live` by fetching the page again.
 function live() {
   const parts = [...document.querySelectorAll("[data-live]")];
   if (!parts.length) return;
@@ -22,14 +22,14 @@ function live() {
           }
         }
       } catch {
-        // The house is being started anew, or nobody is logged in any more; the next look will tell.
+        // The server restarts, or the login has ended. The next attempt decides.
       }
     }
     live();
   }, seconds * 1000);
 }
 
-// Buttons that copy what stands beside them.
+// Copies the text beside a button.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
   if (!button) return;
@@ -44,18 +44,18 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-// What cannot be undone is asked for once more.
+// Asks for confirmation before an action that cannot be undone.
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.ask ?? event.target.dataset.ask;
   if (question && !confirm(question)) event.preventDefault();
 });
 
-// Selects that lead somewhere at once.
+// Submits the form when the selection changes.
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-go]")) event.target.form.requestSubmit();
 });
 
-// Keys: `/` to search, `g` and a letter to go somewhere, `?` for help.
+// Keyboard shortcuts: `/` searches, `g` and a letter opens a page, `?` shows help.
 let waiting = false;
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -90,7 +90,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A batch, task by task: the answer comes in lines, and each colours one box.
+// Runs a batch and shows the status of each task while the response streams in.
 const batch = document.querySelector("form[data-batch]");
 batch?.addEventListener("submit", async (event) => {
   if (event.submitter?.value !== "run" || !window.ReadableStream) return;
@@ -108,7 +108,7 @@ batch?.addEventListener("submit", async (event) => {
       text += value;
       const events = text.split("\n\n");
       text = events.pop();
-      for (const event of events) tell(event, output);
+      for (const event of events) showEvent(event, output);
     }
     if (text.trim()) output.textContent = text;
   } catch (error) {
@@ -118,7 +118,7 @@ batch?.addEventListener("submit", async (event) => {
   }
 });
 
-function tell(event, output) {
+function showEvent(event, output) {
   const field = (name) => event.split("\n").filter((line) => line.startsWith(name + ": ")).map((line) => line.slice(name.length + 2)).join("\n");
   let data;
   try {
@@ -130,7 +130,8 @@ function tell(event, output) {
     const box = document.querySelector(`[data-task="${CSS.escape(data.id)}"]`);
     if (box) box.dataset.status = data.status;
     const row = document.querySelector(`[data-row="${CSS.escape(data.id)}"]`);
-    if (row) row.textContent = data.ms === undefined ? data.status : `${data.status} · ${Math.round(data.ms)} ms`;
+    const label = document.getElementById("task-status")?.dataset[data.status] ?? data.status;
+    if (row) row.textContent = data.ms === undefined ? label : `${label} · ${Math.round(data.ms)} ms`;
   } else {
     output.textContent = JSON.stringify(data.result ?? data, null, 2);
   }

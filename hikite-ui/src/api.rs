@@ -16,6 +16,7 @@ use serde_json::Value;
 use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceExt};
 
+use crate::error_text::code_of;
 use crate::visitor::Visitor;
 
 /// Maximum length of an API response.
@@ -36,12 +37,18 @@ impl fmt::Debug for ApiClient {
 pub(crate) struct ApiError {
     #[serde(skip)]
     pub(crate) status: StatusCode,
+    /// Error code; empty if the pages made the error themselves.
+    #[serde(default)]
+    pub(crate) code: String,
     #[serde(rename = "error", default)]
     pub(crate) message: String,
     #[serde(default)]
     pub(crate) hint: Option<String>,
     #[serde(default)]
     pub(crate) details: Vec<FieldError>,
+    /// Identifies the request in the log.
+    #[serde(rename = "requestId", default)]
+    pub(crate) request_id: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -51,8 +58,13 @@ pub(crate) struct FieldError {
 }
 
 impl ApiError {
+    /// Builds an error of the pages; the message is in the language of the page and says what to do.
     pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), ..Self::default() }
+    }
+
+    fn with_code(code: &str, message: String) -> Self {
+        Self { code: code.to_owned(), ..Self::new(StatusCode::BAD_GATEWAY, message) }
     }
 }
 
@@ -88,11 +100,15 @@ impl ApiClient {
         let response = self.ask(visitor, request).await;
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES).collect().await;
-        let body = body.map_err(|_| ApiError::new(StatusCode::BAD_GATEWAY, "the answer is too long"))?.to_bytes();
+        let too_large = |_| ApiError::with_code("PAYLOAD_TOO_LARGE", "the response of the API is too large".to_owned());
+        let body = body.map_err(too_large)?.to_bytes();
         if status.is_success() {
             return if body.is_empty() { Ok(Value::Null) } else { read(&body) };
         }
-        let refused: ApiError = serde_json::from_slice(&body).unwrap_or_default();
+        let mut refused: ApiError = serde_json::from_slice(&body).unwrap_or_default();
+        if refused.code.is_empty() {
+            code_of(status).clone_into(&mut refused.code);
+        }
         Err(ApiError { status, ..refused })
     }
 
@@ -126,7 +142,7 @@ fn read(body: &[u8]) -> Result<Value, ApiError> {
 }
 
 fn unreadable(error: &serde_json::Error) -> ApiError {
-    ApiError::new(StatusCode::BAD_GATEWAY, format!("the answer cannot be read: {error}"))
+    ApiError::with_code("INTERNAL_ERROR", format!("the response of the API cannot be read: {error}"))
 }
 
 fn refuse(status: StatusCode) -> Response {

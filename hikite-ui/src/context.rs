@@ -17,14 +17,16 @@ use crate::visitor::Visitor;
 use crate::words::say;
 
 pub(crate) const LANGUAGE_COOKIE: &str = "hikite-language";
-pub(crate) const THEME_COOKIE: &str = "hikite-light";
+pub(crate) const THEME_COOKIE: &str = "hikite-theme";
+/// Earlier name of the theme cookie; read for one more version.
+const OLD_THEME_COOKIE: &str = "hikite-light";
 
 #[derive(Clone, Debug)]
 pub(crate) struct PageContext {
     pub(crate) api: ApiClient,
     pub(crate) visitor: Visitor,
     pub(crate) language: Language,
-    pub(crate) light: Theme,
+    pub(crate) theme: Theme,
     /// The current path, to return to.
     pub(crate) path: String,
     pub(crate) query: Vec<(String, String)>,
@@ -109,6 +111,22 @@ impl PageContext {
     }
 }
 
+#[cfg(test)]
+impl PageContext {
+    /// Builds a context without an API.
+    pub(crate) fn for_test(language: Language) -> Self {
+        Self {
+            api: ApiClient::new(axum::Router::new()),
+            visitor: Visitor::default(),
+            language,
+            theme: Theme::default(),
+            path: "/ui".into(),
+            query: Vec::new(),
+            back: "/ui".into(),
+        }
+    }
+}
+
 impl FromRequestParts<ApiClient> for PageContext {
     type Rejection = Response;
 
@@ -122,7 +140,7 @@ impl FromRequestParts<ApiClient> for PageContext {
             back: back(&parts.headers, &visitor.base),
             visitor,
             language: language(&parts.headers),
-            light: cookie(&parts.headers, THEME_COOKIE).map(Theme::named).unwrap_or_default(),
+            theme: theme(&parts.headers),
             path: parts.uri.path().to_owned(),
             query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
         })
@@ -134,6 +152,12 @@ fn language(headers: &HeaderMap) -> Language {
     let chosen = cookie(headers, LANGUAGE_COOKIE).and_then(Language::named);
     let preferred = || headers.get(ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     chosen.unwrap_or_else(|| Language::preferred(preferred()))
+}
+
+/// Returns the chosen theme.
+fn theme(headers: &HeaderMap) -> Theme {
+    let chosen = cookie(headers, THEME_COOKIE).or_else(|| cookie(headers, OLD_THEME_COOKIE));
+    chosen.map(Theme::named).unwrap_or_default()
 }
 
 fn back(headers: &HeaderMap, base: &str) -> String {
@@ -163,5 +187,12 @@ mod tests {
         let chosen = (COOKIE, "a=b; hikite-language=ja");
         assert_eq!(language(&headers(&[preferred.clone(), chosen])), Language::Japanese);
         assert_eq!(language(&headers(&[preferred, (COOKIE, "hikite-language=xx")])), Language::English);
+    }
+
+    #[test]
+    fn the_theme_cookie_of_the_last_version_is_read_unless_there_is_a_new_one() {
+        assert_eq!(theme(&headers(&[(COOKIE, "hikite-light=dark")])), Theme::Dark);
+        assert_eq!(theme(&headers(&[(COOKIE, "hikite-light=dark; hikite-theme=light")])), Theme::Light);
+        assert_eq!(theme(&headers(&[])), Theme::System);
     }
 }

@@ -78,7 +78,7 @@ impl FromRequest<ApiClient> for SubmittedForm {
         let Some(fields) = read(body).await else {
             return Err(page::error_page(
                 &context,
-                &ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, context.t("This form is too long.")),
+                &ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, context.t("The form is too large. The limit is 2 MiB.")),
             ));
         };
         let shown = fields.find(TOKEN).unwrap_or_default().as_bytes();
@@ -96,8 +96,7 @@ async fn read(body: Body) -> Option<SubmittedFields> {
 }
 
 fn stale(context: &PageContext) -> Response {
-    let why = context
-        .t("This form is too old, or was made for another browser. Go back, load the page again and try once more.");
+    let why = context.t("This form has expired or belongs to another browser. Go back, reload the page and try again.");
     page::error_page(context, &ApiError::new(StatusCode::FORBIDDEN, why))
 }
 

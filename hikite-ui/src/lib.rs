@@ -5,9 +5,11 @@ mod api;
 mod asset;
 mod chart;
 mod context;
+mod error_text;
 mod field;
 mod form;
 mod graph;
+mod label;
 mod number;
 mod page;
 mod pages;
@@ -16,6 +18,7 @@ mod visitor;
 mod words;
 
 pub use api::ApiClient;
+pub use error_text::{ErrorText, error_text, sentence};
 pub use visitor::Visitor;
 
 use axum::Router;

@@ -66,7 +66,7 @@ pub(crate) fn redirect(place: &str) -> PageResult {
 }
 
 #[derive(Template)]
-#[template(path = "trouble.html")]
+#[template(path = "error.html")]
 struct ErrorTemplate<'a> {
     context: &'a PageContext,
     refused: &'a ApiError,

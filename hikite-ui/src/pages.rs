@@ -21,7 +21,6 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use crate::api::ApiClient;
-use crate::context::PageContext;
 
 pub(crate) fn routes() -> Router<ApiClient> {
     Router::new()
@@ -30,13 +29,13 @@ pub(crate) fn routes() -> Router<ApiClient> {
         .route("/ui/start", get(start::show).post(start::import))
         .route("/ui/modules", get(modules::list))
         .route("/ui/modules/{name}", get(modules::show))
-        .route("/ui/modules/{name}/{deed}", post(modules::act))
+        .route("/ui/modules/{name}/{action}", post(modules::act))
         .route("/ui/upstreams", get(upstreams::add).post(upstreams::save))
         .route("/ui/upstreams/{name}", get(upstreams::edit))
         .route("/ui/upstreams/{name}/remove", post(upstreams::remove))
         .route("/ui/tools/{key}", get(tools::show).post(tools::call))
         .route("/ui/tools/{key}/texts", post(tools::texts))
-        .route("/ui/tools/{key}/{deed}", post(tools::act))
+        .route("/ui/tools/{key}/{action}", post(tools::act))
         .route("/ui/categories", get(categories::list).post(categories::save))
         .route("/ui/categories/{name}", get(categories::edit))
         .route("/ui/categories/{name}/remove", post(categories::remove))
@@ -55,7 +54,7 @@ pub(crate) fn routes() -> Router<ApiClient> {
         .route("/ui/batch/run", post(batch::run))
         .route("/ui/pins", get(pins::list))
         .route("/ui/pins/{key}", get(pins::show))
-        .route("/ui/pins/{key}/{deed}", post(pins::act))
+        .route("/ui/pins/{key}/{action}", post(pins::act))
         .route("/ui/audit", get(audit::list))
         .route("/ui/audit/verify", get(audit::verify))
         .route("/ui/audit/export", get(audit::export))
@@ -65,38 +64,5 @@ pub(crate) fn routes() -> Router<ApiClient> {
         .route("/ui/access", get(access::list))
         .route("/ui/access/tokens", post(access::make_token))
         .route("/ui/access/users", post(access::make_user))
-        .route("/ui/access/{kind}/{id}/{deed}", post(access::act))
-}
-
-/// Returns the display name of a state.
-pub(crate) fn state(context: &PageContext, state: &str) -> String {
-    match state {
-        "running" => context.t("running").into(),
-        "idle" => context.t("idle").into(),
-        "failing" => context.t("failing").into(),
-        "needs_login" | "needs login" => context.t("needs login").into(),
-        "disabled" => context.t("switched off").into(),
-        "starting" => context.t("starting").into(),
-        "connected" => context.t("connected").into(),
-        "reconnect" => context.t("reconnect").into(),
-        "unverified" => context.t("not verified").into(),
-        "pending" => context.t("waits for approval").into(),
-        "active" => context.t("active").into(),
-        "changed" => context.t("changed").into(),
-        "new" => context.t("new").into(),
-        "blocked" => context.t("blocked").into(),
-        "ok" => context.t("ok").into(),
-        other => other.to_owned(),
-    }
-}
-
-/// Returns the CSS tone of a state.
-pub(crate) fn tone(state: &str) -> &'static str {
-    match state {
-        "running" | "connected" | "active" | "ok" | "allowed" => "good",
-        "idle" | "starting" => "accent",
-        "needs_login" | "needs login" | "reconnect" | "unverified" | "pending" | "changed" | "new" => "warn",
-        "failing" | "blocked" | "refused" | "error" => "alarm",
-        _ => "",
-    }
+        .route("/ui/access/{kind}/{id}/{action}", post(access::act))
 }

@@ -2,18 +2,14 @@
 
 use serde_json::json;
 
+use crate::words::translatable;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Snippet {
     pub(crate) client: &'static str,
     /// Instruction in English; translated when shown.
     pub(crate) how: &'static str,
     pub(crate) text: String,
-}
-
-/// Marks a text that is translated when shown.
-#[expect(non_snake_case, reason = "a mark for the test that looks for texts, not a function")]
-const fn W(english: &'static str) -> &'static str {
-    english
 }
 
 /// Returns the instructions for a server at `base`.
@@ -23,35 +19,37 @@ pub(crate) fn snippets(base: &str) -> Vec<Snippet> {
     vec![
         Snippet {
             client: "Claude Code",
-            how: W("Run this in a terminal, then `/mcp` in Claude Code to log in."),
+            how: translatable("Run this in a terminal, then run `/mcp` in Claude Code to log in."),
             text: format!("claude mcp add --transport http hikite {url}"),
         },
         Snippet {
             client: "Claude Desktop",
-            how: W("Put this into claude_desktop_config.json (Settings → Developer → Edit Config) and start it anew."),
+            how: translatable(
+                "Add this to claude_desktop_config.json (Settings → Developer → Edit Config), then restart Claude Desktop.",
+            ),
             text: pretty(
                 json!({ "mcpServers": { "hikite": { "command": "npx", "args": ["-y", "mcp-remote", url] } } }),
             ),
         },
         Snippet {
             client: "Cursor",
-            how: W("Put this into ~/.cursor/mcp.json; Cursor then offers to log in."),
+            how: translatable("Add this to ~/.cursor/mcp.json. Cursor then asks you to log in."),
             text: pretty(json!({ "mcpServers": { "hikite": { "url": url } } })),
         },
         Snippet {
             client: "VS Code",
-            how: W("Put this into .vscode/mcp.json, or run “MCP: Add Server”."),
+            how: translatable("Add this to .vscode/mcp.json, or run “MCP: Add Server”."),
             text: pretty(json!({ "servers": { "hikite": { "type": "http", "url": url } } })),
         },
         Snippet {
             client: "Codex",
-            how: W("Run both in a terminal."),
+            how: translatable("Run both commands in a terminal."),
             text: format!("codex mcp add hikite --url {url}\ncodex mcp login hikite"),
         },
         Snippet {
             client: "ChatGPT",
-            how: W(
-                "Settings → Apps & Connectors → Create, with this address and OAuth. It must be reachable over https.",
+            how: translatable(
+                "Choose Settings → Apps & Connectors → Create, then enter this URL and select OAuth. The server must be reachable over HTTPS.",
             ),
             text: url,
         },

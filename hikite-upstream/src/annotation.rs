@@ -73,7 +73,7 @@ pub(crate) fn retain_callable(module: &str, tools: &mut Vec<ListItem>) {
     tools.retain(|tool| match param_headers(tool) {
         Ok(_) => true,
         Err(reason) => {
-            tracing::warn!(module, tool = &*tool.name, reason, "a tool that cannot be called is left out");
+            tracing::warn!(module, tool = &*tool.name, reason, "a tool that cannot be called is skipped");
             false
         }
     });

@@ -134,8 +134,8 @@ impl UpstreamInner {
                 continue;
             }
             reports += 1;
-            let how = if queued { "waits for its turn to start" } else { "is starting" };
-            let message = format!("`{}` {how}", self.definition.name);
+            let how = if queued { "is waiting to start" } else { "is starting" };
+            let message = format!("`{}` {how}.", self.definition.name);
             // Small steps, so that progress from the server itself is always greater.
             let step = Raw::of(&(f64::from(reports) / 1000.0));
             context.back.progress(Object::default().with("progress", step).with("message", message.as_str()));
@@ -215,7 +215,7 @@ impl UpstreamInner {
         if connection.retire(RetireReason::Invalidated) {
             tracing::info!(
                 module = &*self.definition.name,
-                "it may speak another revision by now: {}",
+                "it may use another protocol revision now: {}",
                 error.log_text()
             );
             self.forget_revision();

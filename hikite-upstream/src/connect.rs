@@ -101,7 +101,8 @@ impl UpstreamInner {
             match open(transport, HandshakeMode::SessionsOnly).await {
                 Ok(connection) if connection.has_session() => return Ok(connection),
                 Ok(connection) => {
-                    connection.close(Error::new(ErrorKind::UpstreamUnavailable, "it keeps no session"));
+                    connection
+                        .close(Error::new(ErrorKind::UpstreamUnavailable, "The server does not support sessions."));
                 }
                 Err(error) if revision::refuses_sessions(&error) => {}
                 Err(error) => return Err(error),
@@ -219,9 +220,9 @@ impl UpstreamInner {
         connection: &Arc<Connection>,
     ) -> Result<(StartPermit, OwnedSemaphorePermit), Error> {
         if let Some(cooldown) = self.crashes.cooldown(Instant::now()) {
-            let reason = format!("`{}` keeps ending soon after its start", self.definition.name);
+            let reason = format!("`{}` keeps exiting soon after it starts.", self.definition.name);
             let error = Error::new(ErrorKind::UpstreamUnavailable, reason).after(cooldown);
-            return Err(error.hint(format!("it is started again in {} s", cooldown.as_secs() + 1)));
+            return Err(error.hint(format!("The next start is in {} s.", cooldown.as_secs() + 1)));
         }
         let _queued = CountGuard::new(&self.queued);
         let start_permit = self.environment.spawner.start_limiter.take(&self.waiting_requests).await;
@@ -245,8 +246,8 @@ impl UpstreamInner {
         let handshake_steps = || self.handshake_steps.clone();
         match transport {
             UpstreamTransport::Stdio { command, args, env, cwd, inherit_env } => {
-                let process_slot =
-                    process_slot.ok_or_else(|| Error::new(ErrorKind::Internal, "a program without a place"))?;
+                let process_slot = process_slot
+                    .ok_or_else(|| Error::new(ErrorKind::Internal, "A program was started without a slot."))?;
                 let launch =
                     ProcessLaunch { command, args, env, cwd: cwd.as_deref(), inherit_env: *inherit_env, process_slot };
                 let longest = environment.limits.stdio_line();
@@ -268,11 +269,11 @@ impl UpstreamInner {
         let seconds = self.environment.limits.start_timeout.as_secs();
         let error = Error::new(
             ErrorKind::UpstreamUnavailable,
-            format!("`{}` did not start within {seconds} s", self.definition.name),
+            format!("`{}` did not start within {seconds} s.", self.definition.name),
         );
-        let error = error.hint("raise `limits.start_timeout` if it needs longer");
+        let error = error.hint("Raise `limits.start_timeout` if it needs longer.");
         match self.stderr.last() {
-            Some(line) => error.because(format!("its last words on stderr: {line}")),
+            Some(line) => error.because(format!("last line on stderr: {line}")),
             None => error,
         }
     }

@@ -366,7 +366,7 @@ impl Connection {
         let unused = unused && !self.has_session_listing();
         let idle = unused && !self.is_needed() && self.pending.close_if_empty();
         if idle {
-            let reason = format!("`{}` was stopped because nobody used it", self.name);
+            let reason = format!("`{}` was stopped because it was idle.", self.name);
             self.close(UpstreamError::NotSent(Error::new(ErrorKind::UpstreamUnavailable, reason).into()));
         }
         idle
@@ -374,7 +374,7 @@ impl Connection {
 
     pub(crate) fn close_reason(&self) -> UpstreamError {
         self.close_reason.lock().clone().unwrap_or_else(|| {
-            let reason = format!("the connection to `{}` is closed", self.name);
+            let reason = format!("The connection to `{}` is closed.", self.name);
             Error::new(ErrorKind::UpstreamUnavailable, reason).into()
         })
     }

@@ -21,7 +21,7 @@ pub async fn guard(parent: u32, files: Option<u64>, command: OsString, args: Vec
         crate::files::set(files);
     }
     if let Err(error) = watch_parent(parent) {
-        write_stderr(&format!("the guard cannot watch its parent: {error}"));
+        write_stderr(&format!("the guard cannot watch its parent process: {error}"));
         return 125;
     }
     let (Ok(mut term), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
@@ -54,7 +54,7 @@ fn watch_parent(parent: u32) -> std::io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     // The parent may have died before the death signal was set.
-    if is_parent(parent) { Ok(()) } else { Err(std::io::Error::other("the parent is already gone")) }
+    if is_parent(parent) { Ok(()) } else { Err(std::io::Error::other("the parent process has already exited")) }
 }
 
 #[cfg(not(target_os = "linux"))]

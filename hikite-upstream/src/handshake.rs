@@ -112,7 +112,7 @@ impl Connection {
                 },
             },
             () = tokio::time::sleep(silence.unwrap_or_default()), if silence.is_some() => {
-                let reason = format!("`{}` answers no greeting", self.name);
+                let reason = format!("`{}` does not answer the handshake.", self.name);
                 let error = Error::new(ErrorKind::UpstreamUnavailable, reason);
                 return Err(UpstreamError::HandshakeSilent(error.into()));
             }
@@ -128,7 +128,7 @@ impl Connection {
         initializing: impl Future<Output = Result<InitializeResult, UpstreamError>>,
     ) -> Result<(), UpstreamError> {
         if let Ok(Ok(_)) = tokio::time::timeout(DISCOVER_WAIT, initializing).await {
-            let reason = format!("`{}` took both greetings", self.name);
+            let reason = format!("`{}` accepted both kinds of handshake.", self.name);
             let error = Error::new(ErrorKind::UpstreamUnavailable, reason);
             return Err(UpstreamError::HandshakeAmbiguous(error.into()));
         }
@@ -161,7 +161,7 @@ impl Connection {
     }
 
     fn unexpected_response(&self, greeting: &str) -> Error {
-        let reason = format!("`{}` answered {greeting} with something else", self.name);
+        let reason = format!("`{}` returned an unexpected response to {greeting}.", self.name);
         Error::new(ErrorKind::UpstreamUnavailable, reason)
     }
 

@@ -199,8 +199,8 @@ impl HttpInner {
             return Ok(answer);
         }
         let what = match Message::decode(body) {
-            Ok(Message::Response { .. }) => "it answered with the id of another request",
-            _ => "its answer is not a JSON-RPC answer",
+            Ok(Message::Response { .. }) => "its response has the id of another request",
+            _ => "its response is not a JSON-RPC response",
         };
         Err(UpstreamError::NoResponse(self.broken(what).into()))
     }
@@ -235,14 +235,14 @@ impl HttpInner {
         let wait = retry_after::wait(answer.headers());
         let body = read(answer.into_body(), self.answer_bytes).await.unwrap_or_default();
         if status == StatusCode::NOT_FOUND && had_session {
-            return Err(UpstreamError::SessionLost(self.broken("it no longer knows our session").into()));
+            return Err(UpstreamError::SessionLost(self.broken("it no longer knows the session").into()));
         }
         let relayed = match Message::decode(&body) {
             Ok(Message::Response { id: answered, body: Err(error) }) if may_answer(&answered, id) => Some(error),
             _ => error_without_id(&body).filter(|_| stateless),
         };
         let no_access = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let credentials = || format!("check the credentials in `mcpServers.{}.headers`", self.name);
+        let credentials = || format!("Check the credentials in `mcpServers.{}.headers`.", self.name);
         if let Some(error) = relayed.map(Error::from_upstream) {
             return Err(match status {
                 _ if no_access => error.hint(credentials()).into(),
@@ -251,14 +251,14 @@ impl HttpInner {
                 _ => retry_after::classify(error, status, wait).into(),
             });
         }
-        let error = retry_after::classify(self.broken(&format!("it answered {status}")), status, wait);
+        let error = retry_after::classify(self.broken(&format!("it returned {status}")), status, wait);
         Err(match status {
             _ if no_access => error.hint(credentials()).into(),
             StatusCode::BAD_REQUEST if stateless && revision::mentions_session(&String::from_utf8_lossy(&body)) => {
                 UpstreamError::RevisionChanged(error.into())
             }
             StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
-                let error = error.hint(format!("check `mcpServers.{}.url`", self.name));
+                let error = error.hint(format!("Check `mcpServers.{}.url`.", self.name));
                 UpstreamError::TransportRefused(error.into())
             }
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => error.into(),
@@ -279,7 +279,7 @@ impl HttpInner {
     }
 
     fn broken(&self, what: &str) -> Error {
-        Error::new(ErrorKind::UpstreamUnavailable, format!("`{}` failed: {what}", self.name))
+        Error::new(ErrorKind::UpstreamUnavailable, format!("`{}` failed: {what}.", self.name))
     }
 
     fn failed(&self, error: &SendError) -> UpstreamError {
@@ -289,13 +289,13 @@ impl HttpInner {
 
 /// Returns the error for a response over `limits.answer_bytes`.
 pub(crate) fn too_large(name: &str, limit: usize) -> Error {
-    Error::new(ErrorKind::PayloadTooLarge, format!("`{name}` answered with more than {limit} bytes"))
-        .hint("ask for less, or raise `limits.answer_bytes`")
+    Error::new(ErrorKind::PayloadTooLarge, format!("The response of `{name}` is larger than {limit} bytes."))
+        .hint("Ask for less, or raise `limits.answer_bytes`.")
 }
 
 /// Converts a transport error. The URL goes only to the log.
 pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> UpstreamError {
-    let unavailable = |what: &str| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` {what}"));
+    let unavailable = |what: &str| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` {what}."));
     let error = match error {
         SendError::Connect(reason) => {
             let error = unavailable("cannot be reached").because(format!("{}: {reason}", origin(url)));
@@ -306,7 +306,7 @@ pub(crate) fn failure(name: &str, url: &Uri, error: &SendError) -> UpstreamError
             unavailable("cannot be reached: the system's certificates cannot be read").because(error.to_string())
         }
         SendError::Refused => unavailable("cannot be reached: its address is not allowed"),
-        SendError::Transfer(reason) => unavailable("failed: its connection broke off").because(reason.as_str()),
+        SendError::Transfer(reason) => unavailable("failed: the connection was lost").because(reason.as_str()),
     };
     error.into()
 }

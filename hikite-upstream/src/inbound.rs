@@ -40,7 +40,7 @@ impl Connection {
                 let expected = !self.outbound().is_some_and(Outbound::is_http);
                 let resolved = id.as_number().is_some_and(|id| expected && self.pending.resolve(id, body));
                 if !resolved {
-                    tracing::debug!(module = &*self.name, "an answer that nobody waits for");
+                    tracing::debug!(module = &*self.name, "ignoring a response to no pending request");
                 }
             }
             Ok(Message::Notification { method, params }) => {
@@ -50,7 +50,7 @@ impl Connection {
                 self.question(id, &method, params.unwrap_or_else(Raw::empty_object), origin);
             }
             Err(error) => {
-                tracing::debug!(module = &*self.name, %error, "a message that is none was passed over");
+                tracing::debug!(module = &*self.name, %error, "ignoring an invalid message");
             }
         }
     }
@@ -78,7 +78,7 @@ impl Connection {
                     self.withdrawn(&id);
                 }
             }
-            _ => tracing::debug!(module = &*self.name, method, "an unknown notification was passed over"),
+            _ => tracing::debug!(module = &*self.name, method, "ignoring an unknown notification"),
         }
     }
 
@@ -107,7 +107,7 @@ impl Connection {
         } else if let Some(session) = self.addressee(origin) {
             (self.notices)(ConnectionNotice::Event(SourceEvent::Log { session, params }));
         } else {
-            tracing::debug!(module = &*self.name, "a log message that belongs to nobody in particular");
+            tracing::debug!(module = &*self.name, "ignoring a log message that belongs to no session");
         }
     }
 
@@ -129,7 +129,7 @@ impl Connection {
             return self.send(encode::result(&id, &Raw::empty_object()));
         }
         let Some(kind) = InputRequestKind::of_method(method) else {
-            return self.refuse(&id, &format!("`{method}` is not supported"));
+            return self.refuse(&id, &format!("`{method}` is not supported."));
         };
         (self.notices)(ConnectionNotice::AskedBack);
         if matches!(self.purpose, ConnectionPurpose::Lists) || self.is_listing_only() {
@@ -139,7 +139,7 @@ impl Connection {
         let key = key_of(&params);
         if let Some(QuestionReceiver::TaskInbox(task)) = &addressee {
             if !self.inboxes.suspend(task, id.clone(), InputRequest { kind, params, key }) {
-                self.refuse(&id, "too many questions wait in this task");
+                self.refuse(&id, "Too many questions are pending in this task.");
             }
             return;
         }
@@ -148,10 +148,10 @@ impl Connection {
             _ => self.call_of(origin),
         };
         let Some(call) = call else {
-            return self.refuse(&id, "the question cannot be tied to one client, so it is put to none");
+            return self.refuse(&id, "The question cannot be assigned to one client, so no client is asked.");
         };
         if origin.is_none() && self.may_ask_for_another(call.context.session.id) {
-            let reason = "the question may belong to another client of this process, so it is put to none";
+            let reason = "The question may belong to another client of this process, so no client is asked.";
             return self.refuse(&id, reason);
         }
         if !kind.is_supported_by(&call.context.session) {
@@ -160,7 +160,7 @@ impl Connection {
             if kind == InputRequestKind::Roots && self.opened_for_lists.load(Ordering::Relaxed) {
                 return self.answer_while_listing(&id, kind);
             }
-            return self.refuse(&id, &format!("the client does not support `{method}`"));
+            return self.refuse(&id, &format!("The client does not support `{method}`."));
         }
         self.ask(id, InputRequest { kind, params, key }, call);
     }
@@ -196,15 +196,15 @@ impl Connection {
             let none = Object::default().with("roots", Raw::array([])).raw();
             self.send(encode::result(id, &none));
         } else {
-            self.refuse(id, "nobody is there to be asked yet");
+            self.refuse(id, "There is no client to ask yet.");
         }
     }
 
     /// Refuses a request of a stateless server, which may send none. Over HTTP there is no way to reply.
     fn refuse_stateless_request(&self, id: &MessageId, method: &str) {
-        tracing::debug!(module = &*self.name, method, "a question of a server that may ask none");
+        tracing::debug!(module = &*self.name, method, "ignoring a question of a server that may not ask");
         if !self.outbound().is_some_and(Outbound::is_http) {
-            self.refuse(id, &format!("`{method}` is not supported"));
+            self.refuse(id, &format!("`{method}` is not supported."));
         }
     }
 

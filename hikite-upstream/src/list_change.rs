@@ -136,7 +136,11 @@ impl UpstreamInner {
         let listing = match self.read_lists(connection).await {
             Ok(listing) => listing,
             Err(error) => {
-                tracing::debug!(module = &*self.definition.name, error = error.log_text(), "lists were not read");
+                tracing::debug!(
+                    module = &*self.definition.name,
+                    error = error.log_text(),
+                    "failed to read the lists of a server"
+                );
                 if connection.is_stateless() {
                     self.invalidate(connection, &error);
                 }
@@ -231,7 +235,8 @@ impl UpstreamInner {
         if bytes + self.session_listing_bytes(connection, common) > self.environment.limits.list_bytes {
             tracing::warn!(
                 module = &*self.definition.name,
-                "sessions of one caller are offered too much of their own (`limits.list_bytes`); this one sees the shared list"
+                "the own lists of one caller's sessions are too large (`limits.list_bytes`); this session gets the \
+                 shared list"
             );
             return None;
         }

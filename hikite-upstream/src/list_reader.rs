@@ -138,31 +138,31 @@ fn shorter(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 fn unreadable(connection: &Connection, kind: ListKind) -> Error {
     Error::new(
         ErrorKind::UpstreamUnavailable,
-        format!("`{}` answered `{}` with something else", connection.name, kind.method()),
+        format!("`{}` returned an unexpected response to `{}`.", connection.name, kind.method()),
     )
 }
 
 fn too_large(connection: &Connection, kind: ListKind, budget: &ListBudget) -> Error {
     let message = format!(
-        "`{}` offers more than {} bytes in its lists (`limits.list_bytes`); reading stopped at `{}`",
+        "The lists of `{}` are larger than {} bytes (`limits.list_bytes`); reading stopped at `{}`.",
         connection.name,
         budget.bytes,
         kind.method()
     );
     Error::new(ErrorKind::UpstreamUnavailable, message)
-        .hint("raise `limits.list_bytes` if the server is meant to offer so much")
+        .hint("Raise `limits.list_bytes` if the server is meant to offer this much.")
         .after(PAUSE)
 }
 
 fn too_many_pages(connection: &Connection, kind: ListKind, budget: &ListBudget) -> Error {
     let message = format!(
-        "`{}` does not end `{}`: there are more than {} pages (`limits.list_pages`)",
+        "`{}` returned more pages for `{}` than the limit of {} (`limits.list_pages`).",
         connection.name,
         kind.method(),
         budget.pages
     );
     Error::new(ErrorKind::UpstreamUnavailable, message)
-        .hint("raise `limits.list_pages` if the server is meant to offer so much")
+        .hint("Raise `limits.list_pages` if the server is meant to offer this much.")
         .after(PAUSE)
 }
 

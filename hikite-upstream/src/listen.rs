@@ -98,7 +98,7 @@ impl Connection {
     /// Subscribes to a resource at the server. The resource must already be among the subscriptions.
     pub(crate) async fn listen_to(&self, uri: &str) -> Result<Raw, UpstreamError> {
         let unsupported = || {
-            let reason = format!("`{}` tells nobody when `{uri}` changes", self.name);
+            let reason = format!("`{}` sends no notifications when `{uri}` changes.", self.name);
             Error::new(ErrorKind::MethodNotFound, reason)
         };
         if !self.can_subscribe() {
@@ -206,7 +206,11 @@ async fn keep_listening(connection: &Arc<Connection>) {
                 }
             }
             Err(error) => {
-                tracing::debug!(module = &*connection.name, error = error.log_text(), "no news of this server");
+                tracing::debug!(
+                    module = &*connection.name,
+                    error = error.log_text(),
+                    "no change notifications from this server"
+                );
                 refused = error.error().relayed.is_some() || revision::is_revision_change(&error);
                 missed |= open.is_none();
                 backoff.failed(Instant::now(), String::new());
@@ -250,7 +254,7 @@ async fn renew<'a>(
     let (mut exchange, mut acknowledged) = connection.begin_listening(wanted)?;
     let deadline = Instant::now() + ACKNOWLEDGE_TIMEOUT;
     let unacknowledged_error = || -> UpstreamError {
-        let reason = format!("`{}` does not acknowledge a listen request", connection.name);
+        let reason = format!("`{}` does not acknowledge a listen request.", connection.name);
         Error::new(ErrorKind::UpstreamUnavailable, reason).into()
     };
     let acknowledgement = loop {

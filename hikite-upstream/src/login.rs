@@ -54,8 +54,8 @@ impl Upstream {
 
     fn authorization(&self) -> Result<&Arc<Authorization>, Error> {
         self.inner.authorization.as_ref().ok_or_else(|| {
-            let message = format!("`{}` is not logged in to", self.inner.definition.name);
-            Error::new(ErrorKind::Validation, message).hint("its credentials stand in the config, or it has none")
+            let message = format!("`{}` does not need a login.", self.inner.definition.name);
+            Error::new(ErrorKind::Validation, message).hint("Its credentials are in the config, or it has none.")
         })
     }
 }

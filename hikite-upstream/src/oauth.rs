@@ -157,7 +157,7 @@ impl Authorization {
         };
         let Some(tokens) = tokens else { return Ok(None) };
         let value = HeaderValue::try_from(format!("Bearer {}", tokens.access.expose()));
-        let mut value = value.map_err(|_| self.fetcher.failed("its token cannot be sent"))?;
+        let mut value = value.map_err(|_| self.fetcher.failed("its token cannot be sent in a header"))?;
         value.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, value);
         Ok(Some(tokens))
@@ -207,7 +207,7 @@ impl Authorization {
                 (*count, *last) = (*count + 1, Some(Arc::clone(sent_tokens)));
             }
             if *count > 1 {
-                let message = format!("`{}` refuses for want of rights that the login does not give", self.name);
+                let message = format!("`{}` requires permissions that a login does not give.", self.name);
                 return Error::new(ErrorKind::Authorization, message).into();
             }
         } else {
@@ -216,7 +216,7 @@ impl Authorization {
         state.more = union(&sent_tokens.scopes, &challenge.scopes);
         drop(state);
         let scopes = challenge.scopes.clone();
-        let message = format!("`{}` needs a login with more rights ({})", self.name, scopes.join(" "));
+        let message = format!("`{}` requires a login with more scopes ({}).", self.name, scopes.join(" "));
         let error = Error::new(ErrorKind::AccountRequired, message).hint(self.access.login_hint.as_str());
         UpstreamError::InsufficientScope { scopes, error: error.into() }
     }
@@ -226,14 +226,14 @@ impl Authorization {
         if !self.needed.swap(true, Ordering::Relaxed) {
             self.changed.notify_one();
         }
-        let error = Error::new(ErrorKind::AccountRequired, format!("`{}` needs a login", self.name))
+        let error = Error::new(ErrorKind::AccountRequired, format!("`{}` requires a login.", self.name))
             .hint(self.access.login_hint.as_str());
         UpstreamError::LoginRequired(error.into())
     }
 
     /// Returns the error for a server that refuses every new token.
     pub(crate) fn refused_repeatedly(&self) -> Error {
-        self.fetcher.failed("it refuses what its authorization server gave us")
+        self.fetcher.failed("it rejects the token from its authorization server")
     }
 
     fn set(&self, tokens: Option<Arc<TokenSet>>) {
@@ -255,6 +255,7 @@ fn union(one: &[String], other: &[String]) -> Vec<String> {
 /// Returns 32 random bytes.
 fn random() -> Result<[u8; 32], Error> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|_| Error::new(ErrorKind::Internal, "there is no randomness"))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|_| Error::new(ErrorKind::Internal, "The operating system returned no random bytes."))?;
     Ok(bytes)
 }

@@ -56,7 +56,7 @@ impl Outbound {
         match self {
             Self::Stdio(queue) => {
                 if queue.try_send(message).is_err() {
-                    tracing::debug!("a message to an upstream that does not read was dropped");
+                    tracing::debug!("dropped a message to a server that does not read its input");
                 }
             }
             Self::Http(sender) => sender.send(message),

@@ -111,9 +111,9 @@ impl ServerProcess {
     pub(crate) fn exit_description(&self) -> String {
         match *self.status.lock() {
             Some(status) => match (status.code(), status.signal()) {
-                (Some(code), _) => format!("its process ended with code {code}"),
-                (None, Some(signal)) => format!("its process was ended by signal {signal}"),
-                (None, None) => "its process ended".into(),
+                (Some(code), _) => format!("its process exited with code {code}"),
+                (None, Some(signal)) => format!("its process was killed by signal {signal}"),
+                (None, None) => "its process exited".into(),
             },
             None => "its process closed the connection".into(),
         }

@@ -73,7 +73,7 @@ impl UpstreamInner {
                 backoff.succeeded();
                 *self.state.lock() = SourceState::Idle;
                 let (tools, ms) = (listing.tools.len(), started.elapsed().as_millis());
-                tracing::info!(module = name, tools, ms, "lists are known");
+                tracing::info!(module = name, tools, ms, "lists received");
                 self.store_listing(listing)
             }
             Err(error) => {
@@ -203,7 +203,7 @@ impl UpstreamInner {
     async fn fetch_all(self: &Arc<Self>) -> Result<Listing, UpstreamError> {
         let connection = self.open(ConnectionPurpose::Lists, None).await?;
         let lists = self.read_lists(&connection).await;
-        connection.close(Error::new(ErrorKind::UpstreamUnavailable, "the lists have been read"));
+        connection.close(Error::new(ErrorKind::UpstreamUnavailable, "The lists were already read."));
         let mut listing = lists.map_err(unreadable)?;
         listing.sends_requests = self.sends_requests.load(Ordering::Relaxed);
         Ok(listing)

@@ -88,7 +88,7 @@ impl Connection {
         if relays_notifications || self.is_needed() || !self.pending.close_if_empty() {
             return false;
         }
-        let reason = format!("`{}` is spoken to over another connection", self.name);
+        let reason = format!("`{}` has moved to another connection.", self.name);
         self.close(UpstreamError::NotSent(Error::new(ErrorKind::UpstreamUnavailable, reason).into()));
         true
     }

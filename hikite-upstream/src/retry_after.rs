@@ -19,7 +19,7 @@ pub(crate) fn classify(error: Error, status: StatusCode, wait: Option<Duration>)
     };
     let error = Error { kind, ..error };
     match wait {
-        Some(wait) => error.hint(format!("try again in {} s", wait.as_secs_f64().ceil())).after(wait),
+        Some(wait) => error.hint(format!("Try again in {} s.", wait.as_secs_f64().ceil())).after(wait),
         None => error,
     }
 }
@@ -47,7 +47,7 @@ mod tests {
             assert_eq!(kind(status), ErrorKind::ToolExecution, "{status}");
         }
         let told = classify(Error::new(ErrorKind::Internal, "no"), StatusCode::SERVICE_UNAVAILABLE, Some(LONGEST));
-        assert_eq!((told.retry_after, told.hint.as_deref()), (Some(LONGEST), Some("try again in 86400 s")));
+        assert_eq!((told.retry_after, told.hint.as_deref()), (Some(LONGEST), Some("Try again in 86400 s.")));
     }
 
     #[test]

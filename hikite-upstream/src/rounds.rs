@@ -36,7 +36,7 @@ pub(crate) async fn next(
     match requests.filter(|requests| !requests.is_empty()) {
         Some(requests) => params.set(RESPONSES, ask_all(module, &requests, context).await?),
         None if state.is_some() => tokio::time::sleep(LOAD_PAUSE).await,
-        None => return Err(failed(format!("`{module}` needs something and does not say what"))),
+        None => return Err(failed(format!("`{module}` needs input but does not say what."))),
     }
     if let Some(state) = state {
         params.set(STATE, state.clone());
@@ -68,10 +68,10 @@ fn question<'a>(
     let request = request.object().unwrap_or_default();
     let method = request.text("method").unwrap_or_default();
     let kind = InputRequestKind::of_method(&method)
-        .ok_or_else(|| failed(format!("`{module}` asks `{method}`, which is no question to a client")))?;
+        .ok_or_else(|| failed(format!("`{module}` sent `{method}`, which is not a request to a client.")))?;
     if !kind.is_supported_by(&context.session) {
         context.back.capability_missing(kind);
-        return Err(failed(format!("`{module}` needs `{method}`, which the client does not support")));
+        return Err(failed(format!("`{module}` needs `{method}`, which the client does not support.")));
     }
     let params = request.get("params").cloned().unwrap_or_else(Raw::empty_object);
     let params = if context.accepts_input_required { params } else { with_elicitation_id(kind, params) };
@@ -93,7 +93,7 @@ fn with_elicitation_id(kind: InputRequestKind, params: Raw) -> Raw {
 
 fn refused(error: &Raw) -> Error {
     let message = error.object().and_then(|error| error.text("message"));
-    failed(message.unwrap_or_else(|| "the client refused to answer".into()))
+    failed(message.unwrap_or_else(|| "The client refused to answer.".into()))
 }
 
 pub(crate) fn failed(message: impl Into<Box<str>>) -> Error {

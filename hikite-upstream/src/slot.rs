@@ -87,12 +87,12 @@ impl UpstreamSlot {
         if let Some((rest, reason)) = self.backoff.lock().pause(Instant::now()).filter(|_| respects_backoff) {
             let seconds = rest.as_secs() + 1;
             let error = Error::new(ErrorKind::UpstreamUnavailable, reason.to_owned())
-                .hint(format!("`{name}` is tried again in {seconds} s"))
+                .hint(format!("The next attempt to reach `{name}` is in {seconds} s."))
                 .after(rest);
             return Err(UpstreamError::from(error).unsent());
         }
         let Some(opened) = self.ended.run_until_cancelled(open()).await else {
-            return Err(Error::new(ErrorKind::Cancelled, format!("nobody needs `{name}` any more")).into());
+            return Err(Error::new(ErrorKind::Cancelled, format!("`{name}` is no longer needed.")).into());
         };
         // The process has its slot by now, or there is none.
         *self.reservation.lock() = None;
@@ -105,7 +105,7 @@ impl UpstreamSlot {
                     connection.take_over_subscriptions(&before);
                 }
                 if self.ended.is_cancelled() {
-                    connection.close(Error::new(ErrorKind::Cancelled, format!("nobody needs `{name}` any more")));
+                    connection.close(Error::new(ErrorKind::Cancelled, format!("`{name}` is no longer needed.")));
                 }
                 Ok(connection)
             }

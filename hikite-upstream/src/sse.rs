@@ -58,7 +58,7 @@ pub(crate) async fn connect(
     answer_bytes: usize,
 ) -> Result<(), UpstreamError> {
     let name = Arc::clone(&connection.name);
-    let failed = |what: String| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: {what}"));
+    let failed = |what: String| Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: {what}."));
     let mut request = Request::new(Full::default());
     *request.uri_mut() = url.clone();
     *request.headers_mut() = headers.clone();
@@ -76,7 +76,7 @@ pub(crate) async fn connect(
         }
     };
     let endpoint = resolve_same_origin(&url, &String::from_utf8_lossy(&named))
-        .ok_or_else(|| failed("the endpoint it names is on another host".into()))?;
+        .ok_or_else(|| failed("its endpoint is on another host".into()))?;
     let (closed, tasks) = (connection.closed.clone(), connection.tasks.clone());
     let (name, sends) = (Arc::clone(&name), TaskTracker::new());
     let inner =
@@ -95,7 +95,7 @@ async fn read_events(connection: Arc<Connection>, sender: SseSender, mut stream:
                 Ok(Some(event)) if event.data.is_empty() => {}
                 Ok(Some(event)) => connection.receive(&event.data, None),
                 Ok(None) => {
-                    let reason = format!("`{}` is gone: its event stream ended", connection.name);
+                    let reason = format!("`{}` is gone: its event stream ended.", connection.name);
                     return Error::new(ErrorKind::UpstreamUnavailable, reason);
                 }
                 Err(error) => {
@@ -161,7 +161,7 @@ impl SseSender {
 
 fn refused(name: &str, answer: &Response<ResponseBody>) -> Error {
     let status = answer.status();
-    let error = Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: it answered {status}"));
+    let error = Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` failed: it returned {status}."));
     retry_after::classify(error, status, retry_after::wait(answer.headers()))
 }
 

@@ -103,7 +103,7 @@ impl UpstreamInner {
                 ResultType::Task | ResultType::Unknown => return Err(unknown_result(connection).into()),
             }
         }
-        Err(failed(format!("`{}` still needs something after {ROUNDS} rounds", connection.name)).into())
+        Err(failed(format!("`{}` still needs input after {ROUNDS} rounds.", connection.name)).into())
     }
 
     /// Sends a request. A call with mismatched headers is sent once more with headers from fresh lists.
@@ -155,7 +155,7 @@ fn not_found(method: SourceMethod, mut error: UpstreamError) -> UpstreamError {
 }
 
 fn unknown_result(connection: &Connection) -> Error {
-    failed(format!("`{}` answered with a result of an unknown type", connection.name))
+    failed(format!("`{}` returned a result of an unknown type.", connection.name))
 }
 
 #[cfg(test)]

@@ -38,9 +38,9 @@ pub(crate) async fn connect(
     let name = Arc::clone(&connection.name);
     let command = launch.command.to_owned();
     let (process, pipes) = ServerProcess::start(launch, spawner, &connection.tasks).await.map_err(|error| {
-        Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` cannot be started"))
+        Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` cannot be started."))
             .because(format!("`{command}`: {error}"))
-            .hint(format!("check `mcpServers.{name}.command`"))
+            .hint(format!("Check `mcpServers.{name}.command`."))
     })?;
     let (queue, messages) = mpsc::channel(QUEUE);
     connection.attach(Outbound::Stdio(queue));
@@ -109,13 +109,13 @@ async fn await_task(task: &JoinHandle<()>) {
 fn reason(connection: &Connection, process: &ServerProcess, last_line: Option<String>) -> UpstreamError {
     let handshake_done = connection.initialize_result().is_some();
     let what = if handshake_done { "is gone" } else { "did not start" };
-    let reason = format!("`{}` {what}: {}", connection.name, process.exit_description());
+    let reason = format!("`{}` {what}: {}.", connection.name, process.exit_description());
     let error = Error::new(ErrorKind::UpstreamUnavailable, reason);
     let error = match last_line {
         Some(line) => error.because(format!("on stderr: {line}")),
         None => error,
     };
-    let hint = format!("`hikite doctor` looks at it; its definition is `mcpServers.{}`", connection.name);
+    let hint = format!("Run `hikite doctor` to check it. It is defined in `mcpServers.{}`.", connection.name);
     let error = error.hint(hint);
     if handshake_done || process.never_ran() {
         return error.into();
@@ -177,15 +177,15 @@ async fn read(connection: Arc<Connection>, mut stdout: ChildStdout, longest: Lin
 /// is pending.
 fn too_long(connection: &Connection, longest: LineLimit, head: MessageHead) {
     let LineLimit { bytes, name } = longest;
-    tracing::warn!(module = &*connection.name, limit = name, bytes, "a line over the limit was dropped");
+    tracing::warn!(module = &*connection.name, limit = name, bytes, "dropped a line that exceeds the limit");
     let answered = match head {
         MessageHead::Answer(id) => Some(id),
         MessageHead::NotResponse => None,
         MessageHead::Unknown => connection.pending.sole_request(),
     };
     if let Some(id) = answered {
-        let message = format!("`{}` answered with more than {bytes} bytes", connection.name);
-        let hint = format!("ask for less, or raise `limits.{name}`");
+        let message = format!("The response of `{}` is larger than {bytes} bytes.", connection.name);
+        let hint = format!("Ask for less, or raise `limits.{name}`.");
         connection.pending.fail(id, Error::new(ErrorKind::PayloadTooLarge, message).hint(hint));
     }
 }

@@ -17,9 +17,11 @@ const SUBSCRIPTIONS: usize = 1000;
 const URI_BYTES: usize = 8 * 1024;
 
 fn too_many() -> Error {
-    let message =
-        format!("a session hears of at most {SUBSCRIPTIONS} resources, with addresses of at most {URI_BYTES} bytes");
-    Error::new(ErrorKind::RateLimit, message).hint("unsubscribe from some of them first")
+    let message = format!(
+        "A session can subscribe to at most {SUBSCRIPTIONS} resources, with addresses of at most {URI_BYTES} \
+         bytes."
+    );
+    Error::new(ErrorKind::RateLimit, message).hint("Unsubscribe from some of them first.")
 }
 
 impl Connection {

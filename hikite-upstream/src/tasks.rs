@@ -46,7 +46,7 @@ pub(crate) fn require(connection: &Connection, params: &Object) -> Result<String
     if connection.runs_tasks() && !id.is_empty() {
         return Ok(id);
     }
-    Err(Error::new(ErrorKind::Validation, format!("`{}` has no task `{id}`", connection.name)))
+    Err(Error::new(ErrorKind::Validation, format!("`{}` has no task `{id}`.", connection.name)))
 }
 
 impl UpstreamInner {

@@ -245,7 +245,7 @@ impl Source for Upstream {
         let owned = self.inner.owned.lock().remove(&session);
         if let Some(slot) = owned {
             let name = &self.inner.definition.name;
-            slot.end(Error::new(ErrorKind::Cancelled, format!("the session that `{name}` served is over")));
+            slot.end(Error::new(ErrorKind::Cancelled, format!("The session that `{name}` served has ended.")));
         }
         if let Some(connection) = self.inner.shared.open_connection() {
             connection.release(session);
@@ -341,7 +341,7 @@ impl UpstreamInner {
             }
             opened
         });
-        opening.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the start was interrupted").into()))
+        opening.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "The start was interrupted.").into()))
     }
 
     pub(crate) async fn set_level(&self, params: &Object, session: &Session) {
@@ -428,9 +428,9 @@ impl UpstreamInner {
         for SanitizedItem { kind, name, removed, left_out } in sanitized {
             let module = &*self.definition.name;
             if *left_out {
-                tracing::warn!(module, kind, name, removed, "left out: characters nobody sees are in its name");
+                tracing::warn!(module, kind, name, removed, "skipped because its name contains invisible characters");
             } else {
-                tracing::warn!(module, kind, name, removed, "characters that nobody sees were taken out");
+                tracing::warn!(module, kind, name, removed, "invisible characters were removed");
             }
         }
     }
@@ -438,7 +438,7 @@ impl UpstreamInner {
     /// Closes all connections and resets crashes and backoff.
     fn stop(&self, how: &str) {
         let reason = || {
-            let message = format!("`{}` was {how} by an admin", self.definition.name);
+            let message = format!("`{}` was {how} by an admin.", self.definition.name);
             Error::new(ErrorKind::UpstreamUnavailable, message)
         };
         for (_, slot) in self.owned.lock().drain() {
@@ -459,7 +459,7 @@ impl UpstreamInner {
             let slots: Vec<_> = self.owned.lock().values().cloned().chain([Arc::clone(&self.shared)]).collect();
             for slot in slots {
                 if slot.stop_if_idle(before) {
-                    tracing::debug!(module = &*self.definition.name, "stopped, nobody used it");
+                    tracing::debug!(module = &*self.definition.name, "stopped because it was idle");
                 }
             }
         }
@@ -474,7 +474,7 @@ impl UpstreamInner {
         }
         let reason = || {
             let name = &self.definition.name;
-            Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` is being shut down"))
+            Error::new(ErrorKind::UpstreamUnavailable, format!("`{name}` is shutting down."))
         };
         for slot in &slots {
             slot.end(reason());

@@ -25,25 +25,25 @@ const PART_BYTES: usize = 64 * 1024;
 /// Reason why a response was rejected. Reveals nothing more to an attacker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasskeyError {
-    #[error("the answer of the browser is malformed")]
+    #[error("the response of the browser is malformed")]
     Malformed,
-    #[error("the answer is for another question")]
+    #[error("the response belongs to another challenge")]
     Challenge,
-    #[error("the answer comes from another site")]
+    #[error("the response comes from another site")]
     Origin,
-    #[error("the key is for another site")]
+    #[error("the passkey belongs to another site")]
     RelyingParty,
-    #[error("the authenticator did not ask its user")]
+    #[error("the authenticator did not ask the user")]
     Presence,
-    #[error("the authenticator did not make sure who its user is")]
+    #[error("the authenticator did not verify the user")]
     Verification,
-    #[error("the key is of a kind that is not supported")]
+    #[error("the type of the key is not supported")]
     Kind,
-    #[error("the answer is not signed by the key")]
+    #[error("the signature of the response is not valid")]
     Signature,
-    #[error("the key was used before with a higher count: somebody may have copied it")]
+    #[error("the passkey was used before with a higher count, so somebody may have copied it")]
     Counter,
-    #[error("the answer is of another key")]
+    #[error("the response comes from another passkey")]
     Credential,
 }
 
@@ -302,6 +302,6 @@ impl Serialize for Base64UrlBytes {
 impl<'de> Deserialize<'de> for Base64UrlBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("no base64url"))
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not base64url"))
     }
 }

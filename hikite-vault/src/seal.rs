@@ -47,17 +47,15 @@ impl fmt::Debug for SealedText {
 /// Reason why a secret, token or password operation failed. Reveals nothing about the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
-    #[error(
-        "what is in the vault does not open: it was changed, moved, is older than it should be, or the key is another"
-    )]
+    #[error("it was modified, moved or replaced by an older version, or the key is wrong")]
     Sealed,
-    #[error("it is no key: 64 hexadecimal digits, or 32 bytes in base64, are wanted")]
+    #[error("it is not a key: use 64 hexadecimal digits, or 32 bytes in base64")]
     NoKey,
-    #[error("it was sealed with a key that is not there")]
+    #[error("it was encrypted with a key that is not available")]
     UnknownKey,
-    #[error("the operating system gave no random bytes")]
+    #[error("the operating system returned no random bytes")]
     NoRandomness,
-    #[error("the token is not signed by a key that counts")]
+    #[error("the token is not signed with an accepted key")]
     Signature,
     #[error("the password cannot be hashed")]
     Hash,

@@ -78,7 +78,7 @@ impl InitializeResult {
     }
 }
 
-/// The icon as a data URL: a drawer with its pull.
+/// The icon as a data URL: the pull that hikite is named after.
 const ICON: &str = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIHZpZXdCb3g9IjAgMCAxNiAxNiI+PHJlY3Qgd2lkdGg9IjE2IiBoZWlnaHQ9IjE2IiByeD0iMyIvPjxwYXRoIHN0cm9rZT0iI2ZmZiIgc3Ryb2tlLXdpZHRoPSIyIiBkPSJNNSA5aDYiLz48L3N2Zz4=";
 
 /// Returns hikite's `serverInfo` with the icon. Sent in `initialize` only, because the icon is longer than most

@@ -62,7 +62,7 @@ pub(crate) struct GlobalArgs {
     /// The folder for what is kept between runs
     #[arg(long, global = true, value_name = "DIR", env = "HIKITE_DATA")]
     pub(crate) data: Option<PathBuf>,
-    /// What is logged to stderr: error, warn, info, debug, trace, or directives [default: info for servers]
+    /// Log level on stderr: error, warn, info, debug, trace, or directives [default: info for servers]
     #[arg(long, global = true, value_name = "FILTER", env = "HIKITE_LOG")]
     log: Option<String>,
     /// How logs are written [default: text]
@@ -210,7 +210,7 @@ impl GlobalArgs {
             tracing::warn!("{warning}");
         }
         if let Some(data) = &self.data {
-            config.data = std::path::absolute(data).context("`--data` is no folder")?;
+            config.data = std::path::absolute(data).context("`--data` is not a folder")?;
         }
         Ok(config)
     }
@@ -228,7 +228,7 @@ fn block_on(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode>
 fn block_on_threads(threads: usize, command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(threads).enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
+    let runtime = runtime.context("cannot start the async runtime")?;
     let outcome = runtime.block_on(command);
     // A blocked read of stdin cannot be cancelled and must not keep the program alive.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -237,7 +237,7 @@ fn block_on_threads(threads: usize, command: impl Future<Output = Result<ExitCod
 
 /// Returns the path of this binary, which also guards the processes of stdio servers.
 pub(crate) fn program() -> Result<PathBuf> {
-    std::env::current_exe().context("cannot tell where the hikite program is")
+    std::env::current_exe().context("cannot find the path of the hikite program")
 }
 
 fn print_error(error: &anyhow::Error) {

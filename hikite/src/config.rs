@@ -137,7 +137,7 @@ impl Config {
             return Self::parse("{}", Path::new("defaults"), environment);
         };
         let text = read(&path).map_err(|error| {
-            let hint = "check `--config` and `HIKITE_CONFIG`";
+            let hint = "Check `--config` and `HIKITE_CONFIG`.";
             Problems::whole(&path.display().to_string(), format!("cannot be read: {error}"), Some(hint))
         })?;
         let config = Self::parse(&text, &path, environment)?;

@@ -80,9 +80,9 @@ async fn read(config: &ProviderConfig) -> Result<Credential, Error> {
         None => String::new(),
         Some(TokenLocation::File(file)) => {
             let text = tokio::fs::read_to_string(file).await.map_err(|error| {
-                tracing::warn!(provider = config.name, %error, "the file with the token cannot be read");
-                Error::new(ErrorKind::AccountRequired, format!("the token of `{}` cannot be read", config.name))
-                    .hint(format!("the owner looks at `providers.{}.token_file` of the config", config.name))
+                tracing::warn!(provider = config.name, %error, "failed to read the token file");
+                Error::new(ErrorKind::AccountRequired, format!("The token of `{}` cannot be read.", config.name))
+                    .hint(format!("The owner checks `providers.{}.token_file` of the config.", config.name))
             })?;
             text.trim().to_owned()
         }

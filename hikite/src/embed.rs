@@ -66,7 +66,7 @@ impl Builder {
     pub async fn start(self) -> Result<Hikite> {
         let guard = match &self.program {
             Some(program) => program.clone(),
-            None => std::env::current_exe().context("cannot tell where this program is")?,
+            None => std::env::current_exe().context("cannot find the path of this program")?,
         };
         let programs = Programs { guard, jq: self.program };
         let runtime = Runtime::start_with_modules(&self.config, programs, self.modules).await?;
@@ -173,7 +173,7 @@ fn read(form: &Value) -> Result<ToolRegistration, Error> {
 }
 
 fn no_object() -> Error {
-    Error::new(ErrorKind::Validation, "the form of a tool must be an object")
+    Error::new(ErrorKind::Validation, "The tool definition must be an object.")
 }
 
 /// Creates a tool from a function of arguments to a value. Its error message is shown to the caller.

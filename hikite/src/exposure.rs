@@ -8,8 +8,8 @@ use crate::config::{AuthSection, Config, Cors};
 pub(crate) fn check(config: &Config) -> Result<(), InvalidSetup> {
     if config.server.cors == Cors::Any && matches!(config.auth, AuthSection::None) {
         return Err(InvalidSetup(
-            "`auth.mode` is \"none\" and `server.cors` lets every web page in: any page could use your tools\n\
-             hint: remove `auth.mode`, or name the pages in `server.cors.origin`"
+            "`auth.mode` is \"none\" and `server.cors` allows every web page: any page could use your tools\nhint: \
+             Remove `auth.mode`, or list the allowed pages in `server.cors.origin`."
                 .into(),
         ));
     }
@@ -19,15 +19,15 @@ pub(crate) fn check(config: &Config) -> Result<(), InvalidSetup> {
     }
     if matches!(config.auth, AuthSection::None) {
         return Err(InvalidSetup(format!(
-            "`auth.mode` is \"none\" and {listen} can be reached by others\n\
-             hint: remove `auth.mode`, or listen on 127.0.0.1"
+            "`auth.mode` is \"none\" and {listen} is reachable from other machines\nhint: Remove `auth.mode`, or \
+             listen on 127.0.0.1."
         )));
     }
     if config.server.public_url.is_none() && config.server.tls.is_none() {
         return Err(InvalidSetup(format!(
-            "{listen} can be reached by others, and tokens would travel in plain HTTP\n\
-             hint: name a certificate in `server.tls`, or put a proxy that speaks TLS in front and name its \
-             address in `server.public_url` (https://…), or listen on 127.0.0.1"
+            "{listen} is reachable from other machines, and tokens would be sent over plain HTTP\nhint: Set a \
+             certificate in `server.tls`, or use a TLS proxy and set its address in `server.public_url` \
+             (https://…), or listen on 127.0.0.1."
         )));
     }
     Ok(())

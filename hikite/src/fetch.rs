@@ -29,7 +29,7 @@ impl IssuerFetcher {
         let url = request.uri().clone();
         let failed = |cause: String| {
             let host = url.host().unwrap_or_default();
-            Error::new(ErrorKind::UpstreamUnavailable, format!("`{host}` cannot be reached")).because(cause)
+            Error::new(ErrorKind::UpstreamUnavailable, format!("`{host}` cannot be reached.")).because(cause)
         };
         let client = match trust {
             AddressTrust::Configured => &self.client,
@@ -40,10 +40,11 @@ impl IssuerFetcher {
             let status = answer.status().as_u16();
             Ok((status, read(answer.into_body(), ANSWER_BYTES).await?))
         };
-        let answer: Result<_, hikite_egress::SendError> =
-            tokio::time::timeout(TIMEOUT, exchange).await.map_err(|_| failed("no answer in time".into()))?;
+        let answer: Result<_, hikite_egress::SendError> = tokio::time::timeout(TIMEOUT, exchange)
+            .await
+            .map_err(|_| failed("there was no response in time".into()))?;
         let (status, body) = answer.map_err(|error| failed(error.to_string()))?;
-        let body = serde_json::from_slice(&body).map_err(|_| failed(format!("it answers {status} and no JSON")))?;
+        let body = serde_json::from_slice(&body).map_err(|_| failed(format!("it returned {status} without JSON")))?;
         Ok(FetchResponse { status, body })
     }
 }
@@ -53,7 +54,7 @@ impl DocumentFetcher for IssuerFetcher {
         Box::pin(async move {
             let reply = self.send(trust, request(Method::GET, url, Bytes::new())?).await?;
             if reply.status != 200 {
-                let message = format!("{} answers {}", shown(url), reply.status);
+                let message = format!("{} returned {}.", shown(url), reply.status);
                 return Err(Error::new(ErrorKind::UpstreamUnavailable, message));
             }
             Ok(reply.body)
@@ -87,7 +88,7 @@ impl DocumentFetcher for IssuerFetcher {
 
 fn request(method: Method, url: &str, body: Bytes) -> Result<Request<RequestBody>, Error> {
     let request = Request::builder().method(method).uri(url).header(ACCEPT, "application/json");
-    let wrong = |_| Error::new(ErrorKind::UpstreamUnavailable, format!("{} is no address", shown(url)));
+    let wrong = |_| Error::new(ErrorKind::UpstreamUnavailable, format!("{} is not a valid address.", shown(url)));
     request.body(RequestBody::new(body)).map_err(wrong)
 }
 

@@ -78,7 +78,7 @@ impl Instance {
         program: PathBuf,
     ) -> Result<Self> {
         // From here on SIGHUP no longer terminates the process.
-        let hangup = signal(SignalKind::hangup()).context("signals cannot be heard")?;
+        let hangup = signal(SignalKind::hangup()).context("cannot listen for signals")?;
         let seen = reload::ConfigFileState::of(&config);
         let runtime = Runtime::start(&config, program).await?;
         let stopping = CancellationToken::new();
@@ -90,7 +90,7 @@ impl Instance {
                 runtime.stop().await;
             }
             let (nodes, key) = joined?;
-            tracing::info!("the other nodes reach this one at {url}");
+            tracing::info!("the other nodes can reach this node at {url}");
             app.join(nodes, key, runtime.client().clone());
         }
         let telemetry = TelemetryExporter::start(config.telemetry.otlp.as_ref(), &app, runtime.client())?;
@@ -127,7 +127,7 @@ impl Instance {
         self.tasks.wait().await;
         if unwritten.records > 0 {
             // The audit writer has logged where they are.
-            tracing::error!(records = unwritten.records, "stopped with records missing in the audit");
+            tracing::error!(records = unwritten.records, "stopped with audit records missing");
             return ExitCode::FAILURE;
         }
         tracing::info!("stopped");
@@ -204,7 +204,7 @@ struct Signals {
 
 impl Signals {
     fn listen(hangup: Signal, reload: Arc<Notify>) -> Result<Self> {
-        let listen = |kind| signal(kind).context("signals cannot be heard");
+        let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Self {
             term: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
@@ -254,13 +254,13 @@ async fn stop_on_signal(mut signals: Signals, app: Arc<App>, stopping: Cancellat
         };
         stopping.cancel();
         if !is_graceful {
-            tracing::warn!("ended by a second signal");
+            tracing::warn!("stopped by a second signal");
             std::process::exit(1);
         }
-        tracing::info!("stopping; running requests may finish");
+        tracing::info!("shutting down; running requests may finish");
     }
     if stopped.run_until_cancelled(signals.second_signal()).await.is_some() {
-        tracing::warn!("ended by a second signal");
+        tracing::warn!("stopped by a second signal");
         std::process::exit(1);
     }
 }

@@ -43,16 +43,16 @@ impl JqProcesses {
 
     async fn run_program(&self, program: &str, input: &Raw) -> Result<Raw, Error> {
         if program.contains('\0') {
-            return Err(wrong("a NUL has no place in it"));
+            return Err(wrong("it must not contain a NUL character"));
         }
-        let mut child = self.start().map_err(|error| broken("a process for jq cannot be started", &error))?;
+        let mut child = self.start().map_err(|error| broken("The jq process cannot be started.", &error))?;
         let within = self.limits.jq_timeout;
         let Ok(end) = timeout(within, self.exchange_data(&mut child, program, input)).await else {
             // The process is killed and reaped before the error is returned.
             let _ = child.kill().await;
             return Err(self.timed_out());
         };
-        self.read_result(end.map_err(|error| broken("the process for jq cannot be talked to", &error))?)
+        self.read_result(end.map_err(|error| broken("The jq process cannot be used.", &error))?)
     }
 
     fn start(&self) -> std::io::Result<Child> {
@@ -107,7 +107,7 @@ impl JqProcesses {
         match status.code().and_then(|code| u8::try_from(code).ok()) {
             Some(0) => {
                 let parsed = run_blocking(|| Raw::parse(output));
-                return parsed.map_err(|error| broken("jq wrote no JSON", &error));
+                return parsed.map_err(|error| broken("The jq process returned no JSON.", &error));
             }
             Some(COMPILE_ERROR) => return Err(wrong(&words())),
             Some(RUNTIME_ERROR) => return Err(Error::new(ErrorKind::Validation, format!("jq: {}", words()))),
@@ -120,31 +120,34 @@ impl JqProcesses {
             return Err(self.timed_out());
         }
         if stderr_bytes.contains("overflowed its stack") || signal == Some(Signal::SEGV.as_raw()) {
-            return Err(Error::new(ErrorKind::Validation, "jq: the program calls itself too deep, or nests too deep")
-                .hint("make it end: let it go through a list with `map` or `reduce` instead"));
+            return Err(Error::new(
+                ErrorKind::Validation,
+                "jq: the recursion or the nesting of the program is too deep.",
+            )
+            .hint("Make sure that it ends, for example by using `map` or `reduce` over a list."));
         }
         if stderr_bytes.contains("memory allocation") || stderr_bytes.contains("capacity overflow") {
             return Err(self.out_of_memory());
         }
-        Err(broken("the process for jq broke", &format!("{status}: {}", stderr_bytes.trim())))
+        Err(broken("The jq process crashed.", &format!("{status}: {}", stderr_bytes.trim())))
     }
 
     fn timed_out(&self) -> Error {
         let within = self.limits.jq_timeout.as_secs_f64();
-        Error::new(ErrorKind::Validation, format!("jq: the program did not end within {within} s"))
-            .hint("make the program simpler, or take only the fields that are needed first (`a,b.c`)")
+        Error::new(ErrorKind::Validation, format!("jq: the program did not finish within {within} s."))
+            .hint("Simplify the program, or select the needed fields first (`a,b.c`).")
     }
 
     fn out_of_memory(&self) -> Error {
         let most = self.limits.jq_bytes / (1024 * 1024);
-        Error::new(ErrorKind::Validation, format!("jq: the program needs more memory than its {most} MiB"))
-            .hint("make the program simpler, or let it keep less; whoever runs hikite can raise `limits.jq_bytes`")
+        Error::new(ErrorKind::Validation, format!("jq: the program needs more memory than its {most} MiB."))
+            .hint("Simplify the program, or let it keep less data. An administrator can raise `limits.jq_bytes`.")
     }
 
     fn output_too_long(&self) -> Error {
         let most = self.limits.answer_bytes;
-        Error::new(ErrorKind::Validation, format!("jq: the program gives more than {most} bytes"))
-            .hint("let it give less; whoever runs hikite can raise `limits.answer_bytes`")
+        Error::new(ErrorKind::Validation, format!("jq: the output of the program is larger than {most} bytes."))
+            .hint("Let it return less. An administrator can raise `limits.answer_bytes`.")
     }
 }
 
@@ -155,7 +158,7 @@ impl JqRunner for JqProcesses {
 }
 
 fn wrong(words: &str) -> Error {
-    Error::new(ErrorKind::Validation, format!("jq: the program is wrong: {words}"))
+    Error::new(ErrorKind::Validation, format!("jq: the program is not valid: {words}"))
 }
 
 fn broken(what: &str, cause: &impl ToString) -> Error {

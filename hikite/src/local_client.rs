@@ -11,6 +11,7 @@ pub(crate) fn client(config: &Config) -> Result<EgressClient> {
     let Some(tls) = &config.server.tls else { return Ok(EgressClient::new()) };
     let file = tls.cert_file.display();
     let pem = std::fs::read(&tls.cert_file).with_context(|| format!("cannot read `{file}`"))?;
-    let pin = PinnedCertificate::read(&pem).with_context(|| format!("`{file}` holds no certificate in PEM form"))?;
+    let pin =
+        PinnedCertificate::read(&pem).with_context(|| format!("`{file}` contains no certificate in PEM format"))?;
     Ok(EgressClient::pinned(pin))
 }

@@ -32,7 +32,7 @@ impl LogFormat {
     }
 }
 
-pub(crate) const HINT: &str = "use error, warn, info, debug or trace";
+pub(crate) const HINT: &str = "Use error, warn, info, debug or trace.";
 
 /// Logging state fixed at start-up.
 struct LogState {

@@ -50,8 +50,8 @@ impl MasterKeyLocations {
             && !file.exists()
         {
             bail!(
-                "`{0}` is not there, and the store holds what was sealed with it\n\
-                 hint: put it back from where you keep a copy, or put a backup into a new store with `hikite vault import`",
+                "`{0}` does not exist, but the store contains secrets encrypted with it\nhint: Restore the file \
+                 from your backup, or import a backup into a new store with `hikite vault import`.",
                 file.display()
             );
         }
@@ -101,7 +101,10 @@ impl MasterKeyLocations {
             KeyLocation::Variable(name) => {
                 let text = std::env::var(name).ok().filter(|text| !text.trim().is_empty());
                 let text = text.ok_or_else(|| {
-                    anyhow!("the variable `{name}` does not hold the key of the vault\nhint: set it, or name another place: see `vault` in the config")
+                    anyhow!(
+                        "The variable `{name}` does not contain the vault key.\nhint: Set it, or choose another \
+                     location: see `vault` in the config."
+                    )
                 })?;
                 (Secret::hidden(text), format!("the variable `{name}`"))
             }
@@ -111,7 +114,7 @@ impl MasterKeyLocations {
                 (text.ok_or_else(|| anyhow!("`{}` did not print a key", words[0]))?, format!("`{}`", words[0]))
             }
         };
-        KeyRing::parse(text.expose()).with_context(|| format!("{from} holds no key of the vault"))
+        KeyRing::parse(text.expose()).with_context(|| format!("{from} does not contain a vault key"))
     }
 
     /// Returns the path of the key, if it is stored in a file.
@@ -143,9 +146,9 @@ impl hikite_gateway::MasterKeySource for MasterKeyLocations {
     fn read(&self) -> BoxFuture<'_, Result<KeyRing, Error>> {
         Box::pin(async {
             self.ring().await.map_err(|error| {
-                tracing::error!("the key of the vault cannot be read: {error:#}");
-                Error::new(ErrorKind::Internal, "the key of the vault cannot be read")
-                    .hint("the log of hikite says why")
+                tracing::error!("failed to read the vault key: {error:#}");
+                Error::new(ErrorKind::Internal, "The vault key cannot be read.")
+                    .hint("The log of hikite has the reason.")
             })
         })
     }
@@ -153,7 +156,7 @@ impl hikite_gateway::MasterKeySource for MasterKeyLocations {
 
 fn read_file(file: &Path, make: bool) -> Result<Secret> {
     if !make && !file.exists() {
-        bail!("`{}` is not there\nhint: see `vault.previous_key_file` in the config", file.display());
+        bail!("`{}` does not exist.\nhint: See `vault.previous_key_file` in the config.", file.display());
     }
     if let Some(folder) = file.parent() {
         token::make_folder(folder)?;

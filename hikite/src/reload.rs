@@ -14,7 +14,7 @@ use crate::instance::{ConfigOverrides, settings};
 use crate::runtime::Runtime;
 use crate::{exposure, log, report, services};
 
-const KEPT: &str = "the changed config is wrong, the old one stays in force:";
+const KEPT: &str = "the changed config is invalid; the previous one stays active:";
 /// Interval between checks of the file.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
@@ -56,7 +56,7 @@ pub(crate) async fn follow(
             reload_certificate(&config, &app);
         }
         if is_requested {
-            tracing::info!("SIGHUP: the config is read again");
+            tracing::info!("SIGHUP: reloading the config");
         } else if now == last_stamp {
             continue;
         } else {
@@ -101,7 +101,7 @@ async fn follow_signals(
     stopping: &CancellationToken,
 ) {
     while stopping.run_until_cancelled(reload_requested.notified()).await.is_some() {
-        tracing::info!("SIGHUP: there is no config file to read again");
+        tracing::info!("SIGHUP: there is no config file to reload");
         if apply(config, runtime, app) {
             report::log_when_listed(runtime, stopping);
         }
@@ -150,7 +150,7 @@ fn apply(next: &Config, runtime: &Runtime, app: &App) -> bool {
         Ok(settings) => {
             app.configure(settings);
             runtime.gateway.admin().status.set_config_error(None);
-            tracing::info!(file = %shown(next), "the changed config is in force");
+            tracing::info!(file = %shown(next), "the changed config is active");
             log::follow(&next.telemetry.log);
             true
         }
@@ -167,10 +167,10 @@ fn reload_certificate(config: &Config, app: &App) {
     match settings(config) {
         Ok(settings) => {
             app.configure(settings);
-            tracing::info!("the changed certificate is in force");
+            tracing::info!("the changed certificate is active");
         }
         Err(error) => {
-            tracing::error!("the changed certificate is wrong, the old one stays in force:\n{error:#}");
+            tracing::error!("the changed certificate is invalid; the previous one stays active:\n{error:#}");
         }
     }
 }

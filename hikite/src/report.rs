@@ -28,19 +28,19 @@ fn catalog(view: &View) {
     for module in view.modules() {
         for name in &module.unresolved {
             unresolved += 1;
-            tracing::warn!("`mcpServers.{}.tools` names `{name}`, which the server does not have", module.name);
+            tracing::warn!("`mcpServers.{}.tools` contains `{name}`, which the server does not have", module.name);
         }
     }
     for category in view.categories() {
         for name in &category.unresolved {
             unresolved += 1;
             let servers = category.rule.servers.join(", ");
-            tracing::warn!("the category `{}` names `{name}`, which {servers} does not have", category.rule.name);
+            tracing::warn!("the category `{}` contains `{name}`, which {servers} does not have", category.rule.name);
         }
         if !category.missing.is_empty() {
             let servers: Vec<&str> = category.missing.iter().map(|missing| &*missing.server).collect();
             let servers = servers.join(", ");
-            tracing::warn!("the category `{}` waits for the tools of {servers}", category.rule.name);
+            tracing::warn!("the category `{}` is waiting for the tools of {servers}", category.rule.name);
         }
     }
     let categories = view.categories().len();

@@ -213,7 +213,7 @@ impl Runtime {
 
     /// Registers this process as a node on the store, and returns the node list and the key that nodes share.
     pub(crate) async fn join(&self, url: &str) -> Result<(Arc<Nodes>, [u8; 32])> {
-        let key = self.node_key.context("the nodes cannot know each other: the key of the vault is wrong")?;
+        let key = self.node_key.context("the nodes cannot authenticate each other because the vault key is wrong")?;
         let process = self.gateway.process();
         Ok((Nodes::join(self.store.clone(), url, process, self.limits.sessions).await?, key))
     }
@@ -312,7 +312,7 @@ impl Runtime {
         self.accounts.stop().await;
         // The audit log needs time left if the store does not answer.
         if tokio::time::timeout(FINAL_WRITE_TIMEOUT, self.write_final_state()).await.is_err() {
-            tracing::warn!("the store does not answer; the last lists, searches and counts are not written down");
+            tracing::warn!("the store does not respond; the last lists, searches and counts are not saved");
         }
         let unwritten = self.gateway.auditor().stop().await;
         self.store.close().await;
@@ -324,10 +324,10 @@ impl Runtime {
         self.lists.flush().await;
         self.gateway.search().stop().await;
         if let Err(error) = self.gateway.admin().store.persist_first_seen().await {
-            tracing::warn!(%error, "since when some tools are known could not be written down");
+            tracing::warn!(%error, "failed to persist first-seen timestamps");
         }
         if let Err(error) = self.gateway.token_savings().persist_day().await {
-            tracing::warn!(%error, "the last counts of the day could not be written down");
+            tracing::warn!(%error, "failed to persist the last daily counts");
         }
     }
 
@@ -399,7 +399,7 @@ async fn keys(secret_store: &SecretStore) -> Result<([u8; 32], Option<[u8; 32]>)
     match sealing_key(secret_store).await {
         Ok(key) => Ok((key.derive("seal"), Some(key.derive("node")))),
         Err(error) => {
-            tracing::error!(%error, "what clients bring back is good until a restart: its key does not open");
+            tracing::error!(%error, "state tokens of clients are valid only until a restart because their key cannot be decrypted");
             Ok((token::random_key()?, None))
         }
     }
@@ -415,7 +415,7 @@ async fn people(
     let identity = Arc::new(Identity::new(Arc::clone(secret_store)));
     // A failure must not lock out the holder of the local token, who can repair it.
     if let Err(error) = identity.prepare().await {
-        tracing::error!(%error, "nobody can log in: the keys that tokens are signed with do not open");
+        tracing::error!(%error, "nobody can log in because the signing keys of tokens cannot be decrypted");
     }
     let people = People::new(store.clone());
     people.set_identity(identity);

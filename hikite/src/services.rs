@@ -47,8 +47,8 @@ impl Services {
                 Ok(made) => made,
                 Err(error) => {
                     let was = before.values().find(|made| made.from == from);
-                    let left = if was.is_some() { "what it was before stays in force" } else { "it is left out" };
-                    tracing::error!("a module file is wrong, {left}:\n{error}");
+                    let left = if was.is_some() { "the previous version stays active" } else { "it is skipped" };
+                    tracing::error!("a module file is invalid, {left}:\n{error}");
                     let Some(was) = was else { continue };
                     was.clone()
                 }
@@ -208,7 +208,7 @@ fn files(folder: &Path) -> Vec<ModuleFileText> {
 /// Reads the text of a module file.
 pub(crate) fn text_of(path: &Path) -> Result<String, String> {
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > FILE_BYTES) {
-        return Err("is too long for a module file".to_owned());
+        return Err("is too large for a module file".to_owned());
     }
     std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))
 }

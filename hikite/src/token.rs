@@ -50,11 +50,9 @@ pub(crate) fn path(data: &Path) -> PathBuf {
 }
 
 pub(crate) fn make_folder(data: &Path) -> Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(data)
-        .with_context(|| format!("cannot make the data folder `{}`\nhint: name another with `--data`", data.display()))
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(data).with_context(|| {
+        format!("cannot create the data folder `{}`\nhint: Choose another one with `--data`.", data.display())
+    })
 }
 
 fn read(path: &Path) -> Result<Secret> {
@@ -62,11 +60,11 @@ fn read(path: &Path) -> Result<Secret> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
     let others = fs::metadata(path)?.permissions().mode() & 0o077;
     if others != 0 {
-        bail!("`{shown}` can be read by others\nhint: run `chmod 600 {shown}`");
+        bail!("`{shown}` is readable by others.\nhint: Run `chmod 600 {shown}`.");
     }
     let token = text.trim();
     if token.len() < 16 {
-        bail!("`{shown}` holds nothing that could be used\nhint: restore it, or delete it to get a new one");
+        bail!("`{shown}` contains no usable token.\nhint: Restore it, or delete it to get a new one.");
     }
     Ok(Secret::hidden(token))
 }
@@ -74,7 +72,7 @@ fn read(path: &Path) -> Result<Secret> {
 /// Returns 256 random bits.
 pub(crate) fn random_key() -> Result<[u8; 32]> {
     let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).context("the operating system gave no random bytes")?;
+    getrandom::fill(&mut bytes).context("the operating system returned no random bytes")?;
     Ok(bytes)
 }
 

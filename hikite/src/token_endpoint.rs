@@ -39,7 +39,8 @@ impl HttpTokenEndpoint {
         };
         let mut sent = Request::new(RequestBody::new(Bytes::from(body)));
         *sent.method_mut() = Method::POST;
-        *sent.uri_mut() = request.url.parse::<Uri>().map_err(|_| unreachable(&request.url, "it is no address"))?;
+        *sent.uri_mut() =
+            request.url.parse::<Uri>().map_err(|_| unreachable(&request.url, "it is not a valid address"))?;
         let headers = sent.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
@@ -47,7 +48,8 @@ impl HttpTokenEndpoint {
             // RFC 6749 section 2.3.1 wants both form-encoded.
             let pair = format!("{}:{}", encode(id), encode(secret.expose()));
             let value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
-            let mut value = value.map_err(|_| unreachable(&request.url, "the app's secret cannot be sent"))?;
+            let mut value =
+                value.map_err(|_| unreachable(&request.url, "the app's secret cannot be sent in a header"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
@@ -56,7 +58,7 @@ impl HttpTokenEndpoint {
         let status = answer.status().as_u16();
         let retry_after = hikite_egress::retry_after(answer.headers());
         let body = read(answer.into_body(), ANSWER_BYTES).await.map_err(send_failed)?;
-        let body = String::from_utf8(body.to_vec()).map_err(|_| unreachable(&request.url, "it answered no text"))?;
+        let body = String::from_utf8(body.to_vec()).map_err(|_| unreachable(&request.url, "it returned no text"))?;
         Ok(TokenResponse { status, body: Secret::hidden(body), retry_after })
     }
 }
@@ -66,14 +68,14 @@ impl TokenEndpoint for HttpTokenEndpoint {
         Box::pin(async move {
             let url = request.url.clone();
             let answer = tokio::time::timeout(TIMEOUT, self.exchange(request)).await;
-            answer.unwrap_or_else(|_| Err(unreachable(&url, "it did not answer in time")))
+            answer.unwrap_or_else(|_| Err(unreachable(&url, "it did not respond in time")))
         })
     }
 }
 
 fn unreachable(url: &str, cause: &str) -> Error {
     let host = url.split_once("://").map_or(url, |(_, rest)| rest).split('/').next().unwrap_or_default();
-    Error::new(ErrorKind::UpstreamUnavailable, format!("`{host}`, which gives the tokens, cannot be reached"))
-        .hint("try again in a moment")
+    Error::new(ErrorKind::UpstreamUnavailable, format!("The token endpoint at `{host}` cannot be reached."))
+        .hint("Try again in a moment.")
         .because(cause)
 }

@@ -12,7 +12,7 @@ use crate::runtime::Runtime;
 impl Runtime {
     fn login_upstream(&self, module: &str) -> Result<Upstream, Error> {
         let upstream = self.upstream(module).filter(Upstream::uses_oauth);
-        upstream.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is nothing to log in to: `{module}`")))
+        upstream.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("`{module}` has no login.")))
     }
 }
 
@@ -33,8 +33,8 @@ impl ModuleLogins for Runtime {
         Box::pin(async move {
             let state = query.split('&').find_map(|pair| pair.strip_prefix("state=")).unwrap_or_default();
             let Some((name, upstream)) = self.upstream_awaiting_login(state) else {
-                let error = Error::new(ErrorKind::Validation, "the login failed: it is not known, or over");
-                return Err(error.hint("begin it again"));
+                let error = Error::new(ErrorKind::Validation, "The login failed: it is unknown or has expired.");
+                return Err(error.hint("Start it again."));
             };
             upstream.finish_login(query).await?;
             Ok(name)

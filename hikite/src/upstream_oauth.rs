@@ -49,8 +49,8 @@ pub(crate) fn of(
         issuer: access.issuer.clone(),
         document,
         login_hint: format!(
-            "log in with `hikite account connect {name}` or at {base}/connect/{name}; \
-             for a server with a key, check the credentials in `mcpServers.{name}.headers`"
+            "Log in with `hikite account connect {name}` or at {base}/connect/{name}. For a server with an API \
+             key, check the credentials in `mcpServers.{name}.headers`."
         ),
         egress: config.egress.rules(),
         keep: Arc::new(UpstreamTokenStore::new(secret_store, name)?),
@@ -135,7 +135,7 @@ impl OwnerSecrets for UpstreamTokenStore {
             if let Some(lease) = lease
                 && let Err(error) = self.secret_store.store().release_lease(&lease).await
             {
-                tracing::debug!(%error, "a lease was not given back");
+                tracing::debug!(%error, "failed to release a lease");
             }
         })
     }

@@ -119,7 +119,7 @@ const make = (name, grown, bus) => () => {
   return server;
 };
 
-function door(called, options) {
+function endpoint(called, options) {
   const { toNodeHandler } = load("@modelcontextprotocol/node");
   const handler = sdk.createMcpHandler(
     make(called, [], () => handler.notify),
@@ -131,9 +131,9 @@ function door(called, options) {
 if (where === "stdio") {
   load("@modelcontextprotocol/server/stdio").serveStdio(make(name, [], () => null));
 } else {
-  const doors = { "/mcp": door(name), "/modern": door(`${name}_only`, { legacy: "reject" }) };
+  const endpoints = { "/mcp": endpoint(name), "/modern": endpoint(`${name}_only`, { legacy: "reject" }) };
   const nowhere = (_request, response) => response.writeHead(404).end();
-  createServer((request, response) => (doors[request.url] ?? nowhere)(request, response)).listen(
+  createServer((request, response) => (endpoints[request.url] ?? nowhere)(request, response)).listen(
     Number(where),
     "127.0.0.1",
   );

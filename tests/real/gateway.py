@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 
 READY = re.compile(r"listening on (https?://127\.0\.0\.1:\d+)")
-START_SECONDS = 30
+START_SECONDS = 120
 STOP_SECONDS = 20
 # Named without the gateway's own prefix, which it reads as settings.
 MARK = "REAL_PARTS_MARK"
@@ -66,7 +66,7 @@ class Gateway:
         assert status == 0, f"hikite ended with {status} after SIGTERM:\n{self.log_end()}"
         assert not survivors, f"left behind by hikite: {[name for _, name in survivors]}"
 
-    def survivors(self, before: set[tuple[int, str]], seconds: float = 3) -> list[tuple[int, str]]:
+    def survivors(self, before: set[tuple[int, str]], seconds: float = 10) -> list[tuple[int, str]]:
         """Whatever of `before`, or of what carries this gateway's mark, is still alive after `seconds`."""
         deadline = time.monotonic() + seconds
         while True:

@@ -13,7 +13,7 @@ from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, HTTPSHandle
 
 NAME, PASSWORD = "masa", "正しい馬 電池 staple"
 PAGES = 12
-LINK_SECONDS = 10
+LINK_SECONDS = 60
 NO = re.compile(r"deny|cancel|refuse|log ?out|passkey|拒否|ログアウト|キャンセル|パスキー", re.I)
 
 

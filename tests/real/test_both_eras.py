@@ -29,7 +29,7 @@ CLIENTS = {
 # On both SDKs, over both transports; the last one refuses clients with sessions.
 DUAL = ["py_stdio", "py_http", "ts_stdio", "ts_http", "ts_http_only"]
 DYNAMIC = "demo://resource/dynamic/text/1"
-START_SECONDS = 20
+START_SECONDS = 120
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def gateway(start_gateway, parts):
     return start_gateway({"mcpServers": servers, "categories": {"all": category}, "limits": limits})
 
 
-def door(gateway, transport: str, surface: str, folder: Path) -> dict:
+def connection(gateway, transport: str, surface: str, folder: Path) -> dict:
     """How a client of a config gets in."""
     if transport == "http":
         return {"url": gateway.mcp(surface), "headers": gateway.headers}
@@ -48,8 +48,8 @@ def door(gateway, transport: str, surface: str, folder: Path) -> dict:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_framework_lists_and_calls_on_every_surface(gateway, parts, tmp_path, framework, transport):
-    doors = [door(gateway, transport, surface, tmp_path / surface) for surface in SURFACES]
-    tasks = [one | {"calls": [call]} for one, (_, call) in zip(doors, SURFACES.values())]
+    connections = [connection(gateway, transport, surface, tmp_path / surface) for surface in SURFACES]
+    tasks = [one | {"calls": [call]} for one, (_, call) in zip(connections, SURFACES.values())]
     # What is imported takes longest, so that one process does all.
     command = [parts.frameworks / "python", "-W", "ignore", HERE / "framework_client.py", framework]
     done = subprocess.run(command, input=json.dumps(tasks), capture_output=True, text=True, timeout=SECONDS)
@@ -64,7 +64,7 @@ def test_a_framework_lists_and_calls_on_every_surface(gateway, parts, tmp_path, 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_mcporter_lists_and_calls(gateway, parts, tmp_path, transport, surface):
     listed, (tool, arguments) = SURFACES[surface]
-    server = door(gateway, transport, surface, tmp_path / "data")
+    server = connection(gateway, transport, surface, tmp_path / "data")
     config = tmp_path / "mcporter.json"
     config.write_text(json.dumps({"mcpServers": {"hikite": server}}))
 

@@ -299,7 +299,7 @@ async def test_a_subscriber_hears_of_an_updated_resource(gateway, everything, th
     assert set(updated) == {uri}
 
 
-async def wait_until(condition, seconds: float = 5) -> None:
+async def wait_until(condition, seconds: float = 30) -> None:
     with anyio.fail_after(seconds):
         while not condition():
             await anyio.sleep(0.02)

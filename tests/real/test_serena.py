@@ -260,15 +260,15 @@ async def test_3_a_tool_can_be_called_before_its_schema_was_loaded(start_gateway
         assert "greet.py" in text_of(await call(client, "fs", "list_dir", relative_path=".", recursive=False))
 
 
-@pytest.mark.parametrize("abilities", [[], ["elicitation_callback", "list_roots_callback"]], ids=["plain", "askable"])
-async def test_serena_without_a_known_list_is_started_once(start_gateway, parts, tmp_path, abilities):
+@pytest.mark.parametrize("callbacks_named", [[], ["elicitation_callback", "list_roots_callback"]], ids=["plain", "askable"])
+async def test_serena_without_a_known_list_is_started_once(start_gateway, parts, tmp_path, callbacks_named):
     """Reading its tools and the first call take one process, also for a client that can be asked."""
     _, server = new_serena(parts, tmp_path)
     starts = tmp_path / "starts"
     script = f'echo started >> "{starts}"; exec "$0" "$@"'
     counted = server | {"command": "/bin/sh", "args": ["-c", script, server["command"], *server["args"]]}
     gateway = start_gateway({"mcpServers": {"serena": counted}, "categories": categories_on("serena")})
-    callbacks = dict.fromkeys(abilities, never_asked)
+    callbacks = dict.fromkeys(callbacks_named, never_asked)
     async with over_http(gateway, "categories", **callbacks) as client:
         deadline = time.monotonic() + 60
         while (answer := await get_tools(client, category="fs")).get("isError"):

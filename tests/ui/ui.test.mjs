@@ -92,13 +92,13 @@ test("from the set-up link to the first call of a real client", async () => {
 test("home tells what runs and what was saved", async () => {
   assert.equal(await person.go("/ui"), 200);
   const text = await page().textContent("main");
-  for (const word of ["everything", "actor", "calls per minute", "Needs attention", "p50 / p99"]) {
+  for (const word of ["everything", "actor", "Calls per minute", "Needs attention", "p50 / p99"]) {
     assert.ok(text.includes(word), word);
   }
   calm();
 });
 
-test("a module can be looked at, started anew and switched off", async () => {
+test("a module can be looked at, restarted and disabled", async () => {
   await person.go("/ui/modules");
   await page().getByRole("link", { name: "actor" }).click();
   await until("its tools and stderr", async () => {
@@ -106,14 +106,14 @@ test("a module can be looked at, started anew and switched off", async () => {
     const text = await page().textContent("main");
     return text.includes("greet") && text.includes("the actor is on stage");
   });
-  await page().getByRole("button", { name: "Start anew" }).click();
-  await page().getByText("Started anew.").waitFor();
-  await page().getByRole("button", { name: "Switch off" }).click();
-  await page().getByText("Switched off.").waitFor();
+  await page().getByRole("button", { name: "Restart" }).click();
+  await page().getByText("Restarted.").waitFor();
+  await page().getByRole("button", { name: "Disable" }).click();
+  await page().getByText("Disabled.").waitFor();
   const listed = await house.api("GET", "/v1/tools?module=actor");
   assert.equal(listed.body.tools?.length ?? 0, 0, "nobody sees its tools");
-  await page().getByRole("button", { name: "Switch on" }).click();
-  await page().getByText("Switched on.").waitFor();
+  await page().getByRole("button", { name: "Enable" }).click();
+  await page().getByText("Enabled.").waitFor();
   calm();
 });
 
@@ -165,10 +165,10 @@ test("a batch is drawn, and every task is coloured as it ends", async () => {
   ];
   const write = (list) => page().fill("[name=commands]", list.map((task) => JSON.stringify(task)).join("\n"));
   await write(tasks);
-  await page().getByRole("button", { name: "Check and draw" }).click();
+  await page().getByRole("button", { name: "Check", exact: true }).click();
   await page().getByRole("alert").waitFor();
   await write(tasks.slice(0, 2));
-  await page().getByRole("button", { name: "Check and draw" }).click();
+  await page().getByRole("button", { name: "Check", exact: true }).click();
   await page().locator("svg.graph .edge").waitFor({ state: "attached" });
   assert.equal(await page().locator("svg.graph .task").count(), 2);
   await page().getByRole("button", { name: "Run", exact: true }).click();
@@ -180,7 +180,7 @@ test("a batch is drawn, and every task is coloured as it ends", async () => {
 test("a mask in a project makes a tool vanish from that caller's list", async () => {
   await person.go("/ui/projects");
   await page().fill("main [name=name]", "support");
-  await page().getByRole("button", { name: "Make it" }).click();
+  await page().getByRole("button", { name: "Create", exact: true }).click();
   await page().getByRole("heading", { name: "support" }).waitFor();
   await page().check("[name=surface][value=direct]");
   await page().selectOption("[name=optimization]", "bm25");
@@ -199,14 +199,14 @@ test("a mask in a project makes a tool vanish from that caller's list", async ()
   await page().getByText("Saved.").waitFor();
   assert.ok(!(await names()).some((name) => name.includes("echo")), "gone after");
   const text = await page().textContent("main");
-  assert.match(text, /are hidden/);
-  assert.match(text, /The menu, exactly as a model sees it/);
+  assert.match(text, /Hidden: 1\b/);
+  assert.match(text, /Tool list as models see it/);
   calm();
 });
 
 test("categories are made, changed and removed; those of the file are not", async () => {
   await person.go("/ui/categories");
-  assert.match(await page().textContent("main"), /demo\s*managed by the file/);
+  assert.match(await page().textContent("main"), /demo\s*Managed in config file/);
   await page().fill("main [name=name]", "sums");
   await page().fill("[name=description]", "Adding things up");
   await page().check("[name=server][value=everything]");
@@ -248,10 +248,10 @@ test("what clients have is brought along: HTTP is applied, for programs the comm
   await person.go("/ui/start");
   const config = { mcpServers: { web: { url: `${house.url}/mcp` }, local: { command: "npx", args: ["-y", "some-server"] } } };
   await page().fill("[name=config]", JSON.stringify(config));
-  await page().getByRole("button", { name: "Show what would change" }).click();
+  await page().getByRole("button", { name: "Preview changes" }).click();
   const text = await page().textContent("#import");
   assert.ok(text.includes("web") && text.includes("local") && text.includes("some-server"), text);
-  await page().getByRole("button", { name: "Apply" }).click();
+  await page().getByRole("button", { name: "Import", exact: true }).click();
   await page().getByText("Imported.").waitFor();
   const { modules: all } = (await house.api("GET", "/v1/modules")).body;
   assert.ok(all.some((module) => module.name === "web") && !all.some((module) => module.name === "local"));
@@ -270,7 +270,7 @@ test("an account is connected through the pages of its provider, masked and remo
   assert.equal(mock.seen.tokens, 1);
   await person.go("/ui/accounts");
   const row = page().locator("#accounts tr", { hasText: "mock" });
-  assert.match(await row.textContent(), /not verified/, "no module says how its key is proven");
+  assert.match(await row.textContent(), /Not verified/, "no module says how its key is proven");
   await row.getByRole("link").first().click();
   assert.ok(!(await page().content()).includes("canary"), "no token is on any page");
   await page().fill("[name=deny]", "risk:destructive");
@@ -318,13 +318,13 @@ test("a tool that changed is held back until its difference was approved", async
 test("the audit is watched, filtered, opened, verified and exported", async () => {
   await person.go("/ui/audit");
   await page().selectOption("[name=kind]", "call");
-  await page().getByRole("button", { name: "Show" }).click();
+  await page().getByRole("button", { name: "Filter" }).click();
   await page().getByText("everything:echo").first().waitFor();
   await page().locator("#records tbody a").first().click();
   assert.match(await page().textContent("main"), /argumentsHash|hash/);
   await person.go("/ui/audit");
-  await page().getByRole("link", { name: "Verify the chain" }).click();
-  await page().getByText("The chain is whole").waitFor();
+  await page().getByRole("link", { name: "Verify the hash chain" }).click();
+  await page().getByText("The hash chain is intact").waitFor();
   for (const [name, start] of [["JSONL", /^\{/], ["CSV", /^\uFEFF?"?seq/]]) {
     const [download] = await Promise.all([page().waitForEvent("download"), page().getByRole("link", { name }).click()]);
     const stream = await download.createReadStream();
@@ -347,8 +347,8 @@ test("clients, consents, sessions, logins, tokens and people are listed and revo
   await people.locator("[name=password]").fill("another long password");
   await people.getByRole("button").click();
   await page().getByText("Saved.").waitFor();
-  await page().getByRole("button", { name: "Switch off kenji" }).click();
-  await page().getByText("Switched off.").waitFor();
+  await page().getByRole("button", { name: "Disable kenji" }).click();
+  await page().getByText("Disabled.").waitFor();
   person.answer = true;
   await page().getByRole("button", { name: "Revoke laptop" }).click();
   await page().getByText("Revoked.").waitFor();
@@ -407,7 +407,7 @@ test("a member sees pages, and is refused what is for admins", async () => {
   await other.page.fill("[name=password]", "another long password");
   await other.page.locator("form[action='/oauth/login'] button").first().click();
   await other.page.waitForURL(/\/ui/);
-  assert.equal(await other.page.getByRole("link", { name: "Audit" }).count(), 0);
+  assert.equal(await other.page.getByRole("link", { name: "Audit log" }).count(), 0);
   for (const path of ["/ui/audit", "/ui/access", "/ui/projects", "/ui/pins"]) {
     assert.equal(await other.go(path), 403, path);
   }
@@ -518,10 +518,10 @@ const PAGES = [
 const KEPT = ["home", "start", "tool", "project", "audit", "playground"];
 
 for (const [look, options, choices] of [
-  ["en", {}, { language: "en", light: "light" }],
-  ["ja", { locale: "ja-JP" }, { language: "ja", light: "light" }],
-  ["dark", {}, { language: "en", light: "dark" }],
-  ["375", { viewport: { width: 375, height: 812 } }, { language: "ja", light: "light" }],
+  ["en", {}, { language: "en", theme: "light" }],
+  ["ja", { locale: "ja-JP" }, { language: "ja", theme: "light" }],
+  ["dark", {}, { language: "en", theme: "dark" }],
+  ["375", { viewport: { width: 375, height: 812 } }, { language: "ja", theme: "light" }],
 ]) {
   test(`every page is fit to be seen: ${look}`, async () => {
     await person.change(options);
@@ -531,7 +531,7 @@ for (const [look, options, choices] of [
       if (await button.count()) await button.click();
     }
     assert.equal(await page().getAttribute("html", "lang"), choices.language);
-    assert.equal(await page().getAttribute("html", "data-light"), choices.light);
+    assert.equal(await page().getAttribute("html", "data-theme"), choices.theme);
     for (const [name, path] of PAGES) {
       assert.equal(await person.go(path), 200, path);
       assert.deepEqual(await person.barriers(), [], `${path} in ${look}`);

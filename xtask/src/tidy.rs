@@ -1,14 +1,21 @@
-//! Project rules that no lint covers: crate dependencies, file length, naming. `cargo xtask tidy` prints violations;
+//! Project rules that no lint covers: crate dependencies, file length, vocabulary, import cycles. `cargo xtask tidy` prints violations;
 //! each rule is also a test.
 
 mod arrow;
+mod block;
+mod cycle;
 mod manifest;
+mod method;
 mod name;
+mod opening;
+mod ratchet;
 #[cfg(test)]
 mod readme;
+mod retired;
 mod size;
 mod text;
 mod tree;
+mod type_name;
 
 use std::fmt;
 
@@ -43,11 +50,22 @@ impl fmt::Display for TidyFinding {
 
 type TidyRule = fn(&SourceTree) -> Vec<TidyFinding>;
 
-const RULES: &[TidyRule] = &[arrow::check, size::check, name::check, manifest::check, text::check];
+const RULES: &[TidyRule] = &[
+    arrow::check,
+    size::check,
+    name::check,
+    manifest::check,
+    text::check,
+    retired::check,
+    opening::check,
+    method::check,
+    cycle::check,
+    type_name::check,
+];
 
 pub(crate) fn run() -> Result<()> {
     let tree = SourceTree::read(&crate::root()?)?;
-    for warning in size::warnings(&tree) {
+    for warning in size::warnings(&tree).into_iter().chain(cycle::warnings(&tree)) {
         crate::print(&format!("warning: {warning}"));
     }
     let findings: Vec<TidyFinding> = RULES.iter().flat_map(|rule| rule(&tree)).collect();
@@ -55,7 +73,7 @@ pub(crate) fn run() -> Result<()> {
         crate::print(&finding.to_string());
     }
     if !findings.is_empty() {
-        bail!("{} places break the rules of the house", findings.len());
+        bail!("{} places break a rule", findings.len());
     }
     Ok(())
 }
@@ -99,6 +117,31 @@ mod tests {
     #[test]
     fn the_commands_in_the_readme_exist() {
         holds(readme::check);
+    }
+
+    #[test]
+    fn retired_words_are_gone() {
+        holds(retired::check);
+    }
+
+    #[test]
+    fn doc_comments_open_with_their_subject() {
+        holds(opening::check);
+    }
+
+    #[test]
+    fn types_have_few_methods() {
+        holds(method::check);
+    }
+
+    #[test]
+    fn import_cycles_are_short() {
+        holds(cycle::check);
+    }
+
+    #[test]
+    fn type_names_can_be_searched_for() {
+        holds(type_name::check);
     }
 
     /// Lists files over 400 lines, which must be split at 600.

@@ -1,4 +1,4 @@
-//! What the innermost parts of a call cost: the check of its arguments, finding its tool, by its name or by a question,
+//! Costs of the innermost parts of a call: checking its arguments, finding its tool by name or by a query,
 //! planning many calls at once, and writing answers as TOON. `cargo bench` prints each row as a JSON array behind the name
 //! of its table, for `cargo xtask bench`; without `--bench` everything runs once, so that it is known to work.
 

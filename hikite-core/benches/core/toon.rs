@@ -91,7 +91,7 @@ fn measure(script: &Path, folder: &Path, json: &str, text: &str) -> Result<(Stri
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// What tools answer with: tables, tables with groups, tables with keys, and records that are no table.
+/// Typical results of tools: tables, tables with groups, tables with keys, and records that are no table.
 fn document(records: u64) -> Value {
     let list = |make: fn(u64) -> Value| -> Value { (0..records).map(make).collect() };
     let servers = (0..records).map(|id| (format!("node_{id}"), server(id)));

@@ -1,4 +1,4 @@
-//! What it costs to know who bears a token: one that was seen before, one that is nobody's, and a personal one. Rows are
+//! Cost of resolving the bearer of a token: a token seen before, an unknown one, and a personal one. Rows are
 //! printed as those of the benchmark of `hikite-core` are; without `--bench` everything runs once, so that it is known to
 //! work.
 
@@ -30,8 +30,8 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 fn main() {
     let timer = Timer { measures: std::env::args().any(|argument| argument == "--bench") };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let house = runtime.block_on(House::open());
-    for row in house.rows(timer).into_iter().filter(|_| timer.measures) {
+    let gateway = runtime.block_on(BenchGateway::open());
+    for row in gateway.rows(timer).into_iter().filter(|_| timer.measures) {
         print(&row);
     }
 }
@@ -42,7 +42,7 @@ fn print(row: &Value) {
 }
 
 /// Somebody who has logged in, and what they were given.
-struct House {
+struct BenchGateway {
     identity: Identity,
     people: People,
     terms: TokenTerms,
@@ -50,7 +50,7 @@ struct House {
     personal: String,
 }
 
-impl House {
+impl BenchGateway {
     async fn open() -> Self {
         let store = Store::open(&StoreUrl::memory()).await.expect("a store");
         let ring = KeyRing::new(MasterKey::random().expect("random"), Vec::new());

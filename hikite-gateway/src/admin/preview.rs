@@ -46,7 +46,7 @@ impl Previews {
         if let Some(name) = project {
             caller = caller.within(name.into());
             if self.catalogs.project_of(&caller).is_none() {
-                return Err(Error::new(ErrorKind::NotFound, format!("there is no project `{name}`")));
+                return Err(Error::new(ErrorKind::NotFound, format!("There is no project `{name}`.")));
             }
         }
         let surfaces = self.catalogs.surfaces_for(&caller, asked, default)?;
@@ -55,8 +55,8 @@ impl Previews {
         let (snapshot, limits, config) = (self.catalogs.snapshot(), Arc::clone(&self.limits), self.config.clone());
         let count = move || count_tokens(&snapshot, &limits, config.as_deref(), (&caller, surfaces));
         let weighed = tokio::task::spawn_blocking(count).await;
-        let (sent, flat, counter) =
-            weighed.map_err(|_| Error::new(ErrorKind::Internal, "the menu could not be weighed"))?;
+        let (sent, flat, counter) = weighed
+            .map_err(|_| Error::new(ErrorKind::Internal, "The size of the tool list could not be estimated."))?;
         let mut object = Object::default();
         if let Some(name) = project {
             object.set("project", name);

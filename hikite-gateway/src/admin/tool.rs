@@ -93,8 +93,8 @@ impl ToolAdmin {
             Some(ConfigOrigin::Program) => {}
             Some(ConfigOrigin::File) => return Err(managed_by_file_error(&key)),
             None => {
-                return Err(Error::new(ErrorKind::Conflict, format!("`{key}` is not a registered tool"))
-                    .hint("tools of servers cannot be unregistered; disable it instead"));
+                return Err(Error::new(ErrorKind::Conflict, format!("`{key}` is not a registered tool."))
+                    .hint("Tools of servers cannot be unregistered. Disable it instead."));
             }
         }
         self.catalogs.change_tool_registry(|tool_registry| tool_registry.remove(&key));
@@ -121,8 +121,11 @@ impl ToolAdmin {
     fn is_free(&self, registration: &ToolRegistration) -> Result<(), Error> {
         let key = &registration.key;
         if self.catalogs.is_configured(&key.module) {
-            return Err(Error::new(ErrorKind::Conflict, format!("the module `{}` is managed by the file", key.module))
-                .hint("choose another `module`"));
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("The module `{}` is managed by the config file.", key.module),
+            )
+            .hint("Choose another `module`."));
         }
         match self.catalogs.with_tool_registry(|tool_registry| tool_registry.get(key).map(|entry| entry.origin)) {
             Some(ConfigOrigin::File) => Err(managed_by_file_error(key)),
@@ -225,5 +228,6 @@ impl ToolAdmin {
 }
 
 fn managed_by_file_error(key: &ToolKey) -> Error {
-    Error::new(ErrorKind::Conflict, format!("`{key}` is managed by the file")).hint("change it in the config file")
+    Error::new(ErrorKind::Conflict, format!("`{key}` is managed by the config file."))
+        .hint("Change it in the config file.")
 }

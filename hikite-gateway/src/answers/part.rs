@@ -88,8 +88,8 @@ pub(super) fn is_on_first_page(value: &Value, shape: Option<&Shape>, short: &Com
 }
 
 fn unknown(id: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no answer kept as `{}`", result_uri(id)))
-        .hint("answers are kept for a while, and no longer than their conversation: call the tool again")
+    Error::new(ErrorKind::NotFound, format!("There is no stored result `{}`.", result_uri(id)))
+        .hint("Results are stored for a limited time and end with their session. Call the tool again.")
 }
 
 /// Builds the tool result of a part.

@@ -30,7 +30,7 @@ struct ChangingSource(Mutex<Option<Arc<Listing>>>);
 
 impl fmt::Debug for ChangingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Desk")
+        f.write_str("TestSource")
     }
 }
 
@@ -256,17 +256,17 @@ async fn a_conversation_remembers_for_itself_and_for_a_while() {
     tokio::time::advance(Duration::from_secs(31 * 60)).await;
     assert!(sent(&other, &none, none.clone()).await.0, "it is long ago");
 
-    let lane = in_session(3, true);
+    let stateless = in_session(3, true);
     let named = json!({ "hikite/conversation": "会議" });
-    assert!(sent(&lane, &none, none.clone()).await.0);
-    let (whole, hash) = sent(&lane, &none, none.clone()).await;
+    assert!(sent(&stateless, &none, none.clone()).await.0);
+    let (whole, hash) = sent(&stateless, &none, none.clone()).await;
     assert!(whole, "without a conversation nothing is remembered");
-    assert!(!sent(&lane, &none, json!({ "known": [hash] })).await.0, "but the client may");
-    assert!(sent(&lane, &none, json!({ "known": [hash], "refresh": true })).await.0);
-    assert!(sent(&lane, &none, json!({ "known": ["000000000000"] })).await.0);
-    assert!(sent(&lane, &named, none.clone()).await.0);
-    assert!(!sent(&lane, &named, none.clone()).await.0, "a name of its own is as good as a session");
-    assert!(sent(&lane, &json!({ "hikite/conversation": "other" }), none).await.0);
+    assert!(!sent(&stateless, &none, json!({ "known": [hash] })).await.0, "but the client may");
+    assert!(sent(&stateless, &none, json!({ "known": [hash], "refresh": true })).await.0);
+    assert!(sent(&stateless, &none, json!({ "known": ["000000000000"] })).await.0);
+    assert!(sent(&stateless, &named, none.clone()).await.0);
+    assert!(!sent(&stateless, &named, none.clone()).await.0, "a name of its own is as good as a session");
+    assert!(sent(&stateless, &json!({ "hikite/conversation": "other" }), none).await.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -283,7 +283,7 @@ async fn one_that_is_down_or_unknown_does_not_hide_the_others() {
     assert!(some[0]["tools"].is_array());
     assert_eq!(some[1]["error"]["code"], "UPSTREAM_UNAVAILABLE");
     assert_eq!(some[2]["error"]["code"], "NOT_FOUND");
-    assert_eq!(some[2]["error"]["hint"], "did you mean `notion`?");
+    assert_eq!(some[2]["error"]["hint"], "Did you mean `notion`?");
     let none = result(&gateway, json!({ "modules": ["jira", "notin"] })).await;
     assert_eq!((&none["isError"], array(&none).len()), (&json!(true), 2));
     let since = tokio::time::Instant::now();
@@ -305,7 +305,7 @@ async fn single_tools_are_shown_alone_and_unknown_ones_told() {
     let two = open(&gateway, json!({ "module": "notion", "tools": ["search", "get_pag"] })).await;
     assert_eq!(two[0]["tools"].as_array().map(Vec::len), Some(1));
     assert_eq!(two[1]["tool"], "get_pag");
-    assert_eq!(two[1]["error"]["hint"], "did you mean `get_page`?");
+    assert_eq!(two[1]["error"]["hint"], "Did you mean `get_page`?");
     let none = result(&gateway, json!({ "module": "notion", "tools": ["nope"] })).await;
     assert_eq!(none["structuredContent"]["error"]["code"], "TOOL_NOT_FOUND");
     gateway.admin().tools.switch("notion:search", false).await.expect("off");
@@ -388,11 +388,11 @@ async fn tools_resources_and_prompts_are_called() {
     assert_eq!(got, r#"user: prompts/get {"name":"summarize","arguments":{"page_id":"7"},"_meta":{"x":1}}"#);
     assert_eq!(call(json!({ "prompt": "summarize" })).await.split('/').next(), Some("user: prompts"));
     let wrong = call(json!({ "module": "notion", "prompt": "sumarize" })).await;
-    assert!(wrong.contains("did you mean `summarize`?"), "{wrong}");
+    assert!(wrong.contains("Did you mean `summarize`?"), "{wrong}");
     let wrong = call(json!({ "module": "notion", "tool": "serch" })).await;
-    assert!(wrong.contains("TOOL_NOT_FOUND") && wrong.contains("did you mean `search`?"), "{wrong}");
+    assert!(wrong.contains("TOOL_NOT_FOUND") && wrong.contains("Did you mean `search`?"), "{wrong}");
     let wrong = call(json!({ "module": "noton", "tool": "search" })).await;
-    assert!(wrong.contains("there is no module `noton`; did you mean `notion`?"), "{wrong}");
+    assert!(wrong.contains("There is no module `noton`. Did you mean `notion`?"), "{wrong}");
     let wrong = call(json!({ "module": "notion", "tool": "search", "params": { "query": [] } })).await;
     assert!(wrong.contains("VALIDATION_ERROR") && wrong.contains("schema:"), "{wrong}");
 }

@@ -46,7 +46,7 @@ fn explain_missing(view: &View, category: &Category, error: Error) -> Error {
     let whys: Vec<Error> = missing.iter().map(|module| module.unlisted_error()).collect();
     let Some(first) = whys.first() else { return error };
     let told: Vec<&str> = whys.iter().map(|why| &*why.message).collect();
-    let message = format!("{} ({})", error.message, told.join("; "));
+    let message = format!("{} {}", error.message, told.join(" "));
     // A single login may be all that is missing.
     let login = whys.iter().all(|why| why.kind == ErrorKind::AccountRequired);
     let hint = if login { first.hint.clone() } else { error.hint.clone() };

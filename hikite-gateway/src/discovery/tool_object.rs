@@ -181,5 +181,5 @@ fn words(words: &[Arc<str>]) -> Raw {
 
 /// Builds the error for a tool removed between two lookups.
 fn gone(key: &ToolKey) -> Error {
-    Error::new(ErrorKind::ToolNotFound, format!("there is no tool `{key}`"))
+    Error::new(ErrorKind::ToolNotFound, format!("There is no tool `{key}`."))
 }

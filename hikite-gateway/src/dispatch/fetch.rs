@@ -74,7 +74,7 @@ fn hinted(error: Error) -> Error {
     if error.kind != ErrorKind::NotFound || error.relayed.is_some() {
         return error;
     }
-    error.hint("`get_module_schema` names the resources of a module")
+    error.hint("`get_module_schema` lists the resources of a module.")
 }
 
 /// Converts the contents of a resource to content blocks: text as text, the rest embedded. A result without `contents`

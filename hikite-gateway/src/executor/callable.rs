@@ -53,7 +53,7 @@ pub(super) fn in_category(view: &View, category: &str, name: &str) -> Result<Cal
         CategoryLookup::Unknown => {
             let known = category.enabled().map(|entry| &*entry.name);
             let error = view::unknown_tool(name, known).named("UnknownTool");
-            let hint = format!("`get-category-tools` with `{}` names its tools", category.rule.name);
+            let hint = format!("`get-category-tools` with `{}` lists its tools.", category.rule.name);
             Err(if error.hint.is_some() { error } else { error.hint(hint) })
         }
     }
@@ -86,7 +86,7 @@ pub(super) async fn check(callable: &Callable, params: &mut Object) -> Result<()
     let arguments = params.get("arguments");
     let verdict = off_worker(checker.cost(arguments), || checker.check(arguments)).await;
     if let Some(problem) = checker.problem_once() {
-        tracing::warn!(tool = %callable.key, problem, "the tool's schema is broken; its arguments are not checked");
+        tracing::warn!(tool = %callable.key, problem, "the tool's schema is invalid; its arguments are not checked");
     }
     match verdict {
         Ok(CheckOutcome::AsSent) => Ok(()),
@@ -95,7 +95,7 @@ pub(super) async fn check(callable: &Callable, params: &mut Object) -> Result<()
             Ok(())
         }
         Err(faults) => {
-            let hint = "correct the arguments; `schema` says what they should be";
+            let hint = "Correct the arguments; `schema` is the schema they must match.";
             Err(Error { schema: schema_of(definition), ..violation::error(&faults).hint(hint) })
         }
     }

@@ -54,7 +54,7 @@ impl Executor {
         let allows = |mask: &Permissions| mask.allows_module(&module.name);
         if let Some(view) = selection::restricted_view(&snapshot, (&caller, module), chosen.as_ref(), allows) {
             view.resource(&uri)?;
-            return Err(Error::new(ErrorKind::NotFound, format!("there is no resource `{uri}`")));
+            return Err(Error::new(ErrorKind::NotFound, format!("There is no resource `{uri}`.")));
         }
         let context = CallContext { account: chosen.map(|chosen| chosen.id()), ..context };
         let what = format!("{} {}", method.name(), without_query(&uri));

@@ -35,7 +35,7 @@ impl Search {
             SearchIndex::build(documents.collect(), None)
         };
         let Ok(index) = self.tasks.spawn_blocking(build).await else {
-            return Err(Error::new(ErrorKind::Internal, "the tools could not be read"));
+            return Err(Error::new(ErrorKind::Internal, "The tools could not be read."));
         };
         let encoder = self.settings().encoder.clone();
         let (index, encoder) = match encoder {

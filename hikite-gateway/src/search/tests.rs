@@ -39,9 +39,9 @@ struct ToolListSource(Mutex<Vec<(String, String)>>);
 
 impl ToolListSource {
     fn of(tools: &[(&str, &str)]) -> Arc<Self> {
-        let shelf = Arc::new(Self(Mutex::default()));
-        shelf.put(tools);
-        shelf
+        let source = Arc::new(Self(Mutex::default()));
+        source.put(tools);
+        source
     }
 
     fn put(&self, tools: &[(&str, &str)]) {
@@ -149,10 +149,10 @@ fn gateway_on(store: Store, sources: &[(&str, &Arc<ToolListSource>)]) -> Arc<Gat
 }
 
 async fn gateway(settings: SearchSettings) -> (Arc<Gateway>, Arc<ToolListSource>) {
-    let shelf = ToolListSource::of(TOOLS);
-    let gateway = gateway_on(store().await, &[("m", &shelf)]);
+    let source = ToolListSource::of(TOOLS);
+    let gateway = gateway_on(store().await, &[("m", &source)]);
     gateway.search().set_settings(settings);
-    (gateway, shelf)
+    (gateway, source)
 }
 
 fn with_encoder(encoder: &Arc<LetterEncoder>) -> SearchSettings {

@@ -32,28 +32,28 @@ fn an_address_is_fixed_up_to_its_path() {
     for url in ["https://x", "http://x/", "https://x:8443/a/{id}?b={user.name}&c", "HTTPS://X/{{a}}", "http://[::1]/"] {
         assert_eq!(faults(&json!({ "url": url })), [], "{url}");
     }
-    check_url("https://{id}/", "no references in the host");
-    check_url("https://x{id}/", "no references in the host");
-    check_url("https://x:{id}/", "no references in the host");
-    check_url("https://{id}.example/", "no references in the host");
-    check_url("https://{id}@x/", "no references in the host");
+    check_url("https://{id}/", "must not contain references");
+    check_url("https://x{id}/", "must not contain references");
+    check_url("https://x:{id}/", "must not contain references");
+    check_url("https://{id}.example/", "must not contain references");
+    check_url("https://{id}@x/", "must not contain references");
     check_url("{id}://x/", "without references before the path");
     check_url("{id}", "starts with `https://`");
     check_url("/a/b", "starts with `https://`");
-    check_url("ftp://x/", "an address is `https://…`");
-    check_url("file:///etc/passwd", "an address is `https://…`");
-    check_url("https://a:b@x/", "no credentials");
-    check_url("https://a@x/", "no credentials");
-    check_url("https:///x", "no proper host");
+    check_url("ftp://x/", "an address must be `https://…`");
+    check_url("file:///etc/passwd", "an address must be `https://…`");
+    check_url("https://a:b@x/", "must not contain credentials");
+    check_url("https://a@x/", "must not contain credentials");
+    check_url("https:///x", "host of the address is not valid");
     check_url("https://:80/", "host");
     check_url("https://x:99999/", "a port is a number");
     check_url("https://x:/", "a port is a number");
-    check_url("https://exa mple/", "no proper host");
-    check_url("https://x/a#b", "behind `#`");
+    check_url("https://exa mple/", "host of the address is not valid");
+    check_url("https://x/a#b", "after `#`");
     check_url("https://x/a/../b", "`.` or `..`");
     check_url("https://x/%2e%2E/b", "`.` or `..`");
     check_url("https://x/a?{id}=1", "not in its names");
-    check_url("https://x/a?b={idd}", "did you mean `id`?");
+    check_url("https://x/a?b={idd}", "Did you mean `id`?");
     check_url("https://x/{id", "not closed");
     check_url("https://x/id}", "no `{` before it");
     check(&json!({ "url": 5 }), "/http/url", "`url` is required");
@@ -77,7 +77,7 @@ fn headers_that_are_ours_stay_ours() {
         "proxy-connection",
     ] {
         let pointer = format!("/http/headers/{name}");
-        check(&json!({ "url": "https://x/", "headers": { name: "a" } }), &pointer, "set by hikite alone");
+        check(&json!({ "url": "https://x/", "headers": { name: "a" } }), &pointer, "set by hikite");
     }
     let with = |name: &str, value: Value| json!({ "url": "https://x/", "headers": { name: value } });
     check(&with("{id}", json!("a")), "/http/headers/{id}", "not a name for a header");
@@ -86,8 +86,8 @@ fn headers_that_are_ours_stay_ours() {
     check(&with("X", json!("{id}\n")), "/http/headers/X", "control characters");
     check(&with("X", json!({})), "/http/headers/X", "a string, a number or a boolean");
     check(&with("X", json!("{nope}")), "/http/headers/X", "no parameter `nope`");
-    check(&with("Content-Type", json!("{id}")), "/http/headers/Content-Type", "holds no references");
-    check(&json!({ "url": "https://x/", "headers": { "X": "a", "x": "b" } }), "/http/headers/x", "written twice");
+    check(&with("Content-Type", json!("{id}")), "/http/headers/Content-Type", "cannot contain references");
+    check(&json!({ "url": "https://x/", "headers": { "X": "a", "x": "b" } }), "/http/headers/x", "defined twice");
     check(&json!({ "url": "https://x/", "headers": [] }), "/http/headers", "an object");
 }
 
@@ -95,7 +95,7 @@ fn headers_that_are_ours_stay_ours() {
 fn bodies_queries_and_results_are_looked_at() {
     let post = |body: Value| json!({ "method": "POST", "url": "https://x/", "body": body });
     check(&post(json!({ "a/b": [1, { "c": "{nope}" }] })), "/http/body/a~1b/1/c", "no parameter `nope`");
-    check(&post(json!("query { x }")), "/http/body", "a literal brace is written twice");
+    check(&post(json!("query { x }")), "/http/body", "write a literal brace twice");
     check(&json!({ "url": "https://x/", "body": 1 }), "/http/body", "a GET request has no body");
     check(&json!({ "method": "HEAD", "url": "https://x/", "body": 1 }), "/http/body", "a HEAD request has no body");
     let deep = (0..100).fold(json!("{id}"), |inner, _| json!([inner]));
@@ -110,7 +110,7 @@ fn bodies_queries_and_results_are_looked_at() {
     check(&json!({ "url": "https://x/", "result": 1 }), "/http/result", "a result path");
     check(&json!({ "url": "https://x/", "method": "TRACE" }), "/http/method", "one of GET, HEAD");
     check(&json!({ "url": "https://x/", "method": 1 }), "/http/method", "one of GET, HEAD");
-    check(&json!({ "url": "https://x/", "header": {} }), "/http/header", "did you mean `headers`?");
+    check(&json!({ "url": "https://x/", "header": {} }), "/http/header", "Did you mean `headers`?");
     let xml = json!({ "Content-Type": "text/xml" });
     let text = json!({ "method": "PUT", "url": "https://x/", "headers": xml, "body": { "a": 1 } });
     check(&text, "/http/body", "is a string");

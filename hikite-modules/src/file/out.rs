@@ -26,16 +26,16 @@ impl OutputFiles {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OutputFile {
-    /// Whether this form is meant.
+    /// The condition under which this form is used.
     pub(crate) when: Option<String>,
-    /// What the rows are.
+    /// The name of the rows.
     pub(crate) table: Option<String>,
     pub(crate) rows: Option<String>,
     /// On each row: it is left out if this holds.
     pub(crate) unless: Option<String>,
     /// Of each row. The members of what `*` gives become columns.
     pub(crate) columns: NamedMap<String>,
-    /// What is told beside the rows.
+    /// Values to return beside the rows.
     pub(crate) beside: NamedMap<String>,
     pub(crate) record: Option<NamedMap<String>>,
     /// Markdown, a file, a log.

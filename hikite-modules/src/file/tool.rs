@@ -29,7 +29,7 @@ pub(crate) struct ServiceToolFile {
     /// Several requests; those that do not name each other are sent side by side.
     #[serde(default)]
     pub(crate) steps: Vec<StepFile>,
-    /// What is sent, where there is nothing to choose.
+    /// The request of a tool that always sends the same one.
     #[serde(default)]
     pub(crate) request: Option<ServiceRequestFile>,
     #[serde(default)]

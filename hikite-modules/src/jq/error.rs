@@ -26,7 +26,7 @@ impl fmt::Display for JqError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(words) | Self::Failed(words) => f.write_str(words),
-            Self::TooLong => f.write_str("it gives too much"),
+            Self::TooLong => f.write_str("its output is too large"),
         }
     }
 }
@@ -51,7 +51,7 @@ pub(super) fn run(exception: Exn<'_, Val>) -> JqError {
             Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
             _ => error.to_string(),
         },
-        Err(_) => "it was stopped by itself".to_owned(),
+        Err(_) => "it crashed".to_owned(),
     };
     JqError::Failed(truncate(&words))
 }
@@ -61,7 +61,7 @@ fn wrong(faults: impl Iterator<Item = String>) -> JqError {
 }
 
 fn no_module(code: &str, path: &str) -> String {
-    format!("{}: there are no other programs to import or include", place(code, path))
+    format!("{}: `import` and `include` are not supported", place(code, path))
 }
 
 fn misspelt(code: &str, (expected, found): &lex::Error<&str>) -> String {
@@ -75,12 +75,12 @@ fn misplaced(code: &str, (expected, found): &parse::Error<&str>) -> String {
 fn undefined(code: &str, (name, what): &compiler::Error<&str>) -> String {
     let at = place(code, name);
     let compiler::Undefined::Filter(arguments) = what else {
-        return format!("{at}: there is no {} `{name}`", what.as_str());
+        return format!("{at}: unknown {} `{name}`", what.as_str());
     };
     let known = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).map(|known| known.name);
     let known: Vec<&str> = known.filter(|known| known != name).collect();
-    let near = suggestion::did_you_mean(name, known).map(|near| format!("; {near}")).unwrap_or_default();
-    format!("{at}: there is no filter `{name}` with {arguments} arguments{near}")
+    let near = suggestion::did_you_mean(name, known).map(|near| format!(". {near}")).unwrap_or_default();
+    format!("{at}: unknown filter `{name}` with {arguments} arguments{near}")
 }
 
 /// Returns line and column of a part of the program.

@@ -33,6 +33,6 @@ fn text<'a>((_, input): Cv<'a, JqData>, name: &str, convert: impl Fn(&str) -> Va
     bome(match of_jq(&input) {
         Value::String(text) => Ok(to_jq(&convert(&text))),
         Value::Null => Ok(to_jq(&convert(""))),
-        _ => Err(Error::str(format!("{name} takes a text"))),
+        _ => Err(Error::str(format!("{name} needs a string"))),
     })
 }

@@ -89,22 +89,22 @@ fn a_program_sees_nothing_of_where_it_runs() {
     gives("[inputs]", "1", "[]");
     fails("input", "1", "there is no further input");
     gives("0 | localtime == gmtime", "1", "true");
-    wrong(r#"import "a" as a; ."#, "no other programs");
-    wrong(r#"include "a"; ."#, "no other programs");
-    wrong(r#"import "/etc/passwd" as $x; $x"#, "no other programs");
+    wrong(r#"import "a" as a; ."#, "are not supported");
+    wrong(r#"include "a"; ."#, "are not supported");
+    wrong(r#"import "/etc/passwd" as $x; $x"#, "are not supported");
     fails("halt", "1", "stops nothing");
     fails("halt(3)", "1", "stops nothing");
     fails(r#""gone" | halt_error"#, "1", "gone");
     gives("debug, stderr", "1", "[1,1]");
-    wrong("get_search_list", "there is no filter");
+    wrong("get_search_list", "unknown filter");
 }
 
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
     wrong(".[", "line 1, column 3: expected closing bracket, found the end of the program");
     wrong(".a |\n  | .b", "line 2, column 3: expected term, found `|");
-    wrong("\"設計\" | lenght", "line 1, column 8: there is no filter `lenght` with 0 arguments");
-    wrong("maps(.)", "did you mean `map`?");
+    wrong("\"設計\" | lenght", "line 1, column 8: unknown filter `lenght` with 0 arguments");
+    wrong("maps(.)", "Did you mean `map`?");
     wrong("$x", "there is no variable `$x`");
     wrong("", "expected term, found the end of the program");
     wrong("\"abc", "expected closing quote");

@@ -78,7 +78,7 @@ impl BaseUrls {
         };
         let is_address = |text: &&String| text.starts_with("https://") || text.starts_with("http://");
         if written.is_empty() || !written.iter().all(is_address) {
-            return Err("`base` is an address: `https://…`".into());
+            return Err("`base` must be an address: `https://…`".into());
         }
         let lookups = resolve.map(|(name, rule)| SiteLookup {
             name: name.to_owned(),
@@ -102,8 +102,8 @@ impl BaseUrls {
             (BaseUrl::By { basic, .. }, Some(AuthScheme::Basic)) => basic.as_ref(),
         };
         base.map(String::as_str).ok_or_else(|| {
-            Error::new(ErrorKind::AccountRequired, "this service takes another kind of credential")
-                .hint("give a token, or `email` and `token`, as the documentation of the module says")
+            Error::new(ErrorKind::AccountRequired, "This service needs another kind of credential.")
+                .hint("Use a token, or `email` and `token`, as the documentation of the module says.")
         })
     }
 }
@@ -124,15 +124,15 @@ pub(crate) fn fill_base(base: &str, find: impl Fn(&str) -> Option<String>) -> Re
         let (name, after) = after.split_once('}').unwrap_or((after, ""));
         out.push_str(text);
         let value = find(name).ok_or_else(|| {
-            Error::new(ErrorKind::AccountRequired, format!("the account does not say its `{name}`"))
-                .hint(format!("give `{name}` beside the token"))
+            Error::new(ErrorKind::AccountRequired, format!("The account has no `{name}`."))
+                .hint(format!("Set `{name}` in addition to the token."))
         })?;
         let in_host = out.split_once("://").is_some_and(|(_, host)| !host.contains('/'));
         let may_be_host = |value: &str| {
             !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:".contains(&byte))
         };
         if in_host && !may_be_host(&value) {
-            return Err(Error::new(ErrorKind::Validation, format!("the `{name}` of the account is no host")));
+            return Err(Error::new(ErrorKind::Validation, format!("The `{name}` of the account is not a valid host.")));
         }
         if in_host {
             out.push_str(&value);
@@ -195,11 +195,11 @@ pub(crate) fn select_site<'a>(sites: &'a [AccountSite], wanted: Option<&str>) ->
         None => sites.first().filter(|_| sites.len() == 1),
     };
     found.map(|site| site.value.as_str()).ok_or_else(|| match (sites, wanted) {
-        ([], _) => Error::new(ErrorKind::AccountRequired, "the account has access to no site")
-            .hint("connect it again, and allow a site"),
-        (_, Some(wanted)) => Error::new(ErrorKind::Validation, format!("the account has no site `{wanted}`"))
-            .hint(format!("it has {}", labels())),
-        (_, None) => Error::new(ErrorKind::Validation, "the account has several sites")
-            .hint(format!("say which with `site`: {}", labels())),
+        ([], _) => Error::new(ErrorKind::AccountRequired, "The account has access to no site.")
+            .hint("Connect it again and allow access to a site."),
+        (_, Some(wanted)) => Error::new(ErrorKind::Validation, format!("The account has no site `{wanted}`."))
+            .hint(format!("Available sites: {}.", labels())),
+        (_, None) => Error::new(ErrorKind::Validation, "The account has several sites.")
+            .hint(format!("Choose one with `site`: {}.", labels())),
     })
 }

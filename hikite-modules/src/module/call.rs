@@ -160,7 +160,7 @@ pub(crate) fn choose<'c>(choices: &'c [RequestChoice], scope: &VariableScope<'_>
             return Ok(choice);
         }
     }
-    Err(Error::new(ErrorKind::Validation, "the arguments do not say what to do"))
+    Err(Error::new(ErrorKind::Validation, "No request of the tool matches these arguments."))
 }
 
 fn random() -> u64 {

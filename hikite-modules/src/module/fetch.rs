@@ -91,7 +91,7 @@ impl ServiceCall<'_> {
                 match pager.list_mut(&mut value) {
                     Some(list) => *list = items,
                     None if items.is_empty() => {}
-                    None => return Err(Error::new(ErrorKind::ToolExecution, "the last page has no list")),
+                    None => return Err(Error::new(ErrorKind::ToolExecution, "The last page contains no list.")),
                 }
                 return Ok(FetchedValue { value: Raw::of(&value), next });
             };
@@ -198,7 +198,7 @@ fn partially_sent(error: Error, sent: u64, total: u64) -> Error {
     if sent == 0 {
         return error;
     }
-    let message = format!("{}; {sent} of {total} were sent before", error.message);
+    let message = format!("{}; {sent} of {total} were already sent.", error.message.trim_end_matches('.'));
     Error { message: message.into(), ..error }
 }
 

@@ -48,7 +48,7 @@ impl Paginator {
         if file.next.is_none() && matches!(file.style, PaginationStyle::Cursor | PaginationStyle::BodyLink) {
             return Err("this style needs `next`".into());
         }
-        let items = file.items.strip_prefix('.').ok_or("`items` is a plain path such as `.results`")?;
+        let items = file.items.strip_prefix('.').ok_or("`items` must be a plain path such as `.results`")?;
         let expression = |text: &Option<String>| text.as_ref().map(|text| Expression::new(text, names));
         Ok(Self {
             style: file.style,

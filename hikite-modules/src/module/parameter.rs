@@ -42,7 +42,7 @@ pub(crate) fn schema(
             Some(group) => add(group),
             None => {
                 let near = did_you_mean(name, file.groups.names()).unwrap_or_default();
-                unknown.push((name.clone(), format!("`{name}` is no group; {near}")));
+                unknown.push((name.clone(), format!("`{name}` is not a group. {near}")));
             }
         }
     }
@@ -77,7 +77,7 @@ fn paging(properties: &mut Map<String, Value>, max: u64, default: u64) {
             "max_items",
             json!({ "type": "integer", "minimum": 1, "maximum": ITEMS_MAX, "description": format!("With fetch_all; default {ITEMS}") }),
         ),
-        ("cursor", json!({ "type": "string", "description": "`next_cursor` of the last answer" })),
+        ("cursor", json!({ "type": "string", "description": "`next_cursor` of the last response" })),
     ];
     for (name, schema) in added {
         properties.entry(name.to_owned()).or_insert(schema);
@@ -105,7 +105,7 @@ fn property(written: &Value) -> Result<(Value, bool), String> {
             }
             Ok((Value::Object(members), required))
         }
-        _ => Err("a parameter is `\"string! | What it is\"` or a JSON Schema".into()),
+        _ => Err("a parameter must be `\"string! | Description\"` or a JSON Schema".into()),
     }
 }
 
@@ -115,7 +115,7 @@ fn parse_short(short: &str) -> Result<(Value, bool), String> {
     let (kind, required) = kind.trim().strip_suffix('!').map_or((kind.trim(), false), |kind| (kind, true));
     let (kind, list) = kind.strip_suffix("[]").map_or((kind, false), |kind| (kind, true));
     if !TYPES.contains(&kind) {
-        return Err(format!("`{kind}` is no type; one of {}", TYPES.join(", ")));
+        return Err(format!("`{kind}` is not a type; use one of {}", TYPES.join(", ")));
     }
     let mut schema = if list { json!({ "type": "array", "items": { "type": kind } }) } else { json!({ "type": kind }) };
     if !words.trim().is_empty() {

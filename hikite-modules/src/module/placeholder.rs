@@ -28,7 +28,7 @@ impl PlaceholderText {
             let (segments, inside) = inside.strip_prefix('+').map_or((false, inside), |inside| (true, inside));
             let (name, filter) = inside.split_once('|').map_or((inside, None), |(name, jq)| (name, Some(jq)));
             if !names.variables.contains(name) {
-                return Err(format!("`{{{name}}}` is no parameter and no step"));
+                return Err(format!("`{{{name}}}` is neither a parameter nor a step"));
             }
             pieces.push(PlaceholderPiece::Text(text.into()));
             let filter = filter.map(|filter| Expression::new(filter, names));
@@ -50,7 +50,7 @@ impl PlaceholderText {
                     let parts: Vec<&str> = if *segments { value.split('/').collect() } else { vec![&value] };
                     for (at, part) in parts.into_iter().enumerate() {
                         if matches!(part, "" | "." | "..") {
-                            return Err(refuse(name, "it is empty, or climbs with `.` or `..`"));
+                            return Err(refuse(name, "it is empty, or contains `.` or `..`"));
                         }
                         if at > 0 {
                             out.push('/');
@@ -77,7 +77,7 @@ impl PlaceholderText {
                 PlaceholderPiece::Value { name, filter, .. } => {
                     let value = text(name, filter.as_ref(), scope)?;
                     if !value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-                        return Err(refuse(name, "only letters, digits and signs of ASCII can be sent"));
+                        return Err(refuse(name, "only ASCII letters, digits and punctuation can be sent"));
                     }
                     out.push_str(&value);
                 }
@@ -115,7 +115,7 @@ fn text(name: &str, filter: Option<&Expression>, scope: &VariableScope<'_>) -> R
         Value::Null => {
             Err(violation::error(&[Violation::new(step(name), format!("Required parameter missing: {name}"))]))
         }
-        _ => Err(refuse(name, "a list or an object has no place in an address")),
+        _ => Err(refuse(name, "a list or an object cannot be used in an address")),
     }
 }
 

@@ -37,7 +37,7 @@ impl ServicePrompt {
             for place in file.text.get(language).split('{').skip(1) {
                 let name = place.split('}').next().unwrap_or_default();
                 if !arguments.iter().any(|argument| argument.name == name) {
-                    return Err(format!("`{{{name}}}` is no argument of the prompt"));
+                    return Err(format!("`{{{name}}}` is not an argument of the prompt"));
                 }
             }
         }

@@ -134,8 +134,8 @@ impl RateLimiter {
 
 pub(crate) fn rate_limited(wait: Duration) -> Error {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Error::new(ErrorKind::RateLimit, format!("the service takes no more requests with this account for {seconds} s"))
-        .hint(format!("try again in {seconds} s"))
+    Error::new(ErrorKind::RateLimit, format!("The service accepts no more requests with this account for {seconds} s."))
+        .hint(format!("Try again in {seconds} s."))
         .after(wait)
 }
 

@@ -40,7 +40,7 @@ impl Service {
         }
         let headers = headers(&file, &mut reader, &names);
         if !is_name(&file.module) {
-            reader.fault("/module", "a name is made of small letters, digits and `_`, and begins with a letter");
+            reader.fault("/module", "a name may contain lowercase letters, digits and `_`, and starts with a letter");
         }
         let probe = probe(&file, &mut reader, &names);
         let addresses = BaseUrls::new(file.base.clone(), file.resolve.iter(), &names);
@@ -113,12 +113,13 @@ fn resources(file: &ModuleFile, tools: &[(String, ServiceTool)], reader: &mut To
         };
         match tools.iter().find(|(tool, _)| *tool == resource.tool) {
             None => {
-                let message = format!("`{}` is no tool of this module", resource.tool);
+                let message = format!("`{}` is not a tool of this module", resource.tool);
                 reader.fault(format!("{at}/tool"), message);
             }
             Some((_, tool)) => {
                 for name in resource.names().filter(|name| tool.schema["properties"].get(name).is_none()) {
-                    reader.fault(format!("{at}/uri"), format!("`{{{name}}}` is no parameter of `{}`", resource.tool));
+                    reader
+                        .fault(format!("{at}/uri"), format!("`{{{name}}}` is not a parameter of `{}`", resource.tool));
                 }
             }
         }
@@ -131,7 +132,7 @@ fn resources(file: &ModuleFile, tools: &[(String, ServiceTool)], reader: &mut To
 fn probe(file: &ModuleFile, reader: &mut ToolReader<'_>, names: &ExpressionNames) -> Option<RequestTemplate> {
     let VerifyFile { get, query } = file.verify.as_ref()?;
     if file.provider.is_none() {
-        reader.fault("/verify", "without `provider` there is no credential that it could prove");
+        reader.fault("/verify", "without `provider` there is no credential to verify");
     }
     let request = ServiceRequestFile {
         get: Some(get.clone()),
@@ -147,7 +148,7 @@ fn headers(file: &ModuleFile, reader: &mut ToolReader<'_>, names: &ExpressionNam
     for (name, value) in file.headers.iter() {
         let made = request::header(name, value, names).and_then(|(header, places)| {
             let value = places.header(&VariableScope::default()).map_err(|error| error.message.to_string())?;
-            Ok((header, HeaderValue::try_from(value).map_err(|_| "it cannot be sent".to_owned())?))
+            Ok((header, HeaderValue::try_from(value).map_err(|_| "it cannot be sent in a header".to_owned())?))
         });
         match made {
             Ok((header, value)) => drop(headers.insert(header, value)),

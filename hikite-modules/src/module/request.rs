@@ -46,10 +46,10 @@ impl RequestTemplate {
         ];
         let mut specified = methods.into_iter().filter_map(|(method, path)| Some((method, path.as_ref()?)));
         let (Some((method, path)), None) = (specified.next(), specified.next()) else {
-            return Err("a request has exactly one of GET, POST, PUT, PATCH and DELETE".into());
+            return Err("a request must have exactly one of GET, POST, PUT, PATCH and DELETE".into());
         };
         if !path.starts_with('/') || path.contains(['?', '#', '\\']) || escape::has_dot_segment(path) {
-            return Err("a path begins with `/` and has no query, no `.` and no `..`".into());
+            return Err("a path starts with `/` and has no query, no `.` and no `..`".into());
         }
         if method == Method::GET && file.body.is_some() {
             return Err("a GET has no body".into());
@@ -80,7 +80,7 @@ impl RequestTemplate {
         let mut headers = HeaderMap::new();
         for (name, value) in &self.headers {
             let value = HeaderValue::try_from(value.header(scope)?)
-                .map_err(|_| Error::new(ErrorKind::Validation, format!("the header `{name}` cannot be sent")))?;
+                .map_err(|_| Error::new(ErrorKind::Validation, format!("The header `{name}` cannot be sent.")))?;
             headers.insert(name.clone(), value);
         }
         let body = self.body.as_ref().map(|body| body.fill(scope)).transpose()?;
@@ -147,9 +147,9 @@ pub(super) fn header(
     value: &str,
     names: &ExpressionNames,
 ) -> Result<(HeaderName, PlaceholderText), String> {
-    let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
+    let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` is not a valid header name"))?;
     if matches!(name.as_str(), "authorization" | "host" | "content-length" | "transfer-encoding" | "connection") {
-        return Err(format!("the header `{name}` is not for a module to set"));
+        return Err(format!("a module cannot set the header `{name}`"));
     }
     Ok((name, PlaceholderText::new(value, names)?))
 }

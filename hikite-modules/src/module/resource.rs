@@ -29,7 +29,7 @@ impl ServiceResource {
         let mut pieces = Vec::new();
         let mut rest = file.uri.as_str();
         if !rest.contains("://") {
-            return Err("an address begins with a scheme: `notion://page/{page_id}`".into());
+            return Err("an address starts with a scheme: `notion://page/{page_id}`".into());
         }
         while let Some((text, after)) = rest.split_once('{') {
             let (inside, after) = after.split_once('}').ok_or("a `{` is not closed")?;

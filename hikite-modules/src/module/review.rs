@@ -63,13 +63,13 @@ fn of_tool(name: &str, tool: &ServiceTool, written: Option<&ServiceToolFile>) ->
     let at = format!("/tools{}", step(name));
     let mut warnings = Vec::new();
     if tool.risk == Risk::Read && !tool.has_output_shape() {
-        warnings.push(Violation::new(at.clone(), "reads without `out`: answers are shown as they come"));
+        warnings.push(Violation::new(at.clone(), "reads without `out`: responses are shown unchanged"));
     }
     let used = tool.variables();
     let own = written.into_iter().flat_map(|written| written.params.names());
     for parameter in own.filter(|name| !used.contains(name)) {
         let at = format!("{at}/params{}", step(parameter));
-        warnings.push(Violation::new(at, "this parameter is used nowhere"));
+        warnings.push(Violation::new(at, "this parameter is not used"));
     }
     warnings
 }
@@ -104,7 +104,7 @@ fn unused(file: &ModuleFile) -> Vec<Violation> {
             .chain(tool.steps.iter().map(|one| &one.recurse));
         pages.extend(below.flatten().filter_map(|recursion| recursion.pages.as_deref()));
     }
-    let told = |kind: &str, name: &str| Violation::new(format!("/{kind}{}", step(name)), "is used by no tool");
+    let told = |kind: &str, name: &str| Violation::new(format!("/{kind}{}", step(name)), "is not used by any tool");
     let lonely = file.groups.names().filter(|name| !groups.contains(name)).map(|name| told("groups", name));
     lonely.chain(file.pages.names().filter(|name| !pages.contains(name)).map(|name| told("pages", name))).collect()
 }
@@ -155,10 +155,10 @@ tools:
             &[],
             &[
                 "/tools: no Japanese text: add",
-                "/tools/list: reads without `out`: answers are shown as they come",
-                "/tools/list/params/spare: this parameter is used nowhere",
-                "/groups/lonely: is used by no tool",
-                "/pages/number: is used by no tool",
+                "/tools/list: reads without `out`: responses are shown unchanged",
+                "/tools/list/params/spare: this parameter is not used",
+                "/groups/lonely: is not used by any tool",
+                "/pages/number: is not used by any tool",
             ],
         );
     }
@@ -168,8 +168,8 @@ tools:
         check(
             &[("| short", "| shrt"), ("POST: \"/things\"", "POST: \"things\"")],
             &[
-                "/tools/add/request: a path begins with `/` and has no query, no `.` and no `..`",
-                "/tools/list: `$q | shrt`: line 1, column 6: there is no filter `shrt` with 0 arguments",
+                "/tools/add/request: a path starts with `/` and has no query, no `.` and no `..`",
+                "/tools/list: `$q | shrt`: line 1, column 6: unknown filter `shrt` with 0 arguments",
             ],
         );
         check(
@@ -192,7 +192,7 @@ tools:
         let paged = ("query: { q: \"=$q | short\" } }", "query: { q: $q } }\n    pages: { use: number, default: 1 }");
         check(
             &[paged, ("items: . }", "items: ., more: \".a | nope\" }")],
-            &["/tools/list: `.a | nope`: line 1, column 6: there is no filter `nope` with 0 arguments"],
+            &["/tools/list: `.a | nope`: line 1, column 6: unknown filter `nope` with 0 arguments"],
         );
     }
 }

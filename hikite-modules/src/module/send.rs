@@ -137,7 +137,7 @@ impl ServiceCall<'_> {
             if attempts >= self.service.retry.rule.attempts || wait > WAIT_MAX {
                 let told = self.refused(&refusal, account);
                 let told =
-                    if is_limit { Error { kind: ErrorKind::RateLimit, ..told.hint("try again later") } } else { told };
+                    if is_limit { Error { kind: ErrorKind::RateLimit, ..told.hint("Try again later.") } } else { told };
                 let waits = wait > WAIT_MAX && told.kind == ErrorKind::RateLimit;
                 return Err(if waits { Error { message: told.message, ..rate_limited(wait) } } else { told });
             }
@@ -172,7 +172,7 @@ impl ServiceCall<'_> {
     }
 
     fn request(&self, account: &CallAccount, filled: &FilledRequest) -> Result<HttpRequest<RequestBody>, Error> {
-        let wrong = |_| Error::new(ErrorKind::Validation, "the arguments make an address that is too long");
+        let wrong = |_| Error::new(ErrorKind::Validation, "The arguments result in an address that is too long.");
         let uri = Uri::try_from(format!("{}{}", account.base, filled.target())).map_err(wrong)?;
         let mut headers = self.service.headers.clone();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("hikite/", env!("CARGO_PKG_VERSION"))));
@@ -183,8 +183,8 @@ impl ServiceCall<'_> {
         if let Some(credential) = &account.credential {
             let value = format!("{} {}", credential.scheme.word(), credential.secret.expose());
             let mut value = HeaderValue::try_from(value).map_err(|_| {
-                Error::new(ErrorKind::AccountRequired, "the token of the account cannot be sent")
-                    .hint("give it without line breaks")
+                Error::new(ErrorKind::AccountRequired, "The token of the account cannot be sent in a header.")
+                    .hint("Enter it without line breaks.")
             })?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
@@ -211,10 +211,11 @@ impl ServiceCall<'_> {
     fn unreadable(&self, headers: &HeaderMap, wanted: ResponseFormat) -> Error {
         let (title, kind) = (&self.service.title, media_type(headers));
         let (what, hint) = match wanted {
-            ResponseFormat::Text | ResponseFormat::Auto => ("no text", "only texts can be read with this tool"),
-            _ => ("not the JSON it should be", "try again later; the service may be in trouble"),
+            ResponseFormat::Text | ResponseFormat::Auto => ("not text", "This tool can only read text."),
+            _ => ("not the expected JSON", "Try again later; the service may have a problem."),
         };
-        Error::new(ErrorKind::ToolExecution, format!("{title} answered something that is {what} (`{kind}`)")).hint(hint)
+        Error::new(ErrorKind::ToolExecution, format!("{title} returned a response that is {what} (`{kind}`)."))
+            .hint(hint)
     }
 
     /// Returns `true` if a failed request may be sent again: it was a read, and the connection broke.
@@ -277,7 +278,7 @@ impl ServiceCall<'_> {
         let said = find(&self.service.error_expressions.message).or_else(|| words(&refusal.headers, &refusal.body));
         let said = said.map(|said| sanitize(&said, &account.secrets, MESSAGE_CHARS)).filter(|said| !said.is_empty());
         let title = &self.service.title;
-        let mut message = format!("{title} answered {status}");
+        let mut message = format!("{title} returned {status}");
         if let Some(code) = find(&self.service.error_expressions.code) {
             message = format!("{message} ({})", sanitize(&code, &account.secrets, 60));
         }
@@ -286,17 +287,17 @@ impl ServiceCall<'_> {
         }
         let error = Error::new(kind, message);
         match kind {
-            ErrorKind::AccountRequired => error.hint(self.service.how_to_connect("connect it again")),
+            ErrorKind::AccountRequired => error.hint(self.service.how_to_connect("Connect it again")),
             ErrorKind::NotFound => {
-                error.hint("look for it with a tool that lists or searches; the account may not see it")
+                error.hint("Find it with a tool that lists or searches. The account may not have access to it.")
             }
-            ErrorKind::Validation => error.hint("correct the arguments as the service says"),
+            ErrorKind::Validation => error.hint("Correct the arguments as the service says."),
             ErrorKind::Authorization => {
-                error.hint(format!("the account with {title} may not do this, or needs further scopes"))
+                error.hint(format!("The account with {title} is not allowed to do this, or needs more scopes."))
             }
             ErrorKind::RateLimit | ErrorKind::UpstreamUnavailable => {
                 let wait = self.service.retry.rule.after.iter().find_map(|name| wait_in(&refusal.headers, name));
-                Error { retry_after: wait, ..error.hint("try again later") }
+                Error { retry_after: wait, ..error.hint("Try again later.") }
             }
             _ => error,
         }

@@ -61,7 +61,7 @@ impl OutputShape {
             }
             (None, Some(record), None) => ShapeKind::Record(columns(record)),
             (None, None, Some(text)) => ShapeKind::Text(Expression::new(text, names)),
-            _ => return Err("exactly one of `table`, `record` and `text`".into()),
+            _ => return Err("use exactly one of `table`, `record` and `text`".into()),
         };
         let when = out.when.as_ref().map(|when| Expression::new(when, names));
         Ok(Self { when, form })

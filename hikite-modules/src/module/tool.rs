@@ -87,7 +87,7 @@ impl ToolReader<'_> {
         let mut variables: HashSet<String> = BUILTIN_VARIABLES.map(str::to_owned).into();
         variables.extend(schema["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()));
         for name in written.one_of.iter().filter(|name| !variables.contains(*name)) {
-            self.faults.push(Violation::new(format!("{at}/one_of"), format!("`{name}` is no parameter")));
+            self.faults.push(Violation::new(format!("{at}/one_of"), format!("`{name}` is not a parameter")));
         }
         for one in &written.steps {
             variables.insert(one.id.clone());
@@ -114,7 +114,7 @@ impl ToolReader<'_> {
             written.request.is_some(),
         ];
         if ways.into_iter().filter(|is_present| *is_present).count() != 1 {
-            self.fault(at.to_owned(), "a tool has exactly one of `request`, `choose`, `steps` and `compute`");
+            self.fault(at.to_owned(), "a tool must have exactly one of `request`, `choose`, `steps` and `compute`");
             return None;
         }
         if let Some(text) = &written.compute {
@@ -180,7 +180,7 @@ impl ToolReader<'_> {
         let after: Vec<Vec<usize>> = steps.iter().map(|rule| rule.after(&steps)).collect();
         let after: Vec<&[usize]> = after.iter().map(Vec::as_slice).collect();
         let Some(waves) = plan::waves(&after) else {
-            self.fault(format!("{at}/steps"), "steps wait for each other in a circle");
+            self.fault(format!("{at}/steps"), "the steps form a dependency cycle");
             return None;
         };
         Some(ToolExecution::Steps { steps, waves, shapes })
@@ -207,7 +207,7 @@ impl ToolReader<'_> {
     fn pager(&mut self, at: &str, name: &str, names: &ExpressionNames) -> Option<Arc<Paginator>> {
         let Some(page) = self.file.pages.get(name) else {
             let near = did_you_mean(name, self.file.pages.names()).unwrap_or_default();
-            self.fault(format!("{at}/pages/use"), format!("`{name}` is no way of paging; {near}"));
+            self.fault(format!("{at}/pages/use"), format!("`{name}` is not a paging style. {near}"));
             return None;
         };
         match Paginator::new(page, names) {

@@ -46,7 +46,7 @@ impl ToolRequest {
         let nested_list = match parts.recurse {
             None => None,
             Some(_) if pager.is_none() => {
-                return Err("`recurse` needs `pages`, which says where the list is".into());
+                return Err("`recurse` needs `pages`, which gives the location of the list".into());
             }
             Some(rule) => Some(NestedList {
                 holds: Expression::new(&rule.holds, names),
@@ -57,7 +57,7 @@ impl ToolRequest {
             }),
         };
         if parts.chunk.is_some_and(|chunk| chunk.size == 0 || !chunk.join.starts_with('.')) {
-            return Err("`chunk` has a size of at least 1, and `join` is a plain path".into());
+            return Err("`chunk` needs a size of at least 1, and `join` must be a plain path".into());
         }
         Ok(Self {
             request: RequestTemplate::new(parts.request, names)?,

@@ -36,7 +36,7 @@ impl Service {
             Ok(Err(error)) => verdict_of(&error),
             Err(_) => {
                 let seconds = VERIFY_TIMEOUT.as_secs();
-                CredentialVerdict::Unclear(format!("{} did not answer within {seconds} s", self.title))
+                CredentialVerdict::Unclear(format!("{} did not respond within {seconds} s", self.title))
             }
         }
     }

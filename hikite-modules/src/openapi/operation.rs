@@ -60,7 +60,7 @@ impl ApiOperation<'_> {
         match self.method {
             "GET" => ("read", "GET".to_owned()),
             "DELETE" => ("destructive", "DELETE".to_owned()),
-            "POST" if reads_only => ("read", "a POST that looks for something by its name".to_owned()),
+            "POST" if reads_only => ("read", "a POST whose name suggests a search".to_owned()),
             method => ("write", method.to_owned()),
         }
     }

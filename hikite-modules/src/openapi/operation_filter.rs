@@ -26,19 +26,19 @@ impl OperationFilter {
         for word in &self.operations {
             if !all.iter().any(|operation| is_called(operation, word)) {
                 let near = did_you_mean(word, all.iter().map(|operation| operation.id.unwrap_or(&operation.name)));
-                return Err(with_hint(format!("there is no operation `{word}`"), near));
+                return Err(with_hint(format!("There is no operation `{word}`."), near));
             }
         }
         if let Some(tag) = &self.tag
             && !all.iter().any(|operation| operation.tags.contains(&tag.as_str()))
         {
             let near = did_you_mean(tag, all.iter().flat_map(|operation| operation.tags.iter().copied()));
-            return Err(with_hint(format!("no operation has the tag `{tag}`"), near));
+            return Err(with_hint(format!("No operation has the tag `{tag}`."), near));
         }
         if let Some(path) = &self.path
             && !all.iter().any(|operation| operation.path.starts_with(path.as_str()))
         {
-            return Err(format!("no path begins with `{path}`"));
+            return Err(format!("No path starts with `{path}`."));
         }
         let is_meant = |operation: &&ApiOperation<'_>| {
             (self.operations.is_empty() || self.operations.iter().any(|word| is_called(operation, word)))

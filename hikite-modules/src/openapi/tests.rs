@@ -53,24 +53,24 @@ fn operations_are_chosen_by_id_tag_or_path() {
     let wrong = |choice: OperationFilter| choice.of(&operations).err().unwrap_or_default();
     assert_eq!(
         wrong(OperationFilter { operations: ids(&["getBok"]), ..OperationFilter::default() }),
-        "there is no operation `getBok`\nhint: did you mean `getBook`?"
+        "There is no operation `getBok`.\nhint: Did you mean `getBook`?"
     );
     assert_eq!(
         wrong(OperationFilter { tag: Some("loan".into()), ..OperationFilter::default() }),
-        "no operation has the tag `loan`\nhint: did you mean `loans`?"
+        "No operation has the tag `loan`.\nhint: Did you mean `loans`?"
     );
     assert_eq!(
         wrong(OperationFilter { path: Some("/x".into()), ..OperationFilter::default() }),
-        "no path begins with `/x`"
+        "No path starts with `/x`."
     );
 }
 
 #[test]
 fn what_is_no_description_is_refused() {
     for (text, said) in [
-        ("{\"openapi\": ", "it is no JSON: EOF while parsing a value at line 1 column 12"),
-        ("swagger: '2.0'", "this is Swagger 2; turn it into OpenAPI 3 first"),
-        ("a: 1", "this is no OpenAPI 3 description: it needs `openapi: 3.…` and `paths`"),
+        ("{\"openapi\": ", "it is not valid JSON: EOF while parsing a value at line 1 column 12"),
+        ("swagger: '2.0'", "This is a Swagger 2 description. Convert it to OpenAPI 3 first."),
+        ("a: 1", "This is not an OpenAPI 3 description: it needs `openapi: 3.…` and `paths`."),
     ] {
         assert_eq!(ApiDescription::read(text).err().as_deref(), Some(said));
     }

@@ -186,7 +186,7 @@ async fn the_result_is_what_the_path_leads_to() {
     let lost = pick("data.nothing").await.expect_err("lost");
     assert_eq!(
         (lost.kind, &*lost.message),
-        (ErrorKind::ToolExecution, "the answer of the service has nothing at `data.nothing`")
+        (ErrorKind::ToolExecution, "The response of the service has nothing at `data.nothing`.")
     );
     let whole = call(&api, "/r", json!({}), json!({})).await.expect("an answer");
     assert_eq!(whole["data"]["items"][1], 2);
@@ -209,7 +209,7 @@ async fn failures_say_whose_they_are() {
     let body = json!({ "message": format!("bad s3cr3t-token at {} on {}", api.url("/x"), api.address().ip()) });
     api.answer("/401", MockResponse::json(&body).with_status(401).header("x-inner", "s3cr3t-token"));
     let denied = failure("/401").await;
-    assert_eq!(&*denied.message, "the service answered 401 Unauthorized: bad *** at … on ***");
+    assert_eq!(&*denied.message, "The service returned 401 Unauthorized: bad *** at … on ***");
     api.answer("/302", MockResponse::status(302).header("location", &api.url("/elsewhere")));
     let moved = failure("/302").await;
     assert_eq!((moved.kind, api.count_of("/elsewhere")), (ErrorKind::ToolExecution, 0));
@@ -225,7 +225,7 @@ async fn failures_say_whose_they_are() {
     api.stop().await;
     let tool = tool_with(&json!({ "url": url }), &schema(), EgressClient::new(), &Limits::default());
     let gone = run(&tool, json!({})).await.expect_err("nobody there");
-    assert_eq!((gone.kind, &*gone.message), (ErrorKind::UpstreamUnavailable, "the service cannot be reached"));
+    assert_eq!((gone.kind, &*gone.message), (ErrorKind::UpstreamUnavailable, "The service cannot be reached."));
 }
 
 #[tokio::test]
@@ -254,7 +254,7 @@ async fn a_guarded_tool_stays_outside() {
         let form = json!({ "url": format!("http://{host}:{port}/") });
         let error = run(&tool_with(&form, &schema(), client.clone(), &Limits::default()), json!({})).await;
         let error = error.expect_err(host);
-        assert_eq!(&*error.message, "the address of this tool is not one that hikite may call", "{host}");
+        assert_eq!(&*error.message, "hikite is not allowed to call the address of this tool.", "{host}");
         assert!(!error.kind.definition().retry);
     }
     assert_eq!(api.connections(), 0);

@@ -6,6 +6,7 @@ use hikite_core::html::escape;
 use hikite_core::language::Language;
 use hikite_core::uri::encode;
 use hikite_gateway::{AccountStatus, ConnectedAccount, PendingConnection};
+use hikite_ui::sentence;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
@@ -54,15 +55,15 @@ impl ConnectPage {
         let (text, button) = match self.0 {
             Language::English => (
                 format!(
-                    "<h1>Connect {title}</h1><p>hikite will call {title} for <b>{name}</b>, as the account \
-                     <b>{account}</b>. Go on only if that is you and you asked for this.</p>"
+                    "<h1>Connect {title}</h1><p>hikite gets access to {title} for the user <b>{name}</b> and stores it \
+                     as the account <b>{account}</b>. Continue only if this is you and you started it.</p>"
                 ),
                 "Continue",
             ),
             Language::Japanese => (
                 format!(
-                    "<h1>{title} と接続</h1><p>hikite は <b>{name}</b> さんのために、アカウント <b>{account}</b> として \
-                     {title} を呼び出します。ご本人が求めた場合だけ進んでください。</p>"
+                    "<h1>{title} に接続</h1><p>hikite がユーザー <b>{name}</b> として {title} にアクセスし、アカウント \
+                     <b>{account}</b> として保存します。ご本人が開始した場合にだけ続けてください。</p>"
                 ),
                 "続ける",
             ),
@@ -75,19 +76,25 @@ impl ConnectPage {
     fn proof(self, proof: AcceptedProofs, uri: &Uri) -> String {
         let (label, wrong, log_in) = match (self.0, proof.takes_code, proof.takes_token) {
             (Language::English, true, false) => {
-                ("The code that the terminal shows", "That is not right.", "Log in instead")
+                ("Code shown in the terminal", "Incorrect. Check it and try again.", "Log in instead")
             }
             (Language::English, true, true) => {
-                ("The code that the terminal shows, or your token", "That is not right.", "")
+                ("Code shown in the terminal, or your token", "Incorrect. Check it and try again.", "")
             }
-            (Language::English, false, _) => ("Your hikite token", "That is not right.", ""),
-            (Language::Japanese, true, false) => {
-                ("ターミナルに表示されたコード", "正しくありません。", "代わりにログインする")
+            (Language::English, false, _) => ("Your hikite token", "Incorrect. Check it and try again.", ""),
+            (Language::Japanese, true, false) => (
+                "ターミナルに表示されたコード",
+                "正しくありません。確認して、もう一度お試しください。",
+                "代わりにログイン",
+            ),
+            (Language::Japanese, true, true) => (
+                "ターミナルに表示されたコード、またはトークン",
+                "正しくありません。確認して、もう一度お試しください。",
+                "",
+            ),
+            (Language::Japanese, false, _) => {
+                ("hikite のトークン", "正しくありません。確認して、もう一度お試しください。", "")
             }
-            (Language::Japanese, true, true) => {
-                ("ターミナルに表示されたコード、またはトークン", "正しくありません。", "")
-            }
-            (Language::Japanese, false, _) => ("hikite のトークン", "正しくありません。", ""),
         };
         let wrong = if proof.is_wrong { format!("<p role=\"alert\">{wrong}</p>") } else { String::new() };
         let log_in = if proof.can_log_in {
@@ -109,12 +116,12 @@ impl ConnectPage {
         let (title, account) = (escape(&waiting.title), escape(&waiting.account));
         let text = match self.0 {
             Language::English => format!(
-                "<h1>Connected</h1><p>The account <b>{account}</b> with {title} is ready. You can close this page, or go to \
+                "<h1>Connected</h1><p>The {title} account <b>{account}</b> is ready. You can close this page or open \
                  <a href=\"/ui/accounts\">your accounts</a>.</p>"
             ),
             Language::Japanese => format!(
-                "<h1>接続しました</h1><p>{title} のアカウント <b>{account}</b> が使えます。このページは閉じて構いません。\
-                 <a href=\"/ui/accounts\">アカウント一覧</a></p>"
+                "<h1>接続しました</h1><p>{title} のアカウント <b>{account}</b> を使えます。このページを閉じるか、\
+                 <a href=\"/ui/accounts\">アカウント一覧</a>を開いてください。</p>"
             ),
         };
         self.page(StatusCode::OK, &text)
@@ -123,15 +130,16 @@ impl ConnectPage {
     /// Renders the page for an account whose key the vendor has not confirmed.
     fn unverified(self, waiting: &PendingConnection, problem: Option<&str>) -> Response {
         let (title, account) = (escape(&waiting.title), escape(&waiting.account));
-        let problem = problem.map(|words| format!("<p>{}</p>", escape(words))).unwrap_or_default();
+        let problem =
+            problem.map(|words| format!("<p lang=\"en\">{}</p>", escape(&sentence(words)))).unwrap_or_default();
         let text = match self.0 {
             Language::English => format!(
-                "<h1>Not verified yet</h1><p>The account <b>{account}</b> with {title} is kept, but {title} has not confirmed \
-                 its key.</p>{problem}<p>Check it again at <a href=\"/ui/accounts\">your accounts</a>.</p>"
+                "<h1>Not verified yet</h1><p>The {title} account <b>{account}</b> is saved, but {title} has not confirmed its \
+                 key.</p>{problem}<p>Check it again in <a href=\"/ui/accounts\">your accounts</a>.</p>"
             ),
             Language::Japanese => format!(
-                "<h1>まだ確認できていません</h1><p>{title} のアカウント <b>{account}</b> は保存しましたが、キーが有効かどうかを \
-                 {title} にまだ確認できていません。</p>{problem}<p><a href=\"/ui/accounts\">アカウント一覧</a>から確認し直せます。</p>"
+                "<h1>まだ確認できていません</h1><p>{title} のアカウント <b>{account}</b> を保存しましたが、キーが有効かどうかを \
+                 まだ確認できていません。</p>{problem}<p><a href=\"/ui/accounts\">アカウント一覧</a>で再確認してください。</p>"
             ),
         };
         self.page(StatusCode::OK, &text)
@@ -141,14 +149,18 @@ impl ConnectPage {
         let status = StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let message = match status {
             StatusCode::INTERNAL_SERVER_ERROR => String::new(),
-            _ => escape(&error.message),
+            _ => format!("<p lang=\"en\">{}</p>", escape(&sentence(&error.message))),
         };
         let text = match self.0 {
             Language::English => {
-                format!("<h1>Not connected</h1><p>{message}</p><p>Ask for a new link and try again.</p>")
+                format!(
+                    "<h1>Not connected</h1>{message}<p>Open <a href=\"/ui/accounts\">your accounts</a> and connect again, or get a new link.</p>"
+                )
             }
             Language::Japanese => {
-                format!("<h1>接続できませんでした</h1><p>{message}</p><p>新しいリンクでもう一度お試しください。</p>")
+                format!(
+                    "<h1>接続できませんでした</h1>{message}<p><a href=\"/ui/accounts\">アカウント一覧</a>から接続し直すか、新しいリンクを取得してください。</p>"
+                )
             }
         };
         self.page(status, &text)

@@ -50,13 +50,13 @@ impl Connections {
         let raise = match files {
             Some(files) if most < limits.connections => {
                 tracing::warn!(
-                    "the limit of open files is {files}: at most {most} connections are taken at once; raise it \
+                    "the limit of open files is {files}, so at most {most} connections are accepted; raise it \
                      (`ulimit -n`, `LimitNOFILE=`) for the {} of `limits.connections`",
                     limits.connections
                 );
                 format!("the limit of open files (`ulimit -n`, `LimitNOFILE=`) is {files}; raise it")
             }
-            _ => "`limits.connections` is the limit".into(),
+            _ => "the limit is `limits.connections`".into(),
         };
         let allowance = Allowance::of(limits.connections.min(most), limits.caller_share);
         Self { places: SharedSlots::new(KIND, allowance.without_reserve()), raise: raise.into() }

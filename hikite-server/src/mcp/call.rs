@@ -74,7 +74,7 @@ impl Backchannel for RequestBackchannel {
         match self
             .session
             .upgrade()
-            .ok_or("the session is over")
+            .ok_or("The session has ended.")
             .and_then(|session| self.send_question(&session, question))
         {
             Ok(answer) => answer,
@@ -94,7 +94,7 @@ impl RequestBackchannel {
         {
             let mut questions = session.questions.lock();
             if questions.len() >= session.app.limits.questions {
-                return Err("too many questions wait for the client");
+                return Err("Too many questions are waiting for the client.");
             }
             questions.insert(id, PendingQuestion { request: self.request.clone(), answer: sender });
         }
@@ -102,15 +102,15 @@ impl RequestBackchannel {
         let params = Some(question.params).filter(Raw::is_object);
         let message = encode::request(&MessageId::number(id), question.kind.method(), params.as_ref());
         if !send(session, self.stream.as_ref(), message) {
-            return Err("the client does not read what it is sent");
+            return Err("The client does not read its messages.");
         }
         let limit = session.app.limits.question_timeout;
         Ok(Box::pin(async move {
             let _open = open;
             match tokio::time::timeout(limit, answer).await {
                 Ok(Ok(answer)) => answer,
-                Ok(Err(_)) => Err(encode::error_object(FAILED, "the session ended before the client answered")),
-                Err(_) => Err(encode::error_object(FAILED, "the client did not answer in time")),
+                Ok(Err(_)) => Err(encode::error_object(FAILED, "The session ended before the client answered.")),
+                Err(_) => Err(encode::error_object(FAILED, "The client did not answer in time.")),
             }
         }))
     }

@@ -54,8 +54,8 @@ impl SurfaceQuery {
         let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
         parsed.map(Surfaces::of).ok_or_else(|| {
             let known = Surface::ALL.map(Surface::name).join(", ");
-            Error::new(ErrorKind::Validation, format!("`surface={names}` is not known"))
-                .hint(format!("one or more of: {known}"))
+            Error::new(ErrorKind::Validation, format!("Unknown surface in `surface={names}`."))
+                .hint(format!("Use one or more of: {known}."))
         })
     }
 }
@@ -182,7 +182,7 @@ pub(crate) async fn get(
         return only("POST");
     }
     if !accepts(&headers, "text/event-stream") {
-        return problem(StatusCode::NOT_ACCEPTABLE, "the client must accept text/event-stream");
+        return problem(StatusCode::NOT_ACCEPTABLE, "The client must accept text/event-stream.");
     }
     let sent = ForwardedRequest { method, uri, headers, body: Bytes::new() };
     let session = match find(&app, &request_context, &sent).await {
@@ -192,11 +192,9 @@ pub(crate) async fn get(
     session.touch();
     match sent.headers.get(LAST_EVENT) {
         None => session.own_stream(None),
-        Some(event) => event
-            .to_str()
-            .ok()
-            .and_then(|event| session.resume_stream(event))
-            .unwrap_or_else(|| problem(StatusCode::BAD_REQUEST, "there is no stream with this event, or no longer")),
+        Some(event) => event.to_str().ok().and_then(|event| session.resume_stream(event)).unwrap_or_else(|| {
+            problem(StatusCode::BAD_REQUEST, "There is no stream with this event, or it has expired.")
+        }),
     }
 }
 
@@ -263,7 +261,7 @@ async fn batch(
         Err(response) => return response,
     };
     if !session.revision.has_batches() || messages.is_empty() {
-        let reason = "several messages in one body are not part of the negotiated revision";
+        let reason = "the negotiated revision does not allow several messages in one body";
         return bad_message(&InvalidMessage::Shape { reason, id: None });
     }
     let answers = match session.handle_batch(messages, request_context).await {
@@ -294,7 +292,7 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
-        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json"));
+        return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body must be application/json."));
     }
     // Fast path: nearly all clients send exactly this value.
     let plainly = headers.get(ACCEPT).is_some_and(|value| value == "application/json, text/event-stream");
@@ -302,7 +300,7 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
     if !both {
         return Err(problem(
             StatusCode::NOT_ACCEPTABLE,
-            "the client must accept both application/json and text/event-stream",
+            "The client must accept both application/json and text/event-stream.",
         ));
     }
     Ok(())
@@ -312,7 +310,7 @@ fn check_headers(headers: &HeaderMap) -> Result<(), Response> {
 fn check_revision(headers: &HeaderMap) -> Result<(), Response> {
     match headers.get(REVISION).map(|revision| revision.to_str().ok().and_then(Revision::parse)) {
         Some(None) => {
-            Err(problem(StatusCode::BAD_REQUEST, "the `MCP-Protocol-Version` header names no known revision"))
+            Err(problem(StatusCode::BAD_REQUEST, "The `MCP-Protocol-Version` header has an unknown revision."))
         }
         _ => Ok(()),
     }
@@ -330,8 +328,8 @@ fn accepts(headers: &HeaderMap, kind: &str) -> bool {
 pub(crate) async fn read(app: &App, body: Body) -> Result<Bytes, Error> {
     let limit = app.limits.body_bytes;
     let too_large = || {
-        Error::new(ErrorKind::PayloadTooLarge, format!("the body is larger than {limit} bytes"))
-            .hint("send less, or raise `limits.body_bytes`")
+        Error::new(ErrorKind::PayloadTooLarge, format!("The body is larger than {limit} bytes."))
+            .hint("Send less, or raise `limits.body_bytes`.")
     };
     // A declared length over the limit is refused without reading the body.
     if usize::try_from(http_body::Body::size_hint(&body).lower()).is_ok_and(|announced| announced > limit) {
@@ -341,8 +339,8 @@ pub(crate) async fn read(app: &App, body: Body) -> Result<Bytes, Error> {
     match tokio::time::timeout(app.limits.body_timeout, reading).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(Error::new(ErrorKind::Validation, "the body could not be read")),
-        Err(_) => Err(Error::new(ErrorKind::Timeout, "the body did not come in time")),
+        Ok(Err(_)) => Err(Error::new(ErrorKind::Validation, "The body could not be read.")),
+        Err(_) => Err(Error::new(ErrorKind::Timeout, "The body did not arrive in time.")),
     }
 }
 

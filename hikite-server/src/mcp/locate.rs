@@ -33,7 +33,7 @@ pub(crate) async fn find(
     let Some(id) = request.headers.get(SESSION) else {
         return Err(problem(
             StatusCode::BAD_REQUEST,
-            "the `Mcp-Session-Id` header is missing; begin with `initialize`",
+            "The `Mcp-Session-Id` header is missing. Start with `initialize`.",
         ));
     };
     let id = id.to_str().map_err(|_| unknown())?;
@@ -78,7 +78,7 @@ async fn find_in_cluster(
         };
         if request_context.is_forwarded {
             // The forwarding node looks up the holder again.
-            return Err(problem(StatusCode::MISDIRECTED_REQUEST, "this session is at another node"));
+            return Err(problem(StatusCode::MISDIRECTED_REQUEST, "This session is on another node."));
         }
         match peers.forward(&peer, request_context, request, app.limits.drain).await {
             Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => {}
@@ -142,5 +142,5 @@ pub(crate) async fn forward(
 }
 
 fn unknown() -> Response {
-    problem(StatusCode::NOT_FOUND, "there is no such session; begin again with `initialize`")
+    problem(StatusCode::NOT_FOUND, "There is no such session. Start again with `initialize`.")
 }

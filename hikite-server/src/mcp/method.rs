@@ -58,7 +58,7 @@ impl ClientSession {
                 biased;
                 answer = &mut running => answer,
                 () = cancelled.cancelled() => {
-                    Err(Error::new(ErrorKind::Cancelled, "the client cancelled the request"))
+                    Err(Error::new(ErrorKind::Cancelled, "The client cancelled the request."))
                 }
             }
         };
@@ -81,9 +81,9 @@ impl ClientSession {
     ) -> Result<Vec<Bytes>, Error> {
         let (count, most) = (messages.len(), self.app.limits.batch_tasks);
         if count > most {
-            let message = format!("there are {count} messages at once; there may be {most}");
+            let message = format!("The request has {count} messages; the limit is {most}.");
             return Err(Error::new(ErrorKind::PayloadTooLarge, message)
-                .hint("send fewer at once, or raise `limits.batch_tasks`"));
+                .hint("Send fewer at a time, or raise `limits.batch_tasks`."));
         }
         let answers = join_all(messages.into_iter().map(|bytes| {
             let (session, request_context) = (Arc::clone(&self), request_context.clone());
@@ -158,8 +158,8 @@ impl ClientSession {
     async fn change_level(&self, params: Object, context: &CallContext) -> Result<Raw, Error> {
         let name = params.text("level").unwrap_or_default();
         let level = LogLevel::parse(&name).ok_or_else(|| {
-            Error::new(ErrorKind::Validation, format!("`{name}` is not a log level"))
-                .hint("debug, info, notice, warning, error, critical, alert or emergency")
+            Error::new(ErrorKind::Validation, format!("`{name}` is not a log level."))
+                .hint("Use debug, info, notice, warning, error, critical, alert or emergency.")
         })?;
         self.set_level(level);
         self.app.gateway.sessions().set_level(params, context).await;
@@ -191,7 +191,7 @@ pub(crate) async fn dispatch(
 }
 
 fn unknown_method(method: &str) -> Error {
-    Error::new(ErrorKind::MethodNotFound, format!("there is no method `{method}`"))
+    Error::new(ErrorKind::MethodNotFound, format!("There is no method `{method}`."))
 }
 
 /// Removes a request from the running ones on drop.

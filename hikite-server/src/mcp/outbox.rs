@@ -26,7 +26,7 @@ impl Outbox {
             Some(pipe) => {
                 let sent = pipe.try_send(message).is_ok();
                 if !sent {
-                    tracing::debug!("a message to a client that does not read was dropped");
+                    tracing::debug!("dropped a message to a client that does not read");
                 }
                 sent
             }

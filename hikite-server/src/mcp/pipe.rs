@@ -84,7 +84,7 @@ impl DuplexClient {
     async fn receive_batch(self: &Arc<Self>, messages: Vec<Bytes>) {
         let session = self.session.get().filter(|session| session.revision.has_batches());
         let Some(session) = session.filter(|_| !messages.is_empty()) else {
-            let reason = "several messages in one line are not part of the negotiated revision";
+            let reason = "the negotiated revision does not allow several messages in one line";
             let _ = self.out.send(encode::error(None, &encode::error_object(-32600, reason))).await;
             return;
         };
@@ -206,5 +206,5 @@ fn before_initialize(id: &MessageId, method: &str) -> Bytes {
     if method == "ping" {
         return encode::result(id, &Raw::empty_object());
     }
-    encode::error(Some(id), &encode::error_object(-32600, "begin with `initialize`"))
+    encode::error(Some(id), &encode::error_object(-32600, "Start with `initialize`."))
 }

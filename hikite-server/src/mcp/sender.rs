@@ -167,8 +167,8 @@ impl SenderFields {
 }
 
 fn not_the_sender() -> Error {
-    let error = Error::new(ErrorKind::Authentication, "`_meta.token` is not valid for this request");
-    error.hint("send the same token as in `Authorization`, or one of the two alone")
+    let error = Error::new(ErrorKind::Authentication, "`_meta.token` is not valid for this request.");
+    error.hint("Send the same token as in `Authorization`, or only one of the two.")
 }
 
 #[cfg(test)]

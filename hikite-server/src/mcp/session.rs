@@ -87,7 +87,7 @@ impl ClientSession {
         let _ = session.joined.set(app.gateway.sessions().join(core, surfaces, inbox));
         let name = hello.client.text("name").unwrap_or_default();
         app.count_session();
-        tracing::info!(session = session.core.id.0, client = name, revision = %session.revision, "a session begins");
+        tracing::info!(session = session.core.id.0, client = name, revision = %session.revision, "session started");
         session
     }
 
@@ -193,7 +193,7 @@ impl ClientSession {
 impl Drop for ClientSession {
     fn drop(&mut self) {
         self.app.uncount_session();
-        tracing::info!(session = self.core.id.0, "a session ends");
+        tracing::info!(session = self.core.id.0, "session ended");
     }
 }
 

@@ -95,7 +95,7 @@ pub(crate) async fn post(
 }
 
 fn no_stream() -> Response {
-    problem(StatusCode::NOT_FOUND, "there is no such stream; open one at `/sse`")
+    problem(StatusCode::NOT_FOUND, "There is no such stream. Open one at `/sse`.")
 }
 
 /// Adds the node of the stream to its id, in a cluster.

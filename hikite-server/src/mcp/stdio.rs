@@ -36,7 +36,7 @@ pub async fn serve_stdio(
                     app.stopping.run_until_cancelled(pipe.receive(&bytes)).await;
                 }
                 FramedLine::TooLong => {
-                    let reason = format!("the message is larger than {} bytes", app.limits.body_bytes);
+                    let reason = format!("The message is larger than {} bytes.", app.limits.body_bytes);
                     let error_response = encode::error(None, &encode::error_object(-32600, &reason));
                     app.stopping.run_until_cancelled(out.send(error_response)).await;
                 }

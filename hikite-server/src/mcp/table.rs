@@ -95,7 +95,7 @@ impl SessionTable {
         };
         // Ended outside the lock, because all sources are notified.
         if let Some(gone) = gone {
-            tracing::info!(session = gone.session.core.id.0, "a session gives way to another");
+            tracing::info!(session = gone.session.core.id.0, "a session was closed to make room for another");
             gone.session.end();
         }
         Ok(())
@@ -192,7 +192,7 @@ fn is_of(owner: &Caller, caller: &Caller) -> bool {
 pub(crate) fn random_id() -> Result<String, Error> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|_| Error::new(ErrorKind::Internal, "the operating system gave no random bytes"))?;
+        .map_err(|_| Error::new(ErrorKind::Internal, "The operating system returned no random bytes."))?;
     Ok(hex(&bytes))
 }
 

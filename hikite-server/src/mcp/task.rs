@@ -35,7 +35,7 @@ impl ClientSession {
             "tasks/result" => self.task_result(&id, &context).await,
             "tasks/cancel" => {
                 if is_over(&self.task_of(SourceMethod::GetTask, task_params(&id), &context).await?) {
-                    return Err(Error::new(ErrorKind::Validation, "the task is over and cannot be cancelled"));
+                    return Err(Error::new(ErrorKind::Validation, "The task has ended and cannot be cancelled."));
                 }
                 self.task_of(SourceMethod::CancelTask, task_params(&id), &context).await?;
                 self.task_of(SourceMethod::GetTask, task_params(&id), &context).await.map(|task| of_session(task).raw())
@@ -61,7 +61,7 @@ impl ClientSession {
                     let error = task.get("error").cloned().unwrap_or_else(Raw::empty_object);
                     return Err(Error::from_upstream(error));
                 }
-                Some("cancelled") => return Err(Error::new(ErrorKind::Validation, "the task was cancelled")),
+                Some("cancelled") => return Err(Error::new(ErrorKind::Validation, "The task was cancelled.")),
                 Some("input_required") => self.answer_task(id, &task, &mut asked, context).await?,
                 _ => {}
             }

@@ -16,8 +16,7 @@ pub(super) fn reading() -> Vec<Metric> {
             Metric::counter("process.cpu", "s", "CPU time used, user and system.", Point::single(seconds))
         }),
         memory("VmRSS:").map(|points| Metric::gauge("process.memory.usage", "By", "Memory in use.", points)),
-        memory("VmSize:")
-            .map(|points| Metric::gauge("process.memory.virtual", "By", "Memory that is set aside.", points)),
+        memory("VmSize:").map(|points| Metric::gauge("process.memory.virtual", "By", "Reserved memory.", points)),
         files.map(|files| {
             let points = Point::single(f64::from(files));
             Metric::gauge("process.unix.file_descriptor.count", "{file_descriptor}", "Open files.", points)

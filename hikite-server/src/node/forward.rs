@@ -51,10 +51,10 @@ impl ForwardError {
 
     pub(crate) fn error(&self) -> Error {
         let message = match self {
-            Self::Unreachable => "the node that holds this is not reached",
-            Self::Interrupted => "the node that held this went away; the request may have been carried out",
+            Self::Unreachable => "The node that holds this session cannot be reached.",
+            Self::Interrupted => "The node that held this session is gone. The request may have been executed.",
         };
-        let error = Error::new(ErrorKind::Overloaded, message).hint("try again in a moment");
+        let error = Error::new(ErrorKind::Overloaded, message).hint("Try again in a moment.");
         Error { retry_after: Some(Duration::from_secs(1)), ..error }
     }
 }
@@ -73,7 +73,7 @@ impl Peers {
             () = node_gone(peer.gone.clone(), drain) => return Err(ForwardError::Interrupted),
         };
         let answer = answer.map_err(|error| {
-            tracing::debug!(%error, "another node was not reached");
+            tracing::debug!(%error, "failed to reach another node");
             match error {
                 SendError::Transfer(_) | SendError::TooLarge(_) => ForwardError::Interrupted,
                 _ => ForwardError::Unreachable,
@@ -105,7 +105,7 @@ impl Peers {
         request_context: &RequestContext,
         sent: &ForwardedRequest,
     ) -> Result<Request<RequestBody>, Error> {
-        let bad = |_| Error::new(ErrorKind::Internal, "a request cannot be handed on");
+        let bad = |_| Error::new(ErrorKind::Internal, "The request cannot be forwarded.");
         let path = sent.uri.path_and_query().map(PathAndQuery::as_str).unwrap_or_default();
         let mut headers = HeaderMap::new();
         for (name, value) in sent.headers.iter().filter(|(name, _)| is_end_to_end(name)) {
@@ -120,8 +120,8 @@ impl Peers {
         let covered = (&sent.method, path, &headers, &*sent.body);
         let pass =
             self.authenticator.issue(covered, &peer.id, (&request_context.caller, request_context.proof), now_ms())?;
-        let mut pass =
-            HeaderValue::from_str(&pass).map_err(|_| Error::new(ErrorKind::Internal, "a pass cannot be sent"))?;
+        let mut pass = HeaderValue::from_str(&pass)
+            .map_err(|_| Error::new(ErrorKind::Internal, "The peer token cannot be sent in a header."))?;
         pass.set_sensitive(true);
         headers.insert(HEADER, pass);
         let request = Request::builder().method(&sent.method).uri(format!("{}{PREFIX}{path}", peer.url));

@@ -78,15 +78,15 @@ impl PeerRejection {
     /// Returns the error for the other node's client.
     pub(super) fn error(self) -> Error {
         match self {
-            Self::Invalid(_) => Error::new(ErrorKind::Authorization, "this address is for the other nodes alone"),
+            Self::Invalid(_) => Error::new(ErrorKind::Authorization, "This address is reserved for the other nodes."),
             Self::Clock { apart, .. } => {
                 let (apart, most) = (apart.as_secs(), LEEWAY.as_secs());
                 let error = Error::new(
                     ErrorKind::Overloaded,
-                    format!("the clocks of two nodes differ by {apart} s, and {most} s are allowed"),
+                    format!("The clocks of two nodes differ by {apart} s; the limit is {most} s."),
                 );
-                let hint = "whoever runs hikite must set the clocks of all nodes, for example by NTP; \
-                            until then sessions work at the node that they began at";
+                let hint = "The administrator must synchronize the clocks of all nodes, for example with NTP. Until then, \
+                 sessions only work on the node where they started.";
                 error.hint(hint).after(LEEWAY)
             }
         }
@@ -100,7 +100,7 @@ impl std::fmt::Display for PeerRejection {
             Self::Clock { apart, is_ahead } => {
                 let (seconds, side) = (apart.as_secs(), if *is_ahead { "ahead of" } else { "behind" });
                 let most = LEEWAY.as_secs();
-                write!(f, "the clock here is {seconds} s {side} that of the other node, and {most} s are allowed")
+                write!(f, "the clock here is {seconds} s {side} that of the other node; the limit is {most} s")
             }
         }
     }
@@ -159,14 +159,14 @@ impl PeerAuthenticator {
     ) -> Result<(Caller, CallerProof), PeerRejection> {
         let mut shown = request.2.get_all(HEADER).iter();
         let (Some(text), None) = (shown.next().and_then(|text| text.to_str().ok()), shown.next()) else {
-            return Err(PeerRejection::Invalid("it shows no pass, or several"));
+            return Err(PeerRejection::Invalid("it has no peer token, or more than one"));
         };
         let payload = self.seal.open(text, &sealed_parts(request).each_ref().map(Vec::as_slice));
-        let payload = payload.ok_or(PeerRejection::Invalid("its pass is not ours, or not for this request"))?;
+        let payload = payload.ok_or(PeerRejection::Invalid("its peer token is not valid, or not for this request"))?;
         let pass: PeerToken<'_> =
-            serde_json::from_slice(&payload).map_err(|_| PeerRejection::Invalid("its pass cannot be read"))?;
+            serde_json::from_slice(&payload).map_err(|_| PeerRejection::Invalid("its peer token cannot be read"))?;
         if pass.to != own {
-            return Err(PeerRejection::Invalid("its pass is for another node"));
+            return Err(PeerRejection::Invalid("its peer token is for another node"));
         }
         let apart = Duration::from_millis(pass.at.abs_diff(now));
         if apart > LEEWAY {
@@ -195,10 +195,10 @@ impl NonceWindow {
             self.since = Instant::now();
         }
         if self.before.contains(once) || self.now.contains(once) {
-            return Err("its pass was shown before");
+            return Err("its peer token was already used");
         }
         if self.now.len() >= NONCES_MAX {
-            return Err("there are too many of them");
+            return Err("too many peer tokens are in use");
         }
         self.now.insert(once.to_owned());
         Ok(())
@@ -291,9 +291,15 @@ mod tests {
         }
         let request = (&Method::POST, path, &good, &b"{}"[..]);
         assert!(authenticator.admit(request, "b", NOW).is_ok());
-        assert_eq!(authenticator.admit(request, "b", NOW), Err(PeerRejection::Invalid("its pass was shown before")));
+        assert_eq!(
+            authenticator.admit(request, "b", NOW),
+            Err(PeerRejection::Invalid("its peer token was already used"))
+        );
         tokio::time::advance(LEEWAY * 2 + Duration::from_secs(1)).await;
-        assert_eq!(authenticator.admit(request, "b", NOW), Err(PeerRejection::Invalid("its pass was shown before")));
+        assert_eq!(
+            authenticator.admit(request, "b", NOW),
+            Err(PeerRejection::Invalid("its peer token was already used"))
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -309,7 +315,7 @@ mod tests {
             assert!(error.message.contains("42 s") && error.message.contains("10 s"), "{error}");
             assert!(error.hint.is_some_and(|hint| hint.contains("NTP")));
         }
-        let stranger = PeerRejection::Invalid("it shows no pass, or several").error();
+        let stranger = PeerRejection::Invalid("it has no peer token, or more than one").error();
         assert_eq!(stranger.kind, ErrorKind::Authorization);
     }
 

@@ -20,7 +20,7 @@ async fn answer(context: &OauthContext, query: &str) -> Result<Response, Respons
     let is_silent = request.prompt.as_deref() == Some("none");
     let Some(login) = context.login().await.map_err(error_page)? else {
         if is_silent {
-            return Ok(request.refused(context, "login_required", "nobody is logged in"));
+            return Ok(request.refused(context, "login_required", "No user is logged in."));
         }
         return Ok(login::redirect_to_login(&format!("/oauth/authorize?{query}")));
     };
@@ -31,7 +31,7 @@ async fn answer(context: &OauthContext, query: &str) -> Result<Response, Respons
         return finish(context, &request, &login, scopes).await;
     }
     if is_silent {
-        return Ok(request.refused(context, "consent_required", "the user has to be asked"));
+        return Ok(request.refused(context, "consent_required", "The user has to be asked for consent."));
     }
     consent::ask(context, &request, &login, scopes, query).await.map_err(error_page)
 }
@@ -44,13 +44,13 @@ pub(crate) fn allowed(
 ) -> Result<Scopes, Response> {
     let people = context.app.gateway.people();
     if !request.resource.project().is_none_or(|project| people.user_may_enter(&login.user, project)) {
-        let why = "there is no such project, or this user may not enter it";
+        let why = "There is no such project, or this user is not a member of it.";
         return Err(request.refused(context, "invalid_target", why));
     }
     let most = if project(request, login).is_some() { Scopes::DEFAULT } else { Scopes::ALL };
     let scopes = request.scopes.both(login.user.role.scopes()).both(most);
     if scopes == Scopes::NONE {
-        return Err(request.refused(context, "invalid_scope", "this user may do nothing of what is asked for"));
+        return Err(request.refused(context, "invalid_scope", "This user has none of the requested permissions."));
     }
     Ok(scopes)
 }

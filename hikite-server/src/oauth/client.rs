@@ -23,13 +23,13 @@ pub(crate) async fn find(context: &OauthContext, id: &str) -> Result<ClientRecor
             .identity
             .client(id)
             .await?
-            .ok_or_else(|| unknown().hint("connect the client anew: it will register"));
+            .ok_or_else(|| unknown().hint("Connect the client again; it will register."));
     }
     let known = WellKnownClient::of(id)
         .map(|known| ClientRecord::described(id, known.name.clone(), known.redirect_uris.clone()));
     let client = match (context.oauth.cimd, known) {
         (ClientMetadataMode::Off, _) => {
-            return Err(unknown().hint("addresses as ids are off here: see `auth.cimd` in the config"));
+            return Err(unknown().hint("Client ids that are addresses are disabled: see `auth.cimd` in the config."));
         }
         (ClientMetadataMode::Auto, Some(known)) => known,
         (_, known) => match client_document::client(context, id).await {
@@ -48,32 +48,34 @@ pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<Ne
             Value::Null => Ok(None),
             Value::Array(items) => {
                 let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-                texts.map(Some).ok_or_else(|| wrong("a list has something else than texts in it"))
+                texts.map(Some).ok_or_else(|| wrong("A list contains values that are not strings."))
             }
-            _ => Err(wrong("what should be a list is none")),
+            _ => Err(wrong("A value that must be a list is not one.")),
         }
     };
     let uris = listed("redirect_uris")?.unwrap_or_default();
     if uris.is_empty() || uris.len() > REDIRECT_URIS_MAX {
-        return Err(OauthError::new("invalid_redirect_uri", "redirect_uris must name 1 to 20 addresses"));
+        return Err(OauthError::new("invalid_redirect_uri", "redirect_uris must contain 1 to 20 addresses."));
     }
     if uris.iter().map(|uri| uri.len()).sum::<usize>() > REDIRECT_URI_BYTES_MAX {
-        return Err(OauthError::new("invalid_redirect_uri", "redirect_uris are too long: at most 8 KiB together"));
+        return Err(OauthError::new("invalid_redirect_uri", "redirect_uris are too long: at most 8 KiB in total."));
     }
     for uri in &uris {
         RedirectUri::read(uri)
-            .map_err(|why| OauthError::new("invalid_redirect_uri", format!("a redirect_uri cannot be used: {why}")))?;
+            .map_err(|why| OauthError::new("invalid_redirect_uri", format!("A redirect_uri is not valid: {why}.")))?;
     }
     let has = |name: &str, word: &str| Ok::<bool, OauthError>(listed(name)?.is_none_or(|words| words.contains(&word)));
     if !has("grant_types", "authorization_code")? || !has("response_types", "code")? {
-        return Err(wrong("only clients with the grant `authorization_code` and the response `code` are taken"));
+        return Err(wrong(
+            "Only clients with the grant `authorization_code` and the response type `code` are supported.",
+        ));
     }
     let confidential = match metadata["token_endpoint_auth_method"].as_str() {
         None => confidential_by_default,
         Some("none") => false,
         Some("client_secret_basic" | "client_secret_post") => true,
         Some(_) => {
-            return Err(wrong("token_endpoint_auth_method must be none, client_secret_basic or client_secret_post"));
+            return Err(wrong("token_endpoint_auth_method must be none, client_secret_basic or client_secret_post."));
         }
     };
     let name = metadata["client_name"].as_str().map(str::trim).filter(|name| !name.is_empty());
@@ -82,7 +84,7 @@ pub(crate) fn read(metadata: &Value, confidential_by_default: bool) -> Result<Ne
 }
 
 fn unknown() -> Error {
-    Error::new(ErrorKind::Validation, "there is no such client here")
+    Error::new(ErrorKind::Validation, "There is no such client.")
 }
 
 #[cfg(test)]

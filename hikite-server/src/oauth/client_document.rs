@@ -23,46 +23,45 @@ const RATE: Rate = Rate { count: 30, per: Duration::from_secs(60) };
 
 pub(crate) async fn client(context: &OauthContext, id: &str) -> Result<ClientRecord, Error> {
     if !is_client_url(id) {
-        return Err(bad("its id is no address that a description could lie at"));
+        return Err(bad("its id is not the address of a metadata document"));
     }
     if let Some(cached) = context.identity.client(id).await?.filter(|cached| cached.is_fresh(CACHE_AGE)) {
         return Ok(cached);
     }
     if let Some(peer) = context.peer {
         let taken = context.app.attempt_limits.lookups.take(&peer, RATE, context.app.started.elapsed()).0;
-        taken.map_err(|wait| Error::new(ErrorKind::RateLimit, "too many clients were looked up").after(wait))?;
+        taken.map_err(|wait| Error::new(ErrorKind::RateLimit, "Too many clients were looked up.").after(wait))?;
     }
     let document = tokio::time::timeout(TIMEOUT, fetch(context, id)).await;
-    let document = document.map_err(|_| bad("its description did not come in time"))??;
+    let document = document.map_err(|_| bad("its metadata did not arrive in time"))??;
     if document["client_id"].as_str() != Some(id) {
-        return Err(bad("its description is another client's"));
+        return Err(bad("its metadata belongs to another client"));
     }
-    let form =
-        client::read(&document, false).map_err(|_| bad("its description is not one of a client that we take"))?;
+    let form = client::read(&document, false).map_err(|_| bad("its metadata does not describe a supported client"))?;
     if form.confidential || !document["client_secret"].is_null() {
-        return Err(bad("what everybody can read has no secret"));
+        return Err(bad("a client with public metadata cannot have a secret"));
     }
     Ok(ClientRecord::described(id, form.name, form.redirect_uris).looked_up())
 }
 
 async fn fetch(context: &OauthContext, id: &str) -> Result<serde_json::Value, Error> {
     let request = http::Request::get(id).header(ACCEPT, "application/json").body(RequestBody::new(Bytes::new()));
-    let request = request.map_err(|_| bad("its id is no address"))?;
+    let request = request.map_err(|_| bad("its id is not a valid address"))?;
     let answer = context
         .oauth
         .client
         .send(request)
         .await
-        .map_err(|error| bad("its description cannot be read").because(error.to_string()))?;
+        .map_err(|error| bad("its metadata cannot be read").because(error.to_string()))?;
     let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_json = kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json");
     if answer.status() != StatusCode::OK || !is_json {
-        return Err(bad("there is no description at its address"));
+        return Err(bad("there is no metadata at its address"));
     }
     let body = hikite_egress::read(answer.into_body(), BODY_BYTES_MAX).await;
-    let body = body.map_err(|_| bad("its description cannot be read"))?;
-    serde_json::from_slice(&body).map_err(|_| bad("its description is no JSON"))
+    let body = body.map_err(|_| bad("its metadata cannot be read"))?;
+    serde_json::from_slice(&body).map_err(|_| bad("its metadata is not JSON"))
 }
 
 /// Returns `true` for an `https` URL with a path, in normalised spelling.
@@ -73,7 +72,7 @@ fn is_client_url(id: &str) -> bool {
 }
 
 fn bad(why: &'static str) -> Error {
-    Error::new(ErrorKind::Validation, format!("this client is not known: {why}"))
+    Error::new(ErrorKind::Validation, format!("This client is unknown: {why}."))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(crate) async fn ask(
         .element("<p><strong>", &request.client.name, "</strong> ")
         .element("", say(text::WANTS), " ")
         .element("<strong>", &login.user.name, "</strong></p>\n")
-        .element("<p>", say(text::ANSWERED_AT), "")
+        .element("<p>", say(text::REDIRECTS_TO), "")
         .element(" <span class=\"place\">", &request.recipient, "</span></p>\n");
     if request.is_loopback {
         body = body.element("<p class=\"faint\">", say(text::ON_THIS_MACHINE), "</p>\n");
@@ -72,14 +72,17 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
     let error_page = |error: Error| page::error_page(context, &error);
     let fields = form::read(context, body).await?;
     let Some(login) = context.login().await.map_err(error_page)? else {
-        return Err(error_page(Error::new(ErrorKind::Authorization, "nobody is logged in at this browser")));
+        return Err(error_page(Error::new(ErrorKind::Authorization, "No user is logged in with this browser.")));
     };
     let request = request::read(context, fields.get("request").unwrap_or_default()).await?;
     // Only scopes that were shown are granted, even if the user's role has gained more since.
     let shown = request::scopes(fields.get("scopes")).unwrap_or(Scopes::NONE);
     let scopes = authorize::allowed(context, &request, &login)?.both(shown);
     if scopes == Scopes::NONE {
-        return Err(error_page(Error::new(ErrorKind::Validation, "the form does not say what is allowed")));
+        return Err(error_page(Error::new(
+            ErrorKind::Validation,
+            "The form does not contain the permissions to allow.",
+        )));
     }
     let event =
         |action| AuthEvent { action, subject: &login.user.subject, what: &request.client.id, ..AuthEvent::default() };
@@ -92,8 +95,8 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
         }
         Some("deny") => {
             context.note(event("consent.deny")).await.map_err(error_page)?;
-            Ok(request.refused(context, "access_denied", "the user said no"))
+            Ok(request.refused(context, "access_denied", "The user denied the request."))
         }
-        _ => Err(error_page(Error::new(ErrorKind::Validation, "the form says neither yes nor no"))),
+        _ => Err(error_page(Error::new(ErrorKind::Validation, "The form contains no decision."))),
     }
 }

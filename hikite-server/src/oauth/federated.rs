@@ -56,7 +56,7 @@ pub(crate) async fn handle_callback(context: OauthContext, Path(name): Path<Stri
             let refused = Some(error.kind);
             match context.note(AuthEvent { action: LOG_IN, what, refused, ..AuthEvent::default() }).await {
                 Ok(()) if &*error.message == REMOVED_MESSAGE => {
-                    page::notice(&context, StatusCode::FORBIDDEN, text::TROUBLE, text::REMOVED)
+                    page::notice(&context, StatusCode::FORBIDDEN, text::FAILED, text::REMOVED)
                 }
                 Ok(()) => page::error_page(&context, &error),
                 Err(error) => page::error_page(&context, &error),

@@ -36,15 +36,15 @@ impl FormFields {
         let mut known = HashSet::new();
         for part in text.split('&').filter(|part| !part.is_empty()) {
             if fields.len() == FIELDS_MAX {
-                return Err(InvalidFields("there are more than 256 fields"));
+                return Err(InvalidFields("The request has more than 256 fields."));
             }
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let decoded = (decode(name), decode(value));
             let (Some(name), Some(value)) = decoded else {
-                return Err(InvalidFields("a field is not UTF-8"));
+                return Err(InvalidFields("A field is not UTF-8."));
             };
             if name != RESOURCE && !known.insert(name.clone()) {
-                return Err(InvalidFields("a field comes more than once"));
+                return Err(InvalidFields("A field occurs more than once."));
             }
             fields.push((name, value));
         }
@@ -56,13 +56,13 @@ impl FormFields {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(InvalidFields("the body must be application/x-www-form-urlencoded"));
+            return Err(InvalidFields("The body must be application/x-www-form-urlencoded."));
         }
         let reading = Limited::new(body, BODY_BYTES).collect();
         let body = tokio::time::timeout(app.limits.body_timeout, reading).await;
-        let body = body.ok().and_then(Result::ok).ok_or(InvalidFields("the body could not be read"))?;
+        let body = body.ok().and_then(Result::ok).ok_or(InvalidFields("The body could not be read."))?;
         let body = body.to_bytes();
-        Self::read(std::str::from_utf8(&body).map_err(|_| InvalidFields("the body is not UTF-8"))?)
+        Self::read(std::str::from_utf8(&body).map_err(|_| InvalidFields("The body is not UTF-8."))?)
     }
 
     /// Returns a field that is present and not empty.

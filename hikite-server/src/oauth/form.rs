@@ -5,12 +5,13 @@ use axum::body::Body;
 use axum::response::Response;
 use hikite_core::error::{Error, ErrorKind};
 use hikite_gateway::identity::secret;
+use http::StatusCode;
 use http::header::{HOST, ORIGIN};
 
 use super::context::OauthContext;
-use super::cookie;
 use super::fields::FormFields;
 use super::page::{self, Html};
+use super::{cookie, text};
 
 /// Form field of the token.
 const TOKEN: &str = "token";
@@ -71,13 +72,13 @@ pub(crate) async fn read(context: &OauthContext, body: Body) -> Result<FormField
     let fields = FormFields::of(&context.app, &context.headers, body).await;
     let fields = fields.map_err(|bad| page::error_page(context, &Error::new(ErrorKind::Validation, bad.0)))?;
     if !is_same_origin(context) {
-        return Err(page::error_page(context, &stale()));
+        return Err(stale(context));
     }
     let binding = FormBinding::of(context).await.map_err(|error| page::error_page(context, &error))?;
     let token = fields.get(TOKEN).unwrap_or_default();
     let bound = context.identity.is_form_token(&binding.value, token).await;
     let is_bound = bound.map_err(|error| page::error_page(context, &error))? && !binding.is_new;
-    if is_bound { Ok(fields) } else { Err(page::error_page(context, &stale())) }
+    if is_bound { Ok(fields) } else { Err(stale(context)) }
 }
 
 /// Returns `true` unless the Origin header names another site. A request without one still needs the token.
@@ -93,7 +94,6 @@ pub(crate) fn is_same_origin(context: &OauthContext) -> bool {
     }
 }
 
-fn stale() -> Error {
-    Error::new(ErrorKind::Authorization, "this form is too old, or was made for another browser")
-        .hint("go back and try again")
+fn stale(context: &OauthContext) -> Response {
+    page::notice(context, StatusCode::FORBIDDEN, text::FAILED, text::STALE)
 }

@@ -160,7 +160,7 @@ fn wait(context: &OauthContext, name: &Arc<str>) -> Result<(), Error> {
     context.app.login_throttle.look(context.peer, &context.app)?;
     let Some(rate) = rate(context) else { return Ok(()) };
     let look = context.app.attempt_limits.names.look(name, rate, context.app.started.elapsed());
-    look.map_err(|wait| Error::new(ErrorKind::RateLimit, "too many tries").after(wait))
+    look.map_err(|wait| Error::new(ErrorKind::RateLimit, "Too many attempts.").after(wait))
 }
 
 fn count(context: &OauthContext, name: &Arc<str>) {

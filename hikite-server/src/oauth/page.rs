@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use hikite_core::error::{Error, ErrorKind};
 use hikite_core::html;
 use hikite_core::language::Language;
+use hikite_ui::{ErrorText, error_text, sentence};
 use http::StatusCode;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY,
@@ -118,17 +119,34 @@ pub(crate) fn error_page(context: &OauthContext, error: &Error) -> Response {
     if error.kind == ErrorKind::Internal {
         tracing::error!(%error, "a login failed inside hikite");
     }
-    // Internal errors appear only in the log.
-    let message = if error.kind == ErrorKind::Internal { "Internal server error" } else { &*error.message };
-    let mut body = Html::default().element("<p>", message, "</p>");
-    if let Some(hint) = error.hint.as_deref().filter(|_| error.kind != ErrorKind::Internal) {
-        body = body.element("<p class=\"faint\">", hint, "</p>");
-    }
-    let mut response = page(status, context.language, context.say(text::TROUBLE), &body, None);
+    let mut response =
+        page(status, context.language, context.say(text::FAILED), &explain(context.language, error), None);
     if let Some(wait) = error.retry_after {
         response.headers_mut().insert(RETRY_AFTER, whole_seconds(wait).into());
     }
     response
+}
+
+/// Renders an error and the next step. Messages are English, so a page in another language starts with a translated
+/// summary. Internal errors appear only in the log.
+fn explain(language: Language, error: &Error) -> Html {
+    let ErrorText { summary, next_step } = error_text(language, error.code());
+    let next_step = |body: Html| body.element("<p>", next_step, "</p>");
+    if error.kind == ErrorKind::Internal {
+        return next_step(Html::default().element("<p>", summary, "</p>"));
+    }
+    let (message, hint) = (sentence(&error.message), error.hint.as_deref().map(sentence));
+    match (language, hint) {
+        (Language::English, Some(hint)) => {
+            Html::default().element("<p>", &message, "</p>").element("<p>", &hint, "</p>")
+        }
+        (Language::English, None) => next_step(Html::default().element("<p>", &message, "</p>")),
+        (Language::Japanese, hint) => {
+            let body = Html::default().element("<p>", summary, "</p>");
+            let texts = [Some(message), hint].into_iter().flatten();
+            next_step(texts.fold(body, |body, text| body.element("<p class=\"faint\" lang=\"en\">", &text, "</p>")))
+        }
+    }
 }
 
 /// Builds a page with a single message.
@@ -167,5 +185,20 @@ mod tests {
         assert!(!shown.contains("<script") && !shown.contains('\u{202e}') && !shown.contains('\u{0}'), "{shown}");
         assert!(shown.contains("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;"), "{shown}");
         assert_eq!(shown.matches('<').count(), 3, "{shown}");
+    }
+
+    #[test]
+    fn an_error_page_says_what_to_do_next_in_its_language() {
+        let error = Error::new(ErrorKind::RateLimit, "too many attempts");
+        let english = explain(Language::English, &error).0;
+        assert_eq!(english, "<p>Too many attempts.</p><p>Wait a moment, then try again.</p>");
+        let japanese = explain(Language::Japanese, &error.hint("wait"));
+        assert_eq!(
+            japanese.0,
+            "<p>リクエストが多すぎます。</p><p class=\"faint\" lang=\"en\">Too many attempts.</p>\
+             <p class=\"faint\" lang=\"en\">Wait.</p><p>しばらく待ってから、もう一度お試しください。</p>"
+        );
+        let inside = explain(Language::English, &Error::new(ErrorKind::Internal, "/srv/secret").hint("10.0.0.1"));
+        assert!(!inside.0.contains("secret") && !inside.0.contains("10.0.0.1"), "{}", inside.0);
     }
 }

@@ -1,5 +1,5 @@
-// Asks the browser for a passkey, or to make one, and brings its answer back. Nothing of it works from another page:
-// the token belongs to this one.
+// Logs in with a passkey, registers one or removes one. Each request carries the token of its page, so it works from
+// no other page.
 "use strict";
 
 (() => {
@@ -32,7 +32,7 @@
   const named = (list) => list.map((key) => ({ ...key, id: bytes(key.id) }));
   const written = (key, response) => ({ id: key.id, rawId: text(key.rawId), type: key.type, response });
 
-  const deeds = {
+  const actions = {
     async login() {
       const options = await post("/oauth/passkey/login/options", {});
       const key = await navigator.credentials.get({
@@ -80,7 +80,7 @@
     button.addEventListener("click", async () => {
       place.hidden = true;
       try {
-        await deeds[button.dataset.passkey](button);
+        await actions[button.dataset.passkey](button);
       } catch (error) {
         place.textContent = `${place.dataset.failed} ${error.message}`;
         place.hidden = false;

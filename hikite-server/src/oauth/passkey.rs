@@ -61,7 +61,7 @@ pub(crate) async fn log_in(context: OauthContext, body: Body) -> Response {
             }
         };
         let user = context.identity.user_of(&subject).filter(|user| !user.disabled);
-        let user = user.ok_or_else(|| Error::new(ErrorKind::Authentication, "this user may not log in"))?;
+        let user = user.ok_or_else(|| Error::new(ErrorKind::Authentication, "This user is not allowed to log in."))?;
         let next = visit.body["next"].as_str().and_then(login::allowed_redirect).unwrap_or("/ui").to_owned();
         context.note(AuthEvent { action: LOG_IN, subject: &user.subject, ..AuthEvent::default() }).await?;
         Ok((context.begin_login(&user).await?, next))
@@ -125,7 +125,7 @@ pub(crate) async fn show(context: OauthContext) -> Response {
 
 async fn passkey_page(context: &OauthContext) -> Result<Response, Error> {
     let Some(login) = context.login().await? else { return Ok(login::redirect_to_login("/oauth/passkey")) };
-    let none = || Error::new(ErrorKind::NotFound, "there are no passkeys here");
+    let none = || Error::new(ErrorKind::NotFound, "There are no passkeys here.");
     let identity_providers = identity_providers(context).ok_or_else(none)?;
     let keys = identity_providers.passkeys.list(&login.user.subject).await?;
     let binding = FormBinding::of(context).await?;
@@ -194,12 +194,13 @@ pub(crate) async fn script() -> Response {
 impl PasskeyRequest {
     /// Reads a request that our own page sent, in the browser it was rendered for.
     async fn read(context: &OauthContext, body: Body) -> Result<Self, Error> {
-        let stale = || Error::new(ErrorKind::Authorization, "this page is too old, or was made for another browser");
+        let stale =
+            || Error::new(ErrorKind::Authorization, "This page is too old, or it was made for another browser.");
         let kind = context.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         if kind != Some("application/json") || !form::is_same_origin(context) {
             return Err(stale());
         }
-        let wrong = || Error::new(ErrorKind::Validation, "the body must be JSON");
+        let wrong = || Error::new(ErrorKind::Validation, "The body must be JSON.");
         let reading = Limited::new(body, BODY_BYTES).collect();
         let body = tokio::time::timeout(context.app.limits.body_timeout, reading).await;
         let body = body.ok().and_then(Result::ok).ok_or_else(wrong)?.to_bytes();
@@ -209,7 +210,7 @@ impl PasskeyRequest {
         if binding.is_new() || !context.identity.is_form_token(binding.value(), token).await? {
             return Err(stale());
         }
-        let none = || Error::new(ErrorKind::NotFound, "there are no passkeys under this address");
+        let none = || Error::new(ErrorKind::NotFound, "Passkeys are not available at this address.");
         Ok(Self {
             identity_providers: identity_providers(context).ok_or_else(none)?,
             site: RelyingParty::of(&context.place.base).ok_or_else(none)?,
@@ -220,7 +221,7 @@ impl PasskeyRequest {
 
     async fn of_user(context: &OauthContext, body: Body) -> Result<(Self, LoginSession), Error> {
         let visit = Self::read(context, body).await?;
-        let nobody = || Error::new(ErrorKind::Authentication, "nobody is logged in at this browser");
+        let nobody = || Error::new(ErrorKind::Authentication, "No user is logged in with this browser.");
         Ok((visit, context.login().await?.ok_or_else(nobody)?))
     }
 }
@@ -235,7 +236,7 @@ async fn json_response(answer: impl Future<Output = Result<Value, Error>>) -> Re
 fn refused(error: &Error) -> Response {
     let status = StatusCode::from_u16(error.kind.definition().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     if error.kind == ErrorKind::Internal {
-        tracing::error!(%error, "a passkey could not be looked at");
+        tracing::error!(%error, "failed to verify a passkey");
         return uncached(status, &json!({ "error": "Internal server error" }));
     }
     uncached(status, &json!({ "error": error.message }))

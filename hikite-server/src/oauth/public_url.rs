@@ -64,9 +64,9 @@ impl PublicUrl {
     ) -> Result<ResourceIndicator, &'static str> {
         let mut named = ResourceIndicator::Unspecified;
         for resource in resources {
-            let next = self.resource(resource).ok_or("the resource is none of ours")?;
+            let next = self.resource(resource).ok_or("The resource does not belong to this server.")?;
             if named != ResourceIndicator::Unspecified && named != next {
-                return Err("the request names several resources: ask for one at a time");
+                return Err("The request names several resources. Ask for one at a time.");
             }
             named = next;
         }

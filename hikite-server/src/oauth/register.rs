@@ -27,16 +27,13 @@ pub(crate) async fn register(context: OauthContext, body: Body) -> Response {
 
 async fn answer(context: &OauthContext, body: Body) -> Result<Response, OauthError> {
     if !context.oauth.registration {
-        return Err(OauthError::new(
-            "access_denied",
-            "clients do not register themselves here; ask an admin for an id",
-        ));
+        return Err(OauthError::new("access_denied", "Client registration is disabled. Ask an admin for a client id."));
     }
     if let Some(peer) = context.peer {
         let taken = context.app.attempt_limits.registrations.take(&peer, RATE, context.app.started.elapsed()).0;
         taken.map_err(|wait| {
             context.identity.count_refused_client(&context.client_room());
-            Error::new(ErrorKind::RateLimit, "too many clients registered from this address").after(wait)
+            Error::new(ErrorKind::RateLimit, "Too many clients were registered from this address.").after(wait)
         })?;
     }
     let metadata = read(context, body).await?;
@@ -70,12 +67,12 @@ async fn read(context: &OauthContext, body: Body) -> Result<Value, OauthError> {
     let wrong = |why: &str| OauthError::new("invalid_client_metadata", why);
     let kind = context.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
-        return Err(wrong("the body must be application/json"));
+        return Err(wrong("The body must be application/json."));
     }
     let reading = Limited::new(body, BODY_BYTES).collect();
     let body = tokio::time::timeout(context.app.limits.body_timeout, reading).await;
-    let unread = || wrong("the body could not be read, or is larger than 16 KiB");
+    let unread = || wrong("The body could not be read, or is larger than 16 KiB.");
     let body = body.ok().and_then(Result::ok).ok_or_else(unread)?.to_bytes();
-    let metadata: Value = serde_json::from_slice(&body).map_err(|_| wrong("the body is no JSON"))?;
-    if metadata.is_object() { Ok(metadata) } else { Err(wrong("the body must be a JSON object")) }
+    let metadata: Value = serde_json::from_slice(&body).map_err(|_| wrong("The body is not JSON."))?;
+    if metadata.is_object() { Ok(metadata) } else { Err(wrong("The body must be a JSON object.")) }
 }

@@ -53,12 +53,12 @@ pub(crate) async fn read(context: &OauthContext, query: &str) -> Result<Authoriz
 async fn place(context: &OauthContext, fields: &FormFields) -> Result<AuthorizationRequest, Response> {
     let error_page = |error: Error| page::error_page(context, &error);
     let wrong = |why: &str| error_page(Error::new(ErrorKind::Validation, why));
-    let id = fields.get("client_id").ok_or_else(|| wrong("the request names no client_id"))?;
+    let id = fields.get("client_id").ok_or_else(|| wrong("The client_id is missing."))?;
     let client = client::find(context, id).await.map_err(error_page)?;
-    let uri = fields.get("redirect_uri").ok_or_else(|| wrong("the request names no redirect_uri"))?;
-    let redirect = RedirectUri::read(uri).map_err(|why| wrong(&format!("the redirect_uri cannot be used: {why}")))?;
+    let uri = fields.get("redirect_uri").ok_or_else(|| wrong("The redirect_uri is missing."))?;
+    let redirect = RedirectUri::read(uri).map_err(|why| wrong(&format!("The redirect_uri is not valid: {why}.")))?;
     if !client.has_redirect_uri(&redirect) {
-        return Err(wrong("the redirect_uri is none that this client has registered"));
+        return Err(wrong("The redirect_uri is not registered for this client."));
     }
     if client.status(&redirect, uri) == ClientStatus::Pending {
         return Err(pending(context, &client, &redirect.recipient()));
@@ -88,23 +88,23 @@ fn parameter_error(context: &OauthContext, fields: &FormFields) -> Option<(&'sta
     };
     match fields.get("response_type") {
         Some("code") => {}
-        None => return Some(("invalid_request", "response_type is missing")),
-        Some(_) => return Some(("unsupported_response_type", "response_type must be code")),
+        None => return Some(("invalid_request", "response_type is missing.")),
+        Some(_) => return Some(("unsupported_response_type", "response_type must be code.")),
     }
     if fields.get("request").or(fields.get("request_uri")).is_some() {
-        return Some(("request_not_supported", "write the request into the query itself"));
+        return Some(("request_not_supported", "Request objects are not supported; put the parameters in the query."));
     }
     if fields.get("response_mode").is_some_and(|mode| mode != "query") {
-        return Some(("invalid_request", "response_mode must be query"));
+        return Some(("invalid_request", "response_mode must be query."));
     }
     if fields.get("code_challenge_method") != Some("S256") {
-        return Some(("invalid_request", "code_challenge_method must be S256"));
+        return Some(("invalid_request", "code_challenge_method must be S256."));
     }
     if !fields.get("code_challenge").is_some_and(is_hash) {
-        return Some(("invalid_request", "code_challenge is missing or no SHA-256 in base64url"));
+        return Some(("invalid_request", "code_challenge is missing or not a SHA-256 hash in base64url."));
     }
     if fields.get("state").is_some_and(|state| state.len() > STATE_CHARS) {
-        return Some(("invalid_request", "state is too long"));
+        return Some(("invalid_request", "state is too long."));
     }
     context.place.target(fields.resources()).err().map(|why| ("invalid_target", why))
 }
@@ -139,7 +139,7 @@ fn pending(context: &OauthContext, client: &ClientRecord, place: &str) -> Respon
     let say = |words| context.say(words);
     let body = Html::default()
         .element("<p>", &client.name, "</p>")
-        .element("<p>", say(text::ANSWERED_AT), "")
+        .element("<p>", say(text::REDIRECTS_TO), "")
         .element(" <span class=\"place\">", place, "</span></p>")
         .element("<p>", say(text::PENDING_WHY), "</p>")
         .element("<p><code>hikite client approve ", &client.id, "</code></p>");

@@ -50,8 +50,8 @@ impl From<Error> for OauthError {
             }
             status @ 400..500 if status != 403 => Self::new("invalid_request", &*error.message),
             _ => {
-                tracing::error!(%error, "a token could not be given");
-                Self::new("server_error", "hikite itself failed; its log says more")
+                tracing::error!(%error, "failed to issue a token");
+                Self::new("server_error", "hikite itself failed. Its log has details.")
             }
         }
     }

@@ -3,8 +3,10 @@
 use axum::body::Body;
 use axum::response::Response;
 use hikite_core::error::{Error, ErrorKind};
+use hikite_core::language::Language;
 use hikite_gateway::AuthEvent;
 use hikite_gateway::identity::secret;
+use hikite_ui::{error_text, sentence};
 use http::{StatusCode, Uri};
 
 use super::context::OauthContext;
@@ -43,7 +45,13 @@ async fn answer(context: &OauthContext, body: Body) -> Result<Response, Response
     let user = match context.identity.set_up(link, &name, &password).await {
         Ok(user) => user,
         Err(error) if error.kind == ErrorKind::Validation => {
-            return Err(show_form(context, StatusCode::BAD_REQUEST, link, Some(&error.message)).await);
+            let message = match context.language {
+                Language::English => sentence(&error.message),
+                language @ Language::Japanese => {
+                    format!("{} {}", error_text(language, error.code()).next_step, sentence(&error.message))
+                }
+            };
+            return Err(show_form(context, StatusCode::BAD_REQUEST, link, Some(&message)).await);
         }
         Err(error) if error.kind == ErrorKind::Authorization => {
             // Links cannot be guessed, but attempts are throttled all the same.

@@ -11,69 +11,81 @@ pub(crate) const LOG_IN: PageText = ("Log in", "ログイン");
 pub(crate) const LOGGED_IN: PageText = ("You are logged in", "ログインしています");
 pub(crate) const LOG_OUT: PageText = ("Log out", "ログアウト");
 pub(crate) const LOGGED_OUT: PageText = ("You are logged out", "ログアウトしました");
-pub(crate) const NAME: PageText = ("Name", "ユーザー名");
+pub(crate) const NAME: PageText = ("User name", "ユーザー名");
 pub(crate) const PASSWORD: PageText = ("Password", "パスワード");
-pub(crate) const WRONG: PageText = ("The name or the password is not right.", "ユーザー名またはパスワードが違います。");
-pub(crate) const REMOVED: PageText = (
-    "This account was removed from this hikite. An admin can let you come again.",
-    "このアカウントは、この hikite から削除されています。管理者が解除すると再びログインできます。",
+pub(crate) const WRONG: PageText = (
+    "The user name or password is incorrect. Check both and try again.",
+    "ユーザー名またはパスワードが正しくありません。確認して、もう一度お試しください。",
 );
-pub(crate) const TOO_OFTEN: PageText =
-    ("Too many tries. Wait a minute and try again.", "試行回数が多すぎます。1分ほど待ってからもう一度お試しください。");
+pub(crate) const REMOVED: PageText = (
+    "Your user was removed. Ask an admin to restore your access.",
+    "ユーザーが削除されているため、ログインできません。管理者にアクセスの復元を依頼してください。",
+);
+pub(crate) const TOO_OFTEN: PageText = (
+    "Too many attempts. Wait a minute, then try again.",
+    "試行回数が多すぎます。1 分ほど待ってから、もう一度お試しください。",
+);
 pub(crate) const NOBODY_YET: PageText = (
-    "Nobody can log in yet. Open the set-up link that hikite printed when it was started.",
-    "まだ誰もログインできません。hikite の起動時に表示された初期設定リンクを開いてください。",
+    "There are no users yet. Open the setup link that hikite printed at startup.",
+    "ユーザーがまだ登録されていません。hikite の起動時に表示された初期設定リンクを開いてください。",
 );
 pub(crate) const SET_UP: PageText = ("Set up hikite", "hikite の初期設定");
 pub(crate) const SET_UP_WHY: PageText = (
-    "Choose a name and a password. They make you the owner of this hikite.",
-    "ユーザー名とパスワードを決めてください。あなたがこの hikite の所有者になります。",
+    "Choose a user name and a password. You become the owner of this server.",
+    "ユーザー名とパスワードを設定してください。あなたがこのサーバーの所有者になります。",
 );
-pub(crate) const SET_UP_LONG: PageText = ("10 characters or more", "10文字以上");
-pub(crate) const SET_UP_GO: PageText = ("Become the owner", "所有者になる");
-pub(crate) const SET_UP_PASSKEY: PageText = ("Use a passkey instead", "パスキーを使う");
-pub(crate) const GO_ON: PageText = ("Go on", "先へ進む");
+pub(crate) const SET_UP_LONG: PageText = ("At least 10 characters", "10 文字以上");
+pub(crate) const SET_UP_GO: PageText = ("Create the owner", "所有者を作成");
+pub(crate) const SET_UP_PASSKEY: PageText = ("Use a passkey instead", "パスキーを使用");
+pub(crate) const GO_ON: PageText = ("Continue", "続ける");
 pub(crate) const LINK_OVER: PageText = (
-    "This link is used up or too old. `hikite user setup-link` makes a new one.",
-    "このリンクは使用済みか期限切れです。`hikite user setup-link` で新しいリンクを作れます。",
+    "This setup link was already used or has expired. Run `hikite user setup-link` to create a new one.",
+    "この初期設定リンクは使用済みか、有効期限が切れています。`hikite user setup-link` で新しいリンクを作成してください。",
 );
-pub(crate) const CONSENT: PageText = ("Let this client in?", "このクライアントを許可しますか？");
+pub(crate) const CONSENT: PageText = ("Allow this client?", "このクライアントを許可しますか？");
 pub(crate) const WANTS: PageText =
-    ("wants to use this hikite as", "が次のユーザーとしてこの hikite を使おうとしています:");
-pub(crate) const ANSWERED_AT: PageText = ("It is answered at", "応答の送り先");
+    ("wants to access hikite as", "が次のユーザーとして hikite へのアクセスを求めています:");
+pub(crate) const REDIRECTS_TO: PageText = ("Redirects to", "リダイレクト先:");
 pub(crate) const ON_THIS_MACHINE: PageText =
-    ("That is a program on your own computer.", "これはあなたのコンピューター上のプログラムです。");
-pub(crate) const IN_PROJECT: PageText = ("Only in the project", "対象のプロジェクト（これ以外には使えません）:");
+    ("This address is a program on your own computer.", "この宛先は、お使いのコンピューター上のプログラムです。");
+pub(crate) const IN_PROJECT: PageText = ("Access is limited to the project", "アクセスできるプロジェクト:");
 pub(crate) const IN_ALL_PROJECTS: PageText =
-    ("Wherever you may work yourself.", "あなたが利用できるすべての範囲が対象です。");
-pub(crate) const MAY: PageText = ("It will be able to", "許可される操作");
-pub(crate) const READ: PageText = ("list, search and describe tools", "ツールの一覧・検索・説明の閲覧");
+    ("Access covers everything you can use yourself.", "あなたが利用できるすべての範囲にアクセスできます。");
+pub(crate) const MAY: PageText = ("The client can", "許可する操作");
+pub(crate) const READ: PageText = ("list, search and describe tools", "ツールの一覧、検索、詳細の表示");
 pub(crate) const CALL: PageText =
     ("run tools, read resources and get prompts", "ツールの実行、リソースの読み取り、プロンプトの取得");
 pub(crate) const ADMIN: PageText =
-    ("change tools, projects, tokens and users for everybody", "ツール・プロジェクト・トークン・ユーザーの管理");
-pub(crate) const ALLOW: PageText = ("Allow", "許可する");
-pub(crate) const DENY: PageText = ("Deny", "許可しない");
+    ("manage tools, projects, tokens and users", "ツール、プロジェクト、トークン、ユーザーの管理");
+pub(crate) const ALLOW: PageText = ("Allow", "許可");
+pub(crate) const DENY: PageText = ("Deny", "拒否");
 pub(crate) const UNSURE: PageText = (
-    "Allow it only if you have just started this login yourself.",
-    "ご自身で今このログインを始めた場合にだけ許可してください。",
+    "Allow this only if you started this login yourself.",
+    "ご自身でこのログインを開始した場合にだけ許可してください。",
 );
 pub(crate) const LOG_IN_WITH: PageText = ("Log in with {}", "{} でログイン");
 pub(crate) const PASSKEYS: PageText = ("Passkeys", "パスキー");
 pub(crate) const PASSKEY_LOG_IN: PageText = ("Log in with a passkey", "パスキーでログイン");
 pub(crate) const PASSKEY_WHY: PageText = (
-    "A passkey on your device or in your password manager logs you in without a password.",
-    "端末やパスワードマネージャーのパスキーで、パスワードなしでログインできます。",
+    "Log in without a password, using a passkey on your device or in your password manager.",
+    "デバイスまたはパスワードマネージャーのパスキーを使って、パスワードなしでログインできます。",
 );
 pub(crate) const PASSKEY_NAME: PageText = ("Name of the new passkey", "新しいパスキーの名前");
 pub(crate) const PASSKEY_MAKE: PageText = ("Register a passkey", "パスキーを登録");
 pub(crate) const PASSKEY_REMOVE: PageText = ("Remove", "削除");
-pub(crate) const PASSKEY_FAILED: PageText = ("That did not work.", "うまくいきませんでした。");
-pub(crate) const TROUBLE: PageText = ("This does not work", "処理できませんでした");
-pub(crate) const PENDING: PageText = ("This client waits for approval", "このクライアントは承認待ちです");
+pub(crate) const PASSKEY_FAILED: PageText = (
+    "The passkey could not be used. Reload the page and try again.",
+    "パスキーを使用できませんでした。ページを再読み込みして、もう一度お試しください。",
+);
+pub(crate) const STALE: PageText = (
+    "This form has expired or belongs to another browser. Go back, reload the page and try again.",
+    "フォームの有効期限が切れたか、別のブラウザーのフォームです。前のページに戻って再読み込みし、もう一度お試しください。",
+);
+pub(crate) const FAILED: PageText = ("Request failed", "処理できませんでした");
+pub(crate) const PENDING: PageText = ("This client is waiting for approval", "このクライアントは承認待ちです");
 pub(crate) const PENDING_WHY: PageText = (
-    "It leads back to a place that nobody has approved yet. Whoever runs this hikite can approve it:",
-    "応答の送り先がまだ承認されていません。この hikite の管理者は次のコマンドで承認できます:",
+    "An admin has to approve its redirect URI first, on the page “Users and clients” or with this command:",
+    "先に管理者がリダイレクト URI を承認する必要があります。「ユーザーとクライアント」ページ、または次のコマンドで承認できます:",
 );
 
 /// Selects texts by language.

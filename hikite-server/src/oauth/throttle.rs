@@ -15,7 +15,8 @@ pub(crate) fn begin(context: &OauthContext) -> Result<(), Error> {
     look(context)?;
     let Some(peer) = context.peer else { return Ok(()) };
     let taken = context.app.attempt_limits.challenges.take(&peer, RATE, context.app.started.elapsed()).0;
-    taken.map_err(|wait| Error::new(ErrorKind::RateLimit, "too many logins were begun from this address").after(wait))
+    taken
+        .map_err(|wait| Error::new(ErrorKind::RateLimit, "Too many logins were started from this address.").after(wait))
 }
 
 /// Checks the login throttle of this address.

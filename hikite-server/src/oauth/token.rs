@@ -27,7 +27,7 @@ async fn answer(context: &OauthContext, body: Body) -> Result<TokenPair, OauthEr
     let resource = context.place.target(fields.resources());
     let resource = resource.map_err(|why| OauthError::new("invalid_target", why))?;
     let target = resource.target();
-    let missing = |what: &str| OauthError::new("invalid_request", format!("{what} is missing"));
+    let missing = |what: &str| OauthError::new("invalid_request", format!("{what} is missing."));
     let (terms, scopes) = (&context.oauth.terms, request::scopes(fields.get("scope")));
     match fields.get("grant_type") {
         Some("authorization_code") => {
@@ -48,10 +48,11 @@ async fn answer(context: &OauthContext, body: Body) -> Result<TokenPair, OauthEr
         Some("client_credentials") if client.is_own() => {
             Ok(context.identity.client_credentials_token(terms, &client, scopes, target).await?)
         }
-        Some("client_credentials") => {
-            Err(OauthError::new("unauthorized_client", "an admin must allow this client to come for itself"))
-        }
-        Some(_) => Err(OauthError::new("unsupported_grant_type", "this grant_type is not one of ours")),
+        Some("client_credentials") => Err(OauthError::new(
+            "unauthorized_client",
+            "An admin must allow this client to use the client credentials grant.",
+        )),
+        Some(_) => Err(OauthError::new("unsupported_grant_type", "This grant_type is not supported.")),
         None => Err(missing("grant_type")),
     }
 }
@@ -96,18 +97,18 @@ fn credentials(context: &OauthContext, fields: &FormFields) -> Result<(String, O
     match (sent.next(), sent.next()) {
         (None, _) => {
             let id =
-                fields.get("client_id").ok_or_else(|| OauthError::new("invalid_client", "client_id is missing"))?;
+                fields.get("client_id").ok_or_else(|| OauthError::new("invalid_client", "client_id is missing."))?;
             Ok((id.to_owned(), fields.get("client_secret").map(str::to_owned)))
         }
         (Some(value), None) => {
             let (id, secret) = basic(value.to_str().unwrap_or_default())
-                .ok_or_else(|| wrong("the Authorization header is no Basic one"))?;
+                .ok_or_else(|| wrong("The Authorization header is not a Basic one."))?;
             if fields.get("client_secret").is_some() || fields.get("client_id").is_some_and(|other| other != id) {
-                return Err(OauthError::new("invalid_request", "the client says twice who it is"));
+                return Err(OauthError::new("invalid_request", "The client authenticates in two ways."));
             }
             Ok((id, Some(secret).filter(|secret| !secret.is_empty())))
         }
-        (Some(_), Some(_)) => Err(wrong("there are several Authorization headers")),
+        (Some(_), Some(_)) => Err(wrong("The request has more than one Authorization header.")),
     }
 }
 

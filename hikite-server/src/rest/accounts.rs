@@ -22,7 +22,7 @@ use crate::request_context::{CallerProof, RequestContext};
 const NAME_CHARS: usize = 128;
 
 fn accounts(app: &App) -> Result<&Arc<AccountStore>, Error> {
-    app.gateway.accounts().ok_or_else(|| Error::new(ErrorKind::NotFound, "there are no accounts here"))
+    app.gateway.accounts().ok_or_else(|| Error::new(ErrorKind::NotFound, "Accounts are not available here."))
 }
 
 /// Checks that only the owner changes the owner's accounts.
@@ -66,7 +66,7 @@ pub(crate) async fn list(
     query.finish()?;
     caller.require(Scopes::READ)?;
     if all && !caller.is_admin() {
-        return Err(Error::new(ErrorKind::Authorization, "only an admin sees the accounts of others").into());
+        return Err(Error::new(ErrorKind::Authorization, "Only an admin may see the accounts of others.").into());
     }
     let objects: Vec<Raw> =
         accounts(&app)?.objects(&caller, all).into_iter().map(|object| with_user_name(&app, &object)).collect();
@@ -172,14 +172,14 @@ pub(crate) async fn connect(
     let at_terminal = form.flag("terminal").unwrap_or(false);
     let (provider, name) = (form.text("provider", NAME_CHARS), form.text("name", NAME_CHARS));
     if provider.is_none() && form.raw("provider").is_none() {
-        form.fault("provider", "`provider` must be the name of a provider");
+        form.fault("provider", "`provider` must be the name of a provider.");
     }
     form.finish()?;
     caller.require(Scopes::CALL)?;
     let (accounts, provider) = (accounts(&app)?, provider.unwrap_or_default());
     if at_terminal && !matches!(proof, CallerProof::Local | CallerProof::Unauthenticated) {
-        let error = Error::new(ErrorKind::Authorization, "only the holder of the local token gets a code");
-        return Err(error.hint("leave `terminal` out: the link works after a login").into());
+        let error = Error::new(ErrorKind::Authorization, "Only the holder of the local token gets a code.");
+        return Err(error.hint("Leave out `terminal`: the link works after a login.").into());
     }
     let (subject, name) = (&*caller.subject, name.as_deref());
     let work = async {

@@ -30,7 +30,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
     let (before, after) = (query.number("before"), query.number("after"));
     let limit = query.whole("limit", 1..=LIMIT_MAX).unwrap_or(LIMIT) as usize;
     if before.is_some() && after.is_some() {
-        query.fault("after", "`after` and `before` do not go together".into());
+        query.fault("after", "`after` and `before` cannot be combined.".into());
     }
     query.finish()?;
     let walk = after.map_or(AuditCursor::Back(before), AuditCursor::On);
@@ -47,7 +47,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, uri: Uri) -> RestResult {
 pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -> RestResult {
     query::none(&uri)?;
     let seq = key(path)?.parse::<u64>().ok().filter(|seq| (1..=i64::MAX as u64).contains(seq));
-    let missing = || Error::new(ErrorKind::NotFound, "there is no such record");
+    let missing = || Error::new(ErrorKind::NotFound, "There is no such record.");
     let seq = seq.ok_or_else(missing)?;
     let walk = AuditCursor::On(seq - 1);
     let page = app.gateway.auditor().page(&AuditFilter::default(), walk, 1).await?;
@@ -65,7 +65,7 @@ fn filter(query: &mut QueryParams) -> AuditFilter {
         FILTERS.map(|word| query.one(word));
     let (since, until) = (query.moment("since"), query.moment("until"));
     if text.as_ref().is_some_and(|text| text.chars().count() > TEXT_CHARS) {
-        query.fault("text", format!("`text` has at most {TEXT_CHARS} characters"));
+        query.fault("text", format!("`text` may have at most {TEXT_CHARS} characters."));
     }
     let text = text.filter(|text| !text.is_empty());
     AuditFilter { kind, decision, outcome, request_id, subject, actor, project, module, tool, since, until, text }

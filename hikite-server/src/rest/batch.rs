@@ -66,11 +66,11 @@ async fn parse_batch(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> R
     let mut form = RequestForm::new(body::read(app, headers, body).await?, &MEMBERS);
     let commands = form.raw("commands");
     if commands.as_ref().is_none_or(|raw| raw.text().is_none() && raw.bytes().first() != Some(&b'[')) {
-        form.fault("commands", "`commands` must be a list of tasks, or text with one task per line");
+        form.fault("commands", "`commands` must be a list of tasks, or a string with one task per line.");
     }
     let dry_run = form.raw("dry_run").map(|raw| raw.decode::<bool>());
     if matches!(dry_run, Some(Err(_))) {
-        form.fault("dry_run", "`dry_run` must be true or false");
+        form.fault("dry_run", "`dry_run` must be true or false.");
     }
     let concurrency = form.whole("concurrency", 1..=CONCURRENCY_MAX);
     let on_error = on_error(&mut form);
@@ -89,7 +89,7 @@ fn on_error(form: &mut RequestForm) -> OnError {
     let word = raw.text();
     let found = OnError::ALL.into_iter().find(|(name, _)| word.as_deref() == Some(name));
     if found.is_none() {
-        form.fault("on_error", "`on_error` must be `skip`, `continue` or `fail_fast`");
+        form.fault("on_error", "`on_error` must be `skip`, `continue` or `fail_fast`.");
     }
     found.map(|(_, on_error)| on_error).unwrap_or_default()
 }

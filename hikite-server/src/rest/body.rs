@@ -13,12 +13,12 @@ use crate::mcp::http::read as read_bytes;
 
 pub(crate) async fn read(app: &App, headers: &HeaderMap, body: Body) -> Result<Object, Error> {
     if !is_json(headers) {
-        let error = Error::new(ErrorKind::MediaType, "the body must be application/json");
-        return Err(error.hint("send `Content-Type: application/json`"));
+        let error = Error::new(ErrorKind::MediaType, "The body must be application/json.");
+        return Err(error.hint("Send `Content-Type: application/json`."));
     }
     let bytes = read_bytes(app, body).await?;
     if bytes.is_empty() {
-        return Err(Error::new(ErrorKind::Validation, "the body is empty").hint("send a JSON object"));
+        return Err(Error::new(ErrorKind::Validation, "The body is empty.").hint("Send a JSON object."));
     }
     off_worker(bytes.len(), || members(bytes)).await
 }
@@ -27,9 +27,9 @@ fn members(bytes: Bytes) -> Result<Object, Error> {
     let raw = Raw::parse(bytes).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         let what = if error.is_eof() { "ends too early" } else { "is not valid JSON" };
-        Error::new(ErrorKind::Validation, format!("the body {what}: {place}"))
+        Error::new(ErrorKind::Validation, format!("The body {what}: {place}."))
     })?;
-    raw.object().ok_or_else(|| Error::new(ErrorKind::Validation, "the body must be a JSON object"))
+    raw.object().ok_or_else(|| Error::new(ErrorKind::Validation, "The body must be a JSON object."))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -95,12 +95,12 @@ async fn request(app: &App, uri: &Uri, headers: &HeaderMap, body: Body) -> Resul
     let mut form = RequestForm::new(body::read(app, headers, body).await?, &["name", "parameters", "options"]);
     let name = form.text("name", NAME_CHARS);
     if name.as_ref().map_or(form.raw("name").is_none(), String::is_empty) {
-        form.fault("name", "`name` must be the key or the name of a tool");
+        form.fault("name", "`name` must be the key or the name of a tool.");
     }
     let parameters = form.raw("parameters");
     // A string that contains an object is unwrapped when the parameters are validated.
     if parameters.as_ref().is_some_and(|sent| !sent.is_object() && sent.text().is_none()) {
-        form.fault("parameters", "`parameters` must be an object");
+        form.fault("parameters", "`parameters` must be an object.");
     }
     let (options, both, account) = options(&mut form);
     form.finish()?;
@@ -130,12 +130,12 @@ fn wanted(options: &mut RequestForm) -> (OutputOptions, bool) {
         let format = AnswerFormat::parse(&word);
         if format.is_none() {
             let known = AnswerFormat::ALL.map(|(name, _)| name).join("`, `");
-            options.fault("format", format!("`format` must be `{known}` or `{BOTH}`"));
+            options.fault("format", format!("`format` must be `{known}` or `{BOTH}`."));
         }
         format
     });
     let select = options.text("select", SELECT_CHARS).and_then(|text| {
-        Selector::parse(&text).map_err(|what| options.fault("select", format!("`select` {what}"))).ok()
+        Selector::parse(&text).map_err(|what| options.fault("select", format!("`select` {what}."))).ok()
     });
     (OutputOptions { format, select }, both)
 }

@@ -36,8 +36,8 @@ impl RequestForm {
         let raw = self.raw(name)?;
         match raw.text() {
             Some(text) if text.chars().count() <= longest => return Some(text),
-            Some(_) => self.fault(name, format!("`{name}` is longer than {longest} characters")),
-            None => self.fault(name, format!("`{name}` must be a string")),
+            Some(_) => self.fault(name, format!("`{name}` must not be longer than {longest} characters.")),
+            None => self.fault(name, format!("`{name}` must be a string.")),
         }
         None
     }
@@ -45,7 +45,7 @@ impl RequestForm {
     pub(crate) fn texts(&mut self, name: &str) -> Option<Vec<String>> {
         let texts = self.raw(name)?.decode().ok();
         if texts.is_none() {
-            self.fault(name, format!("`{name}` must be a list of strings"));
+            self.fault(name, format!("`{name}` must be a list of strings."));
         }
         texts
     }
@@ -61,7 +61,7 @@ impl RequestForm {
     pub(crate) fn flag(&mut self, name: &str) -> Option<bool> {
         let flag = self.raw(name)?.decode().ok();
         if flag.is_none() {
-            self.fault(name, format!("`{name}` must be true or false"));
+            self.fault(name, format!("`{name}` must be true or false."));
         }
         flag
     }
@@ -70,7 +70,7 @@ impl RequestForm {
     pub(crate) fn inner(&mut self, name: &str, known: &[&str]) -> Option<Self> {
         let raw = self.raw(name)?;
         let Some(members) = raw.object() else {
-            self.fault(name, format!("`{name}` must be an object"));
+            self.fault(name, format!("`{name}` must be an object."));
             return None;
         };
         Some(Self::at(self.place.clone() + &step(name), members, known))
@@ -102,12 +102,12 @@ pub(crate) fn failed(faults: &[Violation]) -> Result<(), Error> {
 pub(crate) fn unknown_member(what: &str, name: &str, known: &[&str]) -> String {
     let shown: String = name.chars().take(64).collect();
     let near = suggestion::did_you_mean(name, known.iter().copied());
-    let hint = near.unwrap_or_else(|| format!("there are: {}", known.join(", ")));
-    format!("unknown {what} `{shown}`; {hint}")
+    let hint = near.unwrap_or_else(|| format!("Use one of: {}.", known.join(", ")));
+    format!("Unknown {what} `{shown}`. {hint}")
 }
 
 pub(crate) fn out_of_range(name: &str, range: &RangeInclusive<u32>) -> String {
-    format!("`{name}` must be a whole number from {} to {}", range.start(), range.end())
+    format!("`{name}` must be an integer from {} to {}.", range.start(), range.end())
 }
 
 #[cfg(test)]
@@ -132,6 +132,6 @@ mod tests {
         let pointers: Vec<&str> =
             details.as_array().expect("a list").iter().filter_map(|fault| fault["pointer"].as_str()).collect();
         assert_eq!(pointers, ["/names", "/name", "/options/retri", "/options/retry"]);
-        assert_eq!(details[0]["message"], "unknown member `names`; did you mean `name`?");
+        assert_eq!(details[0]["message"], "Unknown member `names`. Did you mean `name`?");
     }
 }

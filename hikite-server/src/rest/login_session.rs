@@ -31,7 +31,7 @@ pub(crate) async fn end_session(
             peers.nodes.end(&entry.number).await?;
         }
         let ended = ended.is_some();
-        if ended { Ok(()) } else { Err(Error::new(ErrorKind::NotFound, "there is no such session")) }
+        if ended { Ok(()) } else { Err(Error::new(ErrorKind::NotFound, "There is no such session.")) }
     };
     app.gateway.auditor().record_admin((&caller, &origin), "session.end", &id, work).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -29,29 +29,28 @@ pub(crate) fn document() -> Value {
         "info": {
             "title": "hikite",
             "version": env!("CARGO_PKG_VERSION"),
-            "summary": "Every tool behind this gateway, over plain HTTP.",
-            "description": "Look at tools, find them and run them. A tool's key is `module:tool`; its bare name is \
-                enough where only one tool has it. Every request but those for health, this description and `/docs` \
-                needs a bearer token. Every answer carries `X-Request-Id`; every error has one shape and one of the \
-                codes of `Error`.",
+            "summary": "All tools of this gateway over plain HTTP.",
+            "description": "List, search and run tools. A tool's key is `module:tool`; its bare name is enough if only one tool \
+             has it. All requests except health, this description and `/docs` need a bearer token. Every response \
+             has `X-Request-Id`; every error has the same shape and one of the codes of `Error`.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
         "security": [{ "bearer": [] }],
         "tags": [
-            { "name": "Tools", "description": "Looking at tools, finding them and running them." },
-            { "name": "Registry", "description": "Changing which tools there are; for admins." },
-            { "name": "Overview", "description": "Where tools come from and how they are grouped." },
-            { "name": "Upstreams", "description": "Remote servers that are set up while hikite runs; for admins." },
-            { "name": "Projects", "description": "Who asks, and the boundaries between callers; for admins." },
-            { "name": "Tokens", "description": "Who may come in; for admins." },
-            { "name": "Accounts", "description": "With which accounts services are called." },
-            { "name": "Users", "description": "People who log in; for admins." },
-            { "name": "Clients", "description": "Programs that log in for them; for admins." },
-            { "name": "Pins", "description": "Which definitions of tools are approved; for admins." },
+            { "name": "Tools", "description": "List, search and run tools." },
+            { "name": "Registry", "description": "Register, change and remove tools; for admins." },
+            { "name": "Overview", "description": "Sources and groups of tools." },
+            { "name": "Upstreams", "description": "Remote servers configured at runtime; for admins." },
+            { "name": "Projects", "description": "The caller, and projects that separate callers; for admins." },
+            { "name": "Tokens", "description": "Access tokens; for admins." },
+            { "name": "Accounts", "description": "Accounts used to call services." },
+            { "name": "Users", "description": "Users who log in; for admins." },
+            { "name": "Clients", "description": "OAuth clients of users; for admins." },
+            { "name": "Pins", "description": "Approval of tool definitions; for admins." },
             { "name": "Presence", "description": "Sessions, consents and logins; for admins." },
-            { "name": "Audit", "description": "What was done, by whom; for admins." },
-            { "name": "Health", "description": "Whether the gateway is up." },
+            { "name": "Audit", "description": "Records of all actions; for admins." },
+            { "name": "Health", "description": "Health of the gateway." },
         ],
         "paths": operation::paths(),
         "components": {
@@ -59,8 +58,8 @@ pub(crate) fn document() -> Value {
                 "bearer": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The token of the config, else the one in the file `token` of the data folder; \
-                        a personal token; or an access token that a client got for a user.",
+                    "description": "The token of the config, or the one in the file `token` of the data folder; a personal token; \
+                     or an access token that a client obtained for a user.",
                 },
             },
             "headers": headers(),
@@ -85,7 +84,7 @@ fn parameters() -> Value {
         "name": "key",
         "in": "path",
         "required": true,
-        "description": "`module:tool`, or the bare name where only one tool has it; percent-encoded.",
+        "description": "`module:tool`, or the bare name if only one tool has it; percent-encoded.",
         "schema": { "type": "string", "minLength": 1 },
         "example": "files:read_file",
     });
@@ -101,21 +100,21 @@ fn headers() -> Value {
     let whole = json!({ "type": "integer", "minimum": 0 });
     json!({
         "X-Request-Id": {
-            "description": "The id of this request in logs and traces: the client's own if it sent a good one.",
+            "description": "Id of this request in logs and traces: the client's own if it sent a valid one.",
             "required": true,
             "schema": { "type": "string", "minLength": 1, "maxLength": 128 },
         },
-        "RateLimit-Limit": { "description": "Requests in a window, where there is a limit.", "schema": whole },
-        "RateLimit-Remaining": { "description": "Requests that are left now.", "schema": whole },
-        "RateLimit-Reset": { "description": "Seconds until all of them are back.", "schema": whole },
+        "RateLimit-Limit": { "description": "Requests per window, if there is a limit.", "schema": whole },
+        "RateLimit-Remaining": { "description": "Remaining requests.", "schema": whole },
+        "RateLimit-Reset": { "description": "Seconds until the limit is fully reset.", "schema": whole },
         "RateLimit-Policy": {
-            "description": "The limit and its window in seconds, like `100;w=60`.",
+            "description": "The limit and its window in seconds, for example `100;w=60`.",
             "schema": { "type": "string" },
         },
         "Retry-After": { "description": "Seconds to wait before trying again.", "schema": whole },
-        "WWW-Authenticate": { "description": "What is asked for.", "required": true, "schema": { "type": "string" } },
+        "WWW-Authenticate": { "description": "The required authentication.", "required": true, "schema": { "type": "string" } },
         "Location": {
-            "description": "Where the new thing is.",
+            "description": "Address of the new object.",
             "required": true,
             "schema": { "type": "string", "format": "uri-reference" },
         },

@@ -33,3 +33,22 @@ fn part(kind: &'static str, text: &'static str) -> Response {
     ];
     (headers, text).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::rest::openapi::document;
+
+    #[test]
+    fn every_group_and_operation_has_a_japanese_text() {
+        let words = include_str!("page/words.js");
+        let (_, japanese) = words.split_once("  ja: {").expect("Japanese texts");
+        let document = document();
+        let groups = document["tags"].as_array().expect("tags").iter().map(|tag| &tag["name"]);
+        let paths = document["paths"].as_object().expect("paths").values();
+        let operations = paths.flat_map(|path| path.as_object().expect("a path").values());
+        for name in groups.chain(operations.map(|operation| &operation["operationId"])) {
+            let name = name.as_str().expect("a name");
+            assert!(japanese.contains(&format!(" {name}: \"")), "{name}");
+        }
+    }
+}

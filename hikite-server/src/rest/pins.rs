@@ -43,7 +43,7 @@ pub(crate) async fn approve(
     let hash = form.text("hash", HASH_CHARS).unwrap_or_default();
     let is_hash = hash.len() == HASH_CHARS && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if !is_hash && form.faults.is_empty() {
-        form.fault("hash", "`hash` must be that of the definition which was looked at: 64 digits, a to f small");
+        form.fault("hash", "`hash` must be the hash of the reviewed definition: 64 hexadecimal digits in lowercase.");
     }
     form.finish()?;
     let name = key(path)?;

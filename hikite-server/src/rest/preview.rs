@@ -30,7 +30,7 @@ pub(crate) async fn permissions(State(app): State<Arc<App>>, uri: Uri, headers: 
     let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &["permissions"]);
     let permissions = form.raw("permissions");
     if permissions.as_ref().is_none_or(|permissions| !permissions.is_object()) {
-        form.fault("permissions", "`permissions` must be an object: `allow` and `deny`");
+        form.fault("permissions", "`permissions` must be an object with `allow` and `deny`.");
     }
     form.finish()?;
     let permissions = permissions.unwrap_or_else(Raw::empty_object);
@@ -41,7 +41,7 @@ fn surfaces(names: &str) -> Result<Surfaces, Error> {
     let parsed: Option<Vec<Surface>> = names.split(',').map(|name| Surface::parse(name.trim())).collect();
     parsed.map(Surfaces::of).ok_or_else(|| {
         let known = Surface::ALL.map(Surface::name).join(", ");
-        Error::new(ErrorKind::Validation, format!("`surface={names}` is not known"))
-            .hint(format!("one or more of: {known}"))
+        Error::new(ErrorKind::Validation, format!("Unknown surface in `surface={names}`."))
+            .hint(format!("Use one or more of: {known}."))
     })
 }

@@ -35,7 +35,8 @@ pub(crate) async fn create(
     query::none(&uri)?;
     let mut form = body::read(&app, &headers, body).await?;
     let name = form.remove("name").and_then(|name| name.text()).ok_or_else(|| {
-        Error::new(ErrorKind::Validation, "`name` is required").hint("what the project is called, in addresses too")
+        Error::new(ErrorKind::Validation, "`name` is required.")
+            .hint("Set the name of the project, which is also used in addresses.")
     })?;
     let work = app.gateway.admin().access.create_project(&name, &form);
     let project = app.gateway.auditor().record_admin((&caller, &origin), "project.create", &name, work).await?;

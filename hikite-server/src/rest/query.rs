@@ -33,7 +33,7 @@ impl QueryParams {
     pub(crate) fn one(&mut self, name: &str) -> Option<String> {
         let mut values = self.all(name);
         if values.len() > 1 {
-            self.fault(name, format!("`{name}` is given more than once"));
+            self.fault(name, format!("`{name}` must not be given more than once."));
         }
         values.pop()
     }
@@ -42,7 +42,7 @@ impl QueryParams {
         let value = self.one(name)?;
         let flag = value.parse().ok();
         if flag.is_none() {
-            self.fault(name, format!("`{name}` must be `true` or `false`"));
+            self.fault(name, format!("`{name}` must be `true` or `false`."));
         }
         flag
     }
@@ -51,7 +51,7 @@ impl QueryParams {
     pub(crate) fn one_of(&mut self, name: &str, words: &[&str]) -> Option<String> {
         let value = self.one(name)?;
         if !words.contains(&value.as_str()) {
-            self.fault(name, format!("`{name}` must be one of: {}", words.join(", ")));
+            self.fault(name, format!("`{name}` must be one of: {}.", words.join(", ")));
             return None;
         }
         Some(value)
@@ -72,7 +72,7 @@ impl QueryParams {
         let value = self.one(name)?;
         let number = value.parse().ok().filter(|_| value.bytes().all(|byte| byte.is_ascii_digit()));
         if number.is_none() {
-            self.fault(name, format!("`{name}` must be a whole number"));
+            self.fault(name, format!("`{name}` must be an integer."));
         }
         number
     }
@@ -82,8 +82,8 @@ impl QueryParams {
         let value = self.one(name)?;
         let moment = read_moment(&value);
         if moment.is_none() {
-            let form = "milliseconds since 1970, or like `2026-11-15T08:30:00Z`";
-            self.fault(name, format!("`{name}` must be a moment: {form}"));
+            let form = "milliseconds since 1970, or a time such as `2026-11-15T08:30:00Z`";
+            self.fault(name, format!("`{name}` must be a time: {form}."));
         }
         moment
     }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn what_is_unknown_or_doubled_is_refused() {
         let error = query("pages=1").finish().expect_err("unknown");
-        assert_eq!(error.hint.as_deref(), Some("unknown parameter `pages`; did you mean `page`?"));
+        assert_eq!(error.hint.as_deref(), Some("Unknown parameter `pages`. Did you mean `page`?"));
         let mut twice = query("page=1&page=2");
         twice.whole("page", 1..=9);
         assert!(twice.finish().is_err());

@@ -45,12 +45,12 @@ pub(crate) async fn transfer_ownership(
     let name = key(path)?;
     let identity = identity(&app)?;
     if app.gateway.people().right_of(&caller, proof.is_person()) != UserAuthority::Owner {
-        let error = Error::new(ErrorKind::Authorization, "only the owner hands over the ownership");
-        return Err(error.hint("log in as the owner").into());
+        let error = Error::new(ErrorKind::Authorization, "Only the owner can hand over ownership.");
+        return Err(error.hint("Log in as the owner.").into());
     }
     let owner = identity
         .user_of(&caller.subject)
-        .ok_or_else(|| Error::new(ErrorKind::Conflict, "there is no owner yet").hint("open the set-up link first"))?;
+        .ok_or_else(|| Error::new(ErrorKind::Conflict, "There is no owner yet.").hint("Open the setup link first."))?;
     require_proof(&app, (&owner, login.as_ref()), password.as_deref(), peer).await?;
     let what = audit_name(&app, &name);
     let work = identity.transfer_ownership(&owner, &name);
@@ -74,14 +74,15 @@ pub(crate) async fn change_password(
     let (current, password) = (form.text("current", PASSWORD_CHARS), form.raw("password"));
     let remove = form.flag("removePasskeys").unwrap_or(false);
     if password.is_none() {
-        form.fault("password", "`password` is required");
+        form.fault("password", "`password` is required.");
     }
     form.finish()?;
     let identity = identity(&app)?;
     // A user who is bound to a project may use it from that project.
     let is_theirs = |user: &Arc<User>| caller.project.is_none() || caller.project == user.project;
     let user = identity.user_of(&caller.subject).filter(is_theirs).ok_or_else(|| {
-        Error::new(ErrorKind::Authorization, "this caller is no user").hint("log in, or use a token that acts for one")
+        Error::new(ErrorKind::Authorization, "The caller is not a user.")
+            .hint("Log in, or use a token that acts for a user.")
     })?;
     require_proof(&app, (&user, login.as_ref()), current.as_deref(), peer).await?;
     let changes =
@@ -108,13 +109,13 @@ async fn require_proof(
         if login.is_some_and(|login| now_ms().saturating_sub(login.since) < fresh) {
             return Ok(());
         }
-        let error = Error::new(ErrorKind::Authorization, "this needs a fresh login");
-        return Err(error.hint("log out and in again, or give the password that you have now"));
+        let error = Error::new(ErrorKind::Authorization, "This needs a fresh login.");
+        return Err(error.hint("Log out and in again, or send your current password."));
     };
     app.login_throttle.look(peer, app)?;
     if identity(app)?.log_in(&user.name, password).await?.is_some() {
         return Ok(());
     }
     app.login_throttle.note(peer, app)?;
-    Err(Error::new(ErrorKind::Authorization, "the password is wrong").hint("give the one that you have now"))
+    Err(Error::new(ErrorKind::Authorization, "The password is wrong.").hint("Send your current password."))
 }

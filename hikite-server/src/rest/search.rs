@@ -81,7 +81,7 @@ fn result(names: &[(ToolKey, Raw)], chosen: &RankedTool) -> Option<Raw> {
 
 fn queries(form: &mut RequestForm) -> Vec<String> {
     let Some(raw) = form.raw("query") else {
-        form.fault("query", "`query` is required: a list of strings");
+        form.fault("query", "`query` is required: a list of strings.");
         return Vec::new();
     };
     let queries = match raw.text() {
@@ -90,9 +90,9 @@ fn queries(form: &mut RequestForm) -> Vec<String> {
     };
     let is_long = |query: &String| query.chars().count() > QUERY_CHARS;
     if queries.len() > QUERIES_MAX || queries.iter().any(is_long) {
-        form.fault("query", format!("`query` takes {QUERIES_MAX} strings of {QUERY_CHARS} characters at most"));
+        form.fault("query", format!("`query` may have at most {QUERIES_MAX} strings of {QUERY_CHARS} characters."));
     } else if queries.iter().all(|query| query.trim().is_empty()) {
-        form.fault("query", "`query` must say what to look for");
+        form.fault("query", "`query` must say what to search for.");
     }
     queries
 }
@@ -101,18 +101,18 @@ fn queries(form: &mut RequestForm) -> Vec<String> {
 fn tools(form: &mut RequestForm) -> Vec<(AvailableTool, Raw)> {
     let items = form.raw("tools").and_then(|raw| raw.items());
     let Some(items) = items else {
-        form.fault("tools", "`tools` must be a list of tools");
+        form.fault("tools", "`tools` must be a list of tools.");
         return Vec::new();
     };
     if items.len() > TOOLS_MAX {
-        form.fault("tools", format!("`tools` holds more than {TOOLS_MAX} tools"));
+        form.fault("tools", format!("`tools` has more than {TOOLS_MAX} tools."));
         return Vec::new();
     }
     let mut tools = Vec::with_capacity(items.len());
     let mut seen: HashSet<ToolKey> = HashSet::with_capacity(items.len());
     for (at, item) in items.into_iter().enumerate() {
         let Ok(tool) = item.decode::<CandidateTool>() else {
-            form.fault("tools", format!("`tools[{at}]` must have the strings `toolKey`, `toolName` and `serverName`"));
+            form.fault("tools", format!("`tools[{at}]` must have the strings `toolKey`, `toolName` and `serverName`."));
             return Vec::new();
         };
         let key = match tool.tool_key.split_once(':') {

@@ -26,7 +26,7 @@ pub(crate) async fn get(State(app): State<Arc<App>>, path: NamePath, uri: Uri) -
     let upstreams = app.gateway.admin().config()?.upstreams();
     let is_it = |raw: &&Raw| raw.object().and_then(|own| own.text("name")).as_deref() == Some(name.as_str());
     let found = upstreams.iter().find(is_it);
-    Ok(ok(found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no upstream `{name}`")))?))
+    Ok(ok(found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("There is no upstream `{name}`.")))?))
 }
 
 pub(crate) async fn put(
@@ -70,7 +70,7 @@ pub(crate) async fn import(
     let mut form = RequestForm::new(body::read(&app, &headers, body).await?, &["config", "apply"]);
     let config = form.raw("config").filter(|config| config.is_object() || config.text().is_some());
     if config.is_none() {
-        form.fault("config", "`config` must be the config of a client: an object, or its text");
+        form.fault("config", "`config` must be the config of a client: an object, or its text.");
     }
     let apply = form.flag("apply").unwrap_or_default();
     form.finish()?;

@@ -84,7 +84,7 @@ impl Store {
             let query = sqlx::query("SELECT hash FROM audit WHERE seq = $1").bind(stored(from));
             let row = query.fetch_optional(&mut *connection).await.map_err(self.failed())?;
             let Some(hash) = row.and_then(|row| row.try_get::<String, _>(0).ok()) else {
-                return Ok(unreadable_at(from, "it is missing or cannot be read"));
+                return Ok(unreadable_at(from, "the record is missing or cannot be read"));
             };
             first = AuditChain::new(from, hash);
         }
@@ -111,7 +111,7 @@ impl Store {
                 Ok(covers) => trim = covers.map(|covers| (chain.seq, covers)).or(trim),
             }
             if anchor.is_some_and(|anchor| anchor.seq == chain.seq && anchor.hash != chain.hash) {
-                let problem = "it has another hash than was written down";
+                let problem = "the hash differs from the one noted earlier";
                 return Ok(broken(chain.clone(), ChainBreak::new(chain.seq, problem)));
             }
             if (chain.seq - first.seq).is_multiple_of(PROGRESS_INTERVAL) {
@@ -131,11 +131,11 @@ impl Store {
     /// Turns a read error into a finding; connection errors are returned as errors.
     fn damage(&self, error: sqlx::Error) -> Result<String, StoreError> {
         if matches!(error, sqlx::Error::RowNotFound) {
-            return Ok("the row that says where the chain begins or ends is missing".into());
+            return Ok("the row with the start or the end of the chain is missing".into());
         }
         let error = self.failed()(error);
         if matches!(error.fault, StoreFault::Failed | StoreFault::Damaged) {
-            return Ok("it cannot be read".into());
+            return Ok("the record cannot be read".into());
         }
         Err(error)
     }
@@ -174,14 +174,14 @@ impl ChainEvidence {
         match trim {
             Some(TrimEvidence::Record { seq, covers }) if covers.seq >= first.seq => {
                 if covers.seq == first.seq && covers.hash != first.hash {
-                    let problem = format!("the chain begins after record {} with another hash", first.seq);
+                    let problem = format!("the chain starts after record {} with another hash", first.seq);
                     return Err(ChainBreak::new(seq, problem));
                 }
                 Ok(Some(TrimEvidence::Record { seq, covers }))
             }
             _ if *first == self.first_v6 => Ok(Some(TrimEvidence::Before)),
             _ => {
-                let problem = format!("the records up to {} were removed, and no trim record says so", first.seq);
+                let problem = format!("the records up to {} were removed, but no trim record says so", first.seq);
                 Err(ChainBreak::new(first.seq, problem))
             }
         }
@@ -189,7 +189,7 @@ impl ChainEvidence {
 
     /// Reports a chain that ends before a record that once existed.
     fn truncation(&self, chain: &AuditChain) -> Option<ChainBreak> {
-        let problem = "it was there once, and the chain ends before it";
+        let problem = "the record existed before, but the chain ends earlier";
         (self.marked > chain.seq).then(|| ChainBreak::new(self.marked, problem))
     }
 }
@@ -206,7 +206,7 @@ fn unreadable_at(seq: u64, problem: impl Into<String>) -> AuditVerification {
 /// Verifies one record. Returns the covered end if it is a trim record.
 fn follow_row(chain: &mut AuditChain, row: &AnyRow) -> Result<Option<AuditChain>, ChainBreak> {
     let next = chain.seq + 1;
-    let unreadable = |_| ChainBreak::new(next, "it cannot be read");
+    let unreadable = |_| ChainBreak::new(next, "the record cannot be read");
     let seq: i64 = row.try_get("seq").map_err(unreadable)?;
     let (record, hash): (String, String) =
         (row.try_get("record").map_err(unreadable)?, row.try_get("hash").map_err(unreadable)?);
@@ -235,7 +235,7 @@ fn text(members: &Object, name: &str) -> String {
 }
 
 fn disagrees(seq: u64, column: &str) -> ChainBreak {
-    ChainBreak::new(seq, format!("its column `{column}` does not say what the record says"))
+    ChainBreak::new(seq, format!("the column `{column}` does not match the record"))
 }
 
 /// Compares the verified end of the chain with the recorded one.
@@ -244,9 +244,9 @@ fn end(chain: &AuditChain, last: &AuditChain) -> Option<ChainBreak> {
         return None;
     }
     let problem = if chain.seq < last.seq {
-        format!("it is missing, and the chain goes on to record {}", last.seq)
+        format!("the record is missing, and the chain continues with record {}", last.seq)
     } else {
-        format!("the chain is said to end with record {} and another hash", last.seq)
+        format!("the chain should end with record {} and another hash", last.seq)
     };
     Some(ChainBreak::new(if chain.seq < last.seq { chain.seq + 1 } else { chain.seq }, problem))
 }
@@ -256,5 +256,5 @@ fn anchor_problem(first: &AuditChain, chain: &AuditChain, anchor: Option<&AuditC
     let anchor = anchor?;
     let wrong_begin = anchor.seq == first.seq && anchor.hash != first.hash;
     (wrong_begin || anchor.seq > chain.seq)
-        .then(|| ChainBreak::new(anchor.seq, "it was written down, and the chain does not have it"))
+        .then(|| ChainBreak::new(anchor.seq, "the record was noted earlier, but the chain does not contain it"))
 }

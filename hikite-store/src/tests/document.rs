@@ -21,7 +21,7 @@ async fn a_form_is_changed_by_who_knows_its_version() {
         assert!(store.put_document(&first).await.expect("put"));
         assert!(!store.put_document(&first).await.expect("refused"), "it is there");
         assert_eq!(store.entry("login", "a", 9).await.expect("read"), Some(first.clone()));
-        assert_eq!(store.entry("grant", "a", 9).await.expect("read"), None, "another drawer");
+        assert_eq!(store.entry("grant", "a", 9).await.expect("read"), None, "another kind");
         let changed = DocumentRow { owner: "bob".into(), expires_at: 50, ..first.clone() };
         assert!(store.change_document(&changed).await.expect("changed"));
         assert!(!store.change_document(&first).await.expect("refused"), "in another version by now");

@@ -28,7 +28,7 @@ impl Store {
             adopted += u64::from(self.adopt_change(&user).await?);
         }
         for user in self.users_removed_from_mirror().await? {
-            tracing::info!(user = user.name, "a node of an earlier version has removed a user");
+            tracing::info!(user = user.name, "a node of an earlier version removed a user");
             adopted += u64::from(self.remove_user(&user, None, None).await?);
         }
         Ok(adopted)

@@ -24,15 +24,15 @@ impl PageContext {
             ("/ui/categories", "c", self.t("Categories")),
             ("/ui/projects", "j", self.t("Projects")),
             ("/ui/pins", "i", self.t("Pins")),
-            ("/ui/audit", "u", self.t("Audit")),
-            ("/ui/access", "e", self.t("People and clients")),
+            ("/ui/audit", "u", self.t("Audit log")),
+            ("/ui/access", "e", self.t("Users and clients")),
         ];
         let admins = admins.into_iter().filter(|_| self.visitor.is_admin);
         everybody.into_iter().chain(admins).map(|(place, key, name)| NavigationLink { place, key, name }).collect()
     }
 
     pub(crate) fn themes(&self) -> [(&'static str, &'static str); 3] {
-        [("auto", self.t("Auto")), ("light", self.t("Light")), ("dark", self.t("Dark"))]
+        [("auto", self.t("System")), ("light", self.t("Light")), ("dark", self.t("Dark"))]
     }
 
     /// Returns the message for a finished action. Limited to known ones, because anybody can craft a URL.
@@ -40,16 +40,17 @@ impl PageContext {
         Some(match self.parameter("done")? {
             "saved" => self.t("Saved."),
             "removed" => self.t("Removed."),
-            "restarted" => self.t("Started anew."),
-            "enabled" => self.t("Switched on."),
-            "disabled" => self.t("Switched off."),
+            "restarted" => self.t("Restarted."),
+            "enabled" => self.t("Enabled."),
+            "disabled" => self.t("Disabled."),
             "approved" => self.t("Approved."),
             "blocked" => self.t("Blocked."),
+            "restored" => self.t("Access restored."),
             "revoked" => self.t("Revoked."),
             "imported" => self.t("Imported."),
             "connected" => self.t("Connected."),
-            "verified" => self.t("Verified: the service takes the key."),
-            "unverified" => self.t("Kept, but not verified yet."),
+            "verified" => self.t("Verified. The service accepts the key."),
+            "unverified" => self.t("Saved, but not verified yet. Check the account again later."),
             _ => return None,
         })
     }

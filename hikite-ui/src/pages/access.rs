@@ -185,12 +185,13 @@ pub(crate) async fn act(
         ("users", "revoke") => {
             let successor = fields.some("successor").map(|name| format!("?successor={}", part(name)));
             let path = format!("{path}{}", successor.unwrap_or_default());
-            ("revoked", context.send(Method::DELETE, &path, None).await)
+            ("removed", context.send(Method::DELETE, &path, None).await)
         }
         ("users", "bind") => {
             let project = json!({ "project": fields.some("project") });
             ("saved", context.send(Method::PATCH, &path, Some(&project)).await)
         }
+        ("removals", "revoke") => ("restored", context.send(Method::DELETE, &path, None).await),
         (_, "revoke") => ("revoked", context.send(Method::DELETE, &path, None).await),
         _ => return redirect("/ui/access"),
     };

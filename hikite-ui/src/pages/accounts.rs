@@ -117,7 +117,10 @@ pub(crate) async fn connect(SubmittedForm { context, fields }: SubmittedForm) ->
     match url.strip_prefix(&*context.visitor.base).or_else(|| url.find("/connect/").map(|at| &url[at..])) {
         Some(place) => redirect(place),
         None => {
-            let unknown = ApiError::new(StatusCode::BAD_GATEWAY, context.t("The link leads elsewhere."));
+            let unknown = ApiError::new(
+                StatusCode::BAD_GATEWAY,
+                context.t("The link does not lead to this server. Check server.public_url in the config file."),
+            );
             Err(crate::page::error_page(&context, &unknown).into())
         }
     }
@@ -156,7 +159,10 @@ pub(crate) async fn save(Path(id): Path<String>, SubmittedForm { context, fields
             }
             context.send(Method::PATCH, &path, Some(&changes)).await
         }
-        Err(why) => Err(ApiError::new(StatusCode::BAD_REQUEST, why)),
+        Err(why) => Err(ApiError::new(
+            StatusCode::BAD_REQUEST,
+            context.tn("The JSON is not valid. Correct it and save again: {}", why),
+        )),
     };
     match outcome {
         Ok(_) => redirect(&format!("/ui/accounts/{}?done=saved", part(&id))),
@@ -225,5 +231,10 @@ pub(crate) async fn remove_app(Path(name): Path<String>, SubmittedForm { context
 async fn find(context: &PageContext, name: &str) -> Result<ProviderInfo, ApiError> {
     let ProviderList { providers } = context.get("/v1/providers").await?;
     let found = providers.into_iter().find(|provider| provider.name == name);
-    found.ok_or_else(|| ApiError::new(StatusCode::NOT_FOUND, context.t("There is no such provider.")))
+    found.ok_or_else(|| {
+        ApiError::new(
+            StatusCode::NOT_FOUND,
+            context.t("There is no service with this name. Choose one on the Accounts page."),
+        )
+    })
 }

@@ -58,7 +58,7 @@ pub(crate) async fn check(SubmittedForm { context, fields }: SubmittedForm) -> P
     };
     shown.nodes = nodes(&preview);
     let mut status = StatusCode::OK;
-    if fields.text("deed") == "run" {
+    if fields.text("mode") == "run" {
         match context.post("/v1/batch", &batch_request(&fields, false)).await {
             Ok(answer) => {
                 let result = answer.get("result").cloned().unwrap_or_default();
@@ -71,7 +71,7 @@ pub(crate) async fn check(SubmittedForm { context, fields }: SubmittedForm) -> P
             }
         }
     }
-    shown.drawing = graph::draw(context.t("Tasks and what they wait for"), &graph::waves(&preview), &shown.nodes);
+    shown.drawing = graph::draw(context.t("Task graph"), &graph::waves(&preview), &shown.nodes);
     Ok(with_status(status, &shown))
 }
 

@@ -177,7 +177,10 @@ pub(crate) async fn save(SubmittedForm { context, fields }: SubmittedForm) -> Pa
         Ok(definition) => {
             context.send(Method::PUT, &format!("/v1/categories/{}", part(&form.name)), Some(&definition)).await
         }
-        Err(why) => Err(ApiError::new(StatusCode::BAD_REQUEST, why)),
+        Err(why) => Err(ApiError::new(
+            StatusCode::BAD_REQUEST,
+            context.tn("The JSON is not valid. Correct it and save again: {}", why),
+        )),
     };
     match outcome {
         Ok(_) => redirect("/ui/categories?done=saved"),

@@ -1,11 +1,13 @@
 //! The home page: status, savings, and items that need attention.
 
 use askama::Template;
+use hikite_core::language::Language;
 use serde::Deserialize;
 
 use super::modules::{ModuleInfo, ModuleList};
 use crate::chart::{self, Bar};
 use crate::context::PageContext;
+use crate::error_text::sentence;
 use crate::number;
 use crate::page::{OrErrorPage, PageResult, show as page};
 
@@ -75,6 +77,48 @@ struct AttentionInfo {
 }
 
 impl AttentionInfo {
+    /// Returns what is wrong, in the language of the page.
+    fn headline(&self, context: &PageContext) -> String {
+        if context.language == Language::English {
+            return sentence(&self.message);
+        }
+        let text = match &*self.kind {
+            "config" => context.t("The config file has an error."),
+            "audit" => context.t("The audit log needs attention."),
+            "module" => context.t("Calls to this module fail."),
+            "login" => context.t("This module needs a login."),
+            "account" => context.t("This account needs attention."),
+            "client" => context.t("This client is waiting for approval."),
+            "pin" => context.t("This tool is blocked because its definition is not approved."),
+            _ => context.t("This needs attention."),
+        };
+        text.to_owned()
+    }
+
+    /// Returns the English message, if the headline is not English.
+    fn english(&self, context: &PageContext) -> Option<String> {
+        (context.language != Language::English).then(|| sentence(&self.message))
+    }
+
+    fn next_step(&self, context: &PageContext) -> String {
+        if let Some(hint) = &self.hint
+            && context.language == Language::English
+        {
+            return sentence(hint);
+        }
+        let text = match &*self.kind {
+            "config" => context.t("Correct the file. Until then, the previous config stays active."),
+            "audit" => context.t("Open the audit log, and check the server log."),
+            "module" => context.t("Check the settings and the error output, then restart the module."),
+            "login" => context.t("Open the module and follow its instructions."),
+            "account" => context.t("Reconnect the account, or check it again, on the Accounts page."),
+            "client" => context.t("Check its redirect URIs, then approve or revoke it."),
+            "pin" => context.t("Review the changes, then approve or block the tool."),
+            _ => context.t("Check the server log."),
+        };
+        text.to_owned()
+    }
+
     /// Returns the page where the item can be resolved.
     fn place(&self) -> Option<String> {
         let name = crate::api::part(&self.name);

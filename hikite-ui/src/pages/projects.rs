@@ -161,7 +161,10 @@ pub(crate) async fn save(Path(name): Path<String>, SubmittedForm { context, fiel
     let path = format!("/v1/projects/{}", part(&name));
     let outcome = match changes(&fields) {
         Ok(changes) => context.send(Method::PATCH, &path, Some(&changes)).await,
-        Err(why) => Err(ApiError::new(StatusCode::BAD_REQUEST, why)),
+        Err(why) => Err(ApiError::new(
+            StatusCode::BAD_REQUEST,
+            context.tn("The JSON is not valid. Correct it and save again: {}", why),
+        )),
     };
     match outcome {
         Ok(_) => redirect(&format!("/ui/projects/{}?done=saved", part(&name))),
@@ -225,17 +228,17 @@ async fn project_page(
         members: project.members.join("\n"),
         lines,
         surfaces: vec![
-            surface("modules", context.t("Modules: open one, call, batch")),
+            surface("modules", context.t("Modules: open a module, call its tools, run batches")),
             surface("search", context.t("Search: find a tool and run it")),
-            surface("categories", context.t("Categories: open one at a time")),
-            surface("direct", context.t("Direct: every tool under its own name")),
+            surface("categories", context.t("Categories: open one category at a time")),
+            surface("direct", context.t("Direct: list every tool by name")),
         ],
         searches: vec![
-            way("", context.t("as the house has it")),
+            way("", context.t("Inherit the global setting")),
             way("off", context.t("Off")),
-            way("bm25", context.t("By words (bm25)")),
-            way("hybrid", context.t("By words and meaning (hybrid)")),
-            way("cloud", context.t("By a service of yours (cloud)")),
+            way("bm25", context.t("Keyword search (bm25)")),
+            way("hybrid", context.t("Keyword and semantic search (hybrid)")),
+            way("cloud", context.t("External search service (cloud)")),
         ],
         project,
         menu,

@@ -84,7 +84,7 @@ pub(crate) async fn show(context: PageContext) -> PageResult {
 /// Previews an import, or applies it.
 pub(crate) async fn import(SubmittedForm { context, fields }: SubmittedForm) -> PageResult {
     let config = fields.find("config").unwrap_or_default();
-    let apply = fields.text("deed") == "apply";
+    let apply = fields.text("mode") == "apply";
     let outcome = context.post("/v1/upstreams/import", &json!({ "config": config, "apply": apply })).await;
     let mut start = start_page(&context, config).await;
     let mut status = StatusCode::OK;

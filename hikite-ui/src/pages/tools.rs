@@ -147,7 +147,10 @@ async fn attempt(context: &PageContext, tool: &ToolInfo, fields: &SubmittedField
     let parameters = match field::arguments(&tool.input_schema, fields) {
         Ok(parameters) => parameters,
         Err(why) => {
-            test_call.refused = Some(ApiError::new(StatusCode::BAD_REQUEST, why));
+            test_call.refused = Some(ApiError::new(
+                StatusCode::BAD_REQUEST,
+                context.tn("An argument is not valid JSON. Correct it and run again: {}", why),
+            ));
             return test_call;
         }
     };

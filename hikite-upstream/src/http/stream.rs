@@ -69,14 +69,14 @@ impl HttpInner {
                 resumes = 0;
             }
             let Some(last) = reading.last_event.clone().filter(|_| resumable && resumes < RESUMES) else {
-                let error = self.broken("its stream ended before the answer");
+                let error = self.broken("its stream ended before the response");
                 return Err(UpstreamError::NoResponse(error.into()));
             };
             resumes += 1;
             tokio::time::sleep(reading.pause).await;
             let answer = self.open_stream(Some(&last)).await?;
             if !answer.status().is_success() {
-                let what = "its stream ended before the answer and cannot be taken up again";
+                let what = "its stream ended before the response and cannot be resumed";
                 return Err(self.broken(what).into());
             }
             reading.body = answer.into_body();
@@ -123,7 +123,11 @@ impl HttpInner {
                     let parser = SseParser::new(self.answer_bytes);
                     let mut reading = EventStreamReader { body: answer.into_body(), parser, last_event: last, pause };
                     if let Err(error) = self.read_stream(&mut reading, None).await {
-                        tracing::debug!(module = &*self.name, error = error.log_text(), "the event stream broke");
+                        tracing::debug!(
+                            module = &*self.name,
+                            error = error.log_text(),
+                            "the event stream was interrupted"
+                        );
                     }
                     (last, pause) = (reading.last_event, reading.pause);
                 }

@@ -91,7 +91,8 @@ impl OAuthClient {
         let answer = register(fetcher, server, redirect, scopes).await?;
         access.keep.save(&name, &Secret::hidden(answer.to_string())).await?;
         let registered = serde_json::from_value(answer);
-        let registered = registered.map_err(|_| fetcher.failed("its registration makes no sense"))?;
+        let registered =
+            registered.map_err(|_| fetcher.failed("the response to the client registration is not valid"))?;
         Ok(Self::registered(registered, server))
     }
 
@@ -211,7 +212,7 @@ async fn bind(
             Ok(())
         } else {
             let error = fetcher.failed("its `auth.client_id` belongs to another authorization server");
-            Err(error.hint(format!("name the right one in `mcpServers.{}.auth.issuer`", fetcher.name)))
+            Err(error.hint(format!("Set the right one in `mcpServers.{}.auth.issuer`.", fetcher.name)))
         };
     }
     let bound = json!({ "client_id": id, "issuer": server.issuer });
@@ -226,8 +227,8 @@ async fn register(
     scopes: &[String],
 ) -> Result<Value, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
-        let hint = format!("register hikite there and write `mcpServers.{}.auth.client_id`", fetcher.name);
-        return Err(fetcher.failed("its authorization server registers no clients").hint(hint));
+        let hint = format!("Register hikite there and set `mcpServers.{}.auth.client_id`.", fetcher.name);
+        return Err(fetcher.failed("its authorization server does not register clients").hint(hint));
     };
     let endpoint = fetcher.address("`registration_endpoint`", endpoint)?;
     let supported = server.token_endpoint_auth_methods_supported.as_deref();
@@ -248,8 +249,8 @@ async fn register(
     let (status, answer) = fetcher.post(&endpoint, "application/json", asked.to_string(), None).await?;
     let known = answer["client_id"].as_str().filter(|id| !id.is_empty() && status.is_success());
     let Some(id) = known else {
-        let error = fetcher.failed(&format!("its authorization server does not register us ({status})"));
-        return Err(error.hint(format!("write `mcpServers.{}.auth.client_id`", fetcher.name)));
+        let error = fetcher.failed(&format!("its authorization server rejected the client registration ({status})"));
+        return Err(error.hint(format!("Set `mcpServers.{}.auth.client_id`.", fetcher.name)));
     };
     Ok(json!({
         "client_id": id,

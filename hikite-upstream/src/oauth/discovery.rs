@@ -40,7 +40,7 @@ pub(super) async fn find(
         (None, None) => address::origin(&fetcher.home),
     };
     let Some(server) = server(fetcher, &issuer, None).await? else {
-        return Err(fetcher.failed("its authorization server describes itself nowhere"));
+        return Err(fetcher.failed("its authorization server has no metadata document"));
     };
     Ok(DiscoveryResult {
         resource: resource.resource,
@@ -64,16 +64,16 @@ async fn resource(fetcher: &MetadataFetcher, told: Option<&str>) -> Result<Optio
         Some(told) => {
             let url = fetcher.address("`resource_metadata`", told)?;
             let document = fetcher.document(&url).await?;
-            Some(document.ok_or_else(|| fetcher.failed("it describes itself where there is nothing"))?)
+            Some(document.ok_or_else(|| fetcher.failed("its resource metadata cannot be found"))?)
         }
         None => first(fetcher, &metadata::resource_metadata_urls(&fetcher.home)).await?,
     };
     let Some(document) = document else { return Ok(None) };
     let document: ResourceDocument =
-        serde_json::from_value(document).map_err(|_| fetcher.failed("it describes itself wrongly"))?;
+        serde_json::from_value(document).map_err(|_| fetcher.failed("its resource metadata is not valid"))?;
     let resource: Option<Uri> = document.resource.parse().ok().filter(|_| !document.resource.contains('#'));
     if !resource.is_some_and(|resource| address::covers(&resource, &fetcher.home)) {
-        return Err(fetcher.failed("it describes another server than itself"));
+        return Err(fetcher.failed("its resource metadata describes another server"));
     }
     Ok(Some(document))
 }
@@ -85,10 +85,10 @@ async fn server(fetcher: &MetadataFetcher, issuer: &str, also: Option<&str>) -> 
         return Ok(None);
     };
     let document: ServerDocument = serde_json::from_value(document)
-        .map_err(|_| fetcher.failed("its authorization server describes itself wrongly"))?;
+        .map_err(|_| fetcher.failed("the metadata of its authorization server is not valid"))?;
     let is_known = |known: &str| metadata::same_issuer(known, &document.issuer);
     if !is_known(issuer) && !also.is_some_and(is_known) {
-        return Err(fetcher.failed("its authorization server says that it is another one"));
+        return Err(fetcher.failed("the metadata of its authorization server names another issuer"));
     }
     Ok(Some(document))
 }

@@ -69,10 +69,10 @@ fn refused(fetcher: &MetadataFetcher, status: StatusCode, answer: &Value) -> Tok
         Some("invalid_grant") => TokenRefusal::InvalidGrant,
         Some("invalid_client" | "unauthorized_client") => TokenRefusal::InvalidClient,
         Some(error) => {
-            let what = format!("its authorization server refuses ({})", plain(error));
+            let what = format!("its authorization server rejected the request ({})", plain(error));
             TokenRefusal::Other(fetcher.failed(&what))
         }
-        None => TokenRefusal::Other(fetcher.failed(&format!("its authorization server answered {status} to us"))),
+        None => TokenRefusal::Other(fetcher.failed(&format!("its authorization server returned {status}"))),
     }
 }
 

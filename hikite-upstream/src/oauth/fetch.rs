@@ -29,7 +29,7 @@ impl MetadataFetcher {
     /// Returns the URL if the server may send us there.
     pub(super) fn address(&self, what: &str, text: &str) -> Result<Uri, Error> {
         address::checked(&self.home, text).ok_or_else(|| {
-            self.failed(&format!("its {what} is not an address that is used"))
+            self.failed(&format!("its {what} is not an allowed address"))
                 .because(format!("{what}: {}", text.chars().take(200).collect::<String>()))
         })
     }
@@ -43,18 +43,18 @@ impl MetadataFetcher {
             let (status, body, next) = self.send(request).await?;
             if let Some(next) = next.filter(|_| status.is_redirection()) {
                 let Some(next) = resolve_same_origin(&url, &next) else {
-                    return Err(self.failed("a document of its login is on another host"));
+                    return Err(self.failed("a metadata document is on another host"));
                 };
                 url = next;
                 continue;
             }
             if status.is_server_error() {
-                return Err(self.failed(&format!("a document of its login cannot be read ({status})")));
+                return Err(self.failed(&format!("a metadata document cannot be read ({status})")));
             }
             let document = serde_json::from_slice(&body).ok().filter(Value::is_object);
             return Ok(document.filter(|_| status.is_success()));
         }
-        Err(self.failed("a document of its login is redirected too often"))
+        Err(self.failed("a metadata document is redirected too often"))
     }
 
     /// Posts a body. Returns the status and the JSON of the response, or null.
@@ -90,7 +90,7 @@ impl MetadataFetcher {
         match tokio::time::timeout(TIME, exchange).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.unreachable(&origin, &error)),
-            Err(_) => Err(self.failed("its authorization server does not answer").because(origin)),
+            Err(_) => Err(self.failed("its authorization server does not respond").because(origin)),
         }
     }
 
@@ -98,12 +98,12 @@ impl MetadataFetcher {
         let failed = self.failed("its authorization server cannot be reached");
         let failed = failed.because(format!("{origin}: {error}"));
         match error {
-            SendError::Refused => failed.hint("if you trust its address, name it in `egress.allow`"),
+            SendError::Refused => failed.hint("If you trust its address, add it to `egress.allow`."),
             _ => failed,
         }
     }
 
     pub(super) fn failed(&self, what: &str) -> Error {
-        Error::new(ErrorKind::UpstreamUnavailable, format!("`{}` cannot be logged in to: {what}", self.name))
+        Error::new(ErrorKind::UpstreamUnavailable, format!("The login to `{}` failed: {what}.", self.name))
     }
 }

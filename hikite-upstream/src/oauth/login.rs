@@ -21,14 +21,14 @@ impl Authorization {
     /// Begins a login and returns the authorization URL.
     pub(crate) async fn begin(&self, redirect: &str) -> Result<LoginRedirect, Error> {
         if self.access.grant == GrantType::ClientCredentials {
-            let message = format!("`{}` is not logged in to by people", self.name);
+            let message = format!("`{}` has no login for people.", self.name);
             return Err(Error::new(ErrorKind::Validation, message));
         }
         let challenge = self.state.lock().challenge.clone();
         let found = self.find(&challenge).await?;
         self.require_pkce(&found)?;
         let authorize = found.server.authorization_endpoint.clone();
-        let authorize = authorize.ok_or_else(|| self.fetcher.failed("it has no page to log in"))?;
+        let authorize = authorize.ok_or_else(|| self.fetcher.failed("it has no login page"))?;
         let page = self.fetcher.address("`authorization_endpoint`", &authorize)?;
         let scopes = self.scopes(&found, &challenge);
         let client =
@@ -72,19 +72,19 @@ impl Authorization {
 
     /// Completes a login with the query of the redirect.
     pub(crate) async fn finish(&self, query: &str) -> Result<(), Error> {
-        let Some(pairs) = form::read(query) else { return Err(refused("the answer makes no sense")) };
+        let Some(pairs) = form::read(query) else { return Err(refused("the response is not valid")) };
         let value = |name: &str| pairs.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
         let login = value("state").and_then(|state| self.state.lock().pending.take(state, Instant::now()));
         let Some(login) = login else {
-            return Err(refused("this login is not known, or over").hint("begin it again"));
+            return Err(refused("this login is unknown or has expired").hint("Start the login again."));
         };
         check_issuer(&login, value("iss"))?;
         if let Some(error) = value("error") {
-            let what = format!("the authorization server refused ({})", endpoint::plain(error));
+            let what = format!("the authorization server rejected it ({})", endpoint::plain(error));
             return Err(refused(&what));
         }
         let Some(code) = value("code").filter(|code| !code.is_empty()) else {
-            return Err(refused("the answer has no code"));
+            return Err(refused("the response has no code"));
         };
         self.exchange(login, code).await
     }
@@ -114,10 +114,12 @@ impl Authorization {
         let tokens = match asked {
             Ok(tokens) => tokens,
             Err(TokenRefusal::Other(error)) => return Err(error),
-            Err(TokenRefusal::InvalidGrant) => return Err(refused("the code is worth nothing any more")),
+            Err(TokenRefusal::InvalidGrant) => return Err(refused("the code is no longer valid")),
             Err(TokenRefusal::InvalidClient) => {
                 client::forget(&*self.access.keep, &bound).await?;
-                return Err(refused("the authorization server does not know us").hint("begin the login again"));
+                return Err(
+                    refused("the authorization server does not know this client").hint("Start the login again.")
+                );
             }
         };
         self.keep(tokens).await?;
@@ -136,7 +138,7 @@ impl Authorization {
         if is_right {
             return Ok(());
         }
-        Err(self.fetcher.failed("its authorization server does not protect codes (PKCE with S256)"))
+        Err(self.fetcher.failed("its authorization server does not support PKCE with S256"))
     }
 }
 
@@ -145,10 +147,10 @@ fn check_issuer(login: &PendingLogin, answered: Option<&str>) -> Result<(), Erro
     match answered {
         Some(answered) if answered == login.server.issuer => Ok(()),
         None if !login.server.authorization_response_iss_parameter_supported => Ok(()),
-        _ => Err(refused("the answer is from another authorization server")),
+        _ => Err(refused("the response comes from another authorization server")),
     }
 }
 
 fn refused(what: &str) -> Error {
-    Error::new(ErrorKind::Validation, format!("the login failed: {what}"))
+    Error::new(ErrorKind::Validation, format!("The login failed: {what}."))
 }

@@ -67,7 +67,7 @@ impl Authorization {
             Ok(renewed) => Ok(renewed),
             // The token is still valid.
             Err(error) if !known.is_expired(now_ms()) => {
-                tracing::debug!(module = &*self.name, error = error.log_text(), "a token was not renewed");
+                tracing::debug!(module = &*self.name, error = error.log_text(), "failed to refresh a token");
                 Ok(Some(known))
             }
             Err(error) => Err(error),
@@ -116,7 +116,7 @@ impl Authorization {
             Ok::<(), Error>(())
         };
         let claimed = tokio::time::timeout(RENEWAL_TIMEOUT, waiting).await;
-        claimed.map_err(|_| self.fetcher.failed("another process does not end renewing its token"))??;
+        claimed.map_err(|_| self.fetcher.failed("another process is still refreshing its token"))??;
         let renewed = self.renew_claimed(old, challenge).await;
         keep.done().await;
         renewed
@@ -179,8 +179,8 @@ impl Authorization {
         let tokens = asked.map_err(|refusal| match refusal {
             TokenRefusal::Other(error) => error,
             TokenRefusal::InvalidGrant | TokenRefusal::InvalidClient => {
-                let hint = format!("check `mcpServers.{}.auth`", self.name);
-                self.fetcher.failed("its authorization server does not accept our client").hint(hint)
+                let hint = format!("Check `mcpServers.{}.auth`.", self.name);
+                self.fetcher.failed("its authorization server rejects this client").hint(hint)
             }
         })?;
         self.keep(tokens).await?;

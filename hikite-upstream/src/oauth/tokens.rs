@@ -54,12 +54,12 @@ impl TokenSet {
         now: u64,
     ) -> Result<Self, &'static str> {
         let text = |name: &str| answer[name].as_str().filter(|text| !text.is_empty());
-        let access = text("access_token").ok_or("its answer has no token")?;
+        let access = text("access_token").ok_or("its response has no token")?;
         if !text("token_type").is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
-            return Err("its token is of a type that is not used");
+            return Err("its token has an unsupported type");
         }
         if !access.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("its token cannot be sent");
+            return Err("its token cannot be sent in a header");
         }
         let seconds = answer["expires_in"].as_u64().or_else(|| text("expires_in")?.parse().ok());
         let mut all = asked.to_vec();

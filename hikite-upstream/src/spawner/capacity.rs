@@ -116,7 +116,7 @@ impl ProcessCapacity {
                 break;
             }
             if one.close_if_idle(before) {
-                tracing::debug!(module = &*one.name, "stopped, another server needs its place");
+                tracing::debug!(module = &*one.name, "stopped because another server needs its slot");
                 leaving += 1;
             }
         }
@@ -139,9 +139,9 @@ impl ProcessCapacity {
     }
 
     fn no_capacity(&self, name: &str) -> Error {
-        let message = format!("`{name}` cannot start: all {} server processes are busy", self.all);
+        let message = format!("`{name}` cannot start because all {} server processes are busy.", self.all);
         Error::new(ErrorKind::Overloaded, message)
-            .hint("try again when some of their calls have ended, or raise `limits.stdio_processes`")
+            .hint("Try again when some of their calls have finished, or raise `limits.stdio_processes`.")
             .after(Duration::from_secs(1))
     }
 }

@@ -175,7 +175,7 @@ impl Connection {
     /// Creates the inbox of a task, and refuses the questions of a task that was dropped for it.
     pub(super) fn open_inbox(&self, task: &str) {
         for id in self.inboxes.open(task) {
-            self.refuse(&id, "too many tasks wait for answers");
+            self.refuse(&id, "Too many tasks are waiting for answers.");
         }
     }
 
@@ -206,7 +206,7 @@ impl Connection {
         let (questions, unable) = self.inboxes.partition_questions(task, context);
         for (id, kind) in unable {
             context.back.capability_missing(kind);
-            self.refuse(&id, &format!("the client does not support `{}`", kind.method()));
+            self.refuse(&id, &format!("The client does not support `{}`.", kind.method()));
         }
         questions
     }
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parked_question_is_found_by_its_task_and_answered_once() {
+    fn a_waiting_question_is_found_by_its_task_and_answered_once() {
         let inboxes = TaskInboxes::default();
         assert!(!inboxes.suspend("a", MessageId::number(1), question(None)));
         inboxes.open("a");

@@ -69,15 +69,15 @@ fn end(task: &Object) -> Option<Result<Raw, Error>> {
     match task.text("status").as_deref() {
         Some("completed") => {
             let result = task.get("result").cloned();
-            Some(result.ok_or_else(|| failed("the task ended without a result")))
+            Some(result.ok_or_else(|| failed("The task ended without a result.")))
         }
         Some("failed") => Some(Err(task
             .get("error")
             .cloned()
-            .map_or_else(|| failed(message().unwrap_or_else(|| "the task failed".into())), Error::from_upstream))),
-        Some("cancelled") => Some(Err(failed(message().unwrap_or_else(|| "the task was cancelled".into())))),
+            .map_or_else(|| failed(message().unwrap_or_else(|| "The task failed.".into())), Error::from_upstream))),
+        Some("cancelled") => Some(Err(failed(message().unwrap_or_else(|| "The task was cancelled.".into())))),
         Some(_) => None,
-        None => Some(Err(failed("the task has no status"))),
+        None => Some(Err(failed("The task has no status."))),
     }
 }
 

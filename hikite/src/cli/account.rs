@@ -60,7 +60,7 @@ pub(crate) struct AccountOutputArgs {
 pub(crate) struct AccountAddArgs {
     /// With whom: `notion`, `github`, …
     provider: String,
-    /// What it is called in calls
+    /// Name of the account in calls
     #[arg(long, value_name = "NAME", default_value = DEFAULT_ACCOUNT)]
     name: String,
     /// The token is on the first line of stdin
@@ -163,11 +163,11 @@ impl AccountCommand {
             Self::Remove(named) => {
                 let account = session.find(&named)?;
                 session.recorded("account.remove", &account.id, session.accounts.remove(&account)).await?;
-                tell(&account, &named.plain, "is gone, and so are its secrets");
+                tell(&account, &named.plain, "was removed with its secrets");
             }
             Self::Default(named) => {
                 let form = Object::default().with("default", Raw::of(&true));
-                session.change(&named, form, "is the default").await?;
+                session.change(&named, form, "is now the default").await?;
             }
             Self::Mask(mask) => {
                 let mut permissions = Object::default();
@@ -177,11 +177,11 @@ impl AccountCommand {
                     }
                 }
                 let form = Object::default().with("permissions", permissions);
-                session.change(&mask.named, form, "has another mask").await?;
+                session.change(&mask.named, form, "has a new mask").await?;
             }
             Self::Share(share) => {
                 let form = Object::default().with("shared", Raw::of(&!share.off));
-                let what = if share.off { "is nobody else's any more" } else { "is everybody's to use" };
+                let what = if share.off { "is no longer shared" } else { "is shared with all users" };
                 session.change(&share.named, form, what).await?;
             }
             Self::Connect(_) | Self::Verify(_) => {}
@@ -294,12 +294,12 @@ impl AccountSession {
     async fn verify(&self, account: &Arc<Account>) -> Result<Raw> {
         let work = self.accounts.verify(account);
         let work = self.recorded("account.verify", &account.id, work);
-        Ok(progress::with_spinner("asking the service", Box::pin(work)).await?.object())
+        Ok(progress::with_spinner("checking with the service", Box::pin(work)).await?.object())
     }
 
     async fn verify_configured(&self, id: &str) -> Result<Raw> {
         let work = self.recorded("account.verify", id, self.accounts.verify_configured(id));
-        Ok(progress::with_spinner("asking the service", work).await?)
+        Ok(progress::with_spinner("checking with the service", work).await?)
     }
 
     async fn verify_all(&self, provider: Option<&str>) -> Result<Vec<Raw>> {
@@ -325,9 +325,9 @@ fn added(account: &Account) -> String {
     match (account.status, &account.problem) {
         (AccountStatus::Connected, _) => "is connected".to_owned(),
         (_, Some(problem)) => {
-            format!("is kept, but not verified yet: {problem}\nhint: try again with `hikite account verify`")
+            format!("is saved, but not verified yet: {problem}\nhint: Try again with `hikite account verify`")
         }
-        (_, None) => "is kept, but not verified: no module says how its key is proven".to_owned(),
+        (_, None) => "is saved, but not verified because no module defines how to verify it".to_owned(),
     }
 }
 
@@ -353,7 +353,7 @@ fn tell(account: &Account, plain: &AccountOutputArgs, what: &str) {
     if plain.json {
         print(&account.object().as_str());
     } else {
-        note(&format!("the account `{}` with `{}` {what}", account.name, account.provider));
+        note(&format!("The account `{}` with `{}` {what}.", account.name, account.provider));
     }
 }
 
@@ -365,7 +365,7 @@ fn list(accounts: &[Raw], plain: &AccountOutputArgs) {
     let row = |account: &Object| {
         let text = |name: &str| account.text(name).unwrap_or_else(|| "-".into());
         let is = |name: &str| account.get(name).is_some_and(|flag| flag.as_str() == "true");
-        let marks = [("default", "default"), ("shared", "shared"), ("managedByFile", "of the file")];
+        let marks = [("default", "default"), ("shared", "shared"), ("managedByFile", "from file")];
         let marks: Vec<&str> = marks.into_iter().filter(|(name, _)| is(name)).map(|(_, mark)| mark).collect();
         let whose = account.text("user").unwrap_or_else(|| text("subject"));
         vec![text("provider"), text("name"), text("state"), whose, text("id"), marks.join(", ")]

@@ -104,7 +104,7 @@ impl AuditListArgs {
     async fn run(self, store: &Store) -> Result<ExitCode> {
         let filter = self.filters.filter();
         let work = store.audit(&filter, AuditCursor::Back(self.before), self.limit);
-        let rows = progress::with_spinner("looking through the audit", work).await?;
+        let rows = progress::with_spinner("reading the audit log", work).await?;
         if self.json {
             for row in &rows {
                 print(&row.line());
@@ -136,7 +136,7 @@ impl AuditFilterArgs {
 }
 
 fn moment(text: &str) -> Result<u64, String> {
-    time::read(text).ok_or_else(|| "write it like `2026-11-15T08:30:00Z`".into())
+    time::read(text).ok_or_else(|| "write it as `2026-11-15T08:30:00Z`".into())
 }
 
 /// Formats the records as lines: time, number, actor, kind, subject and outcome.

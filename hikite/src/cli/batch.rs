@@ -31,7 +31,7 @@ pub(crate) struct BatchArgs {
     /// Calls that run at once, at most `limits.batch_concurrency`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: Option<u16>,
-    /// What a failure means for the rest
+    /// Effect of a failed task on the others
     #[arg(long, value_enum, default_value = "skip")]
     on_error: OnFailure,
     /// Print the whole answer as JSON
@@ -41,9 +41,9 @@ pub(crate) struct BatchArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OnFailure {
-    /// What waits for the task is skipped
+    /// Skip the tasks that depend on it
     Skip,
-    /// What waits for the task runs all the same
+    /// Run the tasks that depend on it all the same
     Continue,
     /// Everything else is cancelled
     FailFast,

@@ -111,7 +111,7 @@ async fn call_as(
         Command::Execute { target, params, options, wanted, dialect: Dialect::Result }
     };
     let result = runtime.gateway.dispatch(command, context).await?;
-    let members = result.object().ok_or_else(|| anyhow!("the tool answered with something else than a result"))?;
+    let members = result.object().ok_or_else(|| anyhow!("the tool returned something other than a result"))?;
     print(&if whole { result.as_str().into_owned() } else { text_of(&members) });
     let failed = members.get("isError").is_some_and(|flag| flag.as_str() == "true");
     Ok(ExitCode::from(u8::from(failed)))
@@ -120,10 +120,9 @@ async fn call_as(
 /// Parses the arguments; single parameters override members of the object.
 pub(crate) fn arguments(object: Option<&str>, params: &[String]) -> Result<Object> {
     let mut arguments = match object {
-        Some(text) => Raw::parse(text.to_owned())
-            .ok()
-            .and_then(|raw| raw.object())
-            .with_context(|| format!("`{text}` is not a JSON object\nhint: quote it like '{{\"path\": \".\"}}'"))?,
+        Some(text) => Raw::parse(text.to_owned()).ok().and_then(|raw| raw.object()).with_context(|| {
+            format!("`{text}` is not a JSON object\nhint: Quote it, for example '{{\"path\": \".\"}}'.")
+        })?,
         None => Object::default(),
     };
     for param in params {
@@ -153,7 +152,7 @@ impl Backchannel for TerminalBackchannel {
     fn ask(&self, _: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
         let refused = Object::default()
             .with("code", Raw::of(&hikite_core::error::ErrorKind::MethodNotFound.definition().rpc))
-            .with("message", "a terminal call answers no questions");
+            .with("message", "Calls from the terminal cannot answer questions.");
         Box::pin(async move { Err(refused.raw()) })
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct ClientListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientAddArgs {
-    /// What you will know it by
+    /// Name of the client, for people
     name: String,
     /// Where it is answered; may be given several times
     #[arg(long = "redirect", value_name = "URI")]
@@ -43,7 +43,7 @@ pub(crate) struct ClientAddArgs {
     /// It may come for itself, with its secret alone
     #[arg(long)]
     client_credentials: bool,
-    /// What it may do then: `read`, `call`, `admin`; several with commas [default: read,call]
+    /// Scopes with `--client-credentials`: `read`, `call`, `admin`; several with commas [default: read,call]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<String>,
     /// Print the client with its secret as JSON
@@ -74,12 +74,12 @@ impl ClientCommand {
             Self::Add(add) => add.run(session, identity).await,
             Self::Approve(ClientIdArgs { id }) => {
                 session.recorded("client.approve", &id, identity.approve_client(&id)).await?;
-                note(&format!("the client `{id}` may be used"));
+                note(&format!("The client `{id}` is approved."));
                 Ok(())
             }
             Self::Remove(ClientIdArgs { id }) => {
                 session.recorded("client.delete", &id, identity.remove_client(&id)).await?;
-                note(&format!("the client `{id}` is gone"));
+                note(&format!("The client `{id}` is removed."));
                 Ok(())
             }
         }
@@ -94,7 +94,7 @@ impl ClientListArgs {
             print(&Raw::array(&objects).as_str());
             return Ok(());
         }
-        let mut rows = vec![["ID", "STATE", "ORIGIN", "NAME", "LEADS TO"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["ID", "STATE", "ORIGIN", "NAME", "REDIRECTS TO"].map(str::to_owned).to_vec()];
         for client in clients {
             let object = client.object();
             let text = |member: &str| object.text(member).unwrap_or_default();
@@ -129,7 +129,7 @@ impl ClientAddArgs {
         print(&client.id);
         if let Some(secret) = secret {
             print(secret.expose());
-            note("its id, and its secret, which is not shown again");
+            note("The client's id and secret. The secret is not shown again.");
         }
         Ok(())
     }

@@ -85,14 +85,14 @@ impl ConfigImportArgs {
         let before = fs::read_to_string(&target).ok();
         let merged = config::merge(&target.display().to_string(), before.as_deref(), &servers)?;
         for name in &merged.unchanged {
-            note(&format!("note: `{name}` is in {} already and stays as it is", target.display()));
+            note(&format!("note: `{name}` is already in {} and is not changed", target.display()));
         }
         if self.write {
             write(&target, &merged.text)?;
             note(&format!("wrote {}: {} servers added", target.display(), merged.added.len()));
         } else {
             print(merged.text.trim_end());
-            note("hint: `--write` writes this file");
+            note("hint: Use `--write` to write this file.");
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl ConfigImportArgs {
             .map(|(kind, path)| (Some(kind), path))
             .collect();
         if found.is_empty() {
-            bail!("no client's config was found\nhint: name the file: `hikite config import FILE`");
+            bail!("No config of a known client was found.\nhint: Give the file: `hikite config import FILE`.");
         }
         Ok(found)
     }

@@ -89,7 +89,8 @@ fn config_findings(config: &Config) -> Vec<DoctorFinding> {
     let file = config.file.as_deref().map_or_else(|| "no file, defaults".into(), |file| file.display().to_string());
     let text = format!("{file}: {} servers, {} categories", config.servers.len(), config.categories.len());
     let hint = config.servers.is_empty().then(|| {
-        "add servers to `mcpServers` in hikite.json, or take over another client's with `hikite config import --write`"
+        "Add servers to `mcpServers` in hikite.json, or import those of another client with `hikite config import \
+         --write`."
             .to_owned()
     });
     let level = if hint.is_some() { FindingLevel::Warning } else { FindingLevel::Good };
@@ -109,9 +110,9 @@ fn token_finding(config: &Config) -> DoctorFinding {
             what: "auth".into(),
             level: FindingLevel::Warning,
             text: "`auth.mode` is \"none\": every program on this machine may call every tool".into(),
-            hint: Some("remove `auth.mode` to require the local token".into()),
+            hint: Some("Remove `auth.mode` to require the local token.".into()),
         },
-        AuthSection::Token(Some(_)) => DoctorFinding::good("auth", "a token from the config"),
+        AuthSection::Token(Some(_)) => DoctorFinding::good("auth", "the token is set in the config"),
         AuthSection::Token(None) => match token::local_token(&config.data) {
             Ok(_) => {
                 DoctorFinding::good("auth", format!("the local token is in {}", token::path(&config.data).display()))
@@ -127,16 +128,16 @@ async fn store_findings(config: &Config) -> Vec<DoctorFinding> {
         Ok(store) => store,
         Err(error) => return vec![DoctorFinding::bad("store", error.to_string(), None)],
     };
-    let outcome = progress::with_spinner("looking at the store", store.check_briefly()).await;
+    let outcome = progress::with_spinner("checking the store", store.check_briefly()).await;
     let clock = store.clock_jump(&machine_clock()).await;
     store.close().await;
     let first = match outcome {
         Ok(wrong) if wrong.is_empty() => {
-            let text = "is well at a glance; `hikite store check` looks through all of it";
+            let text = "is fine at first sight; `hikite store check` checks all of it";
             DoctorFinding::good("store", format!("{} {text} (version {NEWEST})", store.url()))
         }
         Ok(wrong) => {
-            let hint = "put back a copy made by `hikite store backup`, or register again what is unreadable";
+            let hint = "Restore a backup made with `hikite store backup`, or register the unreadable tools again.";
             DoctorFinding::bad("store", wrong.join("\n  "), Some(hint.into()))
         }
         Err(error) => DoctorFinding::bad("store", error.to_string(), None),
@@ -151,9 +152,10 @@ fn clock_finding(jump: ClockJump) -> DoctorFinding {
         what: "audit".into(),
         level: FindingLevel::Warning,
         text: format!(
-            "the clock of this machine jumped: it says {found}, and {expected} was expected; nothing is removed for its age"
+            "the clock of this machine jumped: it shows {found}, and {expected} was expected; no records are \
+             deleted by age"
         ),
-        hint: Some("correct the clock, or confirm it with `hikite audit resume-trim`".into()),
+        hint: Some("Correct the clock, or confirm it with `hikite audit resume-trim`.".into()),
     }
 }
 
@@ -165,7 +167,9 @@ async fn port_finding(config: &Config) -> DoctorFinding {
             what: "listen".into(),
             level: FindingLevel::Warning,
             text: format!("{listen}: {error}"),
-            hint: Some("fine if hikite is running there; else choose another with `--listen`".into()),
+            hint: Some(
+                "This is fine if hikite is running there. Otherwise choose another address with `--listen`.".into(),
+            ),
         },
     }
 }
@@ -177,7 +181,7 @@ fn module_findings(config: &Config) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for module in &configured {
         if let (Err(faults), Some(file)) = (&module.read, &module.file) {
-            let hint = format!("`hikite module check {file}` says it again when it is changed");
+            let hint = format!("Run `hikite module check {file}` after you change it.");
             findings.push(DoctorFinding::bad("module", services::shown(file, faults), Some(hint)));
         }
     }
@@ -212,7 +216,7 @@ async fn upstream_findings(config: &Config) -> Result<Vec<DoctorFinding>> {
             (_, SourceState::NeedsLogin { .. }) if is_server => findings.push(DoctorFinding {
                 what: what.clone(),
                 level: FindingLevel::Warning,
-                text: "needs a login".into(),
+                text: "requires a login".into(),
                 hint: module.source.login_hint(),
             }),
             // A service without an account is not a problem.
@@ -250,20 +254,20 @@ fn held(what: &str, module: &Module) -> Option<DoctorFinding> {
     (!names.is_empty()).then(|| DoctorFinding {
         what: what.into(),
         level: FindingLevel::Warning,
-        text: format!("held back until they are approved: {}", names.join(", ")),
-        hint: Some("`hikite pin list` says why".into()),
+        text: format!("held back until approved: {}", names.join(", ")),
+        hint: Some("Run `hikite pin list` to see why.".into()),
     })
 }
 
 /// Reports invisible characters that were removed.
 fn hidden(what: &str, sanitized: &SanitizedItem) -> DoctorFinding {
     let SanitizedItem { kind, name, removed, left_out } = sanitized;
-    let done = if *left_out { "is left out: they are in its name" } else { "is shown without them" };
+    let done = if *left_out { "is skipped because they are in its name" } else { "is shown without them" };
     DoctorFinding {
         what: what.into(),
         level: FindingLevel::Warning,
-        text: format!("{removed} characters that nobody sees: {} {done}", format!("{kind} {name}").trim()),
-        hint: Some("ask whoever makes the server what they are for".into()),
+        text: format!("{removed} invisible characters: {} {done}", format!("{kind} {name}").trim()),
+        hint: Some("Ask the author of the server about them.".into()),
     }
 }
 
@@ -271,8 +275,8 @@ fn unresolved(what: &str, name: &str) -> DoctorFinding {
     DoctorFinding {
         what: what.into(),
         level: FindingLevel::Warning,
-        text: format!("`{name}` is named, but no server has it"),
-        hint: Some("`hikite tools list` shows the names there are".into()),
+        text: format!("`{name}` is listed, but no server has it"),
+        hint: Some("Run `hikite tools list` to see the available names.".into()),
     }
 }
 

@@ -32,7 +32,10 @@ impl GuardArgs {
     }
 
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the async runtime")?;
         let code = runtime.block_on(hikite_upstream::guard(self.parent, self.files, self.command, self.args));
         Ok(ExitCode::from(code))
     }

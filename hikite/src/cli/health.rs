@@ -31,10 +31,12 @@ impl HealthArgs {
         let request = Request::get(format!("{address}/health")).body(http_body_util::Full::default())?;
         let client = local_client::client(&config)?;
         let answer = tokio::time::timeout(TIMEOUT, client.send(request));
-        let answer =
-            answer.await.context("no answer in time")?.with_context(|| format!("{address} does not answer"))?;
+        let answer = answer
+            .await
+            .context("there was no response in time")?
+            .with_context(|| format!("{address} does not respond"))?;
         if !answer.status().is_success() {
-            bail!("{address} answers {}", answer.status());
+            bail!("{address} returned {}", answer.status());
         }
         print("ok");
         Ok(ExitCode::SUCCESS)

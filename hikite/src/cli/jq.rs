@@ -40,17 +40,17 @@ impl JqArgs {
     }
 
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        self.set_resource_limits().context("the limits cannot be set")?;
+        self.set_resource_limits().context("cannot set the resource limits")?;
         let mut sent = Vec::new();
         std::io::stdin().read_to_end(&mut sent).context("cannot read stdin")?;
-        let end = sent.iter().position(|byte| *byte == 0).context("no program")?;
+        let end = sent.iter().position(|byte| *byte == 0).context("there is no program")?;
         let (output, code) = match outcome(&sent[..end], &sent[end + 1..], self.output) {
             Ok(output) => (output, ExitCode::SUCCESS),
             Err(JqError::Invalid(words)) => (words.into_bytes(), ExitCode::from(COMPILE_ERROR)),
             Err(JqError::Failed(words)) => (words.into_bytes(), ExitCode::from(RUNTIME_ERROR)),
             Err(JqError::TooLong) => (Vec::new(), ExitCode::from(OUTPUT_TOO_LONG)),
         };
-        std::io::stdout().write_all(&output).context("cannot write")?;
+        std::io::stdout().write_all(&output).context("cannot write to stdout")?;
         Ok(code)
     }
 
@@ -67,7 +67,7 @@ impl JqArgs {
 }
 
 fn outcome(program: &[u8], input: &[u8], most: usize) -> Result<Vec<u8>, JqError> {
-    let program = std::str::from_utf8(program).map_err(|_| JqError::Invalid("it is not text".into()))?;
+    let program = std::str::from_utf8(program).map_err(|_| JqError::Invalid("it is not UTF-8 text".into()))?;
     JqProgram::compile(program)?.run(input, most)
 }
 

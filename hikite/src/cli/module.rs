@@ -50,7 +50,7 @@ fn write_new(path: &Path, text: &str) -> Result<()> {
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(mut file) => file.write_all(text.as_bytes()).with_context(|| format!("cannot write `{shown}`")),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("`{shown}` is there already\nhint: choose another name, or move it away")
+            bail!("`{shown}` already exists.\nhint: Choose another name, or move the file away.")
         }
         Err(error) => Err(error).with_context(|| format!("cannot write `{shown}`")),
     }
@@ -78,6 +78,6 @@ fn is_name(name: &str) -> bool {
 
 /// Parses a module name from a flag.
 fn name(word: &str) -> Result<String, String> {
-    let wrong = "a name is made of small letters, digits and `_`, and begins with a letter";
+    let wrong = "a name may contain lowercase letters, digits and `_`, and starts with a letter";
     is_name(word).then(|| word.to_owned()).ok_or_else(|| wrong.to_owned())
 }

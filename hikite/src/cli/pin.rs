@@ -73,7 +73,7 @@ struct PinSelectionArgs {
     /// All of this module: those that wait where they are approved, every one where they are blocked
     #[arg(long, conflicts_with = "tools")]
     module: Option<String>,
-    /// The same of all modules
+    /// All tools of all modules, as with `--module`
     #[arg(long, conflicts_with_all = ["tools", "module"])]
     all: bool,
     /// Print JSON
@@ -113,7 +113,7 @@ impl PinListArgs {
         let pins: Vec<Object> = pins.iter().filter_map(Raw::object).collect();
         let rows = pins.iter().map(|pin| {
             let offered = pin.get("offered").is_some_and(|offered| offered.decode().unwrap_or(false));
-            let absent = if offered { "" } else { "not offered now" };
+            let absent = if offered { "" } else { "not offered" };
             let text = |name| pin.text(name).unwrap_or_default();
             vec![text("key"), text("state"), text("policy"), absent.to_owned()]
         });
@@ -122,7 +122,7 @@ impl PinListArgs {
         let waiting = waiting.filter(|state| state.needs_review()).count();
         print(&table(&rows));
         if waiting > 0 {
-            note(&format!("{waiting} to be looked at: `hikite pin show TOOL`, then `hikite pin approve TOOL`"));
+            note(&format!("{waiting} to review: `hikite pin show TOOL`, then `hikite pin approve TOOL`."));
         }
     }
 }
@@ -138,7 +138,7 @@ impl PinShowArgs {
 impl PinApproveArgs {
     async fn run(self, runtime: &Runtime) -> Result<()> {
         if self.hash.is_some() && self.which.tools.len() != 1 {
-            bail!("`--hash` is of one tool\nhint: name that tool");
+            bail!("`--hash` belongs to one tool.\nhint: Give the name of that tool.");
         }
         let chosen = self.which.chosen(runtime, |waiting| waiting.state != PinState::Ok && waiting.hash.is_some())?;
         for waiting in &chosen {
@@ -178,7 +178,7 @@ impl PinSelectionArgs {
             return Ok(known.into_iter().filter(concerns).collect());
         }
         if self.tools.is_empty() {
-            bail!("which tools?\nhint: name them, or say `--module NAME` or `--all`");
+            bail!("No tool was given.\nhint: Give names, `--module NAME` or `--all`.");
         }
         let mut chosen = Vec::new();
         for name in &self.tools {
@@ -198,10 +198,10 @@ impl PinSelectionArgs {
             return print(&Raw::array(pins.iter().filter(is_chosen)).as_str());
         }
         for waiting in chosen {
-            note(&format!("`{}` is {what}", waiting.key));
+            note(&format!("`{}` is {what}.", waiting.key));
         }
         if chosen.is_empty() {
-            note(&format!("there is nothing to be {what}"));
+            note(&format!("There is nothing to be {what}."));
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct ProjectShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ProjectCreateArgs {
-    /// What it is called, in addresses too
+    /// Name of the project, also in URLs
     name: String,
     #[command(flatten)]
     form: ProjectSettingsArgs,
@@ -72,7 +72,7 @@ pub(crate) struct ProjectDeleteArgs {
 
 #[derive(Debug, Args)]
 struct ProjectSettingsArgs {
-    /// What it is for
+    /// Purpose of the project
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// A tool that there is: `module`, `module:tool`, a glob of either, `/regex/`, `risk:read` [default: all]
@@ -84,7 +84,7 @@ struct ProjectSettingsArgs {
     /// A subject that belongs to it [default: whoever has a token for it]
     #[arg(long, value_name = "SUBJECT")]
     member: Vec<String>,
-    /// What its clients are shown [default: that of the config]
+    /// Surface of its clients [default: that of the config]
     #[arg(long, value_name = "SURFACE")]
     surface: Vec<String>,
     /// How tools are searched for [default: that of the config]
@@ -131,7 +131,7 @@ impl ProjectCommand {
                 let form = create.form.onto(Object::default());
                 let work = people.create_project(&create.name, &form);
                 let project = session.recorded("project.create", &create.name, work).await?;
-                tell(&project, create.json, &create.name, "is made");
+                tell(&project, create.json, &create.name, "is created");
             }
             Self::Set(set) => {
                 let work = people.replace_project(&set.name, |form| set.form.onto(set.cleared(form)));
@@ -141,7 +141,7 @@ impl ProjectCommand {
             Self::Delete(delete) => {
                 let work = people.delete_project(&delete.name);
                 session.recorded("project.delete", &delete.name, work).await?;
-                note(&format!("the project `{}` and its tokens are gone", delete.name));
+                note(&format!("The project `{}` and its tokens are removed.", delete.name));
             }
         }
         Ok(())
@@ -239,13 +239,13 @@ fn row(project: &Project) -> Vec<String> {
         1 => "1 member".to_owned(),
         count => format!("{count} members"),
     };
-    let keeper = if project.managed_by_file { "(file) " } else { "" };
-    vec![project.name.to_string(), search.to_owned(), members, format!("{keeper}{}", project.description)]
+    let origin = if project.managed_by_file { "(file) " } else { "" };
+    vec![project.name.to_string(), search.to_owned(), members, format!("{origin}{}", project.description)]
 }
 
 fn tell(project: &Raw, json: bool, name: &str, what: &str) {
     if json {
         return print(&project.as_str());
     }
-    note(&format!("the project `{name}` {what}"));
+    note(&format!("The project `{name}` {what}."));
 }

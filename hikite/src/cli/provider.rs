@@ -65,12 +65,12 @@ impl ProviderCommand {
             Self::Set(set) => {
                 let (name, form) = (&set.named.provider, set.form()?);
                 session.recorded("provider.set", name, session.accounts.set_app(name, &form)).await?;
-                note(&format!("accounts with `{name}` can be connected: `hikite account connect {name}`"));
+                note(&format!("Accounts with `{name}` can now be connected: `hikite account connect {name}`"));
             }
             Self::Remove(ProviderNameArgs { provider }) => {
                 let work = session.accounts.remove_app(&provider);
                 session.recorded("provider.remove", &provider, work).await?;
-                note(&format!("this hikite is no app of `{provider}` any more"));
+                note(&format!("The app of `{provider}` is removed."));
             }
         }
         Ok(())
@@ -100,8 +100,8 @@ fn list(providers: &[Raw], plain: &ProviderOutputArgs) {
         let is = |name: &str| provider.get(name).is_some_and(|flag| flag.as_str() == "true");
         let place = match (is("connectable"), is("managedByFile")) {
             (false, _) => "no app",
-            (true, true) => "of the file",
-            (true, false) => "of the store",
+            (true, true) => "from file",
+            (true, false) => "from store",
         };
         vec![text("name"), text("title"), place.to_owned(), text("clientId")]
     };

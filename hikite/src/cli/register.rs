@@ -51,7 +51,7 @@ impl ToolRegisterArgs {
         } else {
             std::fs::read_to_string(&self.file).with_context(|| format!("cannot read `{}`", self.file.display()))?
         };
-        self.form = form(&text).with_context(|| format!("`{}` is no form of a tool", self.file.display()))?;
+        self.form = form(&text).with_context(|| format!("`{}` is not a tool definition", self.file.display()))?;
         if self.overwrite {
             self.form.set("overwrite", Raw::of(&true));
         }
@@ -70,7 +70,7 @@ impl ToolRegisterArgs {
 impl ToolUnregisterArgs {
     pub(crate) async fn run(self, runtime: &Runtime) -> Result<()> {
         recorded(runtime, "tool.unregister", &self.tool, runtime.gateway.admin().tools.unregister(&self.tool)).await?;
-        note(&format!("`{}` is no longer registered", self.tool));
+        note(&format!("`{}` is no longer registered.", self.tool));
         Ok(())
     }
 }
@@ -84,7 +84,7 @@ impl ToolSwitchArgs {
         let action = if enabled { "tool.enable" } else { "tool.disable" };
         let tool =
             recorded(runtime, action, &self.tool, runtime.gateway.admin().tools.switch(&self.tool, enabled)).await?;
-        tell(&tool, self.json, if enabled { "is switched on" } else { "is switched off" });
+        tell(&tool, self.json, if enabled { "is enabled" } else { "is disabled" });
         Ok(())
     }
 }
@@ -108,7 +108,7 @@ fn form(text: &str) -> Result<Object> {
         }
     };
     let form = Raw::from(tree.json()).object();
-    form.context("it is not an object\nhint: write `{\"name\": …, \"description\": …, \"http\": {\"url\": …}}`")
+    form.context("it is not an object\nhint: Write `{\"name\": …, \"description\": …, \"http\": {\"url\": …}}`.")
 }
 
 /// Prints the tool as JSON on request, or else a sentence.
@@ -118,5 +118,5 @@ fn tell(tool: &Raw, json: bool, what: &str) {
     }
     let members = tool.object().unwrap_or_default();
     let key = members.text("key").or_else(|| members.text("name")).unwrap_or_default();
-    note(&format!("`{key}` {what}"));
+    note(&format!("`{key}` {what}."));
 }

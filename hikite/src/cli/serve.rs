@@ -88,7 +88,7 @@ hint: another program may hold the port; name one with `--listen`"
         if let Some(base) = base
             && let Some(link) = running.setup_link(&base).await?
         {
-            note(&format!("Nobody can log in yet. Become the owner at this address, within a day:\n\n  {link}\n"));
+            note(&format!("Nobody can log in yet. Open this address within a day to become the owner:\n\n  {link}\n"));
         }
         hikite_server::serve(listener, Arc::clone(&running.app)).await;
         Ok(running.stop().await)
@@ -123,14 +123,14 @@ fn threads_flag(text: &str) -> Result<usize, String> {
 
 fn node_url_flag(text: &str) -> Result<String, String> {
     match node_fault(text) {
-        Some((what, hint)) => Err(format!("it {what}; {hint}")),
+        Some((what, hint)) => Err(format!("it {what}. {hint}")),
         None => Ok(text.trim_end_matches('/').into()),
     }
 }
 
 fn public_url_flag(text: &str) -> Result<String, String> {
     match url_fault(text) {
-        Some((what, hint)) => Err(format!("it {what}; {hint}")),
+        Some((what, hint)) => Err(format!("it {what}. {hint}")),
         None => Ok(text.into()),
     }
 }

@@ -26,13 +26,13 @@ const REQUEST_BYTES: usize = 16 * 1024;
 pub(crate) async fn connect(common: &GlobalArgs, name: &str) -> Result<ExitCode> {
     let mut config = common.load()?;
     if !config.servers.iter().any(|server| &*server.name == name) {
-        bail!("`{name}` is no server of the config");
+        bail!("`{name}` is not a server in the config.");
     }
     config.servers.retain(|server| &*server.name == name);
     let runtime = Runtime::start(&config, program()?).await?;
     let outcome = match runtime.upstream(name) {
         Some(upstream) => log_in(&upstream, name).await,
-        None => Err(anyhow::anyhow!("`{name}` is not there")),
+        None => Err(anyhow::anyhow!("`{name}` is not available")),
     };
     runtime.stop().await;
     outcome.map(|()| ExitCode::SUCCESS)
@@ -48,24 +48,24 @@ async fn log_in(upstream: &Upstream, name: &str) -> Result<()> {
     if upstream.listing().is_some() && !matches!(upstream.state(), SourceState::NeedsLogin { .. }) {
         // The list may come from the cache, so the server is queried.
         if upstream.refresh_lists().await.is_ok() {
-            note(&format!("`{name}` lets us in already"));
+            note(&format!("`{name}` already accepts this hikite."));
             return Ok(());
         }
     }
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("no port is free")?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("cannot open a local port")?;
     let redirect = format!("http://{}{CALLBACK}", listener.local_addr()?);
     let begun = upstream.begin_login(&redirect).await?;
-    note(&format!("open this address in a browser to log in to `{name}`:"));
+    note(&format!("Open this address in a browser to log in to `{name}`:"));
     print(&begun.url);
     let waiting = tokio::time::timeout(LOGIN_TIMEOUT, wait(&listener, upstream));
-    waiting.await.context("nobody logged in")??;
+    waiting.await.context("the login was not completed in time")??;
     match upstream.refresh_lists().await {
         Ok(()) => {
             let tools = upstream.listing().map_or(0, |listing| listing.tools.len());
-            note(&format!("logged in to `{name}`: {tools} tools"));
+            note(&format!("Logged in to `{name}`: {tools} tools."));
         }
         Err(error) => {
-            note(&format!("logged in to `{name}`, but its tools cannot be read: {}", error.message));
+            note(&format!("Logged in to `{name}`, but its tools cannot be read: {}", error.message));
         }
     }
     Ok(())
@@ -78,7 +78,7 @@ async fn wait(listener: &TcpListener, upstream: &Upstream) -> Result<(), Error> 
         let reading = tokio::time::timeout(REQUEST_TIMEOUT, query(&mut stream)).await;
         let query = reading.ok().flatten().filter(|query| is_callback(upstream, query));
         let Some(query) = query else {
-            answer(&mut stream, "404 Not Found", "there is nothing at this address").await;
+            answer(&mut stream, "404 Not Found", "There is nothing at this address.").await;
             continue;
         };
         let done = upstream.finish_login(&query).await;

@@ -83,7 +83,7 @@ impl StoreCommand {
 
 impl StoreCheckArgs {
     async fn run(self, store: &Store) -> Result<ExitCode> {
-        let findings = progress::with_spinner("looking through the store", store.check()).await?;
+        let findings = progress::with_spinner("checking the store", store.check()).await?;
         let is_well = findings.is_empty();
         let keys = keys::needed(store).await?;
         if self.json {
@@ -92,7 +92,7 @@ impl StoreCheckArgs {
             });
             print(&report.to_string());
         } else if is_well {
-            print(&format!("{} is well (version {NEWEST}); {}", store.url(), keys::describe(&keys)));
+            print(&format!("{} is fine (version {NEWEST}); {}", store.url(), keys::describe(&keys)));
         } else {
             print(&findings.join("\n"));
         }
@@ -130,11 +130,11 @@ impl StoreMigrateArgs {
         }
         print(&match from {
             _ if from == to => format!("{}: version {to}, nothing to do", store.url()),
-            0 => format!("{}: made, version {to}", store.url()),
+            0 => format!("{}: created, version {to}", store.url()),
             _ => format!("{}: from version {from} to {to}", store.url()),
         });
         if let Some((url, rows)) = copied {
-            print(&format!("{url}: {rows} rows copied; name it in `store.url` to use it"));
+            print(&format!("{url}: {rows} rows copied; set it as `store.url` to use it"));
         }
         Ok(ExitCode::SUCCESS)
     }

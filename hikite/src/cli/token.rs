@@ -30,13 +30,13 @@ pub(crate) enum TokenCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenCreateArgs {
-    /// What you will know it by
+    /// Name of the token, for people
     #[arg(long, value_name = "NAME", default_value = "unnamed")]
     name: String,
     /// The only project it opens [default: everything that there is]
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
-    /// What it may do: `read`, `call`, `admin`; several with commas [default: read,call]
+    /// Scopes of the token: `read`, `call`, `admin`; several with commas [default: read,call]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<String>,
     /// The user whom it acts for, with their accounts and their mask [default: the owner on a terminal, else nobody: it
@@ -99,15 +99,15 @@ impl TokenShowArgs {
     /// Prints the local token; only the owner of its file can read it.
     fn run(&self, config: &Config) -> Result<()> {
         match &config.auth {
-            AuthSection::None => bail!("nobody needs a token\nhint: `auth.mode` is `none`"),
+            AuthSection::None => bail!("No token is needed.\nhint: `auth.mode` is `none`."),
             AuthSection::Token(Some(_)) => {
-                bail!("the config names the token\nhint: look at `auth.token` or `auth.tokenFile`")
+                bail!("The token is set in the config.\nhint: See `auth.token` or `auth.tokenFile`.")
             }
             AuthSection::Token(None) => {}
         }
         let path = token::path(&config.data);
         if !path.exists() {
-            bail!("there is no `{}` yet\nhint: `hikite serve` makes it at its first start", path.display());
+            bail!("`{}` does not exist yet.\nhint: `hikite serve` creates it at its first start.", path.display());
         }
         let secret = token::local_token(&config.data)?;
         if self.json {
@@ -123,7 +123,7 @@ impl TokenShowArgs {
 impl TokenCreateArgs {
     async fn run(self, session: &StoreSession) -> Result<()> {
         if self.subject.is_some() {
-            note("warning: `--subject` is deprecated: name a user with `--user`");
+            note("warning: `--subject` is deprecated; use `--user` with the name of a user");
         }
         let form = self.form();
         // The user of the terminal acts as the owner.
@@ -136,10 +136,10 @@ impl TokenCreateArgs {
         }
         print(secret.expose());
         let id = token.text("id").unwrap_or_default();
-        note(&format!("the token `{id}`; its secret is not shown again"));
+        note(&format!("The token `{id}`. Its secret is not shown again."));
         match token.text("user") {
-            Some(user) => note(&format!("it acts for `{user}`, with their accounts")),
-            None if self.acts_for_owner() => note("it acts for the owner, with their accounts"),
+            Some(user) => note(&format!("It acts for `{user}` and uses that user's accounts.")),
+            None if self.acts_for_owner() => note("It acts for the owner and uses the owner's accounts."),
             None => {}
         }
         note(&snippets(&session.config, secret.expose())?.over_http());
@@ -198,7 +198,7 @@ impl TokenListArgs {
 impl TokenRevokeArgs {
     async fn run(self, session: &StoreSession) -> Result<()> {
         session.recorded("token.revoke", &self.id, session.people.revoke_token(&self.id)).await?;
-        note(&format!("the token `{}` opens nothing any more", self.id));
+        note(&format!("The token `{}` is revoked.", self.id));
         Ok(())
     }
 }
@@ -214,13 +214,13 @@ fn row(token: &PersonalToken, shown: &Raw) -> Vec<String> {
         token.scopes.names().collect::<Vec<_>>().join(","),
         until,
         members.text("user").unwrap_or_else(|| "-".into()),
-        format!("{}{}", if is_good { "" } else { "(not good) " }, token.name),
+        format!("{}{}", if is_good { "" } else { "(not active) " }, token.name),
     ]
 }
 
 /// Parses a duration like `30d` into seconds.
 fn seconds(text: &str) -> Result<u32, String> {
-    let wrong = || "write it like `30d`, `12h`, `90m` or `45s`".to_owned();
+    let wrong = || "write it as `30d`, `12h`, `90m` or `45s`".to_owned();
     let unit = text.chars().last().filter(char::is_ascii_alphabetic).ok_or_else(wrong)?;
     let each = match unit {
         's' => 1,

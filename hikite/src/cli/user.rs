@@ -93,7 +93,7 @@ pub(crate) struct UserRemoveArgs {
 pub(crate) struct UserRenameArgs {
     /// Name or id
     name: String,
-    /// What they are called from now on
+    /// New name of the user
     new: String,
 }
 
@@ -127,10 +127,10 @@ pub(crate) struct UserPasswordArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UserMaskArgs {
     name: String,
-    /// What is allowed: modules, tools, patterns, risks; several with commas [default: everything]
+    /// Allowed modules, tools, patterns, risks; several with commas [default: everything]
     #[arg(long, value_name = "ENTRY", value_delimiter = ',')]
     allow: Vec<String>,
-    /// What is denied all the same
+    /// Denied modules, tools, patterns, risks; overrides `--allow`
     #[arg(long, value_name = "ENTRY", value_delimiter = ',')]
     deny: Vec<String>,
     /// Take the mask away
@@ -160,24 +160,24 @@ impl UserCommand {
             Self::Rename(UserRenameArgs { name, new }) => {
                 let form = Object::default().with("name", new.as_str());
                 change(session, identity, &name, &form).await?;
-                note(&format!("`{name}` is called `{new}` now"));
+                note(&format!("`{name}` is now called `{new}`."));
                 Ok(())
             }
             Self::Disable(UserNameArgs { name }) => {
                 change(session, identity, &name, &Object::default().with("disabled", Raw::of(&true))).await?;
-                note(&format!("`{name}` is locked out"));
+                note(&format!("`{name}` is locked."));
                 Ok(())
             }
             Self::Enable(UserNameArgs { name }) => {
                 change(session, identity, &name, &Object::default().with("disabled", Raw::of(&false))).await?;
-                note(&format!("`{name}` may come in again"));
+                note(&format!("`{name}` is unlocked."));
                 Ok(())
             }
             Self::Handover(handover) => handover.run(session, identity).await,
             Self::Removed(list) => removed(&list, identity).await,
             Self::Lift(UserLiftArgs { name }) => {
                 session.recorded("user.lift", &name, identity.lift_removal(&name)).await?;
-                note(&format!("`{name}` may come again, as somebody new"));
+                note(&format!("`{name}` can log in again as a new user."));
                 Ok(())
             }
             Self::Password(password) => password.run(session, identity).await,
@@ -201,9 +201,9 @@ impl UserAddArgs {
         let (_, made) = session.recorded("user.create", &self.name, identity.add_user(&form)).await?;
         if let Some(password) = made {
             print(password.expose());
-            note(&format!("the password of `{}`; it is not shown again", self.name));
+            note(&format!("The password of `{}`. It is not shown again.", self.name));
         } else {
-            note(&format!("the user `{}` can log in", self.name));
+            note(&format!("The user `{}` can log in.", self.name));
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl UserListArgs {
         let mut rows = vec![["NAME", "ROLE", "ID", "PROJECT", "STATE"].map(str::to_owned).to_vec()];
         for user in identity.users() {
             let state = match (user.disabled, user.permissions.is_some()) {
-                (true, _) => "locked out",
+                (true, _) => "locked",
                 (false, true) => "masked",
                 (false, false) => "active",
             };
@@ -259,8 +259,8 @@ impl UserPasswordArgs {
         if made.is_some() {
             print(&password);
         }
-        let keys = if self.remove_passkeys { ", and their passkeys are gone" } else { "" };
-        note(&format!("`{}` has another password; their logins and their clients' tokens are over{keys}", self.name));
+        let keys = if self.remove_passkeys { " Their passkeys are removed." } else { "" };
+        note(&format!("`{}` has a new password. Their logins and their clients' tokens have ended.{keys}", self.name));
         Ok(())
     }
 }
@@ -279,7 +279,8 @@ impl UserMaskArgs {
             }
             if permissions.is_empty() {
                 bail!(
-                    "nothing is said about what there is\nhint: name it with `--allow` and `--deny`, or say `--none`"
+                    "No permissions were given.\nhint: Set them with `--allow` and `--deny`, or remove them with \
+                     `--none`."
                 );
             }
             permissions.raw()
@@ -305,9 +306,9 @@ impl UserRemoveArgs {
         session.recorded("user.delete", &what, work).await?;
         match &self.successor {
             Some(successor) => {
-                note(&format!("the user `{name}` is gone; their accounts are `{successor}`'s now"));
+                note(&format!("The user `{name}` is removed. Their accounts now belong to `{successor}`."));
             }
-            None => note(&format!("the user `{name}` is gone, and so are their accounts and tokens")),
+            None => note(&format!("The user `{name}` is removed with their accounts and tokens.")),
         }
         Ok(())
     }
@@ -319,17 +320,20 @@ impl UserHandoverArgs {
     async fn run(self, session: &StoreSession, identity: &Identity) -> Result<()> {
         let user = identity.user(&self.name)?;
         if !self.yes {
-            note(&format!("`{}` becomes the owner, and whoever is it now an admin; type the name to go on", user.name));
+            note(&format!(
+                "`{}` becomes the owner, and the current owner becomes an admin. Type the name to continue:",
+                user.name
+            ));
             if first_line()?.trim() != &*user.name {
-                bail!("nothing was changed\nhint: type the name of the user, or say `--yes`");
+                bail!("Nothing was changed.\nhint: Type the name of the user, or use `--yes`.");
             }
         }
         let Some(owner) = identity.owner() else {
-            bail!("there is no owner yet\nhint: `hikite user setup-link` makes the link that makes one");
+            bail!("There is no owner yet.\nhint: Create the link for the owner with `hikite user setup-link`.");
         };
         let what = StoreSession::described(identity, &self.name);
         session.recorded("user.handover", &what, identity.transfer_ownership(&owner, &self.name)).await?;
-        note(&format!("`{}` is the owner now; the local token acts for them", user.name));
+        note(&format!("`{}` is now the owner. The local token acts for them.", user.name));
         Ok(())
     }
 }
@@ -351,10 +355,10 @@ async fn removed(list: &UserListArgs, identity: &Identity) -> Result<()> {
 
 async fn setup_link(session: &StoreSession, identity: &Identity) -> Result<()> {
     let Some(token) = session.recorded("user.setup-link", "owner", identity.make_setup_token(true)).await? else {
-        bail!("there is an owner already\nhint: `hikite user password NAME` gives a new password");
+        bail!("There is already an owner.\nhint: Set a new password with `hikite user password NAME`.");
     };
     print(&format!("{}/setup?token={}", session.config.server.url(), token.expose()));
-    note("open it within a day, in the browser of whoever is to be the owner");
+    note("Open it within a day in the browser of the future owner.");
     Ok(())
 }
 

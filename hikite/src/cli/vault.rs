@@ -167,12 +167,12 @@ impl VaultSession {
             vault_status.accounts.values().sum::<usize>()
         ));
         for (key, count) in vault_status.accounts.iter().filter(|(key, _)| **key != vault_status.key) {
-            let known = if vault_status.older.contains(key) { "an older key" } else { "a key that is not there" };
-            print(&format!("{count} accounts are under {key}, {known}"));
+            let known = if vault_status.older.contains(key) { "an older key" } else { "a key that is not available" };
+            print(&format!("{count} accounts are encrypted with {key}, {known}"));
         }
         for key in &retired {
             let (id, until) = (key.key.id(), rfc3339(key.retired_at));
-            print(&format!("key {id} is kept, sealed under it, for backups from before {until}"));
+            print(&format!("key {id} is kept, encrypted with it, for backups made before {until}"));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -184,9 +184,9 @@ impl VaultSession {
         let old = before.current().id().to_owned();
         if !self.places.can_create_key() {
             if before.ids().count() < 2 {
-                let message = "the key is kept where hikite cannot write it\n\
-                    hint: put the new key there and name the old one with `vault.previous_key_file` or \
-                    `vault.previous_key_command`, in every hikite on this store; then run this again";
+                let message = "The key is stored in a place that hikite cannot write.\nhint: Put the new key there, and set the \
+                 old one with `vault.previous_key_file` or `vault.previous_key_command` in every hikite on this \
+                 store. Then run this command again.";
                 return Err(InvalidSetup(message.into()).into());
             }
             let rotated = self.secret_store.rotate().await?;
@@ -199,7 +199,7 @@ impl VaultSession {
         self.places.replace(&both).await?;
         let secret_store = SecretStore::new(store.clone(), both);
         let mut rotated = secret_store.rotate().await?;
-        progress::with_spinner("waiting for others", async {
+        progress::with_spinner("waiting for other processes", async {
             tokio::time::sleep(GRACE).await;
             Ok::<_, anyhow::Error>(())
         })
@@ -210,18 +210,18 @@ impl VaultSession {
         if rotated.left.is_empty() {
             self.places.replace(&KeyRing::parse(text.expose())?).await?;
         } else {
-            note("the old key is kept: something is still under it");
+            note("The old key is kept because it is still in use.");
         }
         Ok(print_rotation(plain, &rotated, (&new, &self.places.to_string())))
     }
 
     async fn check(&self, plain: &VaultOutputArgs) -> Result<ExitCode> {
-        let findings = progress::with_spinner("opening everything", self.secret_store.check()).await?;
+        let findings = progress::with_spinner("decrypting all secrets", self.secret_store.check()).await?;
         let vault_status = self.secret_store.vault_status().await?;
         if plain.json {
             print(&json!({ "secrets": vault_status.secrets, "findings": listed(&findings) }).to_string());
         } else if findings.is_empty() {
-            print(&format!("all {} secrets open", vault_status.secrets));
+            print(&format!("All {} secrets can be decrypted.", vault_status.secrets));
         } else {
             tell_findings(&findings);
         }
@@ -233,8 +233,8 @@ impl VaultSession {
 async fn store_older_keys(secret_store: &SecretStore) -> Result<()> {
     if secret_store.retire_older_keys().await? > 0 {
         note(
-            "the old key is kept in the store, sealed under the new one, for `hikite store restore` of earlier backups\n\
-             hint: make a backup now: it holds the old key as well",
+            "The old key is kept in the store, encrypted with the new one, so that `hikite store restore` can read \
+             earlier backups.\nhint: Make a backup now; it contains the old key as well.",
         );
     }
     Ok(())
@@ -250,13 +250,13 @@ impl ForgetKey {
         let is_selected = |key: &&RetiredKey| self.all || self.key.as_deref() == Some(key.key.id());
         let selected: Vec<&RetiredKey> = kept.iter().filter(is_selected).collect();
         if let (Some(key), true) = (&self.key, selected.is_empty()) {
-            bail!("no earlier key `{key}` is kept\nhint: `hikite vault status` names those that are");
+            bail!("There is no retired key `{key}`.\nhint: Run `hikite vault status` to see the retired keys.");
         }
         if !self.yes && !selected.is_empty() {
             let ids: Vec<&str> = selected.iter().map(|key| key.key.id()).collect();
             let message = format!(
-                "without the key {} the secrets of backups that need it are lost for good\n\
-                 hint: `hikite store check FILE` says which key a backup needs; say `--yes` if none is needed",
+                "Without the key {} the secrets in backups that need it are lost forever.\nhint: `hikite store \
+                 check FILE` shows which key a backup needs. Use `--yes` if none is needed.",
                 ids.join(", ")
             );
             return Err(InvalidSetup(message).into());
@@ -274,7 +274,7 @@ impl ForgetKey {
         if self.json {
             print(&json!({ "forgotten": selected.iter().map(|key| shown(key)).collect::<Vec<_>>() }).to_string());
         } else {
-            print(&format!("{} earlier keys are gone", selected.len()));
+            print(&format!("{} retired keys are removed.", selected.len()));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -300,11 +300,13 @@ impl RotateSigningKeyArgs {
 impl VaultExportArgs {
     async fn run(self, secret_store: &SecretStore) -> Result<ExitCode> {
         let passphrase = self.passphrase.read()?;
-        let copy = progress::with_spinner("sealing the copy", secret_store.export(passphrase, &ACCOUNT_KINDS)).await?;
+        let copy =
+            progress::with_spinner("encrypting the backup", secret_store.export(passphrase, &ACCOUNT_KINDS)).await?;
         let mut options = std::fs::OpenOptions::new();
         let shown = self.file.display();
         let file = options.write(true).create_new(true).mode(0o600).open(&self.file);
-        let mut file = file.with_context(|| format!("cannot make `{shown}`\nhint: it must not exist yet"))?;
+        let mut file =
+            file.with_context(|| format!("cannot create `{shown}`\nhint: Choose a file that does not exist yet."))?;
         std::io::Write::write_all(&mut file, format!("{copy}\n").as_bytes())
             .and_then(|()| file.sync_all())
             .with_context(|| format!("cannot write `{shown}`"))?;
@@ -312,7 +314,7 @@ impl VaultExportArgs {
         if self.json {
             print(&json!({ "file": self.file, "secrets": secrets }).to_string());
         } else {
-            print(&format!("{shown}: {secrets} secrets; only its passphrase opens it"));
+            print(&format!("{shown}: {secrets} secrets; only its passphrase decrypts it"));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -324,12 +326,15 @@ impl VaultImportArgs {
             std::fs::read_to_string(&self.file).with_context(|| format!("cannot read `{}`", self.file.display()))?;
         let passphrase = self.passphrase.read()?;
         let work = secret_store.import(copy, passphrase, (&ACCOUNT_KINDS, self.replace));
-        let restored = progress::with_spinner("opening the copy", work).await?;
+        let restored = progress::with_spinner("decrypting the backup", work).await?;
         if self.json {
             let report = json!({ "secrets": restored.secrets, "forms": restored.forms, "kept": restored.kept });
             print(&report.to_string());
         } else {
-            print(&format!("{} secrets are back; {} were there and stay", restored.secrets, restored.kept));
+            print(&format!(
+                "{} secrets are restored; {} were already there and are unchanged",
+                restored.secrets, restored.kept
+            ));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -343,13 +348,13 @@ impl PassphraseArgs {
                 text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
             }
             None => {
-                note("the passphrase, on one line:");
+                note("Enter the passphrase on one line:");
                 std::io::stdin().take(4096).read_to_string(&mut text).context("cannot read stdin")?;
             }
         }
         let passphrase = Password::new(text.lines().next().unwrap_or_default());
         if passphrase.chars() < PASSPHRASE_CHARS {
-            bail!("the passphrase is too short\nhint: use at least {PASSPHRASE_CHARS} characters");
+            bail!("The passphrase is too short.\nhint: Use at least {PASSPHRASE_CHARS} characters.");
         }
         Ok(passphrase)
     }
@@ -360,7 +365,7 @@ fn print_rotation(plain: &VaultOutputArgs, rotated: &RotationSummary, (key, plac
         let report = json!({ "key": key, "rewrapped": rotated.rewrapped, "left": listed(&rotated.left) });
         print(&report.to_string());
     } else {
-        print(&format!("key {key} in {place}: {} accounts are under it now", rotated.rewrapped));
+        print(&format!("key {key} in {place}: {} accounts are now encrypted with it", rotated.rewrapped));
         tell_findings(&rotated.left);
     }
     ExitCode::from(u8::from(!rotated.left.is_empty()))

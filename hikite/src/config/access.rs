@@ -17,7 +17,7 @@ use hikite_core::secret::MASK;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Access")]
 pub(crate) struct AccessFile {
-    /// Whether a person logs in with a browser, or hikite itself with its client.
+    /// The OAuth grant: a person logs in with a browser, or hikite itself with its client.
     #[schemars(extend("default" = "authorization_code"))]
     grant: Option<GrantWord>,
     /// A client that was registered for hikite. Default: hikite describes or registers itself.
@@ -28,13 +28,13 @@ pub(crate) struct AccessFile {
     client_secret_file: Option<String>,
     /// A file with the key that signs in place of a secret (PKCS #8 in PEM, for ES256).
     private_key_file: Option<String>,
-    /// What is asked for. Default: what the server says.
+    /// Scopes to request. Default: those that the server names.
     scopes: Option<Vec<String>>,
     /// The only authorization server that is used. Default: the one that the server names.
     issuer: Option<String>,
 }
 
-/// Who logs in.
+/// The OAuth grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Grant")]
@@ -92,7 +92,7 @@ pub(crate) fn check(
 ) -> Option<AccessConfig> {
     let path = path.key("auth");
     let unused = match transport {
-        TransportConfig::Stdio { .. } => Some("ignored: a program is not logged in to"),
+        TransportConfig::Stdio { .. } => Some("ignored: local programs have no login"),
         TransportConfig::Http { headers, .. } | TransportConfig::Sse { headers, .. } => {
             let setting = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
             setting.then_some("ignored: `headers` has an `Authorization`")
@@ -121,17 +121,17 @@ fn access(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &Access
     let private_key = file("private_key_file", &raw.private_key_file);
     let setting = [raw.client_secret.is_some(), raw.client_secret_file.is_some(), raw.private_key_file.is_some()];
     if setting.into_iter().filter(|setting| *setting).count() > 1 {
-        let hint = "keep one of `client_secret`, `client_secret_file` and `private_key_file`";
-        check.report.error(path, "the client proves itself in more than one way", Some(hint.into()));
+        let hint = "Keep one of `client_secret`, `client_secret_file` and `private_key_file`.";
+        check.report.error(path, "the client has more than one way to authenticate", Some(hint.into()));
     }
     let needs_client = setting.contains(&true) || raw.grant == Some(GrantWord::ClientCredentials);
     if needs_client && raw.client_id.is_none() {
-        let hint = "write the `client_id` that the secret or key belongs to";
+        let hint = "Add the `client_id` that belongs to the secret or key.";
         check.report.missing(path, "has no `client_id`", Some(hint.into()));
     }
     if raw.grant == Some(GrantWord::ClientCredentials) && !setting.contains(&true) {
-        let hint = "write `client_secret` or `private_key_file`";
-        check.report.missing(path, "has nothing that proves who it is", Some(hint.into()));
+        let hint = "Add `client_secret` or `private_key_file`.";
+        check.report.missing(path, "has no credential for the client", Some(hint.into()));
     }
     if let Some((fault, hint)) = issuer.as_deref().and_then(url::fault) {
         check.report.error(&path.key("issuer"), fault.to_owned(), Some(hint.into()));
@@ -150,8 +150,8 @@ fn scopes(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &[S
     let is_scope =
         |text: &str| !text.is_empty() && text.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e));
     for (index, scope) in written.iter().enumerate().filter(|(_, scope)| !is_scope(scope)) {
-        let hint = "one word each, without spaces";
-        check.report.error(&path.index(index), format!("`{scope}` is no scope"), Some(hint.into()));
+        let hint = "Write each scope as one word without spaces.";
+        check.report.error(&path.index(index), format!("`{scope}` is not a valid scope"), Some(hint.into()));
     }
     written.to_vec()
 }

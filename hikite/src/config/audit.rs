@@ -13,19 +13,19 @@ use super::unit::{ConfigDuration, show_span};
 
 const RETENTION: Duration = Duration::from_secs(90 * 86_400);
 
-/// What is recorded of every call, and for how long.
+/// Audit records of calls, and how long they are kept.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Audit")]
 pub(crate) struct AuditFile {
-    /// Whether there are records at all.
+    /// Records calls if true.
     #[schemars(extend("default" = true))]
     pub(crate) enabled: Option<bool>,
     /// When an answer goes out: with `strict` after its record is committed, which no crash takes back; with `group` at
     /// once, at most 256 records ahead of the disk.
     #[schemars(extend("default" = "group"))]
     pub(crate) durability: Option<DurabilityFile>,
-    /// What becomes of a call whose record finds no place in the queue: `block` lets it wait, and refuses it in the
+    /// Handling of a call whose record finds no place in the queue: `block` lets it wait, and refuses it in the
     /// end; `drop-and-count` runs it, and records how many records were lost.
     #[schemars(extend("default" = "block"))]
     pub(crate) when_full: Option<WhenFullFile>,
@@ -70,15 +70,15 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
         None => RETENTION,
         Some(Ok(span)) if span >= Duration::from_secs(1) => span,
         Some(Ok(_)) => {
-            let hint = "leave it out for 90 days; `\"enabled\": false` keeps nothing";
-            let wrong = check.fail(&path.key("retention"), "must be at least a second".into(), hint);
+            let hint = "Leave it out for 90 days; `\"enabled\": false` turns the audit log off.";
+            let wrong = check.fail(&path.key("retention"), "must be at least one second".into(), hint);
             wrong.unwrap_or(RETENTION)
         }
         Some(Err((message, hint))) => check.fail(&path.key("retention"), message, hint).unwrap_or(RETENTION),
     };
     if raw.max_records == Some(0) {
-        let hint = Some("leave it out for no limit".into());
-        check.report.error(&path.key("max_records"), "must be more than zero", hint);
+        let hint = Some("Leave it out for no limit.".into());
+        check.report.error(&path.key("max_records"), "must be greater than zero", hint);
     }
     let when_full = match raw.when_full {
         None | Some(WhenFullFile::Block) => QueueFullPolicy::Block,
@@ -133,11 +133,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         for (text, said) in [
-            (r#"{"audit":{"retention":"0s"}}"#, "audit.retention: must be at least a second"),
+            (r#"{"audit":{"retention":"0s"}}"#, "audit.retention: must be at least one second"),
             (r#"{"audit":{"retention":"soon"}}"#, "`soon` is not a duration"),
-            (r#"{"audit":{"max_records":0}}"#, "audit.max_records: must be more than zero"),
-            (r#"{"audit":{"when_full":"drop"}}"#, "`drop` is not known here"),
-            (r#"{"audit":{"durability":"none"}}"#, "`none` is not known here"),
+            (r#"{"audit":{"max_records":0}}"#, "audit.max_records: must be greater than zero"),
+            (r#"{"audit":{"when_full":"drop"}}"#, "`drop` is not a known value"),
+            (r#"{"audit":{"durability":"none"}}"#, "`none` is not a known value"),
             (r#"{"audit":{"retain":"1d"}}"#, "unknown key"),
         ] {
             let problems = parse(text).expect_err(text).to_string();

@@ -19,7 +19,7 @@ use super::project::PermissionsFile;
 use super::tool::report_fault;
 use super::unit::{ConfigDuration, show_span};
 
-/// Who may connect.
+/// Authentication and authorization of clients.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Auth")]
@@ -38,10 +38,10 @@ pub(crate) struct AuthFile {
     /// How long a client may stay away before its user must log in again.
     #[schemars(extend("default" = "30d"))]
     pub(crate) refresh_token_ttl: Option<ConfigDuration>,
-    /// Whether the id of a client may be the address of its description.
+    /// Client ID metadata documents: the id of a client is the URL of its description.
     #[schemars(extend("default" = "auto"))]
     pub(crate) cimd: Option<CimdWord>,
-    /// Whether clients may register themselves. Those that lead back to a place that is not known wait for an admin.
+    /// Dynamic client registration. Clients with an unknown redirect URI wait for an admin.
     #[schemars(extend("default" = "open"))]
     pub(crate) registration: Option<RegistrationMode>,
     /// Issuers whose tokens are good here besides our own.
@@ -65,7 +65,7 @@ pub(crate) enum Mode {
     None,
 }
 
-/// Whether the id of a client may be the address of its description.
+/// Client ID metadata documents: the id of a client is the URL of its description.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Cimd")]
@@ -77,7 +77,7 @@ pub(crate) enum CimdWord {
     Off,
 }
 
-/// Whether clients may register themselves.
+/// Dynamic client registration.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RegistrationMode {
@@ -148,7 +148,7 @@ pub(crate) fn check(
     match raw.mode {
         Some(Mode::None) => {
             if raw.token.is_some() || raw.token_file.is_some() {
-                check.report.warning(path, "the token is not used: the mode is `none`");
+                check.report.warning(path, "the token is not used because the mode is `none`");
             }
             (AuthSection::None, None)
         }
@@ -164,8 +164,8 @@ fn oauth(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &AuthFil
             None => default,
             Some(Ok(span)) if (MINUTE..=most).contains(&span) => span,
             Some(Ok(_)) => {
-                let message = format!("must be from a minute to {}", show_span(most));
-                check.fail(&path, message, "leave it out for the default").unwrap_or(default)
+                let message = format!("must be from one minute to {}", show_span(most));
+                check.fail(&path, message, "Leave it out for the default.").unwrap_or(default)
             }
             Some(Err((message, hint))) => check.fail(&path, message, hint).unwrap_or(default),
         }
@@ -213,7 +213,7 @@ pub(crate) fn token(
     let (key, token) = match written {
         (Some(_), Some(_)) => {
             let message = "both `token` and `tokenFile` are given";
-            check.report.error_in_name(&path.key("tokenFile"), message, Some("keep one of them".into()));
+            check.report.error_in_name(&path.key("tokenFile"), message, Some("Keep one of them.".into()));
             return None;
         }
         (Some(token), None) => ("token", check.expand(&path.key("token"), token)?),
@@ -222,8 +222,8 @@ pub(crate) fn token(
     };
     let path = path.key(key);
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let hint = "use letters, digits and signs without spaces, for example from `openssl rand -hex 32`";
-        return check.fail(&path, "a token is not empty and has no spaces".into(), hint);
+        let hint = "Use letters, digits and punctuation without spaces, for example from `openssl rand -hex 32`.";
+        return check.fail(&path, "a token must not be empty or contain spaces".into(), hint);
     }
     if token.len() < SHORT {
         check.report.warning(&path, format!("the token is shorter than {SHORT} characters"));

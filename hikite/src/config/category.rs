@@ -19,7 +19,7 @@ use super::tools::{self, ToolSelectionFile};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Category")]
 pub(crate) struct CategoryFile {
-    /// What it is for, in one line: all that the model reads before it opens the category.
+    /// Purpose of the category in one line: all that the model reads before it opens the category.
     pub(crate) description: Option<String>,
     /// The server, or servers, of `mcpServers` that the tools come from.
     pub(crate) server: Option<OneOrMany<String>>,
@@ -55,7 +55,7 @@ fn category(
         check.report.error_in_name(path, "the name of a category is empty", None);
     }
     if raw.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
-        check.report.warning(path, "has no `description`: the model cannot know when to open it");
+        check.report.warning(path, "has no `description`: a model cannot know when to open it");
     }
     let own = own_servers(check, path, raw, servers);
     let others: Vec<Arc<str>> = servers.all.iter().filter(|name| !own.contains(name)).cloned().collect();
@@ -103,16 +103,16 @@ fn own_servers(
         }
     }
     if raw.server.as_ref().is_none_or(|server| server.as_slice().is_empty()) {
-        check.report.missing(path, "names no `server`", Some(listed(&servers.all)));
+        check.report.missing(path, "has no `server`", Some(listed(&servers.all)));
     }
     own
 }
 
 fn listed(servers: &[Arc<str>]) -> String {
     if servers.is_empty() {
-        return "define it in `mcpServers` first".into();
+        return "Define it in `mcpServers` first.".into();
     }
     let names: Vec<String> = servers.iter().take(LISTED_MAX).map(|name| format!("`{name}`")).collect();
     let more = if servers.len() > LISTED_MAX { ", …" } else { "" };
-    format!("the servers are {}{more}", names.join(", "))
+    format!("Available servers: {}{more}.", names.join(", "))
 }

@@ -122,7 +122,7 @@ impl ConfigChecker<'_, '_> {
         match (self.environment.read)(&file) {
             Ok(text) => Some(text.trim_end_matches(['\r', '\n']).to_owned()),
             Err(error) => {
-                let hint = "relative paths start at the config file's folder";
+                let hint = "Relative paths start at the folder of the config file.";
                 self.fail(path, format!("cannot read `{}`: {error}", file.display()), hint)
             }
         }

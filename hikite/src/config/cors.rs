@@ -58,7 +58,7 @@ fn of_environment(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>) -> V
     let (right, wrong): (Vec<String>, Vec<String>) =
         text.split(',').map(|origin| origin.trim().to_ascii_lowercase()).partition(|origin| is_origin(origin));
     for origin in wrong {
-        check.report.warning(path, format!("`CORS_ORIGIN` names `{origin}`, which is not an origin; it is ignored"));
+        check.report.warning(path, format!("`CORS_ORIGIN` contains `{origin}`, which is not an origin; it is ignored"));
     }
     right
 }
@@ -68,7 +68,7 @@ fn origin_of(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &st
     if is_origin(&origin) {
         return Some(origin);
     }
-    check.fail(path, format!("`{text}` is not an origin"), "write `https://example.com`, without a path, or `*`")
+    check.fail(path, format!("`{text}` is not an origin"), "Write `https://example.com` without a path, or `*`.")
 }
 
 fn is_origin(text: &str) -> bool {

@@ -14,7 +14,7 @@ use super::tls::VersionWord;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Egress")]
 pub(crate) struct EgressFile {
-    /// What may be reached beside the public internet: addresses, blocks like `10.0.0.0/8`, and host names.
+    /// Destinations allowed beside the public internet: addresses, blocks like `10.0.0.0/8`, and host names.
     pub(crate) allow: Option<Vec<String>>,
     /// The oldest version of TLS that is spoken with servers, whoever named their address.
     #[schemars(extend("default" = "1.3"))]
@@ -41,8 +41,8 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
         let path = list.index(index);
         let text = check.expand(&path, text)?;
         if AllowedAddress::parse(&text).is_none() {
-            let hint = "write `127.0.0.1`, `10.0.0.0/8` or `internal.example`";
-            return check.fail(&path, format!("`{text}` is no address, no block of addresses and no name"), hint);
+            let hint = "Write `127.0.0.1`, `10.0.0.0/8` or `internal.example`.";
+            return check.fail(&path, format!("`{text}` is not an address, an address block or a host name"), hint);
         }
         Some(text)
     });

@@ -14,9 +14,11 @@ pub(crate) enum ExpandError {
 impl ExpandError {
     pub(crate) fn hint(&self) -> String {
         match self {
-            Self::Unset(name) => format!("set it, or give it a default: `${{{name}:-…}}`"),
-            Self::NotAVariable(_) => "a variable is `${NAME}` or `${NAME:-default}`; a literal `${` is `$${`".into(),
-            Self::Open => "add the `}`; a literal `${` is `$${`".into(),
+            Self::Unset(name) => format!("Set it, or give it a default: `${{{name}:-…}}`."),
+            Self::NotAVariable(_) => {
+                "Write a variable as `${NAME}` or `${NAME:-default}`, and a literal `${` as `$${`.".into()
+            }
+            Self::Open => "Add the `}`, or write a literal `${` as `$${`.".into(),
         }
     }
 }

@@ -48,12 +48,12 @@ pub(crate) struct ConfigFile {
     pub(crate) providers: Option<NamedMap<ProviderFile>>,
     /// Where requests may go whose address did not come from this file.
     pub(crate) egress: Option<EgressFile>,
-    /// What becomes of servers' tools whose definition nobody approved.
+    /// Handling of servers' tools whose definition nobody approved.
     #[schemars(extend("default" = "tofu"))]
     pub(crate) pins: Option<PinsWord>,
-    /// Who may connect.
+    /// Authentication and authorization of clients.
     pub(crate) auth: Option<AuthFile>,
-    /// What is recorded of every call, and for how long.
+    /// Audit records of calls, and how long they are kept.
     pub(crate) audit: Option<AuditFile>,
     /// Where registered tools, switches and cached lists are kept.
     pub(crate) store: Option<StoreFile>,

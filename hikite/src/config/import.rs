@@ -61,8 +61,8 @@ pub fn import(kind: Option<ClientKind>, file: &str, text: &str) -> Result<Import
     let root = tree.json();
     let blocks = blocks(&root);
     if blocks.is_empty() {
-        let hint = "servers stand in `mcpServers`, or in `servers` for VS Code";
-        return Err(Problems::whole(file, "there are no MCP servers in it", Some(hint)));
+        let hint = "Servers are in `mcpServers`, or in `servers` for VS Code.";
+        return Err(Problems::whole(file, "the file contains no MCP servers", Some(hint)));
     }
     let kind = kind.unwrap_or_else(|| detect(&root, &blocks));
     let mut imported = ImportedServers { kind, servers: Map::new(), notes: Vec::new() };
@@ -110,7 +110,7 @@ fn detect(root: &Value, blocks: &[ServerBlock<'_>]) -> ClientKind {
 impl ImportedServers {
     fn take(&mut self, root: &Value, folder: Option<&str>, written: &str, raw: &Value) {
         let Some(raw) = raw.as_object() else {
-            return self.notes.push(format!("{written}: left out, it is not an object"));
+            return self.notes.push(format!("{written}: skipped, it is not an object"));
         };
         let Some(server) = translate(root, written, raw, &mut self.notes) else { return };
         let mut name = written.replace(':', "-");
@@ -120,7 +120,7 @@ impl ImportedServers {
             name = free_name(&self.servers, &format!("{name}-{}", folder.unwrap_or("2")));
         }
         if name != written {
-            self.notes.push(format!("{written}: taken over as `{name}`"));
+            self.notes.push(format!("{written}: imported as `{name}`"));
         }
         self.servers.insert(name, server);
     }
@@ -143,7 +143,7 @@ fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec
                 Some("sse") => _ = server.insert("type".into(), "sse".into()),
                 Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp") => {}
                 _ => {
-                    notes.push(format!("{name}: left out, its {key} {value} is not supported"));
+                    notes.push(format!("{name}: skipped, its {key} {value} is not supported"));
                     return None;
                 }
             },
@@ -151,7 +151,7 @@ fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec
             "disabledTools" | "excludeTools" => _ = tools.insert("excludeNames".into(), value.clone()),
             "includeTools" => _ = tools.insert("includeNames".into(), value.clone()),
             "envFile" => {
-                notes.push(format!("{name}: `envFile` {value} is not read, put its variables into `env`"));
+                notes.push(format!("{name}: `envFile` {value} is not read; put its variables in `env`"));
             }
             "autoApprove" | "alwaysAllow" | "trust" | "gallery" | "note" | "icon" => {
                 let said = is_meaningful(value).then(|| format!("{name}: `{key}` was left out"));
@@ -160,7 +160,7 @@ fn translate(root: &Value, name: &str, raw: &Map<String, Value>, notes: &mut Vec
             _ if known.is_some_and(|known| known.contains_key(key)) => {
                 server.insert(key.clone(), value.clone());
             }
-            _ => notes.push(format!("{name}: `{key}` was left out, it means nothing here")),
+            _ => notes.push(format!("{name}: `{key}` was left out, it has no meaning here")),
         }
     }
     if !tools.is_empty() && !server.contains_key("tools") {
@@ -202,7 +202,7 @@ mod tests {
                 "/p/two": {"mcpServers": {"a": {"command": "a"}}, "history": []}}}"#,
             ClientKind::ClaudeCode,
             &json!({"a": {"command": "a"}, "a-one": {"url": "https://${HOST:-x}/"}}),
-            &["a: taken over as `a-one`", "w: left out, its type \"ws\" is not supported"],
+            &["a: imported as `a-one`", "w: skipped, its type \"ws\" is not supported"],
         );
     }
 
@@ -213,9 +213,9 @@ mod tests {
             ClientKind::Cursor,
             &json!({"s-x": {"command": "${HOME}/s", "args": ["${WORKSPACE_FOLDER}", "${A}"]}}),
             &[
-                "s:x: `envFile` \".env\" is not read, put its variables into `env`",
+                "s:x: `envFile` \".env\" is not read; put its variables in `env`",
                 "s:x: `${workspaceFolder}` is now `${WORKSPACE_FOLDER}`, to be set in the environment",
-                "s:x: taken over as `s-x`",
+                "s:x: imported as `s-x`",
             ],
         );
     }
@@ -225,7 +225,7 @@ mod tests {
         let block = r#"{"servers": {"gh": {"type": "http", "url": "https://x/mcp", "headers": {"Authorization": "Bearer ${input:gh-token}"}, "dev": {}}},
             "inputs": [{"id": "gh-token", "description": "GitHub token", "type": "promptString"}]}"#;
         let servers = json!({"gh": {"url": "https://x/mcp", "headers": {"Authorization": "Bearer ${GH_TOKEN}"}}});
-        let left_out = "gh: `dev` was left out, it means nothing here";
+        let left_out = "gh: `dev` was left out, it has no meaning here";
         let renamed = "gh: `${input:gh-token}` (GitHub token) is now `${GH_TOKEN}`, to be set in the environment";
         check(block, ClientKind::VsCode, &servers, &[left_out, renamed]);
         check(&format!("{{\"editor.x\": 1, \"mcp\": {block}}}"), ClientKind::VsCode, &servers, &[left_out, renamed]);
@@ -256,7 +256,7 @@ mod tests {
         let problems = import(None, "theirs.json", "{}").expect_err("empty").to_string();
         assert_eq!(
             problems,
-            "error: theirs.json: there are no MCP servers in it\nhint: servers stand in `mcpServers`, or in `servers` for VS Code"
+            "error: theirs.json: the file contains no MCP servers\nhint: Servers are in `mcpServers`, or in `servers` for VS Code."
         );
         assert!(import(None, "theirs.json", "{").is_err());
     }

@@ -22,7 +22,7 @@ use super::url;
 pub(crate) struct IssuerFile {
     /// The issuer, exactly as its tokens name it in `iss`.
     issuer: String,
-    /// What its tokens must name in `aud`: without it any token of that issuer would open this door, too.
+    /// The value that its tokens must have in `aud`. Without it, any token of that issuer would be accepted.
     audience: String,
     /// Where its keys lie. Default: where its own description says.
     jwks_url: Option<String>,
@@ -34,16 +34,16 @@ pub(crate) struct IssuerFile {
     scopes: Option<Vec<ScopeWord>>,
     /// The claim that names the scopes of a token, of which those in `scopes` count. Default: all of `scopes`.
     scope_claim: Option<String>,
-    /// Who of its people may come in: patterns over their verified address or their subject, like `*@example.com`.
+    /// Users that are accepted: patterns over their verified address or their subject, like `*@example.com`.
     allow: Option<Vec<String>>,
-    /// Whether an address counts of which the token does not say `email_verified`.
+    /// Accepts an address even if the token does not say `email_verified`.
     #[schemars(extend("default" = false))]
     trust_email: Option<bool>,
     /// The project in which they work.
     project: Option<String>,
 }
 
-/// What somebody may do.
+/// A scope of a user or token.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Scope")]
@@ -63,24 +63,24 @@ pub(crate) enum ScopeWord {
 pub(crate) struct LoginFile {
     /// The issuer, exactly as its own description names it.
     issuer: String,
-    /// What it calls us. Register `<public_url>/oauth/federated/NAME/callback` there.
+    /// The client id of hikite there. Register `<public_url>/oauth/federated/NAME/callback` as its redirect URI.
     client_id: String,
     /// The secret it gave us; none for a public client.
     client_secret: Option<String>,
     /// A file that holds it.
     client_secret_file: Option<String>,
-    /// What is asked for.
+    /// Scopes to request.
     #[schemars(extend("default" = ["openid", "email", "profile"]))]
     scopes: Option<Vec<String>>,
-    /// Who may come in: patterns over their verified address or their subject, like `*@example.com`. Default: everybody
-    /// who can log in there.
+    /// Users that are accepted: patterns over their verified address or their subject, like `*@example.com`. Default:
+    /// everybody who can log in there.
     allow: Option<Vec<String>>,
-    /// What they are here when they come for the first time.
+    /// The role of a user who logs in for the first time.
     #[schemars(extend("default" = "member"))]
     role: Option<RoleWord>,
 }
 
-/// What a user is.
+/// The role of a user.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "LoginRole")]
@@ -102,8 +102,8 @@ fn issuer(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &Issuer
     let issuer = address(check, &path.key("issuer"), &raw.issuer)?;
     let audience = check.expand(&path.key("audience"), &raw.audience)?;
     if audience.is_empty() {
-        let hint = "name what its tokens are for, for example the address of this hikite";
-        return check.fail(&path.key("audience"), "an audience is not empty".into(), hint);
+        let hint = "Set the audience of its tokens, for example the address of this hikite.";
+        return check.fail(&path.key("audience"), "an audience must not be empty".into(), hint);
     }
     let jwks_url = match &raw.jwks_url {
         Some(url) => Some(address(check, &path.key("jwks_url"), url)?),
@@ -143,13 +143,13 @@ pub(crate) fn logins(
 fn login(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str, raw: &LoginFile) -> Option<LoginRule> {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > 32 || !name.bytes().all(is_plain) {
-        let message = format!("`{name}` is no name for a login");
-        return check.fail(path, message, "use up to 32 small letters, digits and `-`");
+        let message = format!("`{name}` is not a valid name for a login");
+        return check.fail(path, message, "Use up to 32 lowercase letters, digits and `-`.");
     }
     let secret = match (&raw.client_secret, &raw.client_secret_file) {
         (Some(_), Some(_)) => {
             let message = "both `client_secret` and `client_secret_file` are given".to_owned();
-            return check.fail(&path.key("client_secret_file"), message, "keep one of them");
+            return check.fail(&path.key("client_secret_file"), message, "Keep one of them.");
         }
         (Some(secret), None) => Some(check.expand(&path.key("client_secret"), secret)?),
         (None, Some(file)) => Some(check.secret_file(&path.key("client_secret_file"), file)?),
@@ -186,7 +186,7 @@ fn address(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &s
             || host.split(':').next().is_some_and(|name| name == "localhost" || name == "127.0.0.1")
     };
     if host.is_some_and(|host| !is_here(host)) {
-        return check.fail(path, format!("`{address}` is not https"), "write `https://…`");
+        return check.fail(path, format!("`{address}` is not https"), "Write `https://…`.");
     }
     Some(address)
 }
@@ -196,7 +196,7 @@ fn patterns(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: Optio
     for (index, text) in raw.unwrap_or_default().iter().enumerate() {
         match Pattern::parse(&text.to_lowercase()) {
             Ok(pattern) => patterns.push(pattern),
-            Err(bad) => return check.fail(&path.index(index), bad.to_string(), "write `*@example.com`"),
+            Err(bad) => return check.fail(&path.index(index), bad.to_string(), "Write `*@example.com`."),
         }
     }
     Some(patterns)

@@ -53,7 +53,7 @@ pub fn parse(text: &str) -> Result<JsoncNode, SyntaxError> {
     let node = reader.value()?;
     reader.skip()?;
     if reader.peek().is_some() {
-        return Err(reader.error("something follows the end of the value", None));
+        return Err(reader.error("unexpected content after the end of the value", None));
     }
     Ok(node)
 }
@@ -121,7 +121,7 @@ impl JsoncParser<'_> {
             Some('[') => self.nested(Self::items)?,
             Some('"') => JsoncValue::Text(self.string()?),
             Some('-' | '0'..='9') => self.number()?,
-            Some('\'') => return Err(self.error("a string is written in double quotes", None)),
+            Some('\'') => return Err(self.error("strings must use double quotes", None)),
             Some(c) if c.is_alphabetic() => self.word()?,
             Some(c) => return Err(self.error(format!("expected a value, found `{c}`"), None)),
             None => return Err(self.error("expected a value, found the end of the file", None)),
@@ -152,10 +152,10 @@ impl JsoncParser<'_> {
                     return Ok(JsoncValue::Object(object));
                 }
                 Some(c) => {
-                    let hint = (c.is_alphabetic() || matches!(c, '_' | '\'')).then_some("put it in double quotes");
+                    let hint = (c.is_alphabetic() || matches!(c, '_' | '\'')).then_some("Put it in double quotes.");
                     return Err(self.error(format!("expected a name or `}}`, found `{c}`"), hint));
                 }
-                None => return Err(self.error("this file ends inside an object", Some("a `}` is missing"))),
+                None => return Err(self.error("the file ends inside an object", Some("A `}` is missing."))),
             }
             let name = self.string()?;
             self.skip()?;
@@ -190,7 +190,7 @@ impl JsoncParser<'_> {
             }
             Some(c) if c == end => Ok(None),
             Some(c) => {
-                let hint = matches!(c, '"' | '{' | '[').then_some("a comma is missing before this");
+                let hint = matches!(c, '"' | '{' | '[').then_some("A comma is missing before this.");
                 Err(self.error(format!("expected `,` or `{end}`, found `{c}`"), hint))
             }
             None => Err(self.error(format!("expected `,` or `{end}`, found the end of the file"), None)),
@@ -207,14 +207,14 @@ impl JsoncParser<'_> {
             closes
         });
         let Some(length) = length else {
-            return Err(self.error("this string is not closed", Some("a `\"` is missing on this line")));
+            return Err(self.error("the string is not closed", Some("A `\"` is missing on this line.")));
         };
         self.at = start + length + 2;
         serde_json::from_str(&self.text[start..self.at]).map_err(|error| {
             let message = error.to_string();
             let reason = message.split(" at line ").next().unwrap_or_default();
-            let hint = reason.contains("escape").then_some("write a backslash as `\\\\`");
-            SyntaxError { at: start, message: format!("this string is not valid: {reason}"), hint }
+            let hint = reason.contains("escape").then_some("Write a backslash as `\\\\`.");
+            SyntaxError { at: start, message: format!("the string is not valid: {reason}"), hint }
         })
     }
 
@@ -237,7 +237,7 @@ impl JsoncParser<'_> {
             "true" => JsoncValue::Bool(true),
             "false" => JsoncValue::Bool(false),
             _ => {
-                let hint = Some("put text in double quotes");
+                let hint = Some("Put text in double quotes.");
                 return Err(self.error(format!("expected a value, found `{word}`"), hint));
             }
         };
@@ -256,7 +256,7 @@ impl JsoncParser<'_> {
                 self.at += rest.find('\n').unwrap_or(rest.len());
             } else if let Some(comment) = rest.strip_prefix("/*") {
                 let end = comment.find("*/");
-                let end = end.ok_or_else(|| self.error("this comment is not closed", Some("a `*/` is missing")))?;
+                let end = end.ok_or_else(|| self.error("the comment is not closed", Some("A `*/` is missing.")))?;
                 self.at += end + 4;
             } else {
                 return Ok(());
@@ -305,14 +305,14 @@ mod tests {
             ("{\"a\" 1}", 5, "expected `:` after the name"),
             ("{\"a\": 1 \"b\": 2}", 8, "expected `,` or `}`, found `\"`"),
             ("{a: 1}", 1, "expected a name or `}`, found `a`"),
-            ("['x']", 1, "a string is written in double quotes"),
-            ("[\"x\n\"]", 1, "this string is not closed"),
-            ("[\"\\q\"]", 1, "this string is not valid: invalid escape"),
-            ("[1 /* ]", 3, "this comment is not closed"),
+            ("['x']", 1, "strings must use double quotes"),
+            ("[\"x\n\"]", 1, "the string is not closed"),
+            ("[\"\\q\"]", 1, "the string is not valid: invalid escape"),
+            ("[1 /* ]", 3, "the comment is not closed"),
             ("[01]", 1, "`01` is not a number"),
             ("[tru]", 1, "expected a value, found `tru`"),
-            ("{} x", 3, "something follows the end of the value"),
-            ("{\"a\": {", 7, "this file ends inside an object"),
+            ("{} x", 3, "unexpected content after the end of the value"),
+            ("{\"a\": {", 7, "the file ends inside an object"),
             ("[,]", 1, "expected a value, found `,`"),
         ] {
             let error = parse(text).expect_err(text);

@@ -292,7 +292,7 @@ impl LimitsReader<'_, '_, '_> {
     fn percent(&mut self, key: &str, raw: Option<usize>, default: usize) -> usize {
         let percent = self.count(key, raw, default);
         if percent > 100 {
-            let hint = Some("100 lets one caller take everything".into());
+            let hint = Some("100 lets one caller use everything.".into());
             self.check.report.error(&self.path.key(key), "must be a percentage from 1 to 100", hint);
         }
         percent
@@ -313,8 +313,8 @@ impl LimitsReader<'_, '_, '_> {
 
     fn positive<T: PartialEq>(&mut self, key: &str, value: T, zero: &T) -> T {
         if value == *zero {
-            let hint = Some("leave it out for the default".into());
-            self.check.report.error(&self.path.key(key), "must be more than zero", hint);
+            let hint = Some("Leave it out for the default.".into());
+            self.check.report.error(&self.path.key(key), "must be greater than zero", hint);
         }
         value
     }

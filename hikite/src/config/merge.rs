@@ -22,7 +22,7 @@ pub fn merge(file: &str, text: Option<&str>, servers: &Map<String, Value>) -> Re
     let text = text.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
     let root = jsonc::parse(text).map_err(|error| Problems::syntax(file, text, &error))?;
     let object = |node: &JsoncNode, what: &str| {
-        let refused = || Problems::whole(file, format!("{what} is not an object"), Some("correct it by hand first"));
+        let refused = || Problems::whole(file, format!("{what} is not an object"), Some("Correct it by hand first."));
         node.object().cloned().ok_or_else(refused)
     };
     let members = object(&root, "the file")?;
@@ -147,7 +147,7 @@ mod tests {
         let problems = merge("hikite.json", Some("{\"mcpServers\": []}"), &Map::new()).expect_err("array");
         assert_eq!(
             problems.to_string(),
-            "error: hikite.json: `mcpServers` is not an object\nhint: correct it by hand first"
+            "error: hikite.json: `mcpServers` is not an object\nhint: Correct it by hand first."
         );
     }
 }

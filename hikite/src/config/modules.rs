@@ -15,7 +15,7 @@ use super::position::ConfigPath;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Modules")]
 pub(crate) struct ModulesFile {
-    /// Whether the services that come with hikite are there: `true` (the default), `false`, or the names of some.
+    /// Services that come with hikite: `true` for all (the default), `false` for none, or the names of some.
     builtin: Option<BuiltinFile>,
     /// A folder of module files (`*.yaml`). It is followed while hikite runs.
     dir: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
             for (place, name) in names.iter().enumerate().filter(|(_, name)| !all().any(|known| known == *name)) {
                 let hint = did_you_mean(name, all());
                 let known = all().collect::<Vec<_>>().join(", ");
-                let hint = hint.unwrap_or_else(|| format!("there are: {known}"));
+                let hint = hint.unwrap_or_else(|| format!("Available services: {known}."));
                 check.fail::<()>(&path.key("builtin").index(place), format!("there is no service `{name}`"), hint);
             }
             all().filter(|known| names.iter().any(|name| name == known)).collect()

@@ -39,7 +39,7 @@ pub(crate) fn read(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>) -> 
     };
     let protocol = read.get("OTEL_EXPORTER_OTLP_PROTOCOL");
     if (otlp.traces.is_some() || otlp.metrics.is_some()) && protocol.is_some_and(|word| word != "http/protobuf") {
-        read.warn("OTEL_EXPORTER_OTLP_PROTOCOL", "only `http/protobuf` is spoken, and that is used");
+        read.warn("OTEL_EXPORTER_OTLP_PROTOCOL", "only `http/protobuf` is supported and is used instead");
     }
     otlp
 }
@@ -85,7 +85,7 @@ impl OtelReader<'_, '_, '_> {
         let (good, bad): (Vec<_>, Vec<_>) =
             self.pairs(name).into_iter().partition(|(name, value)| header_fault(name, value).is_none());
         if !bad.is_empty() {
-            self.warn(name, "it holds something that is no header");
+            self.warn(name, "it contains something that is not a header");
         }
         good.into_iter().map(|(name, value)| (name, Secret::hidden(value))).collect()
     }
@@ -100,7 +100,7 @@ impl OtelReader<'_, '_, '_> {
         };
         let pairs: Vec<(String, String)> = parts.iter().filter_map(pair).collect();
         if pairs.len() < parts.len() {
-            self.warn(name, "it is not `name=value,name=value` throughout");
+            self.warn(name, "it must have the form `name=value,name=value`");
         }
         pairs
     }
@@ -128,7 +128,7 @@ impl OtelReader<'_, '_, '_> {
             "always_off" => 0.0,
             "traceidratio" => self.ratio(),
             _ => {
-                self.warn(name, "it names no sampler that is known here");
+                self.warn(name, "it names an unknown sampler");
                 return Sampler { ratio: 1.0, parent_based: true };
             }
         };

@@ -4,14 +4,14 @@ use hikite_core::pin::Pinning;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What becomes of a server's tools whose definition nobody approved.
+/// Handling of a server's tools whose definition nobody approved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Pins")]
 pub(crate) enum PinsWord {
     /// Whatever a server says of its tools is taken.
     Off,
-    /// What is seen first is taken; a tool that changes later is held back until it is approved.
+    /// The first definition is accepted; a tool that changes later is held back until it is approved.
     #[default]
     Tofu,
     /// New tools are held back, too.

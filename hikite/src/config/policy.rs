@@ -67,7 +67,7 @@ pub(crate) fn timeout(
     raw: Option<&ConfigDuration>,
 ) -> Option<Duration> {
     match raw?.read_or_milliseconds() {
-        Ok(Duration::ZERO) => check.fail(path, "must be more than zero".into(), "leave it out for the default"),
+        Ok(Duration::ZERO) => check.fail(path, "must be greater than zero".into(), "Leave it out for the default."),
         Ok(timeout) => Some(timeout),
         Err((message, hint)) => check.fail(path, message, hint),
     }
@@ -123,7 +123,7 @@ mod tests {
             (r#""cacheResource": "1s""#, "mcpServers.s.cacheResource: unknown key"),
             (
                 r#""tools": { "overrides": { "t": { "timeout": 0 } } }"#,
-                "mcpServers.s.tools.overrides.t.timeout: must be more than zero",
+                "mcpServers.s.tools.overrides.t.timeout: must be greater than zero",
             ),
         ] {
             let problems = load(server).expect_err(server);

@@ -20,7 +20,7 @@ use super::tool::{faults_of, report_fault};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Project")]
 pub(crate) struct ProjectFile {
-    /// What it is for.
+    /// Purpose of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// Subjects that belong to it. Default: everybody who has a token for it.
@@ -32,7 +32,7 @@ pub(crate) struct ProjectFile {
     /// Which account is used, by provider, where a call does not say. Default: that of the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     accounts: Option<std::collections::BTreeMap<String, String>>,
-    /// What its clients are shown. Default: that of `server.surface`.
+    /// Surfaces of its clients. Default: that of `server.surface`.
     #[serde(skip_serializing_if = "Option::is_none")]
     surface: Option<OneOrMany<SurfaceWord>>,
     /// How tools are searched for; `null` switches it off. Default: `search.provider`.
@@ -76,11 +76,11 @@ pub(crate) enum FormatWord {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Permissions")]
 pub(crate) struct PermissionsFile {
-    /// What there is: `module`, `module:tool`, a glob of either, `/…/` over the key, `risk:…`, or an object of
+    /// Allowed tools: `module`, `module:tool`, a glob of either, `/…/` over the key, `risk:…`, or an object of
     /// `module`, `tool`, `pattern` and `risk` of which all must hold. Default: everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     allow: Option<Vec<Value>>,
-    /// What there is not, in the same words.
+    /// Denied tools, in the syntax of `allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
     deny: Option<Vec<Value>>,
     /// Single tools by key, each `true` or `false`.

@@ -60,17 +60,17 @@ pub(crate) struct OauthFile {
     authorize_url: Option<String>,
     /// Where tokens are given.
     token_url: Option<String>,
-    /// What is asked for.
+    /// Scopes to request.
     scopes: Option<Vec<String>>,
-    /// Whether the provider takes PKCE (S256). Default, of one that hikite does not know: true.
+    /// Uses PKCE (S256). Default for a provider that hikite does not know: true.
     pkce: Option<bool>,
     /// How we say who we are where tokens are given. Default, of one that hikite does not know: `basic`.
     token_auth: Option<TokenAuthWord>,
     /// In which form tokens are asked for.
     token_body: Option<TokenBodyWord>,
-    /// What else stands in the address that users are sent to.
+    /// Additional parameters of the authorization URL.
     authorize_params: Option<BTreeMap<String, String>>,
-    /// Whether the scopes are named again at every refresh.
+    /// Sends the scopes again with every refresh.
     repeat_scopes: Option<bool>,
 }
 
@@ -172,7 +172,7 @@ fn provider(
         (None, None) if oauth.is_some() => None,
         _ => {
             let message = "exactly one of `token` and `token_file` must be given".to_owned();
-            return check.fail(path, message, "write `\"token\": \"${NAME_OF_A_VARIABLE}\"`");
+            return check.fail(path, message, "Write `\"token\": \"${NAME_OF_A_VARIABLE}\"`.");
         }
     };
     let mut text = |key: &str, written: &Option<String>| match written {
@@ -203,8 +203,8 @@ fn permissions(
     has_account: bool,
 ) -> Option<Value> {
     if !has_account {
-        let message = "there is no account here that this could be the mask of".to_owned();
-        return check.fail(path, message, "`hikite account mask` is for accounts that people connect");
+        let message = "there is no account here for this mask".to_owned();
+        return check.fail(path, message, "`hikite account mask` is for accounts that users connect.");
     }
     let form = serde_json::to_value(raw).ok()?;
     match Permissions::read(&Raw::of(&form)) {
@@ -222,7 +222,7 @@ fn oauth(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str, r
     let client_secret = match (&raw.client_secret, &raw.client_secret_file) {
         (Some(_), Some(_)) => {
             let message = "both `client_secret` and `client_secret_file` are given".to_owned();
-            return check.fail(path, message, "keep one of them");
+            return check.fail(path, message, "Keep one of them.");
         }
         (Some(secret), None) => Some(check.expand(&path.key("client_secret"), secret)?),
         (None, Some(file)) => Some(check.secret_file(&path.key("client_secret_file"), file)?),
@@ -242,8 +242,8 @@ fn oauth(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str, r
             return check.fail(&path.key(key), fault.to_owned(), hint);
         }
         if url.is_none() && !crate::providers::is_builtin(name) {
-            let message = format!("`{key}` is missing: hikite does not know `{name}` by itself");
-            return check.fail(path, message, "give `authorize_url` and `token_url`");
+            let message = format!("`{key}` is missing: `{name}` is not a built-in provider");
+            return check.fail(path, message, "Add `authorize_url` and `token_url`.");
         }
     }
     let [(_, authorize_url), (_, token_url)] = urls;

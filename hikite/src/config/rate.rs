@@ -36,14 +36,14 @@ const LONGEST_MS: u64 = 86_400_000;
 pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: Option<&RateFile>) -> Option<Rate> {
     match raw? {
         RateFile::Text(text) => {
-            let hint = "write `10/s`, `600/m` or `5000/h`";
+            let hint = "Write `10/s`, `600/m` or `5000/h`.";
             Rate::parse(text).or_else(|| check.fail(path, format!("`{text}` is not a rate"), hint))
         }
         RateFile::Window(window) if window.max == 0 => {
-            check.fail(&path.key("max"), "must be more than zero".into(), "leave `rate_limit` out for no limit")
+            check.fail(&path.key("max"), "must be greater than zero".into(), "Leave out `rate_limit` for no limit.")
         }
         RateFile::Window(window) if !(1..=LONGEST_MS).contains(&window.time_window) => {
-            check.fail(&path.key("timeWindow"), "must be from 1 to 86400000".into(), "it is in milliseconds")
+            check.fail(&path.key("timeWindow"), "must be from 1 to 86400000".into(), "It is in milliseconds.")
         }
         RateFile::Window(window) => Some(Rate { count: window.max, per: Duration::from_millis(window.time_window) }),
     }

@@ -54,8 +54,8 @@ impl<'r> ConfigSchemaChecker<'r, '_> {
             let name = member.name.as_str();
             let first = *places.entry(name).or_insert(member.name_at);
             if first != member.name_at {
-                let hint = format!("it also stands on line {}: keep one", self.report.line(first));
-                self.report.error_in_name(&path, "written twice", Some(hint));
+                let hint = format!("It is also on line {}; keep one.", self.report.line(first));
+                self.report.error_in_name(&path, "defined twice", Some(hint));
                 continue;
             }
             let part = match known.and_then(|known| known.get(name)).or(others) {
@@ -84,8 +84,8 @@ impl<'r> ConfigSchemaChecker<'r, '_> {
             return self.report.error_in_name(path, "unknown key", None);
         }
         let hint = match suggestion::nearest(name, known.map(String::as_str)).first() {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`hikite config schema` describes every key".into(),
+            Some(near) => format!("Did you mean `{near}`?"),
+            None => "`hikite config schema` describes every key.".into(),
         };
         self.report.error_in_name(path, "unknown key", Some(hint));
     }
@@ -97,7 +97,7 @@ impl<'r> ConfigSchemaChecker<'r, '_> {
             _ => return self.wrong_type(path, node, leaves),
         };
         let near = suggestion::did_you_mean(word, words.iter().copied());
-        self.report.error(path, format!("`{word}` is not known here"), Some(near.unwrap_or_else(|| one_of(&words))));
+        self.report.error(path, format!("`{word}` is not a known value"), Some(near.unwrap_or_else(|| one_of(&words))));
     }
 
     fn wrong_type(&mut self, path: &ConfigPath<'_>, node: &JsoncNode, leaves: &[&Map<String, Json>]) {
@@ -167,7 +167,7 @@ fn type_of(node: &JsoncNode) -> &'static str {
 fn described(type_name: &str) -> &str {
     match type_name {
         "boolean" => "a boolean",
-        "integer" => "a whole number",
+        "integer" => "an integer",
         "number" => "a number",
         "string" => "a string",
         "array" => "an array",

@@ -18,7 +18,7 @@ use super::{secret, url};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Search")]
 pub(crate) struct SearchFile {
-    /// Who answers, where a project says nothing.
+    /// The search provider of projects that set none.
     #[schemars(extend("default" = "hybrid"))]
     pub(crate) provider: Option<ProviderWord>,
     /// The Search API for the provider `cloud`. Where it fails, `hybrid` answers.
@@ -27,11 +27,11 @@ pub(crate) struct SearchFile {
     pub(crate) embedding: Option<EmbeddingFile>,
     /// A model that puts the best results in order.
     pub(crate) rerank: Option<RerankFile>,
-    /// What is remembered of questions that led to a call that went well.
+    /// Memory of queries that led to a successful call.
     pub(crate) memory: Option<MemoryFile>,
 }
 
-/// Who finds tools.
+/// The search provider.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "SearchProvider")]
@@ -104,15 +104,15 @@ pub(crate) struct RerankFile {
     pub(crate) timeout: Option<ConfigDuration>,
 }
 
-/// What is remembered of questions.
+/// Memory of queries that led to a successful call.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SearchMemory")]
 pub(crate) struct MemoryFile {
-    /// Whether anything is.
+    /// Remembers queries if true.
     #[schemars(extend("default" = true))]
     pub(crate) enabled: Option<bool>,
-    /// Whether the questions themselves are kept. Else only hashes of their words and their vectors are.
+    /// Stores the queries themselves. Otherwise only hashes of their words and their vectors are stored.
     #[schemars(extend("default" = false))]
     pub(crate) text: Option<bool>,
     /// After so long a success counts half.
@@ -167,10 +167,10 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
         place(check, &path.key("cloud"), (raw.url.as_deref(), "catalog/search"), &token, raw.timeout.as_ref())
     });
     if provider == Strategy::Cloud && raw.cloud.is_none() {
-        let hint = "name its address: `\"cloud\": { \"url\": \"https://…\" }`";
+        let hint = "Set its address: `\"cloud\": { \"url\": \"https://…\" }`.";
         check.report.error(
             &path.key("provider"),
-            "`cloud` is chosen, but there is no `search.cloud`",
+            "`cloud` is selected, but there is no `search.cloud`",
             Some(hint.into()),
         );
     }
@@ -221,8 +221,8 @@ fn place(
         return check.fail(&path.key("url"), format!("`{}` {fault}", url::without_secrets(written)), hint);
     }
     if expanded.contains(['?', '#']) {
-        let hint = "a path is appended to it; put credentials into the key beside it";
-        return check.fail(&path.key("url"), "the address has a query".into(), hint);
+        let hint = "A path is appended to it; put credentials in the key next to it.";
+        return check.fail(&path.key("url"), "the address contains a query".into(), hint);
     }
     let url = join(&secret::url(written, expanded), call);
     Some(SearchServiceConfig { url, token, timeout: timeout.unwrap_or(TIMEOUT) })
@@ -236,7 +236,7 @@ fn credential(
     let (key, text) = match written.values {
         (Some(_), Some(_)) => {
             let message = format!("both `{}` and `{}` are given", written.key, written.file);
-            check.report.error_in_name(&path.key(written.file), message, Some("keep one of them".into()));
+            check.report.error_in_name(&path.key(written.file), message, Some("Keep one of them.".into()));
             return None;
         }
         (Some(text), None) => (written.key, check.expand(&path.key(written.key), text)?),
@@ -244,8 +244,8 @@ fn credential(
         (None, None) => return None,
     };
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let hint = "write it without spaces and line breaks";
-        return check.fail(&path.key(key), "a credential is not empty and has no spaces".into(), hint);
+        let hint = "Write it without spaces and line breaks.";
+        return check.fail(&path.key(key), "a credential must not be empty or contain spaces".into(), hint);
     }
     Some(Secret::hidden(text))
 }
@@ -281,8 +281,8 @@ fn within(
     if range.contains(&count) {
         return Some(count as usize);
     }
-    let hint = format!("write a number from {} to {}", range.start(), range.end());
-    check.fail(path, format!("`{count}` is not possible here"), hint)
+    let hint = format!("Write a number from {} to {}.", range.start(), range.end());
+    check.fail(path, format!("`{count}` is out of range"), hint)
 }
 
 fn span(
@@ -292,7 +292,7 @@ fn span(
 ) -> Option<Duration> {
     let read = written?.read();
     let read = read.map_err(|(message, hint)| (message, hint.to_owned())).and_then(|span| {
-        let hint = || ("is too short".to_owned(), "leave it out for the default".to_owned());
+        let hint = || ("is too short".to_owned(), "Leave it out for the default.".to_owned());
         (span >= Duration::from_millis(10)).then_some(span).ok_or_else(hint)
     });
     read.map_or_else(|(message, hint)| check.fail(path, message, hint), Some)

@@ -39,7 +39,7 @@ pub(crate) struct ServerFile {
     /// Proxies whose word on where a request comes from is believed (`X-Forwarded-For`, `-Proto`, `-Host` and
     /// `Forwarded`): addresses, and blocks like `10.0.0.0/8`. Default: nobody's.
     pub(crate) trusted_proxies: Option<Vec<String>>,
-    /// What clients are shown. Default: `categories` if the file has any, else `modules` and `search`.
+    /// Surfaces of clients. Default: `categories` if the file has any, else `modules` and `search`.
     pub(crate) surface: Option<OneOrMany<SurfaceWord>>,
     /// Clients that take no names of tools of more than 64 characters, by the names they give themselves: globs like
     /// `my-editor*`, whatever the case. On `direct` they are shown longer names shortened. Default: none; legal names (up to
@@ -55,7 +55,7 @@ pub(crate) struct ServerFile {
     pub(crate) rate_limit: Option<RateFile>,
 }
 
-/// What a client is shown.
+/// A surface: the set of tools that a client is shown.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Surface")]
@@ -146,14 +146,14 @@ pub(crate) fn check(
         surfaces: surfaces(check, path, raw, has_categories),
         short_names: texts(check, &path.key("short_names"), raw.short_names.as_deref(), |name| {
             let bad = name.is_empty() || name.starts_with('/') || Pattern::parse(name).is_err();
-            bad.then_some(("a pattern of names", "write the name of a client, or a glob like `my-editor*`"))
+            bad.then_some(("a name pattern", "Write the name of a client, or a glob such as `my-editor*`."))
         }),
         allowed_hosts: texts(check, &path.key("allowed_hosts"), raw.allowed_hosts.as_deref(), |host| {
             let bad = host.is_empty() || host.contains("://") || host.contains(['/', ' ', '*']);
-            bad.then_some(("a host", "write `example.com` or `example.com:8443`"))
+            bad.then_some(("a host", "Write `example.com` or `example.com:8443`."))
         }),
         allowed_origins: texts(check, &path.key("allowed_origins"), raw.allowed_origins.as_deref(), |origin| {
-            let hint = "write `https://example.com`, without a path";
+            let hint = "Write `https://example.com` without a path.";
             (!is_page_origin(origin)).then_some(("an origin", hint))
         }),
         cors: cors::check(check, &path.key("cors"), raw.cors.as_ref()),
@@ -177,12 +177,12 @@ fn surfaces(
     if surfaces.is_empty() && raw.surface.is_some() {
         check.report.missing(
             &path,
-            "names no surface",
-            Some("one of `categories`, `direct`, `modules`, `search`".into()),
+            "contains no surface",
+            Some("Use one of `categories`, `direct`, `modules`, `search`.".into()),
         );
     }
     if surfaces.contains(&Surface::Categories) && !has_categories {
-        check.report.warning(&path, "`categories` is shown, but the file has none");
+        check.report.warning(&path, "`categories` is shown, but the config has none");
     }
     if surfaces.is_empty() {
         return default_surfaces(has_categories).to_vec();
@@ -209,7 +209,7 @@ pub fn parse_listen(text: &str) -> Option<SocketAddr> {
 }
 
 pub(crate) fn listen_hint() -> String {
-    format!("write `127.0.0.1:{DEFAULT_PORT}` or `[::1]:{DEFAULT_PORT}`")
+    format!("Write `127.0.0.1:{DEFAULT_PORT}` or `[::1]:{DEFAULT_PORT}`.")
 }
 
 fn public_url(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &str) -> Option<String> {
@@ -232,14 +232,14 @@ fn node_url(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &str
 pub(crate) fn node_fault(url: &str) -> Option<url::UrlFault> {
     let has_path = || {
         let rest = url.split_once("://").map_or("", |(_, rest)| rest).trim_end_matches('/');
-        rest.contains(['/', '?', '#']).then_some(("has a path", "write `http://10.0.0.5:7300`"))
+        rest.contains(['/', '?', '#']).then_some(("has a path", "Write `http://10.0.0.5:7300`."))
     };
     url::fault(url).or_else(has_path)
 }
 
 /// Returns the fault of a public URL, if any.
 pub(crate) fn url_fault(url: &str) -> Option<url::UrlFault> {
-    let insecure = || (!url.starts_with("https://")).then_some(("is not https", "write `https://hikite.example.com`"));
+    let insecure = || (!url.starts_with("https://")).then_some(("is not https", "Write `https://hikite.example.com`."));
     url::fault(url).or_else(insecure)
 }
 

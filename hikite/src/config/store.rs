@@ -36,7 +36,7 @@ pub(crate) fn max_staleness(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath
     let path = path.key("max_staleness");
     match raw.read() {
         Ok(span) if span < STALENESS_MIN => {
-            let hint = "the store is read twice a second; leave it out for the default of 30 seconds";
+            let hint = "The store is read twice a second. Leave it out for the default of 30 seconds.";
             check.report.error(&path, "must be at least one second", Some(hint.into()));
             default
         }
@@ -49,7 +49,7 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
     let (key, text) = match (&raw.url, &raw.url_file) {
         (Some(_), Some(_)) => {
             let message = "both `url` and `url_file` are given";
-            check.report.error_in_name(&path.key("url_file"), message, Some("keep one of them".into()));
+            check.report.error_in_name(&path.key("url_file"), message, Some("Keep one of them.".into()));
             return None;
         }
         (Some(url), None) => ("url", check.expand(&path.key("url"), url)?),

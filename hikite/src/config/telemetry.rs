@@ -22,15 +22,15 @@ use crate::log::{self, LogFormat};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Telemetry")]
 pub(crate) struct TelemetryFile {
-    /// What is logged to stderr.
+    /// The log on stderr.
     pub(crate) log: Option<LogFile>,
     /// Where traces and metrics are sent, over OTLP/HTTP with protobuf.
     pub(crate) otlp: Option<OtlpFile>,
-    /// Who may read `/metrics` besides the owner.
+    /// Access to `/metrics` for others than the owner.
     pub(crate) metrics: Option<MetricsFile>,
 }
 
-/// What is logged to stderr.
+/// The log on stderr.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Log")]
@@ -63,7 +63,7 @@ pub(crate) struct OtlpFile {
     pub(crate) endpoint: Option<String>,
     /// Headers sent to it.
     pub(crate) headers: Option<NamedMap<ValueOrFile>>,
-    /// What this hikite is called in traces and metrics.
+    /// Service name in traces and metrics.
     #[schemars(extend("default" = "hikite"))]
     pub(crate) service: Option<String>,
     /// The part of the traces that begin here that is recorded, from 0 to 1. What a client began, it decides.
@@ -77,7 +77,7 @@ pub(crate) struct OtlpFile {
     pub(crate) timeout: Option<ConfigDuration>,
 }
 
-/// Who may read `/metrics` besides the owner.
+/// Access to `/metrics` for others than the owner.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Metrics")]
@@ -155,14 +155,14 @@ fn otlp(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &OtlpFile
     let service = raw.service.as_deref().and_then(|name| check.expand(&path.key("service"), name));
     let ratio = raw.sample.filter(|ratio| (0.0..=1.0).contains(ratio));
     if raw.sample.is_some() && ratio.is_none() {
-        let hint = "write a number from 0 to 1";
-        check.report.error(&path.key("sample"), "is not a part of a whole", Some(hint.into()));
+        let hint = "Write a number from 0 to 1.";
+        check.report.error(&path.key("sample"), "is not between 0 and 1", Some(hint.into()));
     }
     let span = |check: &mut ConfigChecker<'_, '_>, key: &str, raw: Option<&ConfigDuration>| {
         let span = raw.map(ConfigDuration::read)?;
         let span = span.map_err(|(message, hint)| (message, hint.to_owned())).and_then(|span| {
             let positive = span >= Duration::from_millis(10);
-            positive.then_some(span).ok_or(("is too short".to_owned(), "leave it out for the default".to_owned()))
+            positive.then_some(span).ok_or(("is too short".to_owned(), "Leave it out for the default.".to_owned()))
         });
         span.map_or_else(|(message, hint)| check.fail(&path.key(key), message, hint), Some)
     };

@@ -188,24 +188,24 @@ fn harmless_oddities_are_warned_about() {
     warned(
         "{ \"mcpServers\": {\n  \"s\": { \"url\": \"https://x/sse\",\n    \"envFile\": \".env\", \"alwaysAllow\": [\"t\"], \"args\": [] } } }",
         &[
-            "hikite.json:2:3: mcpServers.s: has no `description`: say in one line what it is for",
-            "hikite.json:2:10: mcpServers.s.url: looks like the older transport: if it does not answer, add `\"type\": \"sse\"`",
-            "hikite.json:3:5: mcpServers.s.envFile: ignored: put the variables into `env`",
-            "hikite.json:3:24: mcpServers.s.alwaysAllow: ignored: it is another client's",
+            "hikite.json:2:3: mcpServers.s: has no `description`: describe its purpose in one line",
+            "hikite.json:2:10: mcpServers.s.url: this looks like the older transport: if it does not respond, add `\"type\": \"sse\"`",
+            "hikite.json:3:5: mcpServers.s.envFile: ignored: put the variables in `env`",
+            "hikite.json:3:24: mcpServers.s.alwaysAllow: ignored: it belongs to another client",
             "hikite.json:3:46: mcpServers.s.args: ignored: nothing is started for a `url`",
         ],
     );
     warned(
         &with_tools(r#"{ "includeNames": ["read_*"] }"#),
         &[
-            "hikite.json:3:33: categories.fs.tools.includeNames[0]: `read_*` is taken as a name; patterns have keys of their own",
+            "hikite.json:3:33: categories.fs.tools.includeNames[0]: `read_*` is used as a name; patterns have their own keys",
         ],
     );
     warned(
         r#"{ "auth": { "token": "short" }, "server": { "surface": "categories" } }"#,
         &[
             "hikite.json:1:13: auth.token: the token is shorter than 16 characters",
-            "hikite.json:1:45: server.surface: `categories` is shown, but the file has none",
+            "hikite.json:1:45: server.surface: `categories` is shown, but the config has none",
         ],
     );
 }
@@ -214,7 +214,7 @@ fn harmless_oddities_are_warned_about() {
 fn a_syntax_error_has_its_line() {
     refused(
         "{\n  \"data\": \"x\"\n  \"auth\": {}\n}",
-        "error: hikite.json:3:3: expected `,` or `}`, found `\"`\nhint: a comma is missing before this",
+        "error: hikite.json:3:3: expected `,` or `}`, found `\"`\nhint: A comma is missing before this.",
     );
     refused("[]", "error: hikite.json:1:1: expected an object, found an array");
 }
@@ -225,15 +225,15 @@ fn unknown_keys_are_all_named_with_the_nearest_right_one() {
         "{\n  \"sever\": {},\n  \"mcpServers\": { \"s\": { \"comand\": \"x\" } },\n  \"categories\": { \"fs\": {\n      \"servr\": \"s\",\n      \"tools\": { \"include_names\": [], \"zzz\": 1 } } }\n}",
         "
 error: hikite.json:2:3: sever: unknown key
-hint: did you mean `server`?
+hint: Did you mean `server`?
 error: hikite.json:3:26: mcpServers.s.comand: unknown key
-hint: did you mean `command`?
+hint: Did you mean `command`?
 error: hikite.json:5:7: categories.fs.servr: unknown key
-hint: did you mean `server`?
+hint: Did you mean `server`?
 error: hikite.json:6:18: categories.fs.tools.include_names: unknown key
-hint: did you mean `includeNames`?
+hint: Did you mean `includeNames`?
 error: hikite.json:6:39: categories.fs.tools.zzz: unknown key
-hint: `hikite config schema` describes every key",
+hint: `hikite config schema` describes every key.",
     );
 }
 
@@ -245,7 +245,7 @@ fn the_address_of_a_node_is_read_and_what_is_wrong_with_it_told() {
         r#"{ "server": { "node_url": "http://a/mcp" } }"#,
         "
 error: hikite.json:1:27: server.node_url: `http://a/mcp` has a path
-hint: write `http://10.0.0.5:7300`",
+hint: Write `http://10.0.0.5:7300`.",
     );
 }
 
@@ -255,12 +255,12 @@ fn tls_and_proxies_are_read_and_what_is_wrong_with_them_told() {
         r#"{ "server": { "tls": { "cert_file": "a" }, "trusted_proxies": ["proxy.example", "10.0.0.0/33"] }, "egress": { "min_tls": "1.1" } }"#,
         "
 error: hikite.json:1:15: server.tls: `key_file` is missing
-error: hikite.json:1:64: server.trusted_proxies[0]: `proxy.example` is no address and no block of addresses
-hint: write `127.0.0.1` or `10.0.0.0/8`
-error: hikite.json:1:81: server.trusted_proxies[1]: `10.0.0.0/33` is no address and no block of addresses
-hint: write `127.0.0.1` or `10.0.0.0/8`
-error: hikite.json:1:122: egress.min_tls: `1.1` is not known here
-hint: did you mean `1.2` or `1.3`?",
+error: hikite.json:1:64: server.trusted_proxies[0]: `proxy.example` is not an address or an address block
+hint: Write `127.0.0.1` or `10.0.0.0/8`.
+error: hikite.json:1:81: server.trusted_proxies[1]: `10.0.0.0/33` is not an address or an address block
+hint: Write `127.0.0.1` or `10.0.0.0/8`.
+error: hikite.json:1:122: egress.min_tls: `1.1` is not a known value
+hint: Did you mean `1.2` or `1.3`?",
     );
 }
 
@@ -271,15 +271,15 @@ fn wrong_types_and_words_say_what_was_expected() {
   "mcpServers": { "s": { "command": "x", "args": ["a", 1], "env": { "A": null }, "share": true, "enabled": "no" } } }"#,
         "
 error: hikite.json:1:11: data: expected a string, found a number
-error: hikite.json:1:37: server.surface: `directt` is not known here
-hint: did you mean `direct`?
+error: hikite.json:1:37: server.surface: `directt` is not a known value
+hint: Did you mean `direct`?
 error: hikite.json:1:65: server.allowed_hosts: expected an array, found a string
 error: hikite.json:1:96: limits.sessions: expected a whole number, found a number
 error: hikite.json:1:110: limits.drain: expected a string or a number, found an array
 error: hikite.json:2:56: mcpServers.s.args[1]: expected a string, found a number
 error: hikite.json:2:74: mcpServers.s.env.A: expected a string or a number or a boolean or an object, found null
 error: hikite.json:2:91: mcpServers.s.share: expected a string, found a boolean
-hint: one of `auto`, `always`, `never`
+hint: One of `auto`, `always`, `never`.
 error: hikite.json:2:108: mcpServers.s.enabled: expected a boolean, found a string",
     );
 }
@@ -292,7 +292,7 @@ fn what_is_wrong_is_not_reported_twice() {
         "
 error: hikite.json:1:24: mcpServers.s: expected an object, found a number
 error: hikite.json:1:66: mcpServers.t.env.A.path: unknown key
-hint: `hikite config schema` describes every key
+hint: `hikite config schema` describes every key.
 error: hikite.json:1:81: mcpServers.t.env.B: `file` is missing
 error: hikite.json:2:66: categories.b.server[1]: expected a string, found a number
 error: hikite.json:2:89: categories.c.server: expected a string or an array, found a number",
@@ -303,7 +303,7 @@ error: hikite.json:2:89: categories.c.server: expected a string or an array, fou
 fn a_name_written_twice_names_both_lines() {
     refused(
         "{ \"mcpServers\": {\n  \"s\": { \"command\": \"x\" },\n  \"s\": { \"command\": \"y\" } } }",
-        "error: hikite.json:3:3: mcpServers.s: written twice\nhint: it also stands on line 2: keep one",
+        "error: hikite.json:3:3: mcpServers.s: defined twice\nhint: It is also on line 2; keep one.",
     );
 }
 
@@ -313,11 +313,11 @@ fn a_category_of_an_unknown_server_is_refused() {
         "{ \"mcpServers\": { \"serena\": { \"command\": \"x\" } },\n  \"categories\": { \"a\": { \"server\": \"sirena\" }, \"b\": { \"server\": [\"serena\", \"docs\"] }, \"c\": {} } }",
         "
 error: hikite.json:2:36: categories.a.server: there is no server `sirena` in `mcpServers`
-hint: did you mean `serena`?
+hint: Did you mean `serena`?
 error: hikite.json:2:76: categories.b.server[1]: there is no server `docs` in `mcpServers`
-hint: the servers are `serena`
+hint: Available servers: `serena`.
 error: hikite.json:2:87: categories.c: names no `server`
-hint: the servers are `serena`",
+hint: Available servers: `serena`.",
     );
 }
 
@@ -329,11 +329,11 @@ fn a_tool_included_twice_is_refused_in_any_spelling() {
         ),
         "
 error: hikite.json:3:43: categories.fs.tools.includeNames[2]: `a` is already includeNames[0]
-hint: remove one of them
+hint: Remove one of them.
 error: hikite.json:3:48: categories.fs.tools.includeNames[3]: `mcp__serena__b` is the same tool as `b`, includeNames[1]
-hint: remove one of them
-error: hikite.json:3:91: categories.fs.tools.overrides[\"serena:a\"]: `a` has an override already, in another spelling
-hint: merge the two",
+hint: Remove one of them.
+error: hikite.json:3:91: categories.fs.tools.overrides[\"serena:a\"]: `a` already has an override in another spelling
+hint: Merge the two.",
     );
 }
 
@@ -343,9 +343,9 @@ fn bad_patterns_say_why() {
         &with_tools(r#"{ "includePatterns": ["/(/", "ok_*"], "excludePatterns": ["["] }"#),
         "
 error: hikite.json:3:36: categories.fs.tools.includePatterns[0]: `/(/` is not a valid regular expression: unclosed group
-hint: a glob is `read_*` or `{get,list}_*`, a regular expression `/^get_/`
+hint: Write a glob as `read_*` or `{get,list}_*`, and a regular expression as `/^get_/`.
 error: hikite.json:3:72: categories.fs.tools.excludePatterns[0]: `[` is not a valid glob: unclosed character class; missing ']'
-hint: a glob is `read_*` or `{get,list}_*`, a regular expression `/^get_/`",
+hint: Write a glob as `read_*` or `{get,list}_*`, and a regular expression as `/^get_/`.",
     );
 }
 
@@ -354,19 +354,19 @@ fn a_server_has_either_a_command_or_a_url() {
     for (server, expected) in [
         (
             r#"{ "command": "x", "url": "https://x" }"#,
-            "error: hikite.json:1:19: mcpServers.s: has both `command` and `url`\nhint: a server is either a program (`command`) or an address (`url`)",
+            "error: hikite.json:1:19: mcpServers.s: has both `command` and `url`\nhint: A server is either a program (`command`) or an address (`url`).",
         ),
         (
             "{}",
-            "error: hikite.json:1:19: mcpServers.s: has neither `command` nor `url`\nhint: give the program to start as `command`, or the address as `url`",
+            "error: hikite.json:1:19: mcpServers.s: has neither `command` nor `url`\nhint: Set `command` to the program to start, or `url` to the address.",
         ),
         (
             r#"{ "type": "http", "command": "x" }"#,
-            "error: hikite.json:1:19: mcpServers.s: has `command`, which does not go with its `type`\nhint: leave `type` out, or give `url` instead",
+            "error: hikite.json:1:19: mcpServers.s: has `command`, which does not match its `type`\nhint: Leave out `type`, or set `url` instead.",
         ),
         (
             r#"{ "command": "x", "enabled": true, "disabled": true }"#,
-            "error: hikite.json:1:71: mcpServers.s.disabled: contradicts `enabled`\nhint: keep one of them",
+            "error: hikite.json:1:71: mcpServers.s.disabled: contradicts `enabled`\nhint: Keep one of them.",
         ),
     ] {
         refused(&with_server(server), expected);
@@ -377,17 +377,17 @@ fn a_server_has_either_a_command_or_a_url() {
 fn bad_addresses_are_refused_and_credentials_not_repeated() {
     refused(
         &with_server(r#"{ "url": "ftp://x/y?key=abc" }"#),
-        "error: hikite.json:1:33: mcpServers.s.url: `ftp://x/y` is neither http nor https\nhint: write `https://…` or `http://…`",
+        "error: hikite.json:1:33: mcpServers.s.url: `ftp://x/y` is neither http nor https\nhint: Write `https://…` or `http://…`.",
     );
     refused(
         &with_server(r#"{ "url": "https://user:pass@x/" }"#),
-        "error: hikite.json:1:33: mcpServers.s.url: `https://***@x/` has credentials in it\nhint: put them into `headers`: `\"Authorization\": \"Basic …\"`",
+        "error: hikite.json:1:33: mcpServers.s.url: `https://***@x/` contains credentials\nhint: Put them in `headers`: `\"Authorization\": \"Basic …\"`.",
     );
     refused(
         &with_server(r#"{ "url": "https://x", "headers": { "A B": "x", "C": "é" } }"#),
         "
-error: hikite.json:1:59: mcpServers.s.headers[\"A B\"]: is not a name for a header
-error: hikite.json:1:71: mcpServers.s.headers.C: holds a character that a header cannot have",
+error: hikite.json:1:59: mcpServers.s.headers[\"A B\"]: is not a valid header name
+error: hikite.json:1:71: mcpServers.s.headers.C: contains a character that is not allowed in a header",
     );
 }
 
@@ -398,19 +398,19 @@ fn bad_amounts_are_refused() {
   "mcpServers": { "s": { "command": "x", "timeout": "soon", "concurrency": 0, "rate": "10/fortnight" } } }"#,
         "
 error: hikite.json:1:24: limits.drain: `10 parsecs` is not a duration
-hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds
+hint: Write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds.
 error: hikite.json:1:52: limits.body_bytes: `1 acre` is not a size
-hint: write `\"8MiB\"`, `\"64MB\"` or a number of bytes
-error: hikite.json:1:74: limits.sessions: must be more than zero
-hint: leave it out for the default
-error: hikite.json:1:93: limits.call_timeout: must be more than zero
-hint: leave it out for the default
+hint: Write `\"8MiB\"`, `\"64MB\"` or a number of bytes.
+error: hikite.json:1:74: limits.sessions: must be greater than zero
+hint: Leave it out for the default.
+error: hikite.json:1:93: limits.call_timeout: must be greater than zero
+hint: Leave it out for the default.
 error: hikite.json:2:53: mcpServers.s.timeout: `soon` is not a duration
-hint: write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds
-error: hikite.json:2:76: mcpServers.s.concurrency: must be more than zero
-hint: leave it out for the default
+hint: Write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds.
+error: hikite.json:2:76: mcpServers.s.concurrency: must be greater than zero
+hint: Leave it out for the default.
 error: hikite.json:2:87: mcpServers.s.rate: `10/fortnight` is not a rate
-hint: write `10/s`, `600/m` or `5000/h`",
+hint: Write `10/s`, `600/m` or `5000/h`.",
     );
 }
 
@@ -422,11 +422,11 @@ fn variables_that_are_not_set_are_named_with_their_place() {
         ),
         "
 error: hikite.json:1:51: mcpServers.s.args[0]: the environment variable `NOPE` is not set
-hint: set it, or give it a default: `${NOPE:-…}`
+hint: Set it, or give it a default: `${NOPE:-…}`.
 error: hikite.json:1:104: mcpServers.s.env.A: `${input:a}` is not a variable
-hint: a variable is `${NAME}` or `${NAME:-default}`; a literal `${` is `$${`
+hint: Write a variable as `${NAME}` or `${NAME:-default}`, and a literal `${` as `$${`.
 error: hikite.json:1:133: mcpServers.s.env.B.file: cannot read `conf/no.txt`: entity not found
-hint: relative paths start at the config file's folder",
+hint: Relative paths start at the folder of the config file.",
     );
 }
 
@@ -437,17 +437,17 @@ fn the_server_and_auth_sections_are_checked() {
   "auth": { "token": "${KEY}", "tokenFile": "key.txt" }, "mcpServers": { "a:b": { "command": "x" } } }"#,
         "
 error: hikite.json:1:25: server.listen: `7300` is not an address to listen on
-hint: write `127.0.0.1:7300` or `[::1]:7300`
+hint: Write `127.0.0.1:7300` or `[::1]:7300`.
 error: hikite.json:1:33: server.surface: names no surface
-hint: one of `categories`, `direct`, `modules`, `search`
+hint: Use one of `categories`, `direct`, `modules`, `search`.
 error: hikite.json:1:66: server.allowed_hosts[0]: `https://x` is not a host
-hint: write `example.com` or `example.com:8443`
+hint: Write `example.com` or `example.com:8443`.
 error: hikite.json:1:100: server.allowed_origins[0]: `x` is not an origin
-hint: write `https://example.com`, without a path
+hint: Write `https://example.com` without a path.
 error: hikite.json:2:32: auth.tokenFile: both `token` and `tokenFile` are given
-hint: keep one of them
-error: hikite.json:2:74: mcpServers[\"a:b\"]: the name of a server cannot have a `:`
-hint: letters, digits, `-` and `_` are always right",
+hint: Keep one of them.
+error: hikite.json:2:74: mcpServers[\"a:b\"]: the name of a server must not contain `:`
+hint: Letters, digits, `-` and `_` are always allowed.",
     );
 }
 
@@ -468,20 +468,20 @@ fn a_store_is_a_file_or_a_database_and_its_password_is_hidden() {
     refused(
         r#"{ "store": { "url": "mysql://u:${KEY}@h/d" } }"#,
         "
-error: hikite.json:1:21: store.url: the address of a store is `sqlite:…` or `postgres://…`
-hint: write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`",
+error: hikite.json:1:21: store.url: The address of a store starts with `sqlite:` or `postgres://`.
+hint: Write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`.",
     );
     refused(
         r#"{ "store": { "url": "sqlite:a", "url_file": "key.txt" } }"#,
         "
 error: hikite.json:1:33: store.url_file: both `url` and `url_file` are given
-hint: keep one of them",
+hint: Keep one of them.",
     );
     refused(
         r#"{ "store": { "url_file": "key.txt" } }"#,
         "
-error: hikite.json:1:26: store.url_file: the address of a store is `sqlite:…` or `postgres://…`
-hint: write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`",
+error: hikite.json:1:26: store.url_file: The address of a store starts with `sqlite:` or `postgres://`.
+hint: Write `sqlite:PATH` or `postgres://USER:PASSWORD@HOST/DATABASE`.",
     );
 }
 
@@ -543,7 +543,7 @@ fn web_pages_are_let_in_by_the_file_else_by_the_environment() {
     }
     refused(
         r#"{ "server": { "cors": { "origin": ["https://a/b"] } } }"#,
-        "error: hikite.json:1:36: server.cors.origin[0]: `https://a/b` is not an origin\nhint: write `https://example.com`, without a path, or `*`",
+        "error: hikite.json:1:36: server.cors.origin[0]: `https://a/b` is not an origin\nhint: Write `https://example.com` without a path, or `*`.",
     );
 }
 

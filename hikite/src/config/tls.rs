@@ -89,8 +89,8 @@ pub(crate) fn proxies(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, 
         let path = path.index(index);
         let text = check.expand(&path, text)?;
         if IpNetwork::parse(&text).is_none() {
-            let hint = "write `127.0.0.1` or `10.0.0.0/8`";
-            return check.fail(&path, format!("`{text}` is no address and no block of addresses"), hint);
+            let hint = "Write `127.0.0.1` or `10.0.0.0/8`.";
+            return check.fail(&path, format!("`{text}` is not an address or an address block"), hint);
         }
         Some(text)
     });

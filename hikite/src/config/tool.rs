@@ -21,7 +21,7 @@ use super::tool_request::{self, ToolRequestFile};
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(rename = "Tool")]
 pub(crate) struct HttpToolFile {
-    /// What it does; all that the model reads before it uses the tool.
+    /// Description of the tool; all that the model reads before it uses the tool.
     description: String,
     /// A name for people.
     title: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct HttpToolFile {
     input_schema: Option<Map<String, Value>>,
     /// The JSON Schema of its result.
     output_schema: Option<Map<String, Value>>,
-    /// What it promises, like `{ "readOnlyHint": true }`, where its method does not say it.
+    /// Annotations of the tool, like `{ "readOnlyHint": true }`, where its method does not imply them.
     annotations: Option<Map<String, Value>>,
     #[schemars(extend("default" = "1.0.0"))]
     version: Option<String>,
@@ -99,8 +99,7 @@ fn tool(
     raw: &HttpToolFile,
 ) -> Option<ToolConfig> {
     if !registration::is_name(name) {
-        let message =
-            "a tool's name starts with a lowercase letter and has only lowercase letters, numbers and hyphens";
+        let message = "A tool name starts with a lowercase letter and has only lowercase letters, numbers and hyphens.";
         check.report.error_in_name(path, message, None);
     }
     let http_path = path.key("http");

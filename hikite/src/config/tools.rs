@@ -33,7 +33,7 @@ pub(crate) struct ToolSelectionFile {
     pub(crate) overrides: Option<NamedMap<ToolOverrideFile>>,
 }
 
-/// What is changed about one tool.
+/// Overrides of one tool.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolOverrideFile {
@@ -54,7 +54,7 @@ pub(crate) struct ToolOverrideFile {
     pub(crate) arguments: Option<NamedMap<Preset>>,
 }
 
-/// What is changed about one argument.
+/// Overrides of one argument.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Preset {
@@ -106,7 +106,7 @@ impl SelectionReader<'_, '_, '_> {
         if name.tool.is_empty() {
             self.check.report.error(path, "the name of a tool is empty", None);
         } else if name.tool.contains('*') {
-            self.check.report.warning(path, format!("`{text}` is taken as a name; patterns have keys of their own"));
+            self.check.report.warning(path, format!("`{text}` is used as a name; patterns have their own keys"));
         } else if let Some(server) = ToolRef::parse(text, self.others).server {
             self.check.report.warning(path, format!("`{server}` is not a server of this category"));
         }
@@ -125,7 +125,7 @@ impl SelectionReader<'_, '_, '_> {
                     (a, b) if a == b => format!("`{a}` is already {key}[{first}]"),
                     (a, b) => format!("`{b}` is the same tool as `{a}`, {key}[{first}]"),
                 };
-                self.check.report.error(&list.index(index), message, Some("remove one of them".into()));
+                self.check.report.error(&list.index(index), message, Some("Remove one of them.".into()));
             }
         }
     }
@@ -139,7 +139,7 @@ impl SelectionReader<'_, '_, '_> {
         let list = self.path.key(key);
         let raw = raw.unwrap_or_default().iter().enumerate();
         raw.filter_map(|(index, text)| {
-            let hint = "a glob is `read_*` or `{get,list}_*`, a regular expression `/^get_/`";
+            let hint = "Write a glob as `read_*` or `{get,list}_*`, and a regular expression as `/^get_/`.";
             match Pattern::parse(text) {
                 Ok(pattern) => Some(pattern),
                 Err(error) => self.check.fail(&list.index(index), one_line(&error.to_string()), hint),
@@ -157,13 +157,13 @@ impl SelectionReader<'_, '_, '_> {
             let name = ToolRef::parse(text, self.servers);
             let server = name.server.clone().filter(|_| self.servers.len() != 1);
             if !tools.insert((server, Arc::clone(&name.tool))) {
-                let message = format!("`{}` has an override already, in another spelling", name.tool);
-                self.check.report.error_in_name(&path, message, Some("merge the two".into()));
+                let message = format!("`{}` already has an override in another spelling", name.tool);
+                self.check.report.error_in_name(&path, message, Some("Merge the two.".into()));
             }
             let shown = change.name.as_deref();
             if let Some(shown) = shown.filter(|shown| !names.insert((*shown).to_owned())) {
-                let message = format!("another tool is shown as `{shown}` already");
-                self.check.report.error(&path.key("name"), message, Some("choose another name".into()));
+                let message = format!("another tool is already shown as `{shown}`");
+                self.check.report.error(&path.key("name"), message, Some("Choose another name.".into()));
             }
             let arguments = change.arguments.clone().unwrap_or_default();
             let arguments = arguments.iter().map(|(name, preset)| self.argument(&path, name, preset)).collect();

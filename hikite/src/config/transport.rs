@@ -105,12 +105,12 @@ pub(crate) fn check(
     let url = url.or(raw.server_url.as_deref().map(|url| ("serverUrl", url)));
     match (raw.command.as_deref(), url) {
         (Some(_), Some(_)) => {
-            let hint = "a server is either a program (`command`) or an address (`url`)";
+            let hint = "A server is either a program (`command`) or an address (`url`).";
             check.report.error_in_name(path, "has both `command` and `url`", Some(hint.into()));
             None
         }
         (None, None) => {
-            let hint = "give the program to start as `command`, or the address as `url`";
+            let hint = "Set `command` to the program to start, or `url` to the address.";
             check.report.missing(path, "has neither `command` nor `url`", Some(hint.into()));
             None
         }
@@ -143,7 +143,7 @@ fn stdio(
     let command_path = path.key("command");
     let command = check.expand(&command_path, command);
     if command.as_deref().is_some_and(|command| command.trim().is_empty()) {
-        check.report.error(&command_path, "is empty", Some("name the program to start".into()));
+        check.report.error(&command_path, "is empty", Some("Set the program to start.".into()));
     }
     let (list, written) = (path.key("args"), raw.args.clone().unwrap_or_default());
     let args: Vec<Option<String>> =
@@ -170,7 +170,9 @@ fn remote(
         return check.fail(&path, format!("`{}` {fault}", url::without_secrets(written)), hint);
     }
     if kind.is_none() && url::without_query(&expanded).ends_with("/sse") {
-        check.report.warning(&path, "looks like the older transport: if it does not answer, add `\"type\": \"sse\"`");
+        check
+            .report
+            .warning(&path, "this looks like the older transport: if it does not respond, add `\"type\": \"sse\"`");
     }
     let url = secret::url(written, expanded);
     match kind {
@@ -180,8 +182,8 @@ fn remote(
 }
 
 fn mismatch<T>(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, has: &str, lacks: &str) -> Option<T> {
-    let hint = format!("leave `type` out, or give `{lacks}` instead");
-    check.report.error_in_name(path, format!("has {has}, which does not go with its `type`"), Some(hint));
+    let hint = format!("Leave out `type`, or set `{lacks}` instead.");
+    check.report.error_in_name(path, format!("has {has}, which does not match its `type`"), Some(hint));
     None
 }
 
@@ -218,16 +220,16 @@ pub(crate) fn values(
 
 fn env_fault(name: &str, value: &str) -> Option<&'static str> {
     if name.is_empty() || name.contains(['=', '\0']) {
-        return Some("is not a name for an environment variable");
+        return Some("is not a valid name of an environment variable");
     }
-    value.contains('\0').then_some("holds a NUL character")
+    value.contains('\0').then_some("contains a NUL character")
 }
 
 pub(crate) fn header_fault(name: &str, value: &str) -> Option<&'static str> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(token) {
-        return Some("is not a name for a header");
+        return Some("is not a valid header name");
     }
     let sendable = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
-    (!value.bytes().all(sendable)).then_some("holds a character that a header cannot have")
+    (!value.bytes().all(sendable)).then_some("contains a character that is not allowed in a header")
 }

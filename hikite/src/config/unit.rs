@@ -22,8 +22,8 @@ pub(crate) enum Size {
     Bytes(f64),
 }
 
-const SPAN_HINT: &str = "write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds";
-const SIZE_HINT: &str = "write `\"8MiB\"`, `\"64MB\"` or a number of bytes";
+const SPAN_HINT: &str = "Write `\"10s\"`, `\"500ms\"`, `\"10m\"`, `\"1h\"`, `\"30d\"` or a number of seconds.";
+const SIZE_HINT: &str = "Write `\"8MiB\"`, `\"64MB\"` or a number of bytes.";
 
 const SPANS: &[(&str, f64)] = &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0), ("d", 86_400.0)];
 const SIZES: &[(&str, f64)] = &[

@@ -26,7 +26,7 @@ use super::unit::ConfigDuration;
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct UpstreamFile {
-    /// What it is for, in one line. Models read it.
+    /// Purpose of the server in one line. Models read it.
     pub(crate) description: Option<String>,
     /// How it is spoken to. Default: `stdio` with a `command`, `http` with a `url`.
     #[serde(rename = "type")]
@@ -52,10 +52,10 @@ pub(crate) struct UpstreamFile {
     /// `true` leaves the server out.
     #[schemars(extend("default" = false))]
     pub(crate) disabled: Option<bool>,
-    /// Whether clients share one connection.
+    /// Sharing of one connection between clients.
     #[schemars(extend("default" = "auto"))]
     pub(crate) share: Option<ShareMode>,
-    /// Whether the program gets all of hikite's environment, not only `PATH`, `HOME` and their like.
+    /// Passes all of hikite's environment to the program, not only `PATH`, `HOME` and the like.
     #[schemars(extend("default" = false))]
     pub(crate) inherit_env: Option<bool>,
     /// For one call. Default: `limits.call_timeout`. A plain number over 3600 is taken for milliseconds.
@@ -70,7 +70,7 @@ pub(crate) struct UpstreamFile {
     pub(crate) cache: Option<ConfigDuration>,
     /// How long its resources are given again to the same caller. Default: not at all.
     pub(crate) cache_resources: Option<ConfigDuration>,
-    /// What becomes of its tools whose definition nobody approved. Default: `pins` of the whole file.
+    /// Handling of its tools whose definition nobody approved. Default: `pins` of the whole file.
     pub(crate) pins: Option<PinsWord>,
     /// Which of its tools are used, wherever they are shown.
     pub(crate) tools: Option<ToolSelectionFile>,
@@ -101,7 +101,7 @@ pub(crate) struct UpstreamFile {
     pub(crate) icon: Option<Value>,
 }
 
-/// Whether clients share one connection to a server.
+/// Sharing of one connection to a server between clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShareMode {
@@ -152,7 +152,7 @@ pub(crate) fn check(
         let path = path.key(name);
         check_name(check, &path, name);
         if raw.enabled == Some(true) && raw.disabled == Some(true) {
-            check.report.error(&path.key("disabled"), "contradicts `enabled`", Some("keep one of them".into()));
+            check.report.error(&path.key("disabled"), "contradicts `enabled`", Some("Keep one of them.".into()));
         }
         if raw.enabled == Some(false) || raw.disabled == Some(true) {
             disabled.push(name.into());
@@ -204,16 +204,16 @@ fn server(
 }
 
 fn concurrency(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &UpstreamFile) -> Option<usize> {
-    let hint = "leave it out for the default";
+    let hint = "Leave it out for the default.";
     match raw.concurrency? {
-        0 => check.fail(&path.key("concurrency"), "must be more than zero".into(), hint),
+        0 => check.fail(&path.key("concurrency"), "must be greater than zero".into(), hint),
         count => Some(count),
     }
 }
 
 fn rate(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &UpstreamFile) -> Option<Rate> {
     let text = raw.rate.as_deref()?;
-    let hint = "write `10/s`, `600/m` or `5000/h`";
+    let hint = "Write `10/s`, `600/m` or `5000/h`.";
     Rate::parse(text).or_else(|| check.fail(&path.key("rate"), format!("`{text}` is not a rate"), hint))
 }
 
@@ -221,16 +221,16 @@ fn rate(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &Upstream
 fn check_name(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str) {
     let fault = match name {
         _ if name.trim().is_empty() => "the name of a server is empty",
-        _ if name.contains(':') => "the name of a server cannot have a `:`",
-        _ if name.chars().any(char::is_control) => "the name of a server cannot have control characters",
+        _ if name.contains(':') => "the name of a server must not contain `:`",
+        _ if name.chars().any(char::is_control) => "the name of a server must not contain control characters",
         _ => return,
     };
-    check.report.error_in_name(path, fault, Some("letters, digits, `-` and `_` are always right".into()));
+    check.report.error_in_name(path, fault, Some("Letters, digits, `-` and `_` are always allowed.".into()));
 }
 
 fn warn(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &UpstreamFile) {
     if raw.description.as_deref().is_none_or(|text| text.trim().is_empty()) {
-        check.report.warning(path, "has no `description`: say in one line what it is for");
+        check.report.warning(path, "has no `description`: describe its purpose in one line");
     }
     let ignored = [
         ("autoApprove", &raw.auto_approve),
@@ -240,11 +240,11 @@ fn warn(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &Upstream
     ];
     for (key, value) in ignored {
         if value.as_ref().is_some_and(is_meaningful) {
-            check.report.warning(&path.key(key), "ignored: it is another client's");
+            check.report.warning(&path.key(key), "ignored: it belongs to another client");
         }
     }
     if raw.env_file.is_some() {
-        check.report.warning(&path.key("envFile"), "ignored: put the variables into `env`");
+        check.report.warning(&path.key("envFile"), "ignored: put the variables in `env`");
     }
 }
 

@@ -5,24 +5,24 @@
 pub(crate) type UrlFault = (&'static str, &'static str);
 
 pub(crate) fn fault(url: &str) -> Option<UrlFault> {
-    let scheme_hint = "write `https://…` or `http://…`";
+    let scheme_hint = "Write `https://…` or `http://…`.";
     let Some((scheme, rest)) = url.split_once("://") else { return Some(("is not a URL", scheme_hint)) };
     if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
         return Some(("is neither http nor https", scheme_hint));
     }
     if !rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)) {
-        return Some(("has characters that a URL cannot have", "encode them as `%20` and the like"));
+        return Some(("contains characters that are not allowed in a URL", "Encode them, for example as `%20`."));
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
-        return Some(("has credentials in it", "put them into `headers`: `\"Authorization\": \"Basic …\"`"));
+        return Some(("contains credentials", "Put them in `headers`: `\"Authorization\": \"Basic …\"`."));
     }
     let (host, port) = split_port(authority);
     if host.is_empty() {
         return Some(("has no host", scheme_hint));
     }
     if port.is_some_and(|port| port.parse::<u16>().is_err()) {
-        return Some(("has a bad port", "a port is a number up to 65535"));
+        return Some(("has an invalid port", "A port is a number up to 65535."));
     }
     None
 }
@@ -67,11 +67,11 @@ mod tests {
             ("https://", Some("has no host")),
             ("https://:80/", Some("has no host")),
             ("https://[x]/", Some("has no host")),
-            ("https://a:b@example.com/", Some("has credentials in it")),
-            ("https://example.com:99999/", Some("has a bad port")),
-            ("https://[::1]80/", Some("has a bad port")),
-            ("https://exa mple.com/", Some("has characters that a URL cannot have")),
-            ("https://日本.example/", Some("has characters that a URL cannot have")),
+            ("https://a:b@example.com/", Some("contains credentials")),
+            ("https://example.com:99999/", Some("has an invalid port")),
+            ("https://[::1]80/", Some("has an invalid port")),
+            ("https://exa mple.com/", Some("contains characters that are not allowed in a URL")),
+            ("https://日本.example/", Some("contains characters that are not allowed in a URL")),
         ] {
             assert_eq!(fault(url).map(|(message, _)| message), expected, "{url}");
         }

@@ -45,7 +45,7 @@ fn renamed(variable: &str, id: &str, description: &str, note: &mut dyn FnMut(Str
     let name: String =
         id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
     let name = if name.starts_with(|c: char| c.is_ascii_digit()) { format!("_{name}") } else { name };
-    note(format!("`${{{variable}}}`{description} is now `${{{name}}}`, to be set in the environment"));
+    note(format!("`${{{variable}}}`{description} is now `${{{name}}}`; set it in the environment"));
     name
 }
 

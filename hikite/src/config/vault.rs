@@ -11,7 +11,7 @@ use super::position::ConfigPath;
 
 /// Environment variable that is used if the file names no location.
 const VARIABLE: &str = "HIKITE_VAULT_KEY";
-const ONE_LOCATION: &str = "name one place: `key_file`, `key_env`, `keyring` or `key_command`";
+const ONE_LOCATION: &str = "Set one of `key_file`, `key_env`, `keyring` or `key_command`.";
 
 /// Where the key of the vault is kept. One place; without one it is the file `vault.key` in the data folder, which is made
 /// at the first start. A key is 64 hexadecimal digits or 32 bytes in base64. Several with space between them open what
@@ -31,7 +31,7 @@ pub(crate) struct VaultFile {
     key_command: Option<Vec<String>>,
     /// A file with the key before this one, while `hikite vault rotate` has not been run.
     previous_key_file: Option<String>,
-    /// The same as a program.
+    /// A program that prints the previous key.
     #[schemars(length(min = 1))]
     previous_key_command: Option<Vec<String>>,
 }
@@ -59,7 +59,7 @@ pub(crate) fn check(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, ra
     let previous = match (&raw.previous_key_file, &raw.previous_key_command) {
         (Some(_), Some(_)) => {
             let message = "both `previous_key_file` and `previous_key_command` are given";
-            check.report.error_in_name(&path.key("previous_key_command"), message, Some("keep one of them".into()));
+            check.report.error_in_name(&path.key("previous_key_command"), message, Some("Keep one of them.".into()));
             None
         }
         (Some(file), None) => self::file(check, &path.key("previous_key_file"), file),
@@ -92,7 +92,7 @@ fn key(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, raw: &VaultFile
             check.report.error_in_name(
                 &path.key(only),
                 &message,
-                Some(format!("unset the variable, or leave `{only}` out")),
+                Some(format!("Unset the variable, or leave out `{only}`.")),
             );
             None
         }
@@ -111,16 +111,16 @@ fn file(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &str)
 fn variable(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, name: &str) -> Option<KeyLocation> {
     let fine = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if name.is_empty() || !fine(name) {
-        let hint = "write the name alone, like `MY_VAULT_KEY`, without `$`";
-        return check.fail(path, "it is no name of a variable".into(), hint);
+        let hint = "Write only the name, for example `MY_VAULT_KEY`, without `$`.";
+        return check.fail(path, "it is not a valid name of a variable".into(), hint);
     }
     Some(KeyLocation::Variable(name.to_owned()))
 }
 
 fn command(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, written: &[String]) -> Option<KeyLocation> {
     if written.first().is_none_or(String::is_empty) {
-        let hint = "write a program and its arguments: `[\"age\", \"--decrypt\", \"vault.age\"]`";
-        return check.fail(path, "it names no program".into(), hint);
+        let hint = "Write a program and its arguments: `[\"age\", \"--decrypt\", \"vault.age\"]`.";
+        return check.fail(path, "it contains no program".into(), hint);
     }
     let words: Option<Vec<String>> = written.iter().map(|word| check.expand(path, word)).collect();
     words.map(KeyLocation::Command)

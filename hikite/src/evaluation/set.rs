@@ -74,7 +74,7 @@ impl LabelledSet {
             });
             let right = right.collect::<Result<Vec<_>>>()?;
             if right.is_empty() {
-                bail!("{place}: `relevant` names no tool");
+                bail!("{place}: `relevant` contains no tool");
             }
             Ok(LabelledQuery { query: line.query, right })
         });
@@ -112,7 +112,7 @@ impl LabelledTools {
             let key = ToolKey::new(line.server, line.name.as_str());
             let description = line.description.unwrap_or_default();
             if tools.places.insert(line.id.clone(), tools.documents.len()).is_some() {
-                bail!("{place}: there are two tools `{}`", line.id);
+                bail!("{place}: the tool `{}` is defined twice", line.id);
             }
             tools.documents.push(ToolDocument::new(key, line.name, about.join(". "), description, parameters));
         }
@@ -138,7 +138,7 @@ impl LabelledTools {
     fn place(&self, id: &str) -> Result<usize> {
         self.places.get(id).copied().with_context(|| {
             let near = suggestion::did_you_mean(id, self.places.keys().map(String::as_str));
-            let hint = near.map(|near| format!(" ({near})")).unwrap_or_default();
+            let hint = near.map(|near| format!(". {near}")).unwrap_or_default();
             format!("there is no tool `{id}`{hint}")
         })
     }
@@ -153,7 +153,7 @@ pub(crate) fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut sets: Vec<PathBuf> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.join(QUESTIONS).is_file()).collect();
     if sets.is_empty() {
-        bail!("`{}` has no `{QUESTIONS}`, and neither has a folder in it", folder.display());
+        bail!("`{}` has no `{QUESTIONS}`, and none of its folders has one", folder.display());
     }
     sets.sort();
     Ok(sets)
@@ -202,12 +202,12 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let question = r#"{"query":"q","relevant":["a:read"]}"#;
-        fails(&format!("{TOOL}\n{TOOL}"), question, "tools.jsonl:2: there are two tools `a:read`");
+        fails(&format!("{TOOL}\n{TOOL}"), question, "tools.jsonl:2: the tool `a:read` is defined twice");
         fails("{", question, "tools.jsonl:1");
         fails(TOOL, &format!("{question}\n\n{{\"query\":1}}"), "queries.jsonl:3: invalid type");
         let unknown = r#"{"query":"q","relevant":["a:reed"]}"#;
-        fails(TOOL, unknown, "queries.jsonl:1: there is no tool `a:reed` (did you mean `a:read`?)");
-        fails(TOOL, r#"{"query":"q","relevant":[]}"#, "queries.jsonl:1: `relevant` names no tool");
+        fails(TOOL, unknown, "queries.jsonl:1: there is no tool `a:reed`. Did you mean `a:read`?");
+        fails(TOOL, r#"{"query":"q","relevant":[]}"#, "queries.jsonl:1: `relevant` contains no tool");
     }
 
     #[test]

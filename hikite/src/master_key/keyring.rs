@@ -10,7 +10,7 @@ use hikite_vault::MasterKey;
 use super::program::output;
 
 const MISSING: &str =
-    "hint: install it (`libsecret-tools` on Debian), or keep the key elsewhere: see `vault` in the config";
+    "hint: Install it (`libsecret-tools` on Debian), or store the key elsewhere: see `vault` in the config.";
 
 /// Returns the key of this data folder, and creates one if there is none.
 pub(super) async fn get(data: &Path) -> Result<Secret> {
@@ -18,7 +18,7 @@ pub(super) async fn get(data: &Path) -> Result<Secret> {
         return Ok(key);
     }
     put(data, &MasterKey::random()?.text()).await?;
-    look_up(data).await?.ok_or_else(|| anyhow!("the keyring does not keep the key of the vault"))
+    look_up(data).await?.ok_or_else(|| anyhow!("The keyring does not contain the vault key."))
 }
 
 pub(super) async fn put(data: &Path, keys: &Secret) -> Result<()> {

@@ -25,7 +25,7 @@ pub(super) async fn output(words: &[String], input: Option<&Secret>) -> Result<O
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("cannot run `{name}` for the key of the vault"))?;
+        .with_context(|| format!("cannot run `{name}` for the vault key"))?;
     let work = async {
         if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
             stdin.write_all(input.expose().as_bytes()).await?;
@@ -33,9 +33,9 @@ pub(super) async fn output(words: &[String], input: Option<&Secret>) -> Result<O
         child.wait_with_output().await
     };
     let Ok(done) = tokio::time::timeout(TIMEOUT, work).await else {
-        bail!("`{name}` did not end within {} s", TIMEOUT.as_secs());
+        bail!("`{name}` did not finish within {} s.", TIMEOUT.as_secs());
     };
-    let done = done.with_context(|| format!("cannot run `{name}` for the key of the vault"))?;
+    let done = done.with_context(|| format!("cannot run `{name}` for the vault key"))?;
     let complaint = String::from_utf8_lossy(&done.stderr);
     let complaint: String = complaint.trim().chars().take(STDERR_CHARS_MAX).collect();
     if !done.status.success() {
@@ -45,11 +45,11 @@ pub(super) async fn output(words: &[String], input: Option<&Secret>) -> Result<O
         bail!("`{name}` failed ({}): {complaint}", done.status);
     }
     if done.stdout.len() > OUTPUT_BYTES_MAX {
-        bail!("`{name}` printed more than a key");
+        bail!("`{name}` printed more than a key.");
     }
     match String::from_utf8(done.stdout) {
         Ok(text) if text.trim().is_empty() => Ok(None),
         Ok(text) => Ok(Some(Secret::hidden(text.trim()))),
-        Err(_) => bail!("`{name}` printed no text"),
+        Err(_) => bail!("`{name}` printed something that is not text."),
     }
 }

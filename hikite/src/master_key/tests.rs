@@ -57,7 +57,7 @@ async fn what_is_no_key_is_told_without_being_repeated() {
     write(&folder.path().join("my.key"), "canary-canary-canary-canary", 0o600);
     let error = places(folder.path(), r#"{"vault":{"key_file":"my.key"}}"#).ring().await.expect_err("refused");
     let shown = format!("{error:#}");
-    assert!(shown.contains("holds no key") && shown.contains("64 hexadecimal digits"), "{shown}");
+    assert!(shown.contains("does not contain a vault key") && shown.contains("64 hexadecimal digits"), "{shown}");
     assert!(!shown.contains("canary"), "{shown}");
 }
 
@@ -98,7 +98,7 @@ fn exactly_one_place_is_named() {
     for (vault, message_part) in [
         (r#"{"key_file":"a","keyring":true}"#, "both `key_file` and `keyring`"),
         (r#"{"key_env":"A","key_command":["b"]}"#, "both `key_env` and `key_command`"),
-        (r#"{"key_env":"$A"}"#, "no name of a variable"),
+        (r#"{"key_env":"$A"}"#, "not a valid name of a variable"),
         (r#"{"key_command":[""]}"#, "names no program"),
         (r#"{"previous_key_file":"a","previous_key_command":["b"]}"#, "both `previous_key_file`"),
         (r#"{"keyfile":"a"}"#, "key_file"),
@@ -128,7 +128,7 @@ async fn a_key_that_is_missed_is_not_made_anew() {
     secret_store.set(("a", "b", "c"), &secret).await.expect("put");
     fs::remove_file(folder.path().join("vault.key")).expect("gone");
     let error = places.open(&store).await.expect_err("refused").to_string();
-    assert!(error.contains("is not there") && error.contains("hint:"), "{error}");
+    assert!(error.contains("does not exist") && error.contains("hint:"), "{error}");
     assert!(!folder.path().join("vault.key").exists());
 }
 

@@ -16,7 +16,8 @@ use super::shape;
 
 /// File with the shapes of tools, by key, in a folder of recorded results.
 const SHAPES: &str = "shapes.json";
-const HINT: &str = "hint: files like github/list_issues.json or github.list_issues.json, with what the tool answered";
+const HINT: &str =
+    "hint: Use files such as github/list_issues.json or github.list_issues.json with the response of the tool.";
 
 /// A recorded result of a tool.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<RecordedResult
         samples.push(RecordedResult { value: value(&read_json(&file)?), module, tool, shape: None });
     }
     if samples.is_empty() {
-        bail!("there are no recorded answers in {}\n{HINT}", folder.display());
+        bail!("There are no recorded responses in {}.\n{HINT}", folder.display());
     }
     let mut shapes = shape::read(&folder.join(SHAPES))?;
     for sample in &mut samples {
@@ -80,7 +81,7 @@ pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<RecordedResult
     }
     shapes.retain(|key, _| !samples.iter().any(|sample| *key == format!("{}:{}", sample.module, sample.tool)));
     match shapes.keys().min() {
-        Some(key) => bail!("{SHAPES} names `{key}`, of which there is no answer"),
+        Some(key) => bail!("{SHAPES} contains `{key}`, for which there is no response."),
         None => Ok(samples),
     }
 }
@@ -117,7 +118,7 @@ fn split(file: &Path, known: &[String]) -> Result<(String, String)> {
     let dashed = modules.filter_map(|module| Some((module, stem.strip_prefix(module)?.strip_prefix('-')?)));
     let parts = stem.split_once('.').or_else(|| dashed.max_by_key(|(module, _)| module.len()));
     let parts = parts.filter(|(module, tool)| !module.is_empty() && !tool.is_empty());
-    let (module, rest) = parts.ok_or_else(|| anyhow!("{} names no tool\n{HINT}", file.display()))?;
+    let (module, rest) = parts.ok_or_else(|| anyhow!("{} does not name a tool.\n{HINT}", file.display()))?;
     Ok((module.to_owned(), rest.to_owned()))
 }
 

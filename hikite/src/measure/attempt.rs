@@ -64,5 +64,5 @@ async fn call(gateway: &Gateway, tool: &Tool) -> Result<Raw, Error> {
 }
 
 fn first_line(text: &str) -> &str {
-    text.trim().lines().next().unwrap_or("it failed and said nothing")
+    text.trim().lines().next().unwrap_or("it failed without a message")
 }

@@ -41,17 +41,17 @@ impl BreakEven {
     pub(crate) fn words(&self) -> String {
         let (flat, menu, all) = (thousands(self.flat), thousands(self.menu), thousands(self.all));
         if self.modules == 0 {
-            return "No module told its tools: there is nothing to compare.".into();
+            return "No module returned its tools, so there is nothing to compare.".into();
         }
         if self.menu >= self.flat {
             return format!(
-                "All tools in one list cost {flat} tokens, the menu alone {menu}: with so few tools, show them as they \
-                 are (`\"surface\": \"direct\"`)."
+                "All tools in one list cost {flat} tokens, the menu alone {menu}: with so few tools, show them \
+                 directly (`\"surface\": \"direct\"`)."
             );
         }
         let begin = format!(
-            "A conversation begins with {menu} tokens instead of {flat}. Each module that it opens adds to that, one of \
-             median size {}.",
+            "A conversation starts with {menu} tokens instead of {flat}. Each module that it opens adds to that, \
+             one of median size {}.",
             thousands(self.median)
         );
         let largest = match self.after_largest {
@@ -59,8 +59,8 @@ impl BreakEven {
                 let of = share(self.all, self.flat);
                 let modules = counted(self.modules, "module");
                 return format!(
-                    "{begin} One that opens all of the {modules} has read {all} tokens, {of} of the flat list: it never \
-                     costs as much."
+                    "{begin} A conversation that opens all of the {modules} has read {all} tokens, {of} of the \
+                     flat list: it never costs as much."
                 );
             }
             Some(count) => counted(count, "module"),
@@ -70,9 +70,9 @@ impl BreakEven {
             Some(count) => format!("after {} of median size", counted(count, "module")),
         };
         format!(
-            "{begin} It has cost as much as the flat list after {largest} if the largest are opened first, and {median}; \
-             one that opens all of them reads {all} tokens. Who needs most modules in most conversations is better off \
-             with `\"surface\": \"direct\"`."
+            "{begin} It costs as much as the flat list after {largest} if the largest are opened first, and \
+             {median}; a conversation that opens all of them reads {all} tokens. If most conversations need most \
+             modules, use `\"surface\": \"direct\"`."
         )
     }
 }
@@ -128,7 +128,7 @@ mod tests {
         says(&BreakEven::new(100, 120, &[5]), &["the menu alone 120", "`\"surface\": \"direct\"`"]);
         says(
             &BreakEven::new(227_592, 2_000, &[1_000, 2_000, 3_000]),
-            &["begins with 2,000 tokens instead of 227,592", "all of the 3 modules", "8,000 tokens, 3.5 %", "never"],
+            &["starts with 2,000 tokens instead of 227,592", "all of the 3 modules", "8,000 tokens, 3.5 %", "never"],
         );
         says(
             &BreakEven::new(1000, 100, &[500, 500, 500]),

@@ -28,7 +28,7 @@ fn at(path: &str) -> PathBuf {
 
 async fn measured() -> MeasureReport {
     let lists = at("hikite-testkit/fixtures/toolsets");
-    let runtime = start_recorded(&lists, "no program".into()).await.expect("a house of lists");
+    let runtime = start_recorded(&lists, "no program".into()).await.expect("a runtime with recorded lists");
     let view = runtime.gateway.catalogs().owner_view();
     let known: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
     let samples = answer::read(&at("hikite-testkit/fixtures/answers"), &known).expect("recorded answers");

@@ -14,7 +14,8 @@ use hikite_core::json::Raw;
 use hikite_core::listing::{ListItem, ListKind, Listing};
 use hikite_core::source::{BoxFuture, CallContext, Invocation, Source, SourceState};
 
-const HINT: &str = "hint: one JSON file per server, like {\"server\": \"git\", \"description\": \"…\", \"tools\": […]}";
+const HINT: &str =
+    "hint: Use one JSON file per server, such as {\"server\": \"git\", \"description\": \"…\", \"tools\": […]}.";
 
 #[derive(Debug)]
 struct RecordedSource(Arc<Listing>);
@@ -24,11 +25,11 @@ pub(crate) fn modules(folder: &Path) -> Result<Vec<ModuleRule>> {
     let files = json_files(folder)?;
     let modules: Vec<ModuleRule> = files.iter().map(|file| module(file)).collect::<Result<_>>()?;
     if modules.is_empty() {
-        bail!("there are no recorded lists in {}\n{HINT}", folder.display());
+        bail!("There are no recorded lists in {}.\n{HINT}", folder.display());
     }
     for (at, module) in modules.iter().enumerate() {
         if modules[..at].iter().any(|other| other.name == module.name) {
-            bail!("{}: two files are lists of `{}`", folder.display(), module.name);
+            bail!("{}: two files contain lists of `{}`.", folder.display(), module.name);
         }
     }
     Ok(modules)
@@ -54,7 +55,7 @@ pub(super) fn read(file: &Path) -> Result<Raw> {
 }
 
 fn module(file: &Path) -> Result<ModuleRule> {
-    let wrong = || anyhow!("{} is no recorded list\n{HINT}", file.display());
+    let wrong = || anyhow!("{} is not a recorded list.\n{HINT}", file.display());
     let list = read(file)?.object().ok_or_else(wrong)?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let name = list.text("server").or(stem).filter(|name| !name.is_empty()).ok_or_else(wrong)?;
@@ -90,7 +91,7 @@ impl Source for RecordedSource {
     }
 
     fn call(&self, _: Invocation, _: CallContext) -> BoxFuture<'_, Result<Raw, Error>> {
-        let error = Error::new(ErrorKind::UpstreamUnavailable, "only the list of this server was recorded");
+        let error = Error::new(ErrorKind::UpstreamUnavailable, "Only the list of this server was recorded.");
         Box::pin(std::future::ready(Err(error)))
     }
 
@@ -137,10 +138,10 @@ mod tests {
     fn what_is_no_list_is_told() {
         fails(&[], "there are no recorded lists in ");
         fails(&[("a.json", "{")], "a.json is not JSON");
-        fails(&[("a.json", r#"{"tools":{}}"#)], "a.json is no recorded list\nhint: one JSON file per server");
+        fails(&[("a.json", r#"{"tools":{}}"#)], "a.json is not a recorded list.\nhint: Use one JSON file per server");
         fails(
             &[("a.json", r#"{"tools":[]}"#), ("b.json", r#"{"server":"a","tools":[]}"#)],
-            "two files are lists of `a`",
+            "two files contain lists of `a`",
         );
         let error = modules(Path::new("/no/such/folder")).expect_err("no folder");
         assert!(format!("{error:#}").starts_with("cannot read /no/such/folder"), "{error:#}");

@@ -37,9 +37,9 @@ pub(super) fn read(file: &Path) -> Result<HashMap<String, Shape>> {
         return Ok(HashMap::new());
     }
     let place = || file.display();
-    let hint = "hint: {\"github:list_issues\": \"number,title,user.login\"}";
+    let hint = "hint: Write {\"github:list_issues\": \"number,title,user.login\"}.";
     let members = read_json(file)?.decode::<HashMap<String, ShapeDefinition>>();
-    let members = members.with_context(|| format!("{} is no object of shapes\n{hint}", place()))?;
+    let members = members.with_context(|| format!("{} is not an object of shapes\n{hint}", place()))?;
     let shape = |(key, written): (String, ShapeDefinition)| match shape(written) {
         Ok(shape) => Ok((key, shape)),
         Err(wrong) => Err(anyhow!("{}: `{key}`: {wrong}", place())),
@@ -51,7 +51,7 @@ fn shape(written: ShapeDefinition) -> Result<Shape, String> {
     match written {
         ShapeDefinition::Fields(text) => match Selector::parse(&text)? {
             Selector::Fields(fields) => Ok(Shape::Pick(fields)),
-            Selector::Path(_) | Selector::Jq(_) => Err(format!("`{text}` is no list of fields")),
+            Selector::Path(_) | Selector::Jq(_) => Err(format!("`{text}` is not a list of fields")),
         },
         ShapeDefinition::Table(table) => {
             let columns = table.columns.iter().map(|(name, path)| column(name, path));
@@ -62,7 +62,7 @@ fn shape(written: ShapeDefinition) -> Result<Shape, String> {
 }
 
 fn column(name: &str, text: &Value) -> Result<ShapeColumn, String> {
-    let text = text.as_str().ok_or_else(|| format!("the path of `{name}` is no text"))?;
+    let text = text.as_str().ok_or_else(|| format!("the path of `{name}` is not a string"))?;
     match text.strip_suffix('+') {
         Some(text) => Ok(ShapeColumn::new(name, path(text)?).joined("")),
         None => Ok(ShapeColumn::new(name, path(text)?)),
@@ -101,11 +101,11 @@ mod tests {
     #[test]
     fn what_is_no_shape_is_told() {
         for (text, words) in [
-            ("[]", "is no object of shapes\nhint: "),
-            (r#"{"a:b":""}"#, "`a:b`: must name fields"),
-            (r#"{"a:b":".items | length"}"#, "`a:b`: `.items | length` is no list of fields"),
+            ("[]", "is not an object of shapes\nhint: "),
+            (r#"{"a:b":""}"#, "`a:b`: must be a list of fields"),
+            (r#"{"a:b":".items | length"}"#, "`a:b`: `.items | length` is not a list of fields"),
             (r#"{"a:b":{"name":"n","rows":"|","columns":{}}}"#, "`a:b`: `|` "),
-            (r#"{"a:b":{"name":"n","rows":".","columns":{"x":1}}}"#, "`a:b`: the path of `x` is no text"),
+            (r#"{"a:b":{"name":"n","rows":".","columns":{"x":1}}}"#, "`a:b`: the path of `x` is not a string"),
         ] {
             let error = written(text).expect_err("no shape");
             assert!(format!("{error:#}").contains(words), "{text}: {error:#}");

@@ -57,7 +57,8 @@ pub(super) fn throttle(server: &ServerConfig, limits: &Limits) -> Throttle {
 pub(super) fn transport(server: &ServerConfig) -> Result<hikite_upstream::UpstreamTransport> {
     use hikite_upstream::UpstreamTransport as Checked;
     let address = |url: &Secret, headers: &[(String, Secret)]| -> Result<_> {
-        let parsed = url.expose().parse().with_context(|| format!("`mcpServers.{}.url` is no address", server.name))?;
+        let parsed =
+            url.expose().parse().with_context(|| format!("`mcpServers.{}.url` is not a valid address", server.name))?;
         Ok((parsed, header_map(headers).with_context(|| format!("`mcpServers.{}.headers`", server.name))?))
     };
     Ok(match &server.transport {
@@ -82,9 +83,9 @@ pub(super) fn transport(server: &ServerConfig) -> Result<hikite_upstream::Upstre
 pub(crate) fn header_map(headers: &[(String, Secret)]) -> Result<HeaderMap> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        let name = HeaderName::try_from(name).with_context(|| format!("`{name}` is no header name"))?;
-        let mut value =
-            HeaderValue::from_str(value.expose()).with_context(|| format!("the value of `{name}` cannot be sent"))?;
+        let name = HeaderName::try_from(name).with_context(|| format!("`{name}` is not a valid header name"))?;
+        let mut value = HeaderValue::from_str(value.expose())
+            .with_context(|| format!("the value of `{name}` cannot be sent in a header"))?;
         value.set_sensitive(true);
         map.append(name, value);
     }

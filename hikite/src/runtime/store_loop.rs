@@ -38,7 +38,7 @@ impl Runtime {
             // Logged once per outage, not twice a second.
             match &read {
                 Err(error) if was_readable => tracing::warn!(
-                    "the store cannot be read; what is known stays in force for {} s: {error}",
+                    "the store cannot be read; cached data stays valid for {} s: {error}",
                     self.limits.max_staleness.as_secs()
                 ),
                 Ok(()) if !was_readable => tracing::info!("the store can be read again"),
@@ -80,18 +80,18 @@ impl Runtime {
         if round.is_multiple_of(COUNTS_EVERY)
             && let Err(error) = self.gateway.token_savings().persist_day().await
         {
-            tracing::debug!(%error, "the counts of the day are written down later");
+            tracing::debug!(%error, "the daily counts are written later");
         }
         let Some(identity) = self.gateway.people().identity() else { return };
         if round == 0
             && let Err(error) = identity.sweep().await
         {
-            tracing::warn!(%error, "what has ended could not be taken out of the store");
+            tracing::warn!(%error, "failed to delete expired data from the store");
         }
         if round.is_multiple_of(KEYS_EVERY) {
             let tended = identity.maintain_keys().await;
             if let (Err(error), true) = (&tended, *keys_were_fine) {
-                tracing::warn!(%error, "the keys that tokens are signed with could not be looked after");
+                tracing::warn!(%error, "failed to maintain the signing keys of tokens");
             }
             *keys_were_fine = tended.is_ok();
         }

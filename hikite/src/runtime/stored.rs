@@ -116,7 +116,7 @@ impl Runtime {
         if let Some(config) = config
             && let Err(error) = self.apply(&config)
         {
-            tracing::error!("what is kept in the store cannot be used: {error:#}");
+            tracing::error!("stored servers or categories cannot be used: {error:#}");
         }
     }
 
@@ -151,7 +151,7 @@ pub(super) struct RuntimeConfigAdmin(pub(super) std::sync::Weak<Runtime>);
 
 impl RuntimeConfigAdmin {
     fn runtime(&self) -> Result<Arc<Runtime>, Error> {
-        self.0.upgrade().ok_or_else(|| Error::new(ErrorKind::Internal, "hikite is stopping"))
+        self.0.upgrade().ok_or_else(|| Error::new(ErrorKind::Internal, "hikite is shutting down."))
     }
 }
 
@@ -197,14 +197,14 @@ fn check_name(name: &str) -> Result<(), Error> {
     if (1..=NAME_CHARS).contains(&name.len()) && name.chars().all(fine) {
         return Ok(());
     }
-    let message = format!("the name must be letters, digits, `-` and `_`, at most {NAME_CHARS} of them");
+    let message = format!("The name may contain letters, digits, `-` and `_`, and at most {NAME_CHARS} characters.");
     Err(Error::new(ErrorKind::Validation, message))
 }
 
 /// Parses a small config built around one entry, without environment or files. `place` is the path of the entry, like
 /// `mcpServers.docs`.
 fn parse(text: &str, place: &str) -> Result<Config, Error> {
-    let refuse = |_: &Path| Err(io::Error::other("files are not read for what comes over the network"));
+    let refuse = |_: &Path| Err(io::Error::other("files cannot be read for requests over the network"));
     let outside = ConfigEnvironment { env: &|_| None, read: &refuse };
     Config::parse(text, Path::new("entry"), outside).map_err(|problems| wrong(&problems, place))
 }
@@ -217,7 +217,7 @@ fn wrong(problems: &Problems, place: &str) -> Error {
         .map(|problem| {
             let path = problem.path.strip_prefix(place).unwrap_or_default();
             let pointer: String = path.split('.').filter(|part| !part.is_empty()).map(step).collect();
-            let hint = problem.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+            let hint = problem.hint.as_deref().map(|hint| format!(". {hint}")).unwrap_or_default();
             Violation::new(pointer, format!("{}{hint}", problem.message))
         })
         .collect();
@@ -226,6 +226,6 @@ fn wrong(problems: &Problems, place: &str) -> Error {
 }
 
 fn managed_by_file(what: &str, name: &str) -> Error {
-    Error::new(ErrorKind::Conflict, format!("the {what} `{name}` is managed by the file"))
-        .hint("change it in the config file, or choose another name")
+    Error::new(ErrorKind::Conflict, format!("The {what} `{name}` is managed by the config file."))
+        .hint("Change it in the config file, or choose another name.")
 }

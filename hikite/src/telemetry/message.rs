@@ -15,7 +15,7 @@ pub(crate) struct OtlpResource(v1::Resource);
 impl OtlpResource {
     pub(crate) fn new(otlp: &OtlpSection) -> Result<Self> {
         let mut random = [0_u8; 16];
-        getrandom::fill(&mut random).map_err(|_| anyhow!("the operating system gave no random bytes"))?;
+        getrandom::fill(&mut random).map_err(|_| anyhow!("the operating system returned no random bytes"))?;
         let own = [
             ("service.name", otlp.service.clone()),
             ("service.version", env!("CARGO_PKG_VERSION").to_owned()),

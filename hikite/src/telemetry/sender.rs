@@ -40,7 +40,7 @@ struct ExportFailure {
 
 impl OtlpSender {
     pub(crate) fn new(client: &EgressClient, url: &Secret, otlp: &OtlpSection, what: &'static str) -> Result<Self> {
-        let url = url.expose().parse().context("the address of the collector is no address")?;
+        let url = url.expose().parse().context("the address of the collector is not valid")?;
         let mut headers = header_map(&otlp.headers).context("`telemetry.otlp.headers`")?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
         let is_delivering = AtomicBool::new(true);
@@ -55,7 +55,7 @@ impl OtlpSender {
             let failure = match self.attempt(message.clone()).await {
                 Ok(()) => {
                     if !self.is_delivering.swap(true, Ordering::Relaxed) {
-                        tracing::info!("{} arrive again at the collector", self.what);
+                        tracing::info!("{} are accepted by the collector again", self.what);
                     }
                     return true;
                 }
@@ -64,7 +64,7 @@ impl OtlpSender {
             let ends = attempt == ATTEMPTS || !failure.is_retryable || stopping.is_cancelled();
             if ends || stopping.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 if self.is_delivering.swap(false, Ordering::Relaxed) {
-                    tracing::warn!("{} do not arrive at the collector: {}", self.what, failure.reason);
+                    tracing::warn!("{} are not accepted by the collector: {}", self.what, failure.reason);
                 }
                 return false;
             }
@@ -87,7 +87,7 @@ impl OtlpSender {
             Ok(status)
         };
         let status = tokio::time::timeout(self.timeout, exchange).await;
-        let status = status.map_err(|_| retryable("it does not answer".into()))??;
+        let status = status.map_err(|_| retryable("it does not respond".into()))??;
         if status.is_success() {
             return Ok(());
         }
@@ -98,6 +98,6 @@ impl OtlpSender {
                 | StatusCode::SERVICE_UNAVAILABLE
                 | StatusCode::GATEWAY_TIMEOUT
         );
-        Err(ExportFailure { reason: format!("it answered {status}"), is_retryable })
+        Err(ExportFailure { reason: format!("it returned {status}"), is_retryable })
     }
 }

@@ -34,14 +34,14 @@ fn refused((status, body): &(u16, Value), words: &str) {
 }
 
 /// Counts the gateway's jq processes.
-fn sieves(gateway: &TestGateway) -> usize {
-    let is_sieve = |pid: u32| {
+fn jq_processes(gateway: &TestGateway) -> usize {
+    let is_jq_process = |pid: u32| {
         let read = |what: &str| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
         let is_child = read("status").lines().any(|line| line == format!("PPid:\t{}", gateway.pid()));
         is_child && read("cmdline").contains("__jq")
     };
     let table = std::fs::read_dir("/proc").expect("a process table");
-    table.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(|pid| is_sieve(*pid)).count()
+    table.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter(|pid| is_jq_process(*pid)).count()
 }
 
 const ISSUES: &str = r#"{"total":3,"items":[
@@ -78,24 +78,24 @@ async fn a_part_is_taken_by_fields_by_a_path_and_by_jq() {
 async fn a_program_that_is_wrong_is_told_where_and_what_there_is() {
     let gateway = gateway(json!({ "a": stdio(&[]) })).await;
     for (select, words) in [
-        (".items[", "jq: the program is wrong: line 1, column 8: expected closing bracket"),
+        (".items[", "jq: the program is not valid: line 1, column 8: expected closing bracket"),
         ("map(.title", "expected closing parenthesis"),
-        (".items | lenght", "there is no filter `lenght`"),
+        (".items | lenght", "unknown filter `lenght`"),
         (".items.title", "title"),
         ("error(\"見つからない\")", "jq: 見つからない"),
         (". | input", "there is no further input"),
-        ("import \"a\" as a; .", "there are no other programs to import or include"),
-        ("include \"/etc/passwd\"; .", "there are no other programs to import or include"),
-        ("a\u{0}b | .", "a NUL has no place in it"),
+        ("import \"a\" as a; .", "`import` and `include` are not supported"),
+        ("include \"/etc/passwd\"; .", "`import` and `include` are not supported"),
+        ("a\u{0}b | .", "it must not contain a NUL character"),
         ("nothing,at.all", "no field"),
     ] {
         let answer = part(&gateway, ISSUES, select).await;
         refused(&answer, words);
         let hint = answer.1["hint"].as_str().unwrap_or_default();
-        assert!(hint.contains("the tool has run") && hint.contains("result://"), "{select}: {hint}");
+        assert!(hint.contains("The tool has run.") && hint.contains("result://"), "{select}: {hint}");
     }
     let hint = part(&gateway, ISSUES, ".[] | .x").await.1["hint"].clone();
-    assert!(hint.as_str().is_some_and(|hint| hint.contains("the answer has `total`, `items`")), "{hint}");
+    assert!(hint.as_str().is_some_and(|hint| hint.contains("The result has `total`, `items`.")), "{hint}");
 }
 
 #[tokio::test]
@@ -107,7 +107,7 @@ async fn a_program_sees_nothing_of_where_it_runs() {
     }
     assert_eq!(result_of(&part(&gateway, "[]", ". | $ENV.HIKITE_TEST_SECRET").await), &json!(null));
     assert_eq!(result_of(&part(&gateway, "[]", "[inputs]").await), &json!([]));
-    refused(&part(&gateway, "[]", ". | input_line_number").await, "there is no filter");
+    refused(&part(&gateway, "[]", ". | input_line_number").await, "unknown filter");
     refused(&part(&gateway, "[]", ". | halt").await, "`halt` stops nothing here");
 }
 
@@ -116,10 +116,10 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
     let limits = json!({ "jq_timeout": "3s", "jq_bytes": "128MiB", "answer_bytes": "1MiB", "jq_processes": 2 });
     let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
     let (time, memory, depth, output) = (
-        "did not end within 3 s",
+        "did not finish within 3 s",
         "needs more memory than its 128 MiB",
-        "calls itself too deep",
-        "gives more than 1048576 bytes",
+        "is too deep",
+        "is larger than 1048576 bytes",
     );
     for (select, words) in [
         ("def f: f; f", &[time][..]),
@@ -152,7 +152,7 @@ async fn what_a_program_takes_is_bounded_and_hikite_goes_on() {
         assert!(matches!(status, 400 | 503), "{body}");
     }
     assert!(outcomes.iter().any(|(status, body)| *status == 503 && body["code"] == "OVERLOADED"), "{outcomes:?}");
-    assert!(eventually(|| sieves(&gateway) == 0).await, "no process is left");
+    assert!(eventually(|| jq_processes(&gateway) == 0).await, "no process is left");
     assert!(eventually(|| gateway.zombies().is_empty()).await, "{:?}", gateway.zombies());
 }
 
@@ -165,9 +165,9 @@ async fn whoever_hangs_up_takes_the_process_along() {
     let running = tokio::time::timeout(Duration::from_secs(20), gateway.send(request));
     tokio::select! {
         _ = running => panic!("it does not end"),
-        begun = eventually(|| sieves(&gateway) == 1) => assert!(begun, "it runs"),
+        begun = eventually(|| jq_processes(&gateway) == 1) => assert!(begun, "it runs"),
     }
-    assert!(eventually(|| sieves(&gateway) == 0).await, "it is gone");
+    assert!(eventually(|| jq_processes(&gateway) == 0).await, "it is gone");
 }
 
 fn many_issues(count: usize) -> String {
@@ -267,8 +267,8 @@ async fn a_model_reads_on_with_the_tool_it_called_until_its_session_ends() {
     let gateway = configured(json!({ "mcpServers": { "a": stdio(&[]) }, "limits": limits })).await;
     let text = many_issues(500);
     for (surface, call, read_on) in [
-        ("modules", json!({ "module": "a", "tool": "echo", "params": { "text": text } }), "read on with call {"),
-        ("search", json!({ "toolKey": "a:echo", "arguments": { "text": text } }), "read on with tool_execute {"),
+        ("modules", json!({ "module": "a", "tool": "echo", "params": { "text": text } }), "continue with call {"),
+        ("search", json!({ "toolKey": "a:echo", "arguments": { "text": text } }), "continue with tool_execute {"),
     ] {
         let client = gateway.client(surface).await;
         let tool = if surface == "modules" { "call" } else { "tool_execute" };

@@ -37,7 +37,7 @@ async fn a_question_on_a_shared_process_with_two_callers_is_put_to_nobody() {
         let result = bob.call("ask", question(kind, "whose?")).await;
         assert_eq!(result["isError"], true, "{result}");
         let text = result["content"][0]["text"].as_str().expect("text");
-        assert!(text.contains("the question cannot be tied to one client, so it is put to none"), "{text}");
+        assert!(text.contains("The question cannot be assigned to one client, so no client is asked."), "{text}");
     }
     assert!(ada.questions().is_empty() && bob.questions().is_empty());
     drop(busy);
@@ -161,7 +161,7 @@ async fn a_client_that_cannot_be_asked_is_not() {
         let result = client.call(tool, question("sampling", "m")).await;
         assert_eq!(result["isError"], true);
         let text = result["content"][0]["text"].as_str().expect("text");
-        assert!(text.contains("the client does not support `sampling/createMessage`"), "{text}");
+        assert!(text.contains("The client does not support `sampling/createMessage`."), "{text}");
     }
     let who = client.call("web__who", json!({})).await["structuredContent"].clone();
     assert_eq!(who["capabilities"], json!({}), "nothing is promised on its behalf");

@@ -154,7 +154,7 @@ async fn mode_none_lets_everyone_on_this_machine_in_and_nobody_else() {
         let run = gateway.run(&["serve", "--listen", listen]).await;
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         let expected = format!(
-            "error: `auth.mode` is \"none\" and {listen} can be reached by others\nhint: remove `auth.mode`, or listen on 127.0.0.1\n"
+            "error: `auth.mode` is \"none\" and {listen} is reachable from other machines\nhint: Remove `auth.mode`, or listen on 127.0.0.1.\n"
         );
         assert_eq!(run.stderr, expected);
     }

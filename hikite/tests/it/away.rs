@@ -51,7 +51,7 @@ async fn a_file_that_cannot_be_read_lets_nobody_in_but_the_owner() {
     let owner = gateway.client_with("direct", ClientOptions::default()).await;
     behind_its_back(&gateway, "ALTER TABLE hikite RENAME TO elsewhere").await;
     let refused = becomes(&gateway, &tools, 503).await;
-    assert!(refused.headers.contains_key("retry-after") && refused.text().contains("the store has not answered"));
+    assert!(refused.headers.contains_key("retry-after") && refused.text().contains("has not responded"));
     let ready = becomes(&gateway, &readiness(), 503).await.value();
     assert_eq!(ready["reasons"][0]["code"], "store_stale", "{ready}");
     assert!(!owner.names("tools/list").await.is_empty(), "the owner sits at this machine");
@@ -98,7 +98,7 @@ async fn what_is_wrong_with_a_database_that_answers_ends_the_start() {
     std::fs::write(folder.path().join("hikite.json"), config.to_string()).expect("a file");
     let run = PROGRAMS.run(folder.path(), &["serve"]).await;
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: check user, password and database"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: Check user, password and database"), "{}", run.stderr);
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn a_store_in_use_is_not_copied_and_nothing_is_copied_into_one() {
         for run in [from, into] {
             assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{}", run.stderr);
             assert!(run.stderr.contains("is in use"), "{}", run.stderr);
-            assert!(run.stderr.contains("hint: stop every hikite that runs on it"), "{}", run.stderr);
+            assert!(run.stderr.contains("hint: Stop every hikite"), "{}", run.stderr);
         }
         assert!(!gateway.folder().path().join("fresh.db").exists(), "nothing was begun");
         assert_eq!(gateway.send(gateway.request("GET", "/v1/tools")).await.status, 200, "and it goes on");

@@ -27,15 +27,15 @@ fn program(era: Era) -> Value {
 }
 
 /// Starts a gateway in front of each kind of server.
-pub(crate) async fn houses(share: &str) -> Vec<(String, TestGateway, Option<Fixture>)> {
-    let mut houses = Vec::new();
+pub(crate) async fn gateways(share: &str) -> Vec<(String, TestGateway, Option<Fixture>)> {
+    let mut gateways = Vec::new();
     for era in ERAS {
         let (fixture, server) = upstream(era).await;
-        houses.push((format!("{era:?} over HTTP"), gateway(json!({ "a": server })).await, Some(fixture)));
+        gateways.push((format!("{era:?} over HTTP"), gateway(json!({ "a": server })).await, Some(fixture)));
         let program = with(program(era), "share", share);
-        houses.push((format!("{era:?} over stdio"), gateway(json!({ "a": program })).await, None));
+        gateways.push((format!("{era:?} over stdio"), gateway(json!({ "a": program })).await, None));
     }
-    houses
+    gateways
 }
 
 /// Answers every form with the marker it shows.
@@ -86,41 +86,41 @@ fn asking() -> Vec<(&'static str, Value, &'static str)> {
 
 #[tokio::test]
 async fn a_client_with_a_session_is_asked_by_any_server() {
-    for (house, gateway, _fixture) in houses("auto").await {
+    for (label, gateway, _fixture) in gateways("auto").await {
         let client = gateway.client_with("direct", person()).await;
         for (tool, arguments, expected) in asking() {
             let text = client.text(tool, arguments).await;
-            assert!(text.contains(expected), "{house}, {tool}: {text}");
+            assert!(text.contains(expected), "{label}, {tool}: {text}");
         }
     }
 }
 
 #[tokio::test]
 async fn a_client_without_a_session_is_asked_by_any_server() {
-    for (house, gateway, _fixture) in houses("auto").await {
+    for (label, gateway, _fixture) in gateways("auto").await {
         let client = gateway.stateless("direct", capable());
         for (tool, arguments, expected) in asking() {
             let through = client.call_with_answers(tool, arguments, answer).await;
             let text = through.outcome.first_text();
-            assert!(text.contains(expected), "{house}, {tool}: {text}");
-            assert!(!through.rounds.is_empty(), "{house}, {tool} asked nothing");
+            assert!(text.contains(expected), "{label}, {tool}: {text}");
+            assert!(!through.rounds.is_empty(), "{label}, {tool} asked nothing");
         }
         let prompt = json!({ "name": "test_input_required_result_prompt" });
         let through = client.request_with_answers("prompts/get", prompt, answer).await;
-        assert!(through.outcome.result()["messages"].is_array(), "{house}");
+        assert!(through.outcome.result()["messages"].is_array(), "{label}");
     }
 }
 
 #[tokio::test]
 async fn what_nobody_can_answer_is_an_error_of_the_call_alone() {
-    for (house, gateway, _fixture) in houses("auto").await {
+    for (label, gateway, _fixture) in gateways("auto").await {
         let client = gateway.client("direct").await;
         let refused = client.request("tools/call", json!({ "name": ASKS, "arguments": {} })).await;
         let failed = refused.as_ref().map_or(true, |result| result["isError"] == true);
-        assert!(failed, "{house}: {refused:?}");
+        assert!(failed, "{label}: {refused:?}");
         let alone = gateway.stateless("direct", StatelessEnvelope::default());
         let outcome = alone.call("test_missing_capability", json!({})).await;
-        assert_eq!((outcome.status, outcome.code()), (Some(400), -32021), "{house}: {}", outcome.text);
+        assert_eq!((outcome.status, outcome.code()), (Some(400), -32021), "{label}: {}", outcome.text);
         assert_eq!(client.text("echo", json!({ "text": "on" })).await, "on");
     }
 }
@@ -128,7 +128,7 @@ async fn what_nobody_can_answer_is_an_error_of_the_call_alone() {
 #[tokio::test]
 async fn every_client_reads_lists_and_resources_of_every_server() {
     let mut seen = Vec::new();
-    for (house, gateway, _fixture) in houses("auto").await {
+    for (label, gateway, _fixture) in gateways("auto").await {
         let (client, alone) =
             (gateway.client("direct").await, gateway.stateless("direct", StatelessEnvelope::default()));
         for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
@@ -138,15 +138,15 @@ async fn every_client_reads_lists_and_resources_of_every_server() {
                 without.as_object_mut().expect("an object").remove(added);
                 with_session.as_object_mut().expect("an object").remove(added);
             }
-            assert_eq!(with_session, without, "{house}");
+            assert_eq!(with_session, without, "{label}");
         }
         let uri = json!({ "uri": "test://static-text" });
         let read = client.request("resources/read", uri.clone()).await.expect("a resource");
-        assert!(read.get("resultType").is_none(), "{house}: {read}");
+        assert!(read.get("resultType").is_none(), "{label}: {read}");
         assert_eq!(read["contents"], alone.request("resources/read", uri).await.result()["contents"]);
         let missing = json!({ "uri": "test://template" });
         assert_eq!(client.request("resources/read", missing.clone()).await.expect_err("absent")["code"], -32002);
-        assert_eq!(alone.request("resources/read", missing).await.code(), -32602, "{house}");
+        assert_eq!(alone.request("resources/read", missing).await.code(), -32602, "{label}");
         let complete = json!({ "ref": { "type": "ref/prompt", "name": "test_prompt_with_arguments" },
             "argument": { "name": "arg1", "value": "p" } });
         let completed = client.request("completion/complete", complete.clone()).await.expect("completions");
@@ -161,7 +161,7 @@ async fn every_client_reads_lists_and_resources_of_every_server() {
 
 #[tokio::test]
 async fn subscribers_hear_of_changes_in_every_server() {
-    for (house, gateway, _fixture) in houses("auto").await {
+    for (label, gateway, _fixture) in gateways("auto").await {
         let client = gateway.client("direct").await;
         client.listen().await;
         let uri = "test://watched-resource";
@@ -169,7 +169,7 @@ async fn subscribers_hear_of_changes_in_every_server() {
         let alone = gateway.stateless("direct", StatelessEnvelope::default());
         let wish = json!({ "toolsListChanged": true, "resourceSubscriptions": [uri] });
         let heard = alone.listen(wish.clone()).await;
-        assert_eq!(heard.acknowledged, wish, "{house}");
+        assert_eq!(heard.acknowledged, wish, "{label}");
         alone.text("touch_resource", json!({ "uri": uri })).await;
         heard.told("notifications/resources/updated", 1).await;
         client.told("notifications/resources/updated", 1).await;
@@ -179,20 +179,20 @@ async fn subscribers_hear_of_changes_in_every_server() {
         alone.text("add_tool", json!({ "name": "brand_new" })).await;
         heard.told("notifications/tools/list_changed", 1).await;
         client.told("notifications/tools/list_changed", 1).await;
-        assert_eq!(client.notifications("notifications/resources/updated").len(), 1, "{house}");
+        assert_eq!(client.notifications("notifications/resources/updated").len(), 1, "{label}");
     }
 }
 
 #[tokio::test]
 async fn logs_reach_whoever_asked_for_them_from_every_server() {
-    for (house, gateway, _fixture) in houses("auto").await {
+    for (label, gateway, _fixture) in gateways("auto").await {
         let client = gateway.client("direct").await;
         client.request("logging/setLevel", json!({ "level": "debug" })).await.expect("set");
         client.text("test_tool_with_logging", json!({})).await;
         client.told("notifications/message", 3).await;
         let alone = gateway.stateless("direct", StatelessEnvelope::default().log_level("debug"));
         let outcome = alone.call("test_tool_with_logging", json!({})).await;
-        assert!(outcome.told("notifications/message").len() >= 3, "{house}: {:?}", outcome.notifications);
+        assert!(outcome.told("notifications/message").len() >= 3, "{label}: {:?}", outcome.notifications);
     }
 }
 
@@ -248,26 +248,26 @@ async fn arrived(witness: &StatelessClient, calls: u64) {
 
 #[tokio::test]
 async fn a_cancellation_reaches_every_server_in_time() {
-    for (house, gateway, fixture) in houses("auto").await {
+    for (label, gateway, fixture) in gateways("auto").await {
         let witness = gateway.stateless("direct", StatelessEnvelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
         let client: SessionClient = gateway.client("direct").await;
         let begin = async || client.begin_call("hang", json!({}));
         let end = async |call: PendingCall| client.cancel(call.id).await;
-        assert!(heard_in_time(fixture.as_ref(), &witness, begin, end).await, "{house}");
+        assert!(heard_in_time(fixture.as_ref(), &witness, begin, end).await, "{label}");
     }
 }
 
 #[tokio::test]
 async fn a_client_that_leaves_is_noticed_by_every_server_in_time() {
-    for (house, gateway, fixture) in houses("auto").await {
+    for (label, gateway, fixture) in gateways("auto").await {
         let witness = gateway.stateless("direct", StatelessEnvelope::default());
         witness.text("echo", json!({ "text": "up" })).await;
         let alone = gateway.stateless("direct", StatelessEnvelope::default());
         let begin = async || alone.begin_call("hang", json!({}));
-        assert!(heard_in_time(fixture.as_ref(), &witness, begin, async |call| drop(call)).await, "{house}");
+        assert!(heard_in_time(fixture.as_ref(), &witness, begin, async |call| drop(call)).await, "{label}");
         let client: SessionClient = gateway.client("direct").await;
         let begin = async || client.begin_call("hang", json!({}));
-        assert!(heard_in_time(fixture.as_ref(), &witness, begin, async |call| drop(call)).await, "{house}");
+        assert!(heard_in_time(fixture.as_ref(), &witness, begin, async |call| drop(call)).await, "{label}");
     }
 }

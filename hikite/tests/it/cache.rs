@@ -75,7 +75,7 @@ async fn other_lists_and_another_config_forget_what_was_kept() {
     assert!(becomes(async || !echo().await).await, "the lists changed");
     assert!(echo().await);
     gateway.write_config(&json!({ "mcpServers": { "a": with(server, "cache", "0s") } }));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     assert!(!echo().await && !echo().await, "nothing is kept any more");
 }
 

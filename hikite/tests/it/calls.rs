@@ -6,7 +6,7 @@ use hikite_testkit::fixture::{FixtureOptions, FixtureTransport};
 use hikite_testkit::gateway::{ClientOptions, LIMIT, TestGateway, eventually};
 use serde_json::{Value, json};
 
-use crate::{configured, error_of, fixture, gateway, http_fixture, stdio, with};
+use crate::{begin_sleep, configured, error_of, fixture, gateway, http_fixture, stdio, with};
 
 #[tokio::test]
 async fn a_cancellation_reaches_the_server_over_http() {
@@ -123,10 +123,10 @@ async fn progress_extends_the_deadline_even_if_the_client_did_not_ask_for_it() {
         assert_eq!(client.text(&sleep, json!({ "ms": 4000 })).await, "slept 4000 ms");
         let error = error_of(&client.call(&format!("{module}__hang"), json!({})).await);
         assert_eq!(error["code"], "TIMEOUT");
-        assert_eq!(error["message"], format!("`{module}` did not answer within 2 s"));
+        assert_eq!(error["message"], format!("`{module}` did not answer within 2 s."));
         assert_eq!(
             error["hint"],
-            format!("ask for less, or give it more time: `timeout` of the call, of the tool or of `{module}`")
+            format!("Ask for less, or increase `timeout` of the call, of the tool or of `{module}`.")
         );
     };
     tokio::join!(story("web"), story("program"));
@@ -150,7 +150,7 @@ async fn log_messages_of_a_call_reach_its_caller_at_the_level_it_chose() {
     assert_eq!(texts, [three, three].concat());
     assert!(quiet.notifications("notifications/message").is_empty());
     let wrong = quiet.request("logging/setLevel", json!({ "level": "shouting" })).await.expect_err("no level");
-    assert_eq!((&wrong["code"], &wrong["message"]), (&json!(-32602), &json!("`shouting` is not a log level")));
+    assert_eq!((&wrong["code"], &wrong["message"]), (&json!(-32602), &json!("`shouting` is not a log level.")));
 }
 
 #[tokio::test]
@@ -191,11 +191,10 @@ async fn sigterm_lets_a_running_call_finish() {
     let (_fixture, server) = http_fixture().await;
     let mut gateway: TestGateway = gateway(json!({ "web": server, "program": stdio(&[]) })).await;
     let client = gateway.client_with("direct", ClientOptions::default()).await;
-    let calls = ["web__sleep", "program__sleep"].map(|tool| client.begin_call(tool, json!({ "ms": 800 })));
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let calls = [begin_sleep(&client, "web__sleep", 1500).await, begin_sleep(&client, "program__sleep", 1500).await];
     gateway.terminate();
     for call in calls {
-        assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 800 ms");
+        assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 1500 ms");
     }
     assert!(gateway.exit().await.success(), "{}", gateway.stderr());
 }

@@ -26,8 +26,8 @@ async fn refused(text: &str, expected: &str) {
 #[tokio::test]
 async fn an_unknown_key_is_named_with_the_nearest_right_one() {
     let text = "{\n  \"mcpServers\": { \"a\": { \"description\": \"d\", \"comand\": \"x\", \"command\": \"y\" } },\n  \"categorys\": {}\n}";
-    let expected = "error: DIR/hikite.json:2:46: mcpServers.a.comand: unknown key\nhint: did you mean `command`?\n\
-                    error: DIR/hikite.json:3:3: categorys: unknown key\nhint: did you mean `categories`?\n";
+    let expected = "error: DIR/hikite.json:2:46: mcpServers.a.comand: unknown key\nhint: Did you mean `command`?\n\
+                    error: DIR/hikite.json:3:3: categorys: unknown key\nhint: Did you mean `categories`?\n";
     refused(text, expected).await;
 }
 
@@ -35,8 +35,7 @@ async fn an_unknown_key_is_named_with_the_nearest_right_one() {
 async fn a_category_of_an_unknown_server_is_refused() {
     let text = r#"{ "mcpServers": { "serena": { "description": "d", "command": "x" } },
   "categories": { "fs": { "description": "d", "server": "serna" }, "all": { "description": "d", "server": ["serena", "zzz"] } } }"#;
-    let expected = "error: DIR/hikite.json:2:57: categories.fs.server: there is no server `serna` in `mcpServers`\nhint: did you mean `serena`?\n\
-                    error: DIR/hikite.json:2:118: categories.all.server[1]: there is no server `zzz` in `mcpServers`\nhint: the servers are `serena`\n";
+    let expected = "error: DIR/hikite.json:2:57: categories.fs.server: there is no server `serna` in `mcpServers`\nhint: Did you mean `serena`?\nerror: DIR/hikite.json:2:118: categories.all.server[1]: unknown server `zzz` in `mcpServers`\nhint: Available servers: `serena`.\n";
     refused(text, expected).await;
 }
 
@@ -44,7 +43,7 @@ async fn a_category_of_an_unknown_server_is_refused() {
 async fn a_name_included_twice_is_refused() {
     let text = r#"{ "mcpServers": { "a": { "description": "d", "command": "x" } },
   "categories": { "c": { "description": "d", "server": "a", "tools": { "includeNames": ["t", "u", "t"] } } } }"#;
-    let expected = "error: DIR/hikite.json:2:99: categories.c.tools.includeNames[2]: `t` is already includeNames[0]\nhint: remove one of them\n";
+    let expected = "error: DIR/hikite.json:2:99: categories.c.tools.includeNames[2]: `t` is already includeNames[0]\nhint: Remove one of them.\n";
     refused(text, expected).await;
 }
 
@@ -53,7 +52,7 @@ async fn broken_json_is_told_with_its_place() {
     let text = "{ \"mcpServers\": {\n    \"a\": { \"command\": \"x\" }\n    \"b\": {} } }";
     refused(
         text,
-        "error: DIR/hikite.json:3:5: expected `,` or `}`, found `\"`\nhint: a comma is missing before this\n",
+        "error: DIR/hikite.json:3:5: expected `,` or `}`, found `\"`\nhint: A comma is missing before this.\n",
     )
     .await;
 }
@@ -64,7 +63,7 @@ async fn a_file_that_is_not_there_is_told_so() {
     let run = PROGRAMS.run(folder.path(), &["serve"]).await;
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("hikite.json: cannot be read: No such file or directory"), "{}", run.stderr);
-    assert!(run.stderr.ends_with("hint: check `--config` and `HIKITE_CONFIG`\n"), "{}", run.stderr);
+    assert!(run.stderr.ends_with("hint: Check `--config` and `HIKITE_CONFIG`.\n"), "{}", run.stderr);
 }
 
 #[tokio::test]
@@ -134,10 +133,10 @@ async fn start_up_tells_the_counts_the_doubts_and_how_to_connect() {
     gateway
         .wait_for_stderr("the catalog is built servers=2 answering=1 categories=2 tools=33 disabled=1 unresolved=2")
         .await;
-    gateway.wait_for_stderr("the category `c` names `no_such_tool`, which up does not have").await;
-    gateway.wait_for_stderr("the category `c` names `neither`, which up does not have").await;
-    gateway.wait_for_stderr("the category `d` waits for the tools of down").await;
-    gateway.wait_for_stderr("lists are known module=\"up\" tools=33").await;
+    gateway.wait_for_stderr("the category `c` contains `no_such_tool`, which up does not have").await;
+    gateway.wait_for_stderr("the category `c` contains `neither`, which up does not have").await;
+    gateway.wait_for_stderr("the category `d` is waiting for the tools of down").await;
+    gateway.wait_for_stderr("lists received module=\"up\" tools=33").await;
     gateway.wait_for_stderr("`down` cannot be reached; http://127.0.0.1:9").await;
     let url = format!("http://{}/mcp", gateway.address());
     for snippet in [

@@ -27,21 +27,21 @@ async fn delete(gateway: &TestGateway, path: &str) -> HttpReply {
 }
 
 /// Returns the audited actions, newest first, except token creation by the tests.
-async fn deeds(gateway: &TestGateway, count: usize) -> Vec<String> {
-    let mut deeds = Vec::new();
+async fn actions(gateway: &TestGateway, count: usize) -> Vec<String> {
+    let mut actions = Vec::new();
     let written = async {
-        while deeds.len() < count {
+        while actions.len() < count {
             tokio::time::sleep(A_LITTLE).await;
             let page = get(gateway, "/v1/audit?kind=admin").await.value();
             let records = page["records"].as_array().expect("records").iter();
             let own = records.filter(|record| record["method"] != "token.create");
             let word = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
             let told = |record: &Value| ["method", "what", "outcome"].map(|name| word(record, name)).join(" ");
-            deeds = own.map(told).collect();
+            actions = own.map(told).collect();
         }
     };
     tokio::time::timeout(LIMIT, written).await.expect("the audit is written");
-    deeds
+    actions
 }
 
 /// Polls until the condition holds.

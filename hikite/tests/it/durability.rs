@@ -195,7 +195,7 @@ async fn a_full_disk_refuses_at_once_and_says_so_until_it_is_over() {
         assert_eq!(said["reasons"][0]["code"], "audit_full", "{said}");
         let status = get(&gateway, "/v1/status").await.value();
         assert_eq!(status["audit"]["accepts"], false);
-        assert!(status["attention"].to_string().contains("no room left"), "{status}");
+        assert!(status["attention"].to_string().contains("is full"), "{status}");
         gateway.fill_disk(false);
         ready(&gateway, 200).await;
         assert_eq!(call(&gateway).await, 200);
@@ -217,7 +217,7 @@ async fn what_a_full_disk_takes_at_the_end_is_said_with_its_number() {
     }
     gateway.terminate();
     assert_eq!(gateway.slow_exit().await.code(), Some(1), "{}", gateway.stderr());
-    gateway.wait_for_stderr("records of the audit are lost").await;
+    gateway.wait_for_stderr("audit records are lost").await;
     gateway.wait_for_stderr("records=3").await;
 }
 
@@ -269,7 +269,7 @@ async fn a_log_damaged_in_the_middle_is_reported() {
     fs::write(&log, bytes).expect("written");
     let gateway = gateway.start_again(config).await;
     gateway.wait_for_stderr("is damaged at frame").await;
-    gateway.wait_for_stderr("of the audit were written and are gone").await;
+    gateway.wait_for_stderr("of the audit log were written and are lost").await;
     let lost = records(&gateway, "kind=lost").await;
     assert!(lost.iter().any(|record| record["method"] == "store.damage" && record["lost"].as_u64() > Some(0)));
     assert!(fs::exists(log.with_file_name("hikite.db-wal.damaged-1")).expect("a folder"));
@@ -292,7 +292,7 @@ async fn a_log_that_was_cut_is_reported() {
     let length = file.metadata().expect("a length").len();
     file.set_len(length / 2).expect("cut");
     let gateway = gateway.start_again(config).await;
-    gateway.wait_for_stderr("to 20 of the audit were written and are gone").await;
+    gateway.wait_for_stderr("to 20 of the audit log were written and are lost").await;
     assert_eq!(gateway.run(&["audit", "verify"]).await.code, Some(1));
 }
 

@@ -107,7 +107,7 @@ for line in sys.stdin:
     let gateway = gateway(json!({ "a": server, "b": stdio(&[]) })).await;
     let client = gateway.client("direct").await;
     assert_eq!(client.text("a__quiet", json!({})).await, "spoken");
-    assert!(eventually(|| gateway.stderr().contains("lists are known")).await);
+    assert!(eventually(|| gateway.stderr().contains("lists received")).await);
 }
 
 #[tokio::test]
@@ -270,7 +270,7 @@ async fn whatever_stands_before_a_server_with_sessions_it_is_reached() {
     for kind in KINDS {
         assert_eq!(client.text(&format!("m{kind}__go"), json!({})).await, "gone", "{kind}");
     }
-    gateway.wait_for_stderr("check the credentials in `mcpServers.closed.headers`").await;
+    gateway.wait_for_stderr("Check the credentials in `mcpServers.closed.headers`.").await;
 }
 
 #[tokio::test]
@@ -295,7 +295,7 @@ for line in sys.stdin:
     let config = json!({ "mcpServers": { "a": server }, "limits": { "start_timeout": "10s" } });
     let gateway = crate::configured(config).await;
     let limit = std::time::Duration::from_secs(60);
-    assert!(within(limit, || gateway.stderr().contains("lists are known")).await, "{}", gateway.stderr());
+    assert!(within(limit, || gateway.stderr().contains("lists received")).await, "{}", gateway.stderr());
     assert_eq!(gateway.client("direct").await.text("choosy", json!({})).await, "spoken");
     assert!(eventually(|| gateway.descendants().len() <= 2).await, "the first is still there");
 }
@@ -332,6 +332,6 @@ for line in sys.stdin:
     let server = json!({ "description": "d", "command": "python3", "args": ["-c", script, started] });
     let gateway = gateway(json!({ "a": server })).await;
     let limit = std::time::Duration::from_secs(60);
-    assert!(within(limit, || gateway.stderr().contains("lists are known")).await, "{}", gateway.stderr());
+    assert!(within(limit, || gateway.stderr().contains("lists received")).await, "{}", gateway.stderr());
     assert_eq!(gateway.client("direct").await.text("late", json!({})).await, "spoken");
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hikite_testkit::fault::{FaultProxy, ProxyFault};
 use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
-use hikite_testkit::gateway::{SessionClient, TestGateway, eventually};
+use hikite_testkit::gateway::{PendingCall, SessionClient, TestGateway, eventually};
 use serde_json::json;
 
 use crate::{error_of, gateway, http_fixture, with};
@@ -14,7 +14,8 @@ struct FaultScene {
     gateway: TestGateway,
     client: SessionClient,
     proxy: FaultProxy,
-    _fixtures: [Fixture; 2],
+    bad: Fixture,
+    _good: Fixture,
 }
 
 impl FaultScene {
@@ -27,7 +28,15 @@ impl FaultScene {
         let gateway = gateway(json!({ "bad": bad_server, "good": healthy })).await;
         let client = gateway.client("direct").await;
         client.text("bad__echo", json!({ "text": "up" })).await;
-        Self { gateway, client, proxy, _fixtures: [bad, good] }
+        Self { gateway, client, proxy, bad, _good: good }
+    }
+
+    /// Begins a call that never ends, and waits until it has reached the server behind the proxy.
+    async fn begin_hang(&self) -> PendingCall {
+        let before = self.bad.calls();
+        let call = self.client.begin_call("bad__hang", json!({}));
+        assert!(eventually(|| self.bad.calls() > before).await, "the call does not run");
+        call
     }
 
     async fn good_is_well(&self) {
@@ -59,8 +68,7 @@ async fn a_server_that_refuses_connections_is_told_and_found_again() {
 #[tokio::test]
 async fn a_connection_cut_in_the_middle_of_a_call_fails_it_and_the_next_one_works() {
     let scene = FaultScene::open().await;
-    let call = scene.client.begin_call("bad__hang", json!({}));
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let call = scene.begin_hang().await;
     scene.proxy.set(ProxyFault::refuse()).await;
     scene.proxy.cut();
     let error = error_of(&call.answer().await.expect("a result"));
@@ -112,8 +120,7 @@ async fn a_slow_network_is_only_slow() {
 #[tokio::test]
 async fn a_server_that_crashes_over_http_fails_its_calls_and_not_the_gateway() {
     let scene = FaultScene::open().await;
-    let hanging = scene.client.begin_call("bad__hang", json!({}));
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    let hanging = scene.begin_hang().await;
     let crash = error_of(&scene.client.call("bad__crash", json!({})).await);
     assert!(["UPSTREAM_UNAVAILABLE", "TIMEOUT"].contains(&crash["code"].as_str().expect("a code")), "{crash}");
     assert_eq!(hanging.answer().await.expect("a result")["isError"], true);

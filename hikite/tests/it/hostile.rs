@@ -165,7 +165,7 @@ async fn names_of_megabytes_are_not_sent_back() {
     let gateway = gateway().await;
     let long = "n".repeat(1 << 20);
     let nowhere = post(&gateway, "/v1/tools/call", call(&long, &json!({}))).await;
-    refused(&nowhere, 400, "`name` is longer than 512 characters");
+    refused(&nowhere, 400, "`name` must not be longer than 512 characters.");
     let client = gateway.client("direct").await;
     let asked = client.request("tools/call", json!({ "name": long, "arguments": {} }));
     let (answer, _) = meanwhile(&gateway, asked).await;
@@ -173,7 +173,7 @@ async fn names_of_megabytes_are_not_sent_back() {
     assert!(text.contains("there is no tool") && text.len() < WORDS_MAX, "{} bytes", text.len());
     let member = json!({ (long.as_str()): 1 });
     let reply = post(&gateway, "/v1/tools/call", call("registered:closed", &member)).await;
-    refused(&reply, 400, "too many or too long to say where");
+    refused(&reply, 400, "in too many places to list them");
     let task = json!({ "id": "a", "toolKey": "registered:numbers", (long.as_str()): 1 });
     let reply = post(&gateway, "/v1/batch", json!({ "commands": [task] }).to_string()).await;
     refused(&reply, 400, "is no field of a task");
@@ -186,7 +186,7 @@ async fn very_many_references_below_a_long_name_are_refused() {
     let params = json!({ ("n".repeat(1 << 20)): vec!["${a}"; 100_000] });
     let second = json!({ "id": "b", "toolKey": "registered:numbers", "params": params });
     let reply = post(&gateway, "/v1/batch", json!({ "commands": [first, second] }).to_string()).await;
-    refused(&reply, 400, "the names above so many references are too long");
+    refused(&reply, 400, "the member names around so many references are too long");
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn fields_of_a_form_without_end_are_refused_before_anybody_is_known() {
     assert!(fields.len() > 50_000, "{}", fields.len());
     let request = HttpRequest::new("POST", "/oauth/token").form(fields);
     let reply = send(&gateway, request).await;
-    refused(&reply, 400, "there are more than 256 fields");
+    refused(&reply, 400, "The request has more than 256 fields.");
 }
 
 #[tokio::test]
@@ -265,7 +265,7 @@ async fn a_text_that_is_too_long_for_a_pattern_that_looks_around_is_refused() {
     let gateway = gateway().await;
     let long = json!({ "t": "a".repeat(160_000) });
     let reply = post(&gateway, "/v1/tools/call", call("registered:around", &long)).await;
-    refused(&reply, 400, "a pattern that looks around or back");
+    refused(&reply, 400, "a pattern with lookaround or backreferences");
 }
 
 #[tokio::test]

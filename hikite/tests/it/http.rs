@@ -37,7 +37,7 @@ async fn what_the_client_accepts_and_sends_must_fit() {
     let session = gateway.client("").await.session();
     let post = || gateway.request("POST", "/mcp").json(PING).header("mcp-session-id", &session);
     assert_eq!(gateway.send(post()).await.status, 200);
-    let both = "the client must accept both application/json and text/event-stream";
+    let both = "The client must accept both application/json and text/event-stream.";
     for accept in ["application/json", "text/event-stream", "text/html"] {
         refused(&gateway.send(post().header("accept", accept)).await, 406, both);
     }
@@ -45,16 +45,16 @@ async fn what_the_client_accepts_and_sends_must_fit() {
     for accept in ["*/*", "application/*, text/*", "text/event-stream;q=0.5, application/json"] {
         assert_eq!(gateway.send(post().header("accept", accept)).await.status, 200, "{accept}");
     }
-    let kind = "the body must be application/json";
+    let kind = "The body must be application/json.";
     for sent in ["text/plain", "application/json-patch+json", "multipart/form-data"] {
         refused(&gateway.send(post().header("content-type", sent)).await, 415, kind);
     }
     refused(&gateway.send(post().without("content-type")).await, 415, kind);
     assert_eq!(gateway.send(post().header("content-type", "application/json; charset=utf-8")).await.status, 200);
     let stream = gateway.request("GET", "/mcp").header("mcp-session-id", &session).header("accept", "application/json");
-    refused(&gateway.send(stream).await, 406, "the client must accept text/event-stream");
+    refused(&gateway.send(stream).await, 406, "The client must accept text/event-stream.");
     let unknown = post().header("mcp-protocol-version", "1999-01-01");
-    refused(&gateway.send(unknown).await, 400, "the `MCP-Protocol-Version` header names no known revision");
+    refused(&gateway.send(unknown).await, 400, "The `MCP-Protocol-Version` header has an unknown revision.");
 }
 
 #[tokio::test]
@@ -82,8 +82,8 @@ async fn a_body_that_is_no_message_is_told_so() {
 #[tokio::test]
 async fn a_session_is_needed_known_and_ends() {
     let gateway = empty().await;
-    let missing = "the `Mcp-Session-Id` header is missing; begin with `initialize`";
-    let unknown = "there is no such session; begin again with `initialize`";
+    let missing = "The `Mcp-Session-Id` header is missing. Start with `initialize`.";
+    let unknown = "There is no such session. Start again with `initialize`.";
     let client = gateway.client("").await;
     for method in ["POST", "GET", "DELETE"] {
         let request = || {
@@ -210,7 +210,7 @@ async fn several_messages_at_once_belong_to_one_revision() {
         let reply = send(&batch).await;
         if revision != "2025-03-26" {
             let message =
-                "not a JSON-RPC 2.0 message: several messages in one body are not part of the negotiated revision";
+                "not a JSON-RPC 2.0 message: the negotiated revision does not allow several messages in one body";
             refused(&reply, 400, message);
             continue;
         }
@@ -237,7 +237,7 @@ async fn a_body_over_the_limit_is_refused_and_the_connection_closed() {
     assert_eq!(gateway.send(post(ping(4096 - PING.len()))).await.status, 200);
     let reply = gateway.send(post(ping(4097 - PING.len()))).await;
     assert_eq!((reply.status, &reply.value()["code"]), (413, &json!("PAYLOAD_TOO_LARGE")));
-    assert_eq!(reply.value()["hint"], "send less, or raise `limits.body_bytes`");
+    assert_eq!(reply.value()["hint"], "Send less, or raise `limits.body_bytes`.");
     assert_eq!(reply.headers["connection"], "close");
     // Also without a content length.
     let mut socket = TcpStream::connect(gateway.address()).await.expect("a connection");
@@ -292,7 +292,7 @@ async fn slow_and_silent_connections_are_cut() {
     );
     body.write_all(head.as_bytes()).await.expect("sent");
     let answer = read_to_end(&mut body).await;
-    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("the body did not come in time"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("The body did not arrive in time."), "{answer}");
 
     let mut silent = connect().await;
     assert_eq!(read_to_end(&mut silent).await, "");
@@ -372,8 +372,8 @@ async fn an_answer_is_json_unless_something_comes_before_it() {
 async fn an_unknown_surface_is_refused() {
     let gateway = empty().await;
     let reply = gateway.send(gateway.request("POST", "/mcp?surface=rooms").json(initialize("2025-11-25"))).await;
-    assert_eq!((reply.status, &reply.value()["error"]), (400, &json!("`surface=rooms` is not known")));
-    assert_eq!(reply.value()["hint"], "one or more of: categories, direct, modules, search");
+    assert_eq!((reply.status, &reply.value()["error"]), (400, &json!("Unknown surface in `surface=rooms`.")));
+    assert_eq!(reply.value()["hint"], "Use one or more of: categories, direct, modules, search.");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ async fn mistakes_in_a_form_are_told_before_anything_starts() {
     std::fs::write(&file, "{\n  \"name\": }").expect("a file");
     let run = gateway.run(&["tools", "register", file.to_str().expect("UTF-8")]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    assert!(run.stderr.contains("is no form of a tool: 2:11: "), "{}", run.stderr);
+    assert!(run.stderr.contains("is not a tool definition: 2:11: "), "{}", run.stderr);
     let run = register(&gateway, &json!([]), &[]).await;
     assert!(run.stderr.contains("it is not an object"), "{}", run.stderr);
     let run = gateway.run(&["tools", "register", "nowhere.json"]).await;
@@ -87,7 +87,7 @@ async fn a_tool_of_the_file_is_called_and_follows_it() {
     let run = gateway.run(&["call", "get-user", "--json", r#"{"id": "7"}"#, "--raw"]).await;
     assert!(run.stdout.contains("\"structuredContent\""), "{}", run.stdout);
     gateway.write_config(&json!({ "tools": { "get-person": form(&api.url("/users/{id}")) } }));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     assert_eq!(gateway.client("direct").await.names("tools/list").await, ["get-person"]);
     let overwrite = register(&gateway, &named(form("https://x/{id}"), "get-person"), &["--overwrite"]).await;
     assert_eq!(overwrite.code, Some(1), "what the file says is the file's: {}", overwrite.stderr);
@@ -108,7 +108,7 @@ async fn a_registered_tool_is_seen_by_a_running_gateway_and_stays_outside() {
     let result = client.call("get-user", json!({ "id": "7" })).await;
     assert_eq!((error_of(&result)["code"].clone(), api.connections()), (json!("TOOL_EXECUTION_ERROR"), 0), "{result}");
     gateway.write_config(&json!({ "egress": { "allow": ["127.0.0.1"] } }));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     let result = client.call("get-user", json!({ "id": "7" })).await;
     assert_eq!(result["structuredContent"], json!({ "name": "Ada" }), "{result}");
     for (verb, shows) in [("disable", false), ("enable", true), ("unregister", false)] {
@@ -125,10 +125,9 @@ async fn all_faults_of_a_form_are_told() {
     wrong["http"]["headers"]["Host"] = "y".into();
     let run = register(&gateway, &wrong, &[]).await;
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    for said in [
-        "/http/url: there is no parameter `idd`; did you mean `id`?",
-        "/http/headers/Host: `host` is set by hikite alone",
-    ] {
+    for said in
+        ["/http/url: there is no parameter `idd`. Did you mean `id`?", "/http/headers/Host: `host` is set by hikite"]
+    {
         assert!(run.stderr.contains(said), "{}", run.stderr);
     }
 }

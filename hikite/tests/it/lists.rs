@@ -64,7 +64,7 @@ async fn lists_outlive_a_restart_and_their_server() {
     assert_eq!(category["structuredContent"]["tools"].as_object().expect("tools").len(), 33);
     let error = error_of(&client.call("echo", json!({ "text": "x" })).await);
     assert_eq!(error["code"], "UPSTREAM_UNAVAILABLE");
-    assert_eq!(error["message"], "`a` cannot be reached", "where it is, is nobody's business");
+    assert_eq!(error["message"], "`a` cannot be reached.", "where it is, is nobody's business");
 }
 
 #[tokio::test]
@@ -183,7 +183,7 @@ async fn headers_of_the_config_are_sent_and_their_absence_is_explained() {
     let error = error_of(&client.call_in("c", "echo", json!({ "text": "x" })).await);
     assert_eq!(error["code"], "ACCOUNT_REQUIRED");
     assert_eq!(error["message"], "`wrong` needs a login");
-    gateway.wait_for_stderr("check the credentials in `mcpServers.wrong.headers`").await;
+    gateway.wait_for_stderr("Check the credentials in `mcpServers.wrong.headers`.").await;
     assert!(!gateway.stderr().contains("s3cret"));
 }
 

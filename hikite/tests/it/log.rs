@@ -51,7 +51,7 @@ async fn lines_that_a_request_causes_name_it() {
     let config = json!({ "telemetry": { "log": { "format": "json" } } });
     let gateway = configured(config).await;
     let client = gateway.client("direct").await;
-    let began = || lines(&gateway).into_iter().find(|line| line["message"] == "a session begins");
+    let began = || lines(&gateway).into_iter().find(|line| line["message"] == "session started");
     assert!(eventually(|| began().is_some()).await);
     assert_eq!(began().expect("a line")["request_id"].as_str().map(str::len), Some(32));
     drop(client);
@@ -79,12 +79,12 @@ async fn the_level_is_the_flags_then_the_files_then_the_environments_and_follows
     let gateway = TestGateway::start_with(&PROGRAMS, none, &[("LOG_LEVEL", "debug")]).await;
     gateway.client("direct").await;
     gateway.write_config(&json!({ "telemetry": { "log": { "level": "error", "format": "json" } } }));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     let before = gateway.stderr().len();
     gateway.client("direct").await;
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    assert_eq!(gateway.stderr()[before..].matches("a session begins").count(), 0, "{}", gateway.stderr());
+    assert_eq!(gateway.stderr()[before..].matches("session started").count(), 0, "{}", gateway.stderr());
 
     let folder = tempfile::tempdir().expect("a folder");
     let wrong = json!({ "telemetry": { "log": { "level": "a=b=c" } } });
@@ -103,7 +103,7 @@ async fn host_and_port_of_the_environment_count_last_and_are_judged_like_any_oth
     let output = tokio::time::timeout(std::time::Duration::from_secs(10), command.output());
     let output = output.await.expect("it ends").expect("it starts");
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("can be reached by others"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is reachable from other machines"));
     // The flag overrides both.
     let gateway = TestGateway::start_with(&PROGRAMS, json!({}), &[("HOST", "0.0.0.0"), ("PORT", "1")]).await;
     assert!(gateway.address().ip().is_loopback() && gateway.address().port() != 1);

@@ -53,8 +53,8 @@ mod question;
 mod relay;
 mod reload;
 mod rest;
+mod rest_access;
 mod rest_call;
-mod rest_door;
 mod rest_registry;
 mod resume;
 mod search;
@@ -75,7 +75,7 @@ mod views;
 use std::sync::LazyLock;
 
 use hikite_testkit::fixture::{Fixture, FixtureOptions, FixtureTransport};
-use hikite_testkit::gateway::{TestGateway, TestPrograms};
+use hikite_testkit::gateway::{PendingCall, SessionClient, TestGateway, TestPrograms, eventually};
 use serde_json::{Value, json};
 
 static PROGRAMS: LazyLock<TestPrograms> = LazyLock::new(|| TestPrograms::beside(env!("CARGO_BIN_EXE_hikite")));
@@ -110,6 +110,16 @@ async fn fixture(transport: FixtureTransport, options: FixtureOptions) -> (Fixtu
     let kind = if transport == FixtureTransport::Http { "http" } else { "sse" };
     let definition = json!({ "description": "a fixture", "type": kind, "url": fixture.url() });
     (fixture, definition)
+}
+
+/// Begins a call of a fixture's `sleep` and waits until the server reports that it runs.
+async fn begin_sleep(client: &SessionClient, tool: &str, ms: u64) -> PendingCall {
+    let params = json!({ "name": tool, "arguments": { "ms": ms }, "_meta": { "progressToken": tool } });
+    let call = client.begin("tools/call", params);
+    let is_reported =
+        || client.notifications("notifications/progress").iter().any(|told| told["progressToken"] == tool);
+    assert!(eventually(is_reported).await, "`{tool}` does not run");
+    call
 }
 
 /// Returns the structured error of a meta tool's result.

@@ -32,7 +32,7 @@ fn folder() -> StartFolder {
     StartFolder { starts: folder.path().join("starts"), go: folder.path().join("go"), _directory: folder }
 }
 
-async fn with_abilities(gateway: &TestGateway, capabilities: Value) -> SessionClient {
+async fn with_capabilities(gateway: &TestGateway, capabilities: Value) -> SessionClient {
     gateway.client_with("direct", ClientOptions { capabilities, ..ClientOptions::silent() }).await
 }
 
@@ -52,7 +52,7 @@ async fn a_server_without_a_known_list_is_started_once() {
     let gateway = crate::gateway(json!({ "a": written("a", &folder.starts, "") })).await;
     let plain = gateway.client("direct").await;
     assert_eq!(plain.text("echo", json!({ "text": "one" })).await, "one");
-    let able = with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await;
+    let able = with_capabilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await;
     assert_eq!(able.text("echo", json!({ "text": "two" })).await, "two");
     assert_eq!(starts(&folder.starts), ["a"]);
 }
@@ -61,7 +61,7 @@ async fn a_server_without_a_known_list_is_started_once() {
 async fn a_server_is_started_once_for_a_first_caller_that_can_be_asked() {
     let folder = folder();
     let gateway = crate::gateway(json!({ "a": written("a", &folder.starts, "") })).await;
-    let able = with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await;
+    let able = with_capabilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await;
     assert_eq!(able.text("echo", json!({ "text": "one" })).await, "one");
     assert_eq!(starts(&folder.starts), ["a"]);
     // It asks, and its caller gets the question.
@@ -78,7 +78,7 @@ async fn a_caller_that_cannot_be_asked_is_not() {
     let folder = folder();
     let gateway = crate::gateway(json!({ "a": written("a", &folder.starts, "") })).await;
     let (plain, able) =
-        (gateway.client("direct").await, with_abilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await);
+        (gateway.client("direct").await, with_capabilities(&gateway, json!({ "roots": {}, "elicitation": {} })).await);
     let roots = plain.call("ask", json!({ "kind": "roots", "marker": "m" })).await;
     assert_eq!(roots["content"][0]["text"], r#"{"roots":[]}"#, "it has none");
     let refused = plain.call("ask", json!({ "kind": "elicitation", "marker": "m" })).await;
@@ -188,7 +188,7 @@ async fn the_one_that_was_used_longest_ago_makes_way_and_a_busy_one_never_does()
     }
     let error = error_of(&refused);
     assert_eq!(error["code"], "OVERLOADED", "{error}");
-    assert_eq!(error["message"], "`b` cannot start: all 2 server processes are busy");
+    assert_eq!(error["message"], "`b` cannot start because all 2 server processes are busy.");
     assert!(error["hint"].as_str().expect("a hint").contains("limits.stdio_processes"), "{error}");
     assert!(held.iter().all(|call| !call.is_finished()));
     for call in &held {

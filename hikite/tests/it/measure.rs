@@ -153,9 +153,12 @@ async fn what_cannot_be_measured_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join("empty")).expect("a folder");
     for (flags, words) in [
-        (&["--lists", "empty"][..], "there are no recorded lists in empty\nhint: one JSON file per server"),
+        (&["--lists", "empty"][..], "There are no recorded lists in empty.\nhint: Use one JSON file per server"),
         (&["--lists", "nowhere"], "cannot read nowhere"),
-        (&["--lists", LISTS, "--answers", "empty"], "there are no recorded answers in empty\nhint: files like"),
+        (
+            &["--lists", LISTS, "--answers", "empty"],
+            "There are no recorded responses in empty.\nhint: Use files such as",
+        ),
         (&["--lists", LISTS, "--chart", "no/such/folder/x.svg"], "cannot write no/such/folder/x.svg"),
         (&["--lists", LISTS, "--try"], "cannot be used with"),
     ] {

@@ -80,7 +80,7 @@ async fn modules_are_listed_with_what_is_wrong_with_them() {
     assert_eq!(listed[0]["risks"], json!({ "read": 9, "write": 5, "destructive": 1 }));
     assert_eq!(listed[5]["faults"][0]["at"], "tools.list_things.risk");
     let run = terminal.run(&["module", "list", "notoin"]).await;
-    assert_eq!(run.stderr, "error: there is no module `notoin`\nhint: did you mean `notion`?\n");
+    assert_eq!(run.stderr, "error: There is no module `notoin`.\nhint: Did you mean `notion`?\n");
     let run = terminal.run(&["doctor"]).await;
     assert!(run.stdout.contains("error   module: "), "{}", run.stdout);
     assert!(run.stdout.contains("wrong.yaml: tools.list_things.risk: expected one of"), "{}", run.stdout);
@@ -118,7 +118,7 @@ async fn what_one_begins_with_works_and_is_not_written_over() {
     terminal.write("modules/forge.yaml", "mine");
     let run = terminal.run(&["module", "new", "forge", "--dir", "modules"]).await;
     assert_eq!((run.code, terminal.read("modules/forge.yaml").as_str()), (Some(1), "mine"));
-    assert!(run.stderr.starts_with("error: `modules/forge.yaml` is there already\nhint: "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: `modules/forge.yaml` already exists.\nhint: "), "{}", run.stderr);
     assert_eq!(terminal.run(&["module", "new", "Bad-Name"]).await.code, Some(2));
 
     let api = MockApi::start().await;
@@ -156,13 +156,13 @@ async fn chosen_operations_of_a_description_become_a_module() {
     );
     let run = terminal.run(&with(&["--tag", "books", "--max", "2"])).await;
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.starts_with("error: 7 operations are chosen, and 2 at most\nhint: "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: 7 operations are selected; the limit is 2.\nhint: "), "{}", run.stderr);
     let written = terminal.seen(&with(&["--path", "/", "--out", "made.yaml"])).await;
     assert!(written.starts_with("code: 0\nmade.yaml: 8 tools\n---\n"), "{written}");
     let run = terminal.run(&["module", "check", "made.yaml"]).await;
     assert_eq!(run.code, Some(0), "{}", run.stdout);
     let again = terminal.run(&with(&["--path", "/", "--out", "made.yaml"])).await;
-    assert!(again.code == Some(1) && again.stderr.contains("is there already"), "{}", again.stderr);
+    assert!(again.code == Some(1) && again.stderr.contains("already exists"), "{}", again.stderr);
     let listed = terminal.run(&with(&["--tag", "loans", "--json"])).await;
     let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");
     assert_eq!((&listed[0]["id"], &listed[0]["name"]), (&json!("listLoans"), &json!("list_loans")));
@@ -210,7 +210,7 @@ async fn files_are_followed_while_hikite_runs() {
     put(&file, &SHOP.replace("list_things", "list_goods"));
     assert!(shows(&gateway, "shop", "list_goods").await, "{}", gateway.stderr());
     put(&file, &SHOP.replace("risk: read", "risk: none"));
-    gateway.wait_for_stderr("a module file is wrong, what it was before stays in force").await;
+    gateway.wait_for_stderr("a module file is invalid, the previous version stays active").await;
     gateway.wait_for_stderr("shop.yaml: tools.list_things.risk: expected one of").await;
     assert!(shows(&gateway, "shop", "list_goods").await, "{}", gateway.stderr());
     std::fs::remove_file(&file).expect("it was there");

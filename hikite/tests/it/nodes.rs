@@ -4,8 +4,8 @@
 mod away;
 mod crash;
 mod deploy;
-mod door;
 mod leave;
+mod peer_access;
 mod people;
 mod revoke;
 mod session;

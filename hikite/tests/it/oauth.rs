@@ -6,7 +6,6 @@ mod client;
 mod compulsory;
 mod deputy;
 mod document;
-mod door;
 mod flow;
 pub(crate) mod issuer;
 mod native;
@@ -15,6 +14,7 @@ mod passkey;
 mod processes;
 mod refuse;
 mod review;
+mod route_access;
 mod token;
 
 use std::collections::BTreeMap;
@@ -178,11 +178,11 @@ pub(crate) async fn setup_path(gateway: &TestGateway) -> String {
 }
 
 /// Starts a gateway with an owner who is logged in.
-pub(crate) async fn house() -> (TestGateway, TestBrowser) {
-    house_with(json!({})).await
+pub(crate) async fn owned_gateway() -> (TestGateway, TestBrowser) {
+    owned_gateway_with(json!({})).await
 }
 
-pub(crate) async fn house_with(config: Value) -> (TestGateway, TestBrowser) {
+pub(crate) async fn owned_gateway_with(config: Value) -> (TestGateway, TestBrowser) {
     let gateway = configured(config).await;
     let browser = set_up(&gateway).await;
     (gateway, browser)

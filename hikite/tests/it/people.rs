@@ -12,17 +12,17 @@ use hikite_testkit::gateway::{HttpReply, LIMIT, TestGateway};
 use serde_json::{Value, json};
 
 use crate::identity::{as_bearer, client, project, token};
-use crate::oauth::{PASSWORD, TestBrowser, access, house_with, logged_in, me, registered, tokens};
+use crate::oauth::{PASSWORD, TestBrowser, access, logged_in, me, owned_gateway_with, registered, tokens};
 use crate::rest::{get, post, refused};
 
 pub(crate) const ALICE: &str = "alice's long password";
 
 /// Starts a gateway with an owner, a server, Notion accounts, and a member called alice.
-async fn house() -> (Fixture, TestGateway, TestBrowser) {
+async fn gateway_with_alice() -> (Fixture, TestGateway, TestBrowser) {
     let (fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "modules": { "builtin": ["notion"] },
         "server": { "surface": "direct" }, "limits": { "failed_logins": 0 } });
-    let (gateway, browser) = house_with(config).await;
+    let (gateway, browser) = owned_gateway_with(config).await;
     user(&gateway, json!({ "name": "alice", "password": ALICE })).await;
     (fixture, gateway, browser)
 }
@@ -82,7 +82,7 @@ async fn token_of(gateway: &TestGateway, user: &str) -> String {
 
 #[tokio::test]
 async fn whoever_is_locked_out_has_nothing_that_opens_until_they_are_let_in_again() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let mut browser = logged_in(&gateway, "alice", ALICE).await;
     let own = registered(&gateway).await;
     let given = tokens(&gateway, &mut browser, &own, "read call").await;
@@ -113,7 +113,7 @@ async fn whoever_is_locked_out_has_nothing_that_opens_until_they_are_let_in_agai
 
 #[tokio::test]
 async fn an_open_stream_ends_with_whoever_it_belongs_to() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let secret = token_of(&gateway, "alice").await;
     let mut streams = tokio::task::JoinSet::new();
     streams.spawn(as_bearer(&secret, "GET", "/sse").send(gateway.address()));
@@ -132,7 +132,7 @@ async fn an_open_stream_ends_with_whoever_it_belongs_to() {
 
 #[tokio::test]
 async fn nothing_of_a_removed_user_is_left_for_the_next_of_that_name() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let mask = json!({ "permissions": { "allow": ["web:echo"] } });
     patch(&gateway, gateway.token(), "/v1/users/alice", mask).await;
     let secret = token_of(&gateway, "alice").await;
@@ -165,14 +165,14 @@ async fn nothing_of_a_removed_user_is_left_for_the_next_of_that_name() {
 
 #[tokio::test]
 async fn accounts_and_memberships_go_to_a_successor_and_nothing_else_does() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     user(&gateway, json!({ "name": "bob" })).await;
     let (alice, bob) = (token_of(&gateway, "alice").await, token_of(&gateway, "bob").await);
     add_account(&gateway, &alice, "work").await;
     add_account(&gateway, &bob, "work").await;
     project(&gateway, "team", json!({ "members": ["alice"] })).await;
     let unknown = delete(&gateway, gateway.token(), "/v1/users/alice?successor=nobody").await;
-    refused(&unknown, 404, "NOT_FOUND", "there is no user `nobody`");
+    refused(&unknown, 404, "NOT_FOUND", "There is no user `nobody`.");
     let own = delete(&gateway, gateway.token(), "/v1/users/alice?successor=alice").await;
     assert_eq!(own.status, 400);
     assert_eq!(status(&gateway, &alice).await, 200, "what was refused changed nothing");
@@ -185,14 +185,14 @@ async fn accounts_and_memberships_go_to_a_successor_and_nothing_else_does() {
 
 #[tokio::test]
 async fn a_name_is_a_label_and_what_hangs_on_the_user_stays() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let secret = token_of(&gateway, "alice").await;
     add_account(&gateway, &secret, "work").await;
     project(&gateway, "team", json!({ "members": ["alice"] })).await;
     let before = get(&gateway, "/v1/users/alice").await.value();
     let id = before["id"].as_str().expect("an id");
     let taken = patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "name": "kana" })).await;
-    refused(&taken, 409, "CONFLICT", "there is a user `kana` already");
+    refused(&taken, 409, "CONFLICT", "A user `kana` already exists.");
     for wrong in ["owner", "usr_1", "A B", ""] {
         let reply = patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "name": wrong })).await;
         assert_eq!(reply.status, 400, "{wrong}");
@@ -216,7 +216,7 @@ async fn a_name_is_a_label_and_what_hangs_on_the_user_stays() {
 
 #[tokio::test]
 async fn a_label_of_a_token_is_never_somebody() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let made = token(&gateway, json!({ "name": "t", "subject": "robot" })).await;
     add_account(&gateway, &made.secret, "work").await;
     user(&gateway, json!({ "name": "robot", "permissions": { "allow": [] } })).await;
@@ -237,7 +237,7 @@ async fn a_label_of_a_token_is_never_somebody() {
 
 #[tokio::test]
 async fn a_token_of_the_terminal_acts_for_the_user_that_it_names() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let out = gateway.run(&["token", "create", "--user", "owner", "--json"]).await;
     let made: Value = serde_json::from_str(&out.stdout).expect("JSON");
     assert_eq!((&made["user"], &made["subject"]), (&json!("kana"), &json!("owner")), "{made}");
@@ -248,12 +248,12 @@ async fn a_token_of_the_terminal_acts_for_the_user_that_it_names() {
     let old = gateway.run(&["token", "create", "--subject", "bot", "--json"]).await;
     assert!(old.stderr.contains("`--subject` is deprecated"), "{}", old.stderr);
     let wrong = gateway.run(&["token", "create", "--user", "nobody"]).await;
-    assert!(wrong.code != Some(0) && wrong.stderr.contains("there is no user `nobody`"), "{}", wrong.stderr);
+    assert!(wrong.code != Some(0) && wrong.stderr.contains("There is no user `nobody`."), "{}", wrong.stderr);
 }
 
 #[tokio::test]
 async fn the_pages_name_people_and_remove_them_with_a_successor() {
-    let (_fixture, gateway, mut browser) = house().await;
+    let (_fixture, gateway, mut browser) = gateway_with_alice().await;
     user(&gateway, json!({ "name": "bob" })).await;
     let alice = token_of(&gateway, "alice").await;
     let bob = token_of(&gateway, "bob").await;
@@ -272,7 +272,7 @@ async fn the_pages_name_people_and_remove_them_with_a_successor() {
 
 #[tokio::test]
 async fn the_audit_names_people_by_id_and_by_name() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let secret = token_of(&gateway, "alice").await;
     let id = get(&gateway, "/v1/users/alice").await.value()["id"].as_str().expect("an id").to_owned();
     let call = json!({ "name": "web:echo", "parameters": { "text": "hi" } });
@@ -294,7 +294,7 @@ async fn the_audit_names_people_by_id_and_by_name() {
 
 #[tokio::test]
 async fn a_session_in_a_project_ends_with_its_membership() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     project(&gateway, "team", json!({ "members": ["alice"] })).await;
     let secret = token_of(&gateway, "alice").await;
     let (inside, outside) = (client(&gateway, "/mcp/team", &secret).await, client(&gateway, "/mcp", &secret).await);
@@ -310,7 +310,7 @@ async fn a_session_in_a_project_ends_with_its_membership() {
 
 #[tokio::test]
 async fn whoever_is_bound_to_a_project_changes_their_password_there() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     project(&gateway, "team", json!({ "members": ["alice"] })).await;
     let secret = token_of(&gateway, "alice").await;
     let bound = patch(&gateway, gateway.token(), "/v1/users/alice", json!({ "project": "team" })).await;

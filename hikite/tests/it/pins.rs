@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::rest::{get, post};
 use crate::{configured, error_of, http_fixture, with};
 
-const HINT: &str = "look at it with `hikite pin show a:echo`";
+const HINT: &str = "Review it with `hikite pin show a:echo`.";
 
 fn config(server: &Value) -> Value {
     json!({ "mcpServers": { "a": server }, "categories": { "c": { "description": "d", "server": "a" } },
@@ -172,7 +172,7 @@ async fn a_change_is_shown_and_approved_at_the_terminal_and_outlives_a_restart()
         assert!(show.stdout.contains(line), "{}", show.stdout);
     }
     let doctor = gateway.run(&["doctor"]).await;
-    assert!(doctor.stdout.contains("held back until they are approved: echo"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("held back until approved: echo"), "{}", doctor.stdout);
     let wrong = gateway.run(&["pin", "approve", "a:echo", "--hash", "00"]).await;
     assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
     assert_eq!(gateway.run(&["pin", "approve"]).await.code, Some(1));
@@ -217,20 +217,16 @@ async fn what_nobody_sees_is_taken_out_and_told_and_is_no_change() {
         tool["description"] = format!("\u{200b}{said}\u{202e}\u{e0041}\u{e0042}").into();
     });
     assert!(
-        eventually(|| gateway.stderr().contains("characters that nobody sees were taken out")).await,
+        eventually(|| gateway.stderr().contains("invisible characters were removed")).await,
         "{}",
         gateway.stderr()
     );
     let line = gateway.stderr();
-    let line = line.lines().find(|line| line.contains("nobody sees")).expect("a line").to_owned();
+    let line = line.lines().find(|line| line.contains("invisible characters")).expect("a line").to_owned();
     assert!(line.contains("echo") && line.contains("removed=4"), "{line}");
     assert_eq!(client.raw_result("tools/list", json!({})).await, before);
     assert!(echoes(&gateway).await);
     assert_eq!(pins(&gateway, "?state=ok").await.len(), 33);
     let doctor = gateway.run(&["doctor"]).await;
-    assert!(
-        doctor.stdout.contains("4 characters that nobody sees: tool echo is shown without them"),
-        "{}",
-        doctor.stdout
-    );
+    assert!(doctor.stdout.contains("4 invisible characters: tool echo is shown without them"), "{}", doctor.stdout);
 }

@@ -58,7 +58,7 @@ for line in sys.stdin:
         send(id=id, error={"code": -32601, "message": "no such method"})
 "#;
 
-async fn house(script: &str) -> TestGateway {
+async fn scripted_gateway(script: &str) -> TestGateway {
     let program = json!({ "description": "d", "command": "python3", "args": ["-c", script] });
     gateway(json!({ "a": program })).await
 }
@@ -90,7 +90,7 @@ fn questions() -> Vec<(Value, Value)> {
 #[tokio::test]
 async fn a_client_without_a_session_reads_what_a_server_says_beside_its_question() {
     for script in [WITH_SESSIONS, WITHOUT_SESSIONS] {
-        let gateway = house(script).await;
+        let gateway = scripted_gateway(script).await;
         let client = gateway.stateless("direct", StatelessEnvelope::capable());
         for (question, answer) in questions() {
             let through = client.call_with_answers("ask", question.clone(), |_, _| Some(answer.clone())).await;
@@ -107,7 +107,7 @@ async fn a_client_without_a_session_reads_what_a_server_says_beside_its_question
 #[tokio::test]
 async fn a_client_with_a_session_reads_what_a_server_says_beside_its_question() {
     for script in [WITH_SESSIONS, WITHOUT_SESSIONS] {
-        let gateway = house(script).await;
+        let gateway = scripted_gateway(script).await;
         let answers = |method: &str| {
             let all = questions();
             all.into_iter().find(|(question, _)| question["method"] == *method).map(|(_, answer)| answer)
@@ -155,7 +155,7 @@ for line in sys.stdin:
 
 #[tokio::test]
 async fn a_question_that_comes_after_its_call_is_not_put_to_the_next_caller() {
-    let gateway = house(ASKS_TOO_LATE).await;
+    let gateway = scripted_gateway(ASKS_TOO_LATE).await;
     let first = gateway.client_with("direct", ClientOptions::answering("first")).await;
     let second = gateway.client_with("direct", ClientOptions::answering("second")).await;
     assert_eq!(first.text("leave", json!({})).await, "left");

@@ -1,9 +1,9 @@
 //! Reload of the config file while the gateway runs.
 
-use hikite_testkit::gateway::{SETTLE_TIME, TestGateway, eventually};
+use hikite_testkit::gateway::{TestGateway, eventually};
 use serde_json::{Value, json};
 
-use crate::{configured, http_fixture, stdio, with};
+use crate::{begin_sleep, configured, http_fixture, stdio, with};
 
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 
@@ -32,7 +32,7 @@ async fn a_new_category_shows_and_is_told() {
     client.told(TOOLS_CHANGED, 1).await;
     assert!(menu(&gateway).await.ends_with("\n- one: About one.\n- two: About two."));
     assert_eq!(client.call_in("two", "echo", json!({ "text": "there" })).await["content"][0]["text"], "there");
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     gateway.write_config(&config(json!({ "a": server }), &["two"]));
     client.told(TOOLS_CHANGED, 2).await;
     assert_eq!(client.call_in("one", "echo", json!({})).await["structuredContent"]["error"]["name"], "UnknownCategory");
@@ -51,14 +51,14 @@ async fn a_wrong_change_is_told_and_changes_nothing() {
             r#"{ "categories": { "one": { "description": "d", "server": "gone" } } }"#,
             "categories.one.server: there is no server `gone` in `mcpServers`",
         ),
-        (r#"{ "limts": {} }"#, "limts: unknown key\nhint: did you mean `limits`?"),
+        (r#"{ "limts": {} }"#, "limts: unknown key\nhint: Did you mean `limits`?"),
     ] {
         gateway.write_text(wrong);
         gateway.wait_for_stderr(said).await;
         assert_eq!(client.call_in("one", "echo", json!({ "text": "still" })).await["content"][0]["text"], "still");
         assert_eq!(menu(&gateway).await, before);
     }
-    assert_eq!(gateway.stderr().matches("the changed config is wrong, the old one stays in force:").count(), 3);
+    assert_eq!(gateway.stderr().matches("the changed config is invalid; the previous one stays active:").count(), 3);
     assert!(client.notifications(TOOLS_CHANGED).is_empty());
     gateway.write_config(&config(json!({ "a": server }), &["one", "two"]));
     client.told(TOOLS_CHANGED, 1).await;
@@ -79,9 +79,7 @@ async fn what_did_not_change_goes_on_undisturbed() {
     client.listen().await;
     let who = async |tool: &str| client.call(tool, json!({})).await["structuredContent"]["pid"].clone();
     let (kept, gone) = (who("a__who").await, who("gone__who").await);
-    let running =
-        [client.begin_call("a__sleep", json!({ "ms": 1200 })), client.begin_call("gone__sleep", json!({ "ms": 1200 }))];
-    tokio::time::sleep(SETTLE_TIME).await;
+    let running = [begin_sleep(&client, "a__sleep", 1200).await, begin_sleep(&client, "gone__sleep", 1200).await];
     let told = client.notifications(TOOLS_CHANGED).len();
     gateway.write_config(&config(servers(None), &["one"]));
     client.told(TOOLS_CHANGED, told + 1).await;
@@ -104,7 +102,7 @@ async fn a_changed_server_is_started_anew() {
     let probe = async || client.call_in("one", "env", json!({ "name": "PROBE" })).await["content"][0]["text"].clone();
     assert_eq!(probe().await, "1");
     gateway.write_config(&config(json!({ "a": with(stdio(&[]), "env", json!({ "PROBE": "2" })) }), &["one"]));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     assert_eq!(probe().await, "2");
     assert!(eventually(|| gateway.descendants().len() == 2).await, "{:?}", gateway.descendants());
 }
@@ -123,12 +121,12 @@ async fn a_new_token_holds_at_once_and_what_needs_a_restart_is_said() {
     next["limits"] = json!({ "drain": "1s" });
     gateway.write_config(&next);
     gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     assert_eq!((ask("the-first-token-of-all").await, ask("the-second-token-of-all").await), (401, 404));
 }
 
 #[tokio::test]
-async fn a_reload_cannot_open_the_door_to_the_network() {
+async fn a_reload_cannot_expose_the_gateway_to_the_network() {
     let gateway = configured(json!({})).await;
     gateway.write_config(&json!({ "auth": { "mode": "none" }, "server": { "listen": "0.0.0.0:0" } }));
     tokio::time::sleep(std::time::Duration::from_secs(1)).await;
@@ -151,7 +149,7 @@ async fn another_data_folder_in_the_file_leaves_the_token_as_it_is() {
     assert!(!gateway.token().is_empty());
     gateway.write_config(&config("elsewhere"));
     gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     let bearer = format!("Bearer {}", gateway.token());
     assert_eq!(gateway.send(initialize().header("authorization", &bearer)).await.status, 200);
     assert_eq!(gateway.send(initialize()).await.status, 401);
@@ -163,7 +161,7 @@ async fn another_store_in_the_file_waits_for_a_restart() {
     let gateway = configured(json!({})).await;
     gateway.write_config(&json!({ "store": { "url": "sqlite:elsewhere.db" } }));
     gateway.wait_for_stderr("`server.listen`, `limits`, `data` and `store` take effect after a restart").await;
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     assert!(!gateway.folder().path().join("elsewhere.db").exists());
 }
 
@@ -180,13 +178,13 @@ async fn a_reload_cannot_drop_the_token_by_naming_another_address_than_the_bound
     };
     assert_eq!(statuses().await, (200, 401));
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }));
-    gateway.wait_for_stderr("the changed config is wrong, the old one stays in force:").await;
+    gateway.wait_for_stderr("the changed config is invalid; the previous one stays active:").await;
     gateway.wait_for_stderr("`auth.mode` is \"none\" and 0.0.0.0:").await;
     assert_eq!(statuses().await, (200, 401));
     // Not even through a valid file in between.
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0", "public_url": "https://x.example" },
         "auth": { "token": token }, "data": "data" }));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     gateway.write_config(&json!({ "server": { "listen": "127.0.0.1:0" }, "auth": { "mode": "none" }, "data": "data" }));
     let refused = || gateway.stderr().matches("the changed config is wrong").count() == 2;
     assert!(eventually(refused).await, "{}", gateway.stderr());

@@ -105,8 +105,8 @@ async fn a_tool_is_shown_by_its_key_or_its_only_name() {
         refused(&get(&gateway, path).await, 404, "TOOL_NOT_FOUND", &format!("Tool not found: {name}"));
     }
     let near = get(&gateway, "/v1/tools/a:ehco").await.value();
-    assert!(near["hint"].as_str().is_none_or(|hint| hint.starts_with("did you mean")), "{near}");
-    refused(&get(&gateway, "/v1/tools/%FF").await, 400, "VALIDATION_ERROR", "the key in the address is not UTF-8");
+    assert!(near["hint"].as_str().is_none_or(|hint| hint.starts_with("Did you mean")), "{near}");
+    refused(&get(&gateway, "/v1/tools/%FF").await, 400, "VALIDATION_ERROR", "The key in the address is not UTF-8.");
 }
 
 #[tokio::test]
@@ -141,18 +141,18 @@ async fn a_list_is_narrowed_by_module_category_and_switch() {
 async fn a_query_that_is_not_right_is_refused_with_every_fault() {
     let gateway = gateway(json!({})).await;
     for (query, pointer, message) in [
-        ("page=0", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=-1", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=1.5", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=x", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("page=99999999999999999999", "/page", "`page` must be a whole number from 1 to 1000000"),
-        ("limit=0", "/limit", "`limit` must be a whole number from 1 to 100"),
-        ("limit=101", "/limit", "`limit` must be a whole number from 1 to 100"),
-        ("enabled=yes", "/enabled", "`enabled` must be `true` or `false`"),
-        ("limit=1&limit=2", "/limit", "`limit` is given more than once"),
-        ("limits=1", "/limits", "unknown parameter `limits`; did you mean `limit`?"),
-        ("tags=x", "/tags", "unknown parameter `tags`; did you mean `tag`?"),
+        ("page=0", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=-1", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=1.5", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=x", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("page=99999999999999999999", "/page", "`page` must be an integer from 1 to 1000000"),
+        ("limit=0", "/limit", "`limit` must be an integer from 1 to 100"),
+        ("limit=101", "/limit", "`limit` must be an integer from 1 to 100"),
+        ("enabled=yes", "/enabled", "`enabled` must be `true` or `false`."),
+        ("limit=1&limit=2", "/limit", "`limit` must not be given more than once."),
+        ("limits=1", "/limits", "Unknown parameter `limits`. Did you mean `limit`?"),
+        ("tags=x", "/tags", "Unknown parameter `tags`. Did you mean `tag`?"),
     ] {
         let reply = get(&gateway, &format!("/v1/tools?{query}")).await;
         let body = refused(&reply, 400, "VALIDATION_ERROR", "Validation failed");
@@ -219,22 +219,22 @@ async fn a_body_that_cannot_be_read_is_told_where() {
         };
         let json = "application/json";
         for (body, message) in [
-            ("", "the body is empty"),
+            ("", "The body is empty."),
             ("{\n  \"name\": }", "the body is not valid JSON: line 2, column 11"),
             ("{\"name\":", "the body ends too early: line 1, column 8"),
             ("{} x", "the body is not valid JSON: line 1, column 4"),
-            ("[]", "the body must be a JSON object"),
-            ("\"text\"", "the body must be a JSON object"),
-            ("null", "the body must be a JSON object"),
+            ("[]", "The body must be a JSON object."),
+            ("\"text\"", "The body must be a JSON object."),
+            ("null", "The body must be a JSON object."),
         ] {
             refused(&send(body.into(), json).await, 400, "VALIDATION_ERROR", message);
         }
         for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""] {
             let reply = send("{}".into(), kind).await;
-            refused(&reply, 415, "UNSUPPORTED_MEDIA_TYPE", "the body must be application/json");
+            refused(&reply, 415, "UNSUPPORTED_MEDIA_TYPE", "The body must be application/json.");
         }
         assert_ne!(send("{}".into(), "Application/JSON; charset=utf-8").await.status, 415);
         let large = format!("{{\"name\":\"{}\"}}", "x".repeat(5000));
-        refused(&send(large, json).await, 413, "PAYLOAD_TOO_LARGE", "the body is larger than 4096 bytes");
+        refused(&send(large, json).await, 413, "PAYLOAD_TOO_LARGE", "The body is larger than 4096 bytes.");
     }
 }

@@ -98,53 +98,53 @@ async fn a_server_that_breaks_down_is_a_bad_gateway_without_its_address() {
 async fn what_a_call_asks_for_is_checked() {
     let gateway = gateway(json!({})).await;
     for (body, pointer, message) in [
-        (json!({}), "/name", "`name` must be the key or the name of a tool"),
-        (json!({ "name": "" }), "/name", "`name` must be the key or the name of a tool"),
-        (json!({ "name": 5 }), "/name", "`name` must be a string"),
-        (json!({ "name": null }), "/name", "`name` must be a string"),
-        (json!({ "name": "x", "parameters": 5 }), "/parameters", "`parameters` must be an object"),
-        (json!({ "name": "x", "parameters": [] }), "/parameters", "`parameters` must be an object"),
-        (json!({ "name": "x", "parameters": null }), "/parameters", "`parameters` must be an object"),
+        (json!({}), "/name", "`name` must be the key or the name of a tool."),
+        (json!({ "name": "" }), "/name", "`name` must be the key or the name of a tool."),
+        (json!({ "name": 5 }), "/name", "`name` must be a string."),
+        (json!({ "name": null }), "/name", "`name` must be a string."),
+        (json!({ "name": "x", "parameters": 5 }), "/parameters", "`parameters` must be an object."),
+        (json!({ "name": "x", "parameters": [] }), "/parameters", "`parameters` must be an object."),
+        (json!({ "name": "x", "parameters": null }), "/parameters", "`parameters` must be an object."),
         (
             json!({ "name": "x", "params": {} }),
             "/params",
-            "unknown member `params`; there are: name, parameters, options",
+            "Unknown member `params`. Use one of: name, parameters, options.",
         ),
-        (json!({ "name": "x", "options": 5 }), "/options", "`options` must be an object"),
+        (json!({ "name": "x", "options": 5 }), "/options", "`options` must be an object."),
         (
             json!({ "name": "x", "options": { "retries": 1 } }),
             "/options/retries",
-            "unknown member `retries`; there are: timeout, retry, retryDelay, format, select, account",
+            "Unknown member `retries`. Use one of: timeout, retry, retryDelay, format, select, account.",
         ),
         (
             json!({ "name": "x", "options": { "timeout": 0 } }),
             "/options/timeout",
-            "`timeout` must be a whole number from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000",
         ),
         (
             json!({ "name": "x", "options": { "timeout": 0.5 } }),
             "/options/timeout",
-            "`timeout` must be a whole number from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000",
         ),
         (
             json!({ "name": "x", "options": { "timeout": "5s" } }),
             "/options/timeout",
-            "`timeout` must be a whole number from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000",
         ),
         (
             json!({ "name": "x", "options": { "retry": -1 } }),
             "/options/retry",
-            "`retry` must be a whole number from 0 to 10",
+            "`retry` must be an integer from 0 to 10.",
         ),
         (
             json!({ "name": "x", "options": { "retry": 11 } }),
             "/options/retry",
-            "`retry` must be a whole number from 0 to 10",
+            "`retry` must be an integer from 0 to 10.",
         ),
         (
             json!({ "name": "x", "options": { "retryDelay": 60001 } }),
             "/options/retryDelay",
-            "`retryDelay` must be a whole number from 0 to 60000",
+            "`retryDelay` must be an integer from 0 to 60000.",
         ),
     ] {
         let reply = call(&gateway, body.clone()).await;

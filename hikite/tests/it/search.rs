@@ -177,7 +177,7 @@ async fn whatever_the_cloud_does_there_is_an_answer_that_says_so() {
         let found = discover(&client, "echo text").await;
         assert_eq!((keys(&found)[0], &meta(&found)["fallback"]), ("a:echo", &json!(word)), "{found}");
     }
-    gateway.wait_for_stderr("the cloud is left out of searches").await;
+    gateway.wait_for_stderr("the cloud service is not used for searches").await;
     assert!(!gateway.stderr().contains("0123456789abcdef"));
 }
 

@@ -17,15 +17,15 @@ async fn a_hangup_reads_the_config_again_and_ends_nothing() {
     let running = client.begin_call("sleep", json!({ "ms": 1500 }));
     for round in 1..=2 {
         gateway.hang_up();
-        let said = || gateway.stderr().matches("SIGHUP: the config is read again").count() == round;
+        let said = || gateway.stderr().matches("SIGHUP: reloading the config").count() == round;
         assert!(eventually(said).await, "{}", gateway.stderr());
     }
-    let in_force = || gateway.stderr().matches("the changed config is in force").count() == 2;
+    let in_force = || gateway.stderr().matches("the changed config is active").count() == 2;
     assert!(eventually(in_force).await, "{}", gateway.stderr());
     assert!(running.answer().await.expect("a result").to_string().contains("slept"));
     gateway.write_text("{");
     gateway.hang_up();
-    gateway.wait_for_stderr("the old one stays in force").await;
+    gateway.wait_for_stderr("the previous one stays active").await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     assert!(gateway.stop().await.success());
 }
@@ -65,13 +65,14 @@ async fn the_limit_of_open_files_is_raised_for_hikite_and_not_for_its_servers() 
 
 #[tokio::test]
 async fn without_files_new_connections_are_refused_and_calls_go_on() {
-    let (_fixture, server) = http_fixture().await;
+    let (fixture, server) = http_fixture().await;
     let gateway = configured(json!({ "mcpServers": { "a": server }, "server": { "surface": "direct" } })).await;
     let client = gateway.client("").await;
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
+    let before = fixture.calls();
     let running = client.begin_call("sleep", json!({ "ms": 3000 }));
     assert!(eventually(|| gateway.stderr().contains("listening")).await);
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert!(eventually(|| fixture.calls() > before).await, "the call does not run");
     // No lower descriptor is free.
     let first_free =
         (0..65_536).find(|number| !fs::exists(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap_or(false));

@@ -291,7 +291,7 @@ async fn a_call_that_was_given_up_takes_its_connection_along() {
 }
 
 #[tokio::test]
-async fn a_parked_call_holds_nobody_up() {
+async fn a_suspended_call_holds_nobody_up() {
     let (_fixture, server) = upstream(Era::Legacy).await;
     let gateway = gateway(json!({ "a": crate::with(server, "concurrency", 1) })).await;
     let client = gateway.stateless("direct", StatelessEnvelope::capable());
@@ -307,17 +307,18 @@ async fn a_parked_call_holds_nobody_up() {
 
 #[tokio::test]
 async fn lanes_have_a_limit_and_make_room() {
-    let (_fixture, server) = http_fixture().await;
+    let (fixture, server) = http_fixture().await;
     let config = json!({ "mcpServers": { "a": server }, "limits": { "sessions": 2 } });
     let gateway = configured(config).await;
     for number in 0..5 {
-        let abilities = json!({ "experimental": {}, "extensions": { "x/y": { "n": number } } });
-        let client = gateway.stateless("direct", StatelessEnvelope::default().capabilities(abilities));
+        let capabilities = json!({ "experimental": {}, "extensions": { "x/y": { "n": number } } });
+        let client = gateway.stateless("direct", StatelessEnvelope::default().capabilities(capabilities));
         assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
     }
     let busy = gateway.stateless("direct", StatelessEnvelope::default());
+    let before = fixture.calls();
     let (_one, _two) = (busy.begin_call("hang", json!({})), busy.begin_call("hang", json!({})));
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(eventually(|| fixture.calls() == before + 2).await, "the calls do not run");
     let refused = busy.call("echo", json!({ "text": "x" })).await.error();
     assert_eq!(refused["data"]["code"], "OVERLOADED", "{refused}");
 }

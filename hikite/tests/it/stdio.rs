@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdout};
 
-use crate::{PROGRAMS, error_of, http_fixture, stdio};
+use crate::{PROGRAMS, begin_sleep, error_of, http_fixture, stdio};
 
 fn folder(config: &Value) -> Arc<TempDir> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -86,10 +86,9 @@ async fn running_calls_finish_when_the_input_ends() {
     let folder = folder(&json!({ "mcpServers": { "a": stdio(&[]) } }));
     let client = client(&folder, &["--surface", "direct"], ClientOptions::default()).await;
     client.text("echo", json!({ "text": "up" })).await;
-    let call = client.begin_call("sleep", json!({ "ms": 500 }));
-    tokio::time::sleep(hikite_testkit::gateway::SETTLE_TIME).await;
+    let call = begin_sleep(&client, "sleep", 1000).await;
     let status = client.close().await;
-    assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 500 ms");
+    assert_eq!(call.answer().await.expect("a result")["content"][0]["text"], "slept 1000 ms");
     assert!(status.success());
     assert!(nothing_left(&folder).await, "{:?}", marked(folder.path()));
 }
@@ -137,7 +136,7 @@ async fn a_request_before_initialize_is_refused() {
     let mut lines = RawStdio::open(&folder);
     lines.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
     let refused = lines.next().await;
-    assert_eq!((&refused["id"], &refused["error"]["message"]), (&json!(1), &json!("begin with `initialize`")));
+    assert_eq!((&refused["id"], &refused["error"]["message"]), (&json!(1), &json!("Start with `initialize`.")));
     lines.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" })).await;
     assert_eq!(lines.next().await["result"], json!({}));
 }

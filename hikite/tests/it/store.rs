@@ -240,7 +240,7 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     assert!(run.stdout.starts_with(&format!("{}: ", copy.display())), "{}", run.stdout);
     let again = gateway.run(&["store", "backup", copy.to_str().expect("UTF-8")]).await;
     assert_eq!((again.code, again.stdout.as_str()), (Some(1), ""));
-    assert!(again.stderr.contains("hint: name a file that does not exist yet"), "{}", again.stderr);
+    assert!(again.stderr.contains("hint: Choose a file that does not exist yet."), "{}", again.stderr);
     let check = gateway.run(&["store", "check", "--json"]).await;
     let report: Value = serde_json::from_str(&check.stdout).expect("JSON");
     assert_eq!((&report["findings"], &report["version"]), (&json!([]), &json!(hikite_store::NEWEST)));
@@ -263,7 +263,7 @@ async fn a_store_is_checked_copied_and_moved_from_a_terminal() {
     assert!(run.stderr.contains("is not empty") && !run.stderr.contains("not-asked-for"), "{}", run.stderr);
     let run = gateway.run(&["store", "migrate", "--to", "mysql://u:hunter2@h/d"]).await;
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("hint: write `sqlite:PATH`") && !run.stderr.contains("hunter2"), "{}", run.stderr);
+    assert!(run.stderr.contains("hint: Write `sqlite:PATH`") && !run.stderr.contains("hunter2"), "{}", run.stderr);
 }
 
 #[tokio::test]
@@ -277,7 +277,7 @@ async fn a_store_that_cannot_be_used_ends_the_start_and_the_doctor_names_it() {
         let run = PROGRAMS.run(folder.path(), arguments).await;
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{arguments:?}");
         let said = format!("error: the store sqlite:{}/broken.db is damaged", folder.path().display());
-        assert!(run.stderr.contains(&said) && run.stderr.contains("\nhint: stop hikite"), "{}", run.stderr);
+        assert!(run.stderr.contains(&said) && run.stderr.contains("\nhint: Stop hikite"), "{}", run.stderr);
     }
     let doctor = PROGRAMS.run(folder.path(), &["doctor", "--json"]).await;
     let findings: Value = serde_json::from_str(&doctor.stdout).expect("JSON");

@@ -8,7 +8,7 @@ use hikite_testkit::fixture::{Era, FixtureOptions, FixtureTransport};
 use hikite_testkit::gateway::{ClientOptions, SessionClient, StatelessClient, StatelessEnvelope};
 use serde_json::{Value, json};
 
-use crate::bridge::{ERAS, houses, person, upstream};
+use crate::bridge::{ERAS, gateways, person, upstream};
 use crate::{fixture, gateway};
 
 /// A task must be found where it was begun, and its questions asked there.
@@ -40,20 +40,20 @@ async fn until(client: &StatelessClient, id: &Value, status: &str) -> Value {
 
 #[tokio::test]
 async fn a_client_without_a_session_follows_tasks_of_any_server() {
-    for (house, gateway, _fixture) in houses(OWN).await {
+    for (label, gateway, _fixture) in gateways(OWN).await {
         let client = gateway.stateless("direct", patient());
         let task = begin(&client, "slow_compute", json!({ "seconds": 0.3, "label": "x" })).await;
         let done = until(&client, &task["taskId"], "completed").await;
-        assert!(done["result"]["content"][0]["text"].as_str().is_some(), "{house}: {done}");
-        assert_eq!(done["taskId"], task["taskId"], "{house}");
+        assert!(done["result"]["content"][0]["text"].as_str().is_some(), "{label}: {done}");
+        assert_eq!(done["taskId"], task["taskId"], "{label}");
 
         let task = begin(&client, "failing_job", json!({})).await;
         let done = until(&client, &task["taskId"], "completed").await;
-        assert_eq!(done["result"]["isError"], true, "{house}: {done}");
+        assert_eq!(done["result"]["isError"], true, "{label}: {done}");
 
         let task = begin(&client, "protocol_error_job", json!({})).await;
         let done = until(&client, &task["taskId"], "failed").await;
-        assert!(done["error"]["code"].is_i64(), "{house}: {done}");
+        assert!(done["error"]["code"].is_i64(), "{label}: {done}");
 
         let task = begin(&client, "slow_compute", json!({ "seconds": 60, "label": "x" })).await;
         client.request("tasks/cancel", json!({ "taskId": task["taskId"] })).await.result();
@@ -64,7 +64,7 @@ async fn a_client_without_a_session_follows_tasks_of_any_server() {
 
 #[tokio::test]
 async fn a_task_that_needs_something_says_what() {
-    for (house, gateway, _fixture) in houses(OWN).await {
+    for (label, gateway, _fixture) in gateways(OWN).await {
         let client = gateway.stateless("direct", patient());
         let task = begin(&client, "multi_input", json!({})).await;
         // They may arrive one by one; each is answered once.
@@ -72,7 +72,7 @@ async fn a_task_that_needs_something_says_what() {
         while answered.len() < 2 {
             let waiting = until(&client, &task["taskId"], "input_required").await;
             for key in waiting["inputRequests"].as_object().expect("questions").keys() {
-                assert!(answered.insert(key.clone()), "{house}: {waiting}");
+                assert!(answered.insert(key.clone()), "{label}: {waiting}");
                 let answer = json!({ "action": "accept", "content": { "confirm": true } });
                 let given = json!({ key: answer, "nobody": {} });
                 let params = json!({ "taskId": task["taskId"], "inputResponses": given });
@@ -80,7 +80,7 @@ async fn a_task_that_needs_something_says_what() {
             }
         }
         let done = until(&client, &task["taskId"], "completed").await;
-        assert!(done["result"]["content"][0]["text"].as_str().expect("text").contains("accept"), "{house}");
+        assert!(done["result"]["content"][0]["text"].as_str().expect("text").contains("accept"), "{label}");
     }
 }
 
@@ -111,42 +111,42 @@ async fn begin_in_session(client: &SessionClient, tool: &str, arguments: Value) 
 
 #[tokio::test]
 async fn a_client_with_a_session_follows_tasks_of_any_server() {
-    for (house, gateway, _fixture) in houses(OWN).await {
+    for (label, gateway, _fixture) in gateways(OWN).await {
         let client = gateway.client_with("direct", person()).await;
         let call = &client.welcome()["capabilities"]["tasks"]["requests"]["tools"]["call"];
-        assert_eq!(call, &json!({}), "{house}");
+        assert_eq!(call, &json!({}), "{label}");
         let task = begin_in_session(&client, "slow_compute", json!({ "seconds": 0.3, "label": "x" })).await;
         let about = json!({ "taskId": task["taskId"] });
         let seen = client.request("tasks/get", about.clone()).await.expect("a task");
-        assert!(seen.get("ttl").is_some() && seen.get("ttlMs").is_none(), "{house}: {seen}");
+        assert!(seen.get("ttl").is_some() && seen.get("ttlMs").is_none(), "{label}: {seen}");
         let result = client.request("tasks/result", about.clone()).await.expect("a result");
-        assert!(result["content"].is_array(), "{house}: {result}");
-        assert_eq!(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], task["taskId"], "{house}");
+        assert!(result["content"].is_array(), "{label}: {result}");
+        assert_eq!(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], task["taskId"], "{label}");
         let late = client.request("tasks/cancel", about).await.expect_err("it is over");
-        assert_eq!(late["code"], -32602, "{house}");
+        assert_eq!(late["code"], -32602, "{label}");
 
         let task = begin_in_session(&client, "protocol_error_job", json!({})).await;
         client.request("tasks/result", json!({ "taskId": task["taskId"] })).await.expect_err("it failed");
 
         let task = begin_in_session(&client, "slow_compute", json!({ "seconds": 60, "label": "x" })).await;
         let ended = client.request("tasks/cancel", json!({ "taskId": task["taskId"] })).await.expect("cancelled");
-        assert_eq!(ended["status"], "cancelled", "{house}: {ended}");
+        assert_eq!(ended["status"], "cancelled", "{label}: {ended}");
 
         let task = begin_in_session(&client, "confirm_delete", json!({ "filename": "f" })).await;
         let result = client.request("tasks/result", json!({ "taskId": task["taskId"] })).await.expect("a result");
-        assert!(result["content"][0]["text"].as_str().expect("text").contains("f was"), "{house}: {result}");
-        assert!(!client.questions().is_empty(), "{house}");
+        assert!(result["content"][0]["text"].as_str().expect("text").contains("f was"), "{label}: {result}");
+        assert!(!client.questions().is_empty(), "{label}");
     }
 }
 
 #[tokio::test]
 async fn a_client_that_knows_no_tasks_gets_the_result_of_one() {
-    for (house, gateway, _fixture) in houses(OWN).await {
+    for (label, gateway, _fixture) in gateways(OWN).await {
         let result = gateway.client("direct").await.call("failing_job", json!({})).await;
-        assert_eq!(result["isError"], true, "{house}: {result}");
+        assert_eq!(result["isError"], true, "{label}: {result}");
         let alone =
             gateway.stateless("direct", StatelessEnvelope::default()).call("failing_job", json!({})).await.result();
-        assert_eq!((&alone["isError"], &alone["resultType"]), (&json!(true), &json!("complete")), "{house}");
+        assert_eq!((&alone["isError"], &alone["resultType"]), (&json!(true), &json!("complete")), "{label}");
     }
 }
 

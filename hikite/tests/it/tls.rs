@@ -70,7 +70,7 @@ async fn a_client_of_today_is_answered_and_an_old_one_only_if_the_owner_says_so(
     let mut old = tls("one.pem", "one.key");
     old["min_version"] = "1.2".into();
     gateway.write_config(&server(&old));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     let told = ask(gateway.address(), "ca.pem", OLD).await;
     assert_eq!((&told["version"], &told["status"]), (&json!("TLSv1.2"), &json!(200)));
 }
@@ -90,11 +90,11 @@ async fn a_changed_certificate_is_shown_without_a_restart_and_a_wrong_one_is_not
     let gateway = configured(server(&tls)).await;
     let mut open = TcpStream::connect(gateway.address()).await.expect("a connection");
     put("two.pem", "cert.pem");
-    gateway.wait_for_stderr("the changed certificate is wrong, the old one stays in force").await;
+    gateway.wait_for_stderr("the changed certificate is invalid; the previous one stays active").await;
     assert!(gateway.stderr().contains("is not the key of the certificate"), "{}", gateway.stderr());
     assert_eq!(ask(gateway.address(), "ca.pem", ANY).await["name"], "one");
     put("two.key", "key.pem");
-    gateway.wait_for_stderr("the changed certificate is in force").await;
+    gateway.wait_for_stderr("the changed certificate is active").await;
     assert_eq!(ask(gateway.address(), "ca.pem", ANY).await["name"], "two");
     open.shutdown().await.expect("whoever was there before is not cut off");
 }
@@ -106,8 +106,8 @@ async fn wrong_files_are_told_and_nothing_starts() {
     for (certificate, key, told) in [
         ("gone.pem", "one.key", "error: `server.tls.cert_file`: cannot read"),
         ("one.pem", "gone.key", "error: `server.tls.key_file`: cannot read"),
-        ("one.key", "one.key", "holds no certificate in PEM form"),
-        ("one.pem", "one.pem", "holds no private key in PEM form"),
+        ("one.key", "one.key", "contains no certificate in PEM format"),
+        ("one.pem", "one.pem", "contains no private key in PEM format"),
         ("one.pem", "two.key", "two.key` is not the key of the certificate"),
     ] {
         write(folder.path(), &server(&tls(certificate, key)));
@@ -132,7 +132,7 @@ async fn run(gateway: &TestGateway, folder: &Path, arguments: &[&str]) -> (Optio
 }
 
 #[tokio::test]
-async fn plain_http_and_silence_do_not_hold_the_door() {
+async fn plain_http_and_silence_do_not_block_the_listener() {
     let config = json!({ "server": { "tls": tls("one.pem", "one.key") }, "limits": { "header_timeout": "500ms" } });
     let gateway = configured(config).await;
     let read = async |first: &[u8]| {

@@ -215,9 +215,9 @@ async fn a_bad_collector_changes_nothing_for_callers() {
         "telemetry": { "otlp": { "endpoint": address, "interval": "100ms", "timeout": "1s" } } });
     let mut gateway = configured(config).await;
     twenty_calls(&gateway).await;
-    gateway.wait_for_stderr("do not arrive at the collector").await;
+    gateway.wait_for_stderr("are not accepted by the collector").await;
     assert!(gateway.stop().await.success());
-    let told = gateway.stderr().matches("do not arrive at the collector").count();
+    let told = gateway.stderr().matches("are not accepted by the collector").count();
     assert!(told <= 2, "once for traces, once for metrics: {}", gateway.stderr());
 }
 
@@ -230,7 +230,7 @@ async fn the_usual_variables_are_understood() {
     let variables = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
         ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=s%20ecret"),
-        ("OTEL_SERVICE_NAME", "door"),
+        ("OTEL_SERVICE_NAME", "edge"),
         ("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test"),
         ("OTEL_METRICS_EXPORTER", "none"),
     ];
@@ -238,7 +238,7 @@ async fn the_usual_variables_are_understood() {
     gateway.client("direct").await.text("echo", json!({ "text": "x" })).await;
     let spans = calls(&collector, 2).await;
     let resource = &spans[0].resource;
-    assert_eq!((resource["service.name"].as_str(), resource["deployment.environment.name"].as_str()), ("door", "test"));
+    assert_eq!((resource["service.name"].as_str(), resource["deployment.environment.name"].as_str()), ("edge", "test"));
     assert!(collector.headers("api-key").iter().all(|value| value.as_deref() == Some("s ecret")));
     assert!(collector.headers("content-type").iter().all(|kind| kind.as_deref() == Some("application/x-protobuf")));
     assert!(collector.series("process.uptime").is_empty());

@@ -11,7 +11,7 @@ use crate::{configured, error_of, stdio};
 
 const SURFACES: &str = "direct,modules,search,categories";
 
-async fn house(name: &str, server: Value) -> TestGateway {
+async fn gateway_with_server(name: &str, server: Value) -> TestGateway {
     configured(json!({
         "mcpServers": { name: server, "up": stdio(&[]) },
         "categories": { "work": { "description": "d", "server": name, "tools": { "includeNames": ["fetch"] } } },
@@ -84,33 +84,33 @@ async fn says(gateway: &TestGateway, module: &str, code: &str, message: &str) {
 
 #[tokio::test]
 async fn a_server_that_is_down_says_so_on_every_surface() {
-    let gateway = house("down", down()).await;
+    let gateway = gateway_with_server("down", down()).await;
     says(&gateway, "down", "UPSTREAM_UNAVAILABLE", "`down`").await;
     // A name without a module could belong to any module; one that exists is found anyway.
     let client = gateway.client("direct").await;
     let unknown = client.request("tools/call", json!({ "name": "qqqqqqqq", "arguments": {} })).await;
     let unknown = unknown.expect_err("no such tool");
     assert_eq!(unknown["data"]["code"], "TOOL_NOT_FOUND", "{unknown}");
-    assert!(unknown["data"]["hint"].as_str().expect("a hint").starts_with("`down` may have it: "), "{unknown}");
+    assert!(unknown["data"]["hint"].as_str().expect("a hint").starts_with("It may belong to `down`: "), "{unknown}");
     assert_eq!(client.text("echo", json!({ "text": "x" })).await, "x");
 }
 
 #[tokio::test]
 async fn a_server_that_nobody_logged_in_to_says_so_on_every_surface() {
     let authority = MockAuthorizationServer::start(AuthorizationFaults::default()).await;
-    let gateway = house("vault", json!({ "description": "d", "url": authority.url() })).await;
+    let gateway = gateway_with_server("vault", json!({ "description": "d", "url": authority.url() })).await;
     says(&gateway, "vault", "ACCOUNT_REQUIRED", "login").await;
 }
 
 #[tokio::test]
 async fn a_batch_with_a_fault_of_its_own_is_refused_for_that() {
-    let gateway = house("down", down()).await;
+    let gateway = gateway_with_server("down", down()).await;
     let tasks =
         json!([{ "id": "a", "module": "down", "tool": "fetch" }, { "id": "b", "module": "up", "tool": "ecko" }]);
     let error = error_of(&on(&gateway, "batch", json!({ "commands": tasks })).await);
     assert_eq!(error["code"], "VALIDATION_ERROR", "{error}");
     let message = error["message"].as_str().expect("text");
-    assert!(message.contains("`down`") && message.contains("did you mean `echo`?"), "{message}");
+    assert!(message.contains("`down`") && message.contains("Did you mean `echo`?"), "{message}");
 }
 
 /// Sends every request about a module and returns the responses with its name removed.
@@ -146,7 +146,7 @@ async fn heard(gateway: &TestGateway, secret: &str, module: &str) -> Vec<String>
 
 #[tokio::test]
 async fn who_may_not_see_a_server_that_is_down_hears_what_is_said_of_no_server() {
-    let gateway = house("down", down()).await;
+    let gateway = gateway_with_server("down", down()).await;
     project(&gateway, "work", json!({ "permissions": { "deny": ["down"] } })).await;
     let made = token(&gateway, json!({ "name": "ci", "project": "work" })).await;
     // It has failed by now, and the owner gets the reason.
@@ -191,7 +191,7 @@ async fn a_tool_that_was_switched_off_stays_off_while_its_server_lists_nothing()
     let off = post(&gateway, "/v1/tools/a:fetch/disable", &json!({})).await;
     assert_eq!(off.status, 200);
     gateway.write_config(&config("no"));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     let told = on(&gateway, "call-category-tool", fetch).await;
     assert_eq!(error_of(&told)["name"], "ToolDisabled", "{told}");
 }

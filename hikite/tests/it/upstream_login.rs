@@ -79,7 +79,7 @@ async fn somebody_logs_in_once_and_the_server_stays_open() {
     assert!(modules.text().contains("needs_login"), "{}", modules.text());
 
     let said = log_in(&gateway).await;
-    assert!(said.contains("logged in to `vault`: 1 tools"), "{said}");
+    assert!(said.contains("Logged in to `vault`: 1 tools."), "{said}");
     let_in(&gateway).await;
     let again = gateway.run(&["account", "connect", "vault"]).await;
     assert!(again.code == Some(0) && again.stderr.contains("already"), "{again:?}");
@@ -116,7 +116,7 @@ async fn a_login_that_must_not_be_is_refused_at_the_terminal() {
     let gateway = configured(config(&authority)).await;
     let run = gateway.run(&["account", "connect", "vault"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{run:?}");
-    assert!(run.stderr.contains("says that it is another one"), "{run:?}");
+    assert!(run.stderr.contains("names another issuer"), "{run:?}");
     let run = gateway.run(&["account", "connect", "nobody"]).await;
     assert_eq!(run.code, Some(1), "{run:?}");
 }

@@ -92,7 +92,7 @@ fn config_again(api: &MockApi) -> Value {
 }
 
 #[tokio::test]
-async fn a_copy_opens_with_its_passphrase_in_another_house() {
+async fn a_copy_opens_with_its_passphrase_in_another_gateway() {
     let api = MockApi::start().await;
     api.answer("/v1/search", MockResponse::json(&json!({ "results": [] })));
     let (from, to) = (gateway(&api, json!({})).await, gateway(&api, json!({})).await);

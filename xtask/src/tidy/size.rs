@@ -1,6 +1,7 @@
 //! Maximum length of files and functions, in lines formatted by rustfmt. Test modules do not count towards a file, but
 //! a test is a function like any other.
 
+use super::block::{block_length, function_name, outside_test_modules};
 use super::tree::SourceFile;
 use super::{SourceTree, TidyFinding};
 
@@ -12,7 +13,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for file in tree.rust() {
         if !file.is_test() {
-            let lines = production_lines(&file.text);
+            let lines = outside_test_modules(&file.text).len();
             if lines > FILE_LINES_MAX {
                 findings.push(TidyFinding::file(&file.path, format!("{lines} lines; split before {FILE_LINES_MAX}")));
             }
@@ -25,7 +26,7 @@ pub(super) fn check(tree: &SourceTree) -> Vec<TidyFinding> {
 pub(super) fn warnings(tree: &SourceTree) -> Vec<TidyFinding> {
     let files = tree.rust().filter(|file| !file.is_test());
     files
-        .map(|file| (file, production_lines(&file.text)))
+        .map(|file| (file, outside_test_modules(&file.text).len()))
         .filter(|(_, lines)| *lines > FILE_LINES_WARN)
         .map(|(file, lines)| TidyFinding::file(&file.path, format!("{lines} lines; think about splitting it")))
         .collect()
@@ -44,60 +45,16 @@ fn long_functions(file: &SourceFile) -> Vec<TidyFinding> {
     long.collect()
 }
 
-/// Counts all lines outside `#[cfg(test)] mod … { … }`.
-fn production_lines(text: &str) -> usize {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut count = 0;
-    let mut index = 0;
-    while index < lines.len() {
-        let is_test_module = lines[index].trim() == "#[cfg(test)]"
-            && lines.get(index + 1).is_some_and(|next| next.trim().starts_with("mod ") && next.ends_with('{'));
-        if is_test_module {
-            index += 1 + block_length(&lines[index + 1..]).unwrap_or(1);
-        } else {
-            count += 1;
-            index += 1;
-        }
-    }
-    count
-}
-
-/// Returns the length of the item that starts here, up to the closing brace at its indentation.
-fn block_length(lines: &[&str]) -> Option<usize> {
-    let first = lines.first()?;
-    let indent = &first[..first.len() - first.trim_start().len()];
-    let is_end = |line: &str| line.strip_prefix(indent).is_some_and(|rest| matches!(rest, "}" | ");" | "};"));
-    let one_line = first.ends_with('}') || first.ends_with(';');
-    if one_line { Some(1) } else { lines.iter().position(|line| is_end(line)).map(|last| last + 1) }
-}
-
-fn function_name(line: &str) -> Option<&str> {
-    let mut words = line.split_whitespace();
-    let introduces = |word: &str| {
-        word.starts_with("pub") || word.ends_with(')') || matches!(word, "async" | "const" | "unsafe" | "extern" | "in")
-    };
-    let keyword = words.by_ref().find(|word| !introduces(word))?;
-    let name = (keyword == "fn").then(|| words.next()).flatten()?;
-    name.split(['(', '<']).next()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_found_and_measured() {
-        assert_eq!(function_name("    pub(crate) async fn run<T>(self) -> T {"), Some("run"));
-        assert_eq!(function_name("    // fn is a keyword"), None);
-        assert_eq!(function_name("    let fn_name = 1;"), None);
-        let lines = ["    fn a() {", "        if x {", "        }", "    }", "}"];
-        assert_eq!(block_length(&lines), Some(4));
-        assert_eq!(block_length(&["fn a() {}", "}"]), Some(1));
-    }
-
-    #[test]
-    fn test_modules_do_not_count() {
-        let text = "use a;\n#[cfg(test)]\nmod tests {\n    fn a() {\n    }\n}\nfn b() {}\n#[cfg(test)]\nmod more;\n";
-        assert_eq!(production_lines(text), 4);
+    fn long_files_and_functions_are_found() {
+        let text = format!("fn short() {{\n}}\nfn long() {{\n{}}}\n", "    call();\n".repeat(FUNCTION_LINES_MAX));
+        let file = SourceFile { path: "a/src/x.rs".into(), text };
+        assert_eq!(long_functions(&file).iter().map(|finding| finding.line).collect::<Vec<_>>(), [Some(3)]);
+        let file = SourceFile { path: "a/src/x.rs".into(), text: "use a;\n".repeat(FILE_LINES_MAX + 1) };
+        assert_eq!(check(&SourceTree { files: vec![file] }).len(), 1);
     }
 }

@@ -42,6 +42,11 @@ impl SourceFile {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
+    /// Returns the folder of the crate whose `src/` holds this file.
+    pub(super) fn package(&self) -> Option<&str> {
+        self.path.split_once("/src/").map(|(package, _)| package)
+    }
+
     /// Returns `true` for a file that is compiled for tests only.
     pub(super) fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs") || self.path.contains("/tests/") || self.path.starts_with("tests/")

@@ -154,7 +154,7 @@ async fn who_revokes_a_token_ends_its_family_and_no_other() {
 }
 
 #[tokio::test]
-async fn nothing_that_opens_something_lies_in_the_drawers() {
+async fn no_usable_secret_is_stored_in_a_document() {
     let identity = identity_with_owner().await;
     let client = registered(&identity).await;
     let login = identity.begin_login(&identity.user_of(OWNER).expect("the owner")).await.expect("logged in");

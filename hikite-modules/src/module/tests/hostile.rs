@@ -189,7 +189,7 @@ async fn a_header_holds_only_what_a_header_can() {
 }
 
 #[test]
-fn a_file_cannot_set_what_belongs_to_the_house() {
+fn a_file_cannot_set_what_only_the_config_may_set() {
     for (from, to) in [
         ("X-Version: \"1\"", "Authorization: x"),
         ("X-Version: \"1\"", "Host: evil.example"),

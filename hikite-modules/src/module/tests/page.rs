@@ -201,5 +201,5 @@ async fn what_was_sent_before_a_failure_is_told() {
     let api = MockApi::start().await;
     api.script("/api/fill", [MockResponse::json(&json!({ "results": ["a", "b"] })), MockResponse::status(400)]);
     let error = call(&toy(&api), "fill", json!({ "list": ["1", "2", "3"] })).await.expect_err("a failure");
-    assert!(error.message.ends_with("; 2 of 3 were sent before"), "{}", error.message);
+    assert!(error.message.ends_with("; 2 of 3 were already sent."), "{}", error.message);
 }

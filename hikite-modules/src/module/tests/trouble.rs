@@ -109,7 +109,7 @@ async fn a_stale_token_is_renewed_once() {
     api.answer(PATH, MockResponse::status(401));
     let error = call(&toy_with(both()), "get", thing()).await.expect_err("a refusal");
     assert_eq!((error.kind, api.count()), (ErrorKind::AccountRequired, 4), "once, and not for ever");
-    assert!(error.hint.as_deref().unwrap_or_default().starts_with("connect it again"), "{error:?}");
+    assert!(error.hint.as_deref().unwrap_or_default().starts_with("Connect it again"), "{error:?}");
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn a_picture_is_no_text() {
     let api = MockApi::start().await;
     api.answer("/api/file", MockResponse::bytes("image/png", &b"\x89PNG\r\n\x1a\n\0\xff"[..]));
     let error = call(&toy(&api), "text", json!({})).await.expect_err("a failure");
-    assert_eq!(&*error.message, "Toy answered something that is no text (`image/png`)");
+    assert_eq!(&*error.message, "Toy returned a response that is not text (`image/png`).");
 }
 
 #[tokio::test]

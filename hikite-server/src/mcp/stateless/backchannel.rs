@@ -87,14 +87,14 @@ impl Backchannel for StatelessBackchannel {
     fn ask(&self, question: InputRequest) -> BoxFuture<'static, Result<Raw, Raw>> {
         let mode = question.params.object().and_then(|params| params.text("mode"));
         if mode.as_deref() == Some("url") && !self.opens_urls {
-            return refused(INVALID_PARAMS, "the client does not open addresses (elicitation.url)");
+            return refused(INVALID_PARAMS, "The client does not open addresses (elicitation.url).");
         }
         let (answer, told) = oneshot::channel();
         if self.asked.try_send(PendingInput { question, answer }).is_err() {
-            return refused(INTERNAL_ERROR, "the client cannot be asked any more");
+            return refused(INTERNAL_ERROR, "The client can no longer be asked.");
         }
         Box::pin(async move {
-            told.await.unwrap_or_else(|_| Err(encode::error_object(INTERNAL_ERROR, "the client did not answer")))
+            told.await.unwrap_or_else(|_| Err(encode::error_object(INTERNAL_ERROR, "The client did not answer.")))
         })
     }
 }

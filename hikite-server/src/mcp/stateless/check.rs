@@ -77,7 +77,7 @@ pub(crate) fn revision(claim: &RequestClaim) -> Result<(), StatelessError> {
         return Ok(());
     }
     let data = Object::default().with("supported", Raw::of(&supported())).with("requested", claim.revision.as_str());
-    let message = format!("the protocol revision {} is not supported", claim.revision);
+    let message = format!("The protocol revision {} is not supported.", claim.revision);
     Err(StatelessError::new(StatusCode::BAD_REQUEST, UNSUPPORTED_REVISION, &message).with_data(data))
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn method(method: &str) -> Result<(), StatelessError> {
     if METHODS.contains(&method) || ListKind::ALL.iter().any(|kind| kind.method() == method) {
         return Ok(());
     }
-    let message = format!("there is no method `{method}` in {REVISION}");
+    let message = format!("There is no method `{method}` in {REVISION}.");
     Err(StatelessError::new(StatusCode::NOT_FOUND, ErrorKind::MethodNotFound.definition().rpc, &message))
 }
 

@@ -155,7 +155,7 @@ impl SubscriptionListener {
 
     fn send(&self, message: Bytes) {
         if self.out.try_send(message).is_err() {
-            tracing::debug!("a change was not told to a client that does not read");
+            tracing::debug!("dropped a change notification to a client that does not read");
         }
     }
 }

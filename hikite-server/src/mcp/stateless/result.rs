@@ -42,7 +42,7 @@ impl StatelessError {
     /// Builds the error for a capability that the client has not declared.
     pub(crate) fn missing_capability(required: &Object) -> Self {
         let names = required.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-        let message = format!("the client must declare the capability {names} for this");
+        let message = format!("The client must declare the capability {names} for this request.");
         Self::new(StatusCode::BAD_REQUEST, MISSING_CAPABILITY, &message)
             .with_data(Object::default().with("requiredCapabilities", required.clone()))
     }

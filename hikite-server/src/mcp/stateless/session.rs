@@ -43,7 +43,7 @@ const IN_USE: u64 = u64::MAX;
 const KIND: SlotKind = SlotKind {
     resource: "stateless_sessions",
     limit: "sessions",
-    things: "requests running, or waiting for their client",
+    things: "requests running or waiting for their client",
 };
 
 impl SlotState {

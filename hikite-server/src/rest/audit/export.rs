@@ -44,7 +44,7 @@ pub(crate) async fn export(State(app): State<Arc<App>>, uri: Uri) -> Result<Resp
         None | Some("jsonl") => ExportFormat::Jsonl,
         Some("csv") => ExportFormat::Csv,
         Some(_) => {
-            query.fault("format", "`format` must be `jsonl` or `csv`".into());
+            query.fault("format", "`format` must be `jsonl` or `csv`.".into());
             ExportFormat::Jsonl
         }
     };

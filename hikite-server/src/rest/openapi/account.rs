@@ -15,7 +15,7 @@ fn of(method: &'static str, path: &'static str, id: &'static str, summary: &'sta
         id,
         tag: "Accounts",
         summary,
-        answer: (200, "The account as it is now.", Some("Account")),
+        answer: (200, "The changed account.", Some("Account")),
         errors: &[404],
         ..OpenApiOperation::NEW
     }
@@ -28,7 +28,7 @@ fn reference(parameter: &str) -> Vec<Value> {
 fn of_accounts() -> Vec<OpenApiOperation> {
     let one = "/v1/accounts/{id}";
     let all = json!({
-        "name": "all", "in": "query", "description": "Those of everybody; for admins.",
+        "name": "all", "in": "query", "description": "Accounts of all users; for admins.",
         "schema": { "type": "boolean", "default": false },
     });
     vec![
@@ -41,18 +41,18 @@ fn of_accounts() -> Vec<OpenApiOperation> {
             body: Some("NewAccount"),
             answer: (201, "The account.", Some("Account")),
             errors: &[404, 409],
-            ..of("post", "/v1/accounts", "addAccount", "Adds an account with a token made by hand.")
+            ..of("post", "/v1/accounts", "addAccount", "Adds an account with an existing token.")
         },
         OpenApiOperation { parameters: reference("Account"), ..of("get", one, "getAccount", "Shows one account.") },
         OpenApiOperation {
             parameters: reference("Account"),
             body: Some("AccountChanges"),
-            ..of("patch", one, "changeAccount", "Changes what is named; for admins.")
+            ..of("patch", one, "changeAccount", "Changes the given members; for admins.")
         },
         OpenApiOperation {
             parameters: reference("Account"),
-            answer: (204, "It is gone.", None),
-            ..of("delete", one, "removeAccount", "Takes an account and its secrets away; for admins.")
+            answer: (204, "Removed.", None),
+            ..of("delete", one, "removeAccount", "Removes an account and its secrets; for admins.")
         },
         OpenApiOperation {
             parameters: reference("Account"),
@@ -60,15 +60,15 @@ fn of_accounts() -> Vec<OpenApiOperation> {
                 "post",
                 "/v1/accounts/{id}/verify",
                 "verifyAccount",
-                "Asks the vendor whether it takes the credential.",
+                "Checks with the vendor that the credential is valid.",
             )
         },
     ]
 }
 
 fn of_connections() -> Vec<OpenApiOperation> {
-    let begin = "Begins to connect an account in a browser.";
-    let look = "Says how far a connection has come.";
+    let begin = "Starts connecting an account in a browser.";
+    let look = "Returns the progress of a connection.";
     vec![
         OpenApiOperation {
             body: Some("NewConnection"),
@@ -77,7 +77,7 @@ fn of_connections() -> Vec<OpenApiOperation> {
         },
         OpenApiOperation {
             parameters: reference("Connection"),
-            answer: (200, "How far it has come.", Some("Connection")),
+            answer: (200, "The progress.", Some("Connection")),
             ..of("get", "/v1/accounts/connect/{id}", "getConnection", look)
         },
     ]
@@ -87,20 +87,20 @@ fn of_providers() -> Vec<OpenApiOperation> {
     let one = "/v1/providers/{name}";
     vec![
         OpenApiOperation {
-            answer: (200, "The providers that are known.", Some("Providers")),
+            answer: (200, "The known providers.", Some("Providers")),
             ..of("get", "/v1/providers", "listProviders", "Lists the providers of accounts.")
         },
         OpenApiOperation {
             parameters: reference("Provider"),
             body: Some("ProviderApp"),
-            answer: (204, "It is kept.", None),
+            answer: (204, "Saved.", None),
             errors: &[404, 409],
-            ..of("put", one, "setProviderApp", "Says which app hikite is; for admins.")
+            ..of("put", one, "setProviderApp", "Sets the OAuth app of hikite; for admins.")
         },
         OpenApiOperation {
             parameters: reference("Provider"),
-            answer: (204, "It is gone.", None),
-            ..of("delete", one, "removeProviderApp", "Forgets the app; for admins.")
+            answer: (204, "Removed.", None),
+            ..of("delete", one, "removeProviderApp", "Removes the OAuth app; for admins.")
         },
     ]
 }
@@ -128,17 +128,17 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "AccountChanges",
             closed(
                 &[],
-                &json!({ "name": name(), "default": flag("Meant where several could be."),
-                    "shared": flag("Everybody may use it."), "permissions": permissions() }),
+                &json!({ "name": name(), "default": flag("Used by default if there are several."),
+                    "shared": flag("All users may use it."), "permissions": permissions() }),
             ),
         ),
         (
             "NewConnection",
             closed(
                 &["provider"],
-                &json!({ "provider": word("With whom."), "name": name(),
-                    "terminal": flag("Whether a one-time code is wanted that proves to the page who opens it; for the \
-                        holder of the local token alone.") }),
+                &json!({ "provider": word("The provider."), "name": name(),
+                    "terminal": flag("Requests a one-time code that identifies the user on the page; only for the holder of the \
+                     local token.") }),
             ),
         ),
         (
@@ -146,8 +146,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             json!({
                 "type": "object", "required": ["id", "url", "expiresAt"],
                 "properties": {
-                    "id": text("Its id."), "url": text("What the browser opens, once."), "expiresAt": time(),
-                    "code": text("What the page asks for where nobody is logged in; only with `terminal`."),
+                    "id": text("Its id."), "url": text("Address to open in the browser, valid once."), "expiresAt": time(),
+                    "code": text("Code to enter on the page if no user is logged in; only with `terminal`."),
                 },
             }),
         ),
@@ -158,8 +158,8 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
             "ProviderApp",
             closed(
                 &["client_id"],
-                &json!({ "client_id": word("The app's id."),
-                    "client_secret": text("Its secret; it is not shown again.") }),
+                &json!({ "client_id": word("Client id of the app."),
+                    "client_secret": text("Client secret; not shown again.") }),
             ),
         ),
     ]
@@ -170,26 +170,26 @@ fn account() -> Value {
         "type": "object",
         "required": ["id", "name", "provider", "state", "shared", "managedByFile"],
         "properties": {
-            "id": text("Its id."), "name": name(), "provider": text("With whom."),
-            "user": { "type": "string", "description": "The name of the user it belongs to." },
+            "id": text("Its id."), "name": name(), "provider": text("The provider."),
+            "user": { "type": "string", "description": "Name of the user it belongs to." },
             "userId": { "type": "string" },
-            "subject": text("Whose it is."),
+            "subject": text("The subject it belongs to."),
             "state": {
                 "enum": ["connected", "unverified", "reconnect"],
-                "description": "`connected`: the vendor took the credential. `unverified`: nobody knows yet. \
-                    `reconnect`: the vendor refuses it.",
+                "description": "`connected`: the vendor accepted the credential. `unverified`: not checked yet. `reconnect`: the \
+                 vendor rejects it.",
             },
             "problem": {
                 "type": ["string", "null"],
-                "description": "Why it is not proven, or was refused, in the vendor's words.",
+                "description": "Reason why it is not verified or was rejected, in the vendor's words.",
             },
             "verifiedAt": time(),
-            "default": flag("The one that is meant where several could be."),
-            "shared": flag("Everybody may use it."),
+            "default": flag("Used by default if there are several."),
+            "shared": flag("All users may use it."),
             "scopes": { "type": "array", "items": { "type": "string" } },
             "details": { "type": "object", "additionalProperties": { "type": "string" } },
             "permissions": permissions(), "expiresAt": time(), "lastRefresh": time(), "createdAt": time(),
-            "managedByFile": flag("The config file names it, and everybody has it."),
+            "managedByFile": flag("It is defined in the config file and available to all users."),
         },
     })
 }
@@ -198,10 +198,10 @@ fn new_account() -> Value {
     closed(
         &["provider", "token"],
         &json!({
-            "provider": word("With whom."), "name": name(), "token": word("The token; it is not shown again."),
-            "email": text("Whose token it is, where the service wants both."),
-            "site": text("The host of the account's site."),
-            "api": text("An address in place of the service's own; for admins."),
+            "provider": word("The provider."), "name": name(), "token": word("The token; it is not shown again."),
+            "email": text("E-mail address of the token's owner, if the service needs both."),
+            "site": text("Host of the account's site."),
+            "api": text("Another address for the service; for admins."),
         }),
     )
 }
@@ -210,7 +210,7 @@ fn connection() -> Value {
     json!({
         "type": "object", "required": ["id", "state"],
         "properties": {
-            "id": text("Its id."), "provider": text("With whom."), "name": name(),
+            "id": text("Its id."), "provider": text("The provider."), "name": name(),
             "state": { "enum": ["waiting", "opened", "exchanging", "connected", "failed"] },
             "account": { "type": ["string", "null"] }, "error": { "type": ["string", "null"] },
             "accountState": { "enum": ["connected", "unverified", null] }, "problem": { "type": ["string", "null"] },
@@ -223,12 +223,12 @@ fn provider() -> Value {
     json!({
         "type": "object", "required": ["name", "title", "connectable"],
         "properties": {
-            "name": text("Its name."), "title": text("As people know it."),
+            "name": text("Its name."), "title": text("Display name."),
             "scopes": { "type": "array", "items": { "type": "string" } },
             "clientId": { "type": ["string", "null"] },
             "connectable": flag("Accounts can be connected in a browser."),
-            "managedByFile": flag("The config file names the app."),
-            "accountOfTheFile": flag("The config file has an account for everybody."),
+            "managedByFile": flag("The app is defined in the config file."),
+            "accountOfTheFile": flag("The config file has an account for all users."),
         },
     })
 }
@@ -246,7 +246,7 @@ fn time() -> Value {
 }
 
 fn name() -> Value {
-    let description = "What it is called in calls: letters, digits, `-_.@+`.";
+    let description = "Name used in calls: letters, digits, `-_.@+`.";
     json!({ "type": "string", "minLength": 1, "maxLength": 64, "description": description })
 }
 
@@ -256,7 +256,7 @@ fn word(description: &str) -> Value {
 }
 
 fn permissions() -> Value {
-    json!({ "type": ["object", "null"], "description": "Which tools may be called with it: `allow`, `deny`." })
+    json!({ "type": ["object", "null"], "description": "Tools that may be called with it: `allow`, `deny`." })
 }
 
 fn listed(member: &str, of: &str) -> Value {

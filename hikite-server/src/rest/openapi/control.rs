@@ -24,8 +24,8 @@ pub(super) fn parameters() -> Vec<(&'static str, Value)> {
     vec![
         ("Module", part("name", "The module's name; percent-encoded.", "files")),
         ("Upstream", named("The name of an upstream server.", "docs")),
-        ("Id", part("id", "Its id, as the list has it.", "1")),
-        ("Seq", part("seq", "The number of a record.", "1")),
+        ("Id", part("id", "The id from the list.", "1")),
+        ("Seq", part("seq", "Number of a record.", "1")),
         ("Category", named("The name of a category.", "reading")),
     ]
 }

@@ -47,18 +47,18 @@ fn response(status: u16, codes: &[&str]) -> Value {
 
 fn meaning(status: u16) -> &'static str {
     match status {
-        400 => "The request is not right; `details` says what and where",
+        400 => "The request is not valid; `details` lists what and where",
         401 => "The token is missing or wrong",
         403 => "The tool is disabled, or this Host, Origin or caller may not do it",
         404 => "There is no such tool, project, token or address",
         408 => "The tool or the body took too long",
-        409 => "The name is taken, or the config file manages it",
+        409 => "The name is already used, or the object is managed by the config file",
         413 => "The body is too large",
         415 => "The body is not application/json",
-        429 => "Too many requests; `Retry-After` says when to come back",
+        429 => "Too many requests; `Retry-After` gives the time to wait",
         499 => "The call was cancelled",
         502 => "The server of the tool cannot be reached",
-        503 => "Too many calls wait; try again in a moment",
+        503 => "Too many calls are waiting; try again in a moment",
         _ => "The tool or the gateway failed",
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
         path: "/v1/me",
         id: "getMe",
         tag: "Projects",
-        summary: "Says who asks.",
+        summary: "Shows the caller.",
         answer: (200, "The caller.", Some("Me")),
         ..OpenApiOperation::NEW
     };
@@ -21,9 +21,9 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
         path: "/v1/me/password",
         id: "changeOwnPassword",
         tag: "Users",
-        summary: "Gives the caller another password; ends its other logins and all grants.",
+        summary: "Changes the caller's password and ends its other logins and all grants.",
         body: Some("OwnPassword"),
-        answer: (204, "It is changed.", None),
+        answer: (204, "Changed.", None),
         errors: &[404],
         ..OpenApiOperation::NEW
     };
@@ -38,7 +38,7 @@ fn of_projects() -> Vec<OpenApiOperation> {
         id,
         tag: "Projects",
         summary,
-        answer: (200, "The project as it is now.", Some("Project")),
+        answer: (200, "The changed project.", Some("Project")),
         errors: &[404],
         ..OpenApiOperation::NEW
     };
@@ -51,22 +51,22 @@ fn of_projects() -> Vec<OpenApiOperation> {
         },
         OpenApiOperation {
             body: Some("NewProject"),
-            answer: (201, "The project as it is now.", Some("Project")),
+            answer: (201, "The new project.", Some("Project")),
             errors: &[409],
-            ..of_projects("post", "/v1/projects", "createProject", "Makes a project.")
+            ..of_projects("post", "/v1/projects", "createProject", "Creates a project.")
         },
         OpenApiOperation { parameters: project(), ..of_projects("get", one, "getProject", "Shows one project.") },
         OpenApiOperation {
             parameters: project(),
             body: Some("ProjectForm"),
             errors: &[404, 409],
-            ..of_projects("patch", one, "changeProject", "Replaces the members that are named.")
+            ..of_projects("patch", one, "changeProject", "Replaces the given members.")
         },
         OpenApiOperation {
             parameters: project(),
-            answer: (204, "It is gone.", None),
+            answer: (204, "Removed.", None),
             errors: &[404, 409],
-            ..of_projects("delete", one, "deleteProject", "Takes a project away, and its tokens.")
+            ..of_projects("delete", one, "deleteProject", "Removes a project and its tokens.")
         },
     ]
 }
@@ -86,9 +86,9 @@ fn of_tokens() -> Vec<OpenApiOperation> {
             path: "/v1/tokens",
             id: "createToken",
             tag: "Tokens",
-            summary: "Makes a token.",
+            summary: "Creates a token.",
             body: Some("NewToken"),
-            answer: (201, "The token with its secret, which is shown this once.", Some("CreatedToken")),
+            answer: (201, "The token with its secret, which is shown only once.", Some("CreatedToken")),
             ..OpenApiOperation::NEW
         },
         OpenApiOperation {
@@ -96,9 +96,9 @@ fn of_tokens() -> Vec<OpenApiOperation> {
             path: "/v1/tokens/{id}",
             id: "revokeToken",
             tag: "Tokens",
-            summary: "Takes a token back; from now on it opens nothing.",
+            summary: "Revokes a token immediately.",
             parameters: vec![name("Token")],
-            answer: (204, "It is gone.", None),
+            answer: (204, "Revoked.", None),
             errors: &[404],
             ..OpenApiOperation::NEW
         },
@@ -120,7 +120,10 @@ pub(super) fn parameters() -> [(&'static str, Value); 5] {
         ("Project", part("name", "The project's name; percent-encoded.", "work")),
         ("Token", part("id", "The token's id.", "tok_abcd2345")),
         ("User", part("name", "The user's name or id; percent-encoded.", "alice")),
-        ("Removal", part("id", "The removal's id, or the name of who was removed.", "rmv_0123456789abcdef01234567")),
+        (
+            "Removal",
+            part("id", "The id of the removal, or the name of the removed user.", "rmv_0123456789abcdef01234567"),
+        ),
         ("Client", part("id", "The client's id; percent-encoded.", "hkc_0123456789abcdef01234567")),
     ]
 }
@@ -137,9 +140,9 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     };
     let name = json!({
         "type": "string", "minLength": 1, "maxLength": 128, "examples": ["work"],
-        "description": "Letters, digits, `-`, `_` and `.`, which does not come first.",
+        "description": "Letters, digits, `-`, `_` and `.`, but no `.` at the start.",
     });
-    let secret = json!({ "type": "string", "description": "What its holder sends as a bearer; not shown again." });
+    let secret = json!({ "type": "string", "description": "The bearer token; not shown again." });
     vec![
         ("Me", me()),
         ("ProjectForm", project(&[], &json!({}), false)),
@@ -172,11 +175,11 @@ fn me() -> Value {
         "required": ["subject", "project", "scopes", "token", "expiresAt"],
         "properties": {
             "subject": { "type": "string", "examples": ["owner", "token:tok_abcd2345"] },
-            "user": { "type": ["string", "null"], "description": "The name of the user it acts for." },
-            "userId": { "type": ["string", "null"], "description": "The id of that user." },
+            "user": { "type": ["string", "null"], "description": "Name of the user it acts for." },
+            "userId": { "type": ["string", "null"], "description": "Id of that user." },
             "project": { "type": ["string", "null"], "description": "The project it works in." },
             "scopes": scopes(),
-            "token": { "type": ["string", "null"], "description": "The id of the token it came with." },
+            "token": { "type": ["string", "null"], "description": "Id of the token that was used." },
             "expiresAt": moment(),
         },
     })
@@ -197,23 +200,25 @@ fn project_form() -> Value {
         "description": { "type": ["string", "null"], "maxLength": 2000 },
         "members": {
             "type": ["array", "null"], "maxItems": 1000, "items": { "type": "string", "minLength": 1 },
-            "description": "Users by name or id, and other subjects, that belong to it; without any, everybody with a token for it does.",
+            "description": "Members of the project: users by name or id, and other subjects. If empty, everybody with a token for \
+             the project.",
         },
         "permissions": {
             "type": ["object", "null"],
-            "description": "Which tools there are: `allow` and `deny`, lists of modules, tools, patterns and risks.",
+            "description": "Visible tools: `allow` and `deny`, lists of modules, tools, patterns and risks.",
         },
         "surface": {
             "anyOf": [{ "type": "null" }, surface, { "type": "array", "minItems": 1, "items": surface }],
-            "description": "What its clients are shown.",
+            "description": "Surfaces that its clients see.",
         },
         "optimization": {
             "enum": [null, "bm25", "hybrid", "cloud"],
-            "description": "How tools are searched for; null: not at all.",
+            "description": "Search mode; null disables search.",
         },
         "format": {
             "enum": [null, "compact", "raw"],
-            "description": "In which form `call` and `tool_execute` give results, where a call does not say; left out: as the tools give them.",
+            "description": "Result format of `call` and `tool_execute` if a call does not set one; if left out, results are \
+             unchanged.",
         },
     })
 }
@@ -227,17 +232,18 @@ fn new_token() -> Value {
             "name": { "type": "string", "minLength": 1, "maxLength": 128, "examples": ["laptop"] },
             "user": {
                 "type": ["string", "null"], "minLength": 1, "maxLength": 128, "examples": [null],
-                "description": "The user it acts for, by name or id; `owner` is whoever is the owner. By default it stands for itself.",
+                "description": "The user it acts for, by name or id; `owner` is the current owner. By default the token has its \
+                 own identity.",
             },
             "subject": {
                 "type": ["string", "null"], "minLength": 1, "maxLength": 128, "deprecated": true,
-                "description": "A label that it stands for, or the name of a user: then it is the same as `user`.",
+                "description": "A label as its identity, or the name of a user, which is the same as `user`.",
             },
-            "project": { "type": ["string", "null"], "maxLength": 128, "description": "The only project it opens." },
+            "project": { "type": ["string", "null"], "maxLength": 128, "description": "The only project it gives access to." },
             "scopes": { "anyOf": [{ "type": "null" }, scopes()] },
             "expiresIn": {
                 "type": ["integer", "null"], "minimum": 1, "maximum": 316_224_000,
-                "description": "Seconds for which it is good; by default it does not expire.",
+                "description": "Lifetime in seconds; by default it does not expire.",
             },
         },
     })
@@ -251,13 +257,13 @@ fn token() -> Value {
             "id": { "type": "string", "examples": ["tok_abcd2345"] },
             "name": { "type": "string" },
             "subject": { "type": "string" },
-            "user": { "type": ["string", "null"], "description": "The name of the user it acts for." },
-            "userId": { "type": ["string", "null"], "description": "The id of that user." },
+            "user": { "type": ["string", "null"], "description": "Name of the user it acts for." },
+            "userId": { "type": ["string", "null"], "description": "Id of that user." },
             "project": { "type": ["string", "null"] },
             "scopes": scopes(),
             "createdAt": moment(),
             "expiresAt": moment(),
-            "active": { "type": "boolean", "description": "Whether it lets anybody in." },
+            "active": { "type": "boolean", "description": "True if the token is accepted." },
         },
     })
 }

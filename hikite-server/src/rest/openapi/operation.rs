@@ -117,10 +117,10 @@ fn links() -> Value {
         })
     };
     json!({
-        "GetTool": link("getTool", "The tool under its key."),
-        "EnableTool": link("enableTool", "Switches it on."),
-        "DisableTool": link("disableTool", "Switches it off."),
-        "UnregisterTool": link("unregisterTool", "Takes it away again."),
+        "GetTool": link("getTool", "The tool with this key."),
+        "EnableTool": link("enableTool", "Enables it."),
+        "DisableTool": link("disableTool", "Disables it."),
+        "UnregisterTool": link("unregisterTool", "Removes it."),
     })
 }
 
@@ -179,16 +179,16 @@ fn looking() -> Vec<OpenApiOperation> {
             id: "searchTools",
             summary: "Finds tools by what they do.",
             body: Some("SearchRequest"),
-            answer: (200, "The tools that fit, best first.", Some("SearchAnswer")),
+            answer: (200, "The matching tools, best first.", Some("SearchAnswer")),
             ..OpenApiOperation::NEW
         },
         OpenApiOperation {
             method: "post",
             path: "/catalog/search",
             id: "searchCatalog",
-            summary: "Finds the best of the tools that are sent along: the Search API of another gateway.",
+            summary: "Searches the tools in the request: compatible with the Search API of another gateway.",
             body: Some("CatalogRequest"),
-            answer: (200, "The tools that fit, best first.", Some("CatalogAnswer")),
+            answer: (200, "The matching tools, best first.", Some("CatalogAnswer")),
             ..OpenApiOperation::NEW
         },
         OpenApiOperation {
@@ -208,9 +208,9 @@ fn using() -> Vec<OpenApiOperation> {
             method: "post",
             path: "/v1/tools/call",
             id: "callTool",
-            summary: "Runs a tool and gives the value of its result.",
+            summary: "Runs a tool and returns the value of its result.",
             body: Some("CallRequest"),
-            answer: (200, "What the tool gave.", Some("CallAnswer")),
+            answer: (200, "The result of the tool.", Some("CallAnswer")),
             errors: &[404, 499, 502, 503],
             ..OpenApiOperation::NEW
         },
@@ -218,9 +218,9 @@ fn using() -> Vec<OpenApiOperation> {
             method: "post",
             path: "/v1/batch",
             id: "runBatch",
-            summary: "Runs many tools at once, some of which wait for others; or says what it would run.",
+            summary: "Runs several tools with dependencies, or shows the plan.",
             body: Some("BatchRequest"),
-            answer: (200, "How each task ended.", Some("BatchAnswer")),
+            answer: (200, "The outcome of each task.", Some("BatchAnswer")),
             errors: &[503],
             ..OpenApiOperation::NEW
         },
@@ -235,7 +235,7 @@ fn changing() -> Vec<OpenApiOperation> {
         tag: "Registry",
         summary,
         parameters: vec![key()],
-        answer: (200, "The tool as it is now.", Some("Tool")),
+        answer: (200, "The changed tool.", Some("Tool")),
         errors: &[404, 409],
         ..OpenApiOperation::NEW
     };
@@ -247,7 +247,7 @@ fn changing() -> Vec<OpenApiOperation> {
             tag: "Registry",
             summary: "Registers a tool that makes an HTTP request.",
             body: Some("Registration"),
-            answer: (201, "The tool as it is now.", Some("Tool")),
+            answer: (201, "The new tool.", Some("Tool")),
             errors: &[409],
             ..OpenApiOperation::NEW
         },
@@ -256,10 +256,10 @@ fn changing() -> Vec<OpenApiOperation> {
             path: "/v1/tools/{key}",
             id: "changeTool",
             tag: "Registry",
-            summary: "Writes texts in place of the server's own, or takes them away.",
+            summary: "Overrides texts of a tool, or removes the overrides.",
             parameters: vec![key()],
             body: Some("ToolTexts"),
-            answer: (200, "The tool as it is now.", Some("Tool")),
+            answer: (200, "The changed tool.", Some("Tool")),
             errors: &[404, 503],
             ..OpenApiOperation::NEW
         },
@@ -268,14 +268,14 @@ fn changing() -> Vec<OpenApiOperation> {
             path: "/v1/tools/{key}",
             id: "unregisterTool",
             tag: "Registry",
-            summary: "Takes a registered tool away.",
+            summary: "Removes a registered tool.",
             parameters: vec![key()],
-            answer: (204, "It is gone.", None),
+            answer: (204, "Removed.", None),
             errors: &[404, 409],
             ..OpenApiOperation::NEW
         },
-        switch("/v1/tools/{key}/enable", "enableTool", "Switches a tool on."),
-        switch("/v1/tools/{key}/disable", "disableTool", "Switches a tool off."),
+        switch("/v1/tools/{key}/enable", "enableTool", "Enables a tool."),
+        switch("/v1/tools/{key}/disable", "disableTool", "Disables a tool."),
     ]
 }
 
@@ -285,7 +285,7 @@ fn recorded() -> Vec<OpenApiOperation> {
             path: "/v1/audit",
             id: "listAudit",
             tag: "Audit",
-            summary: "Lists what was done, the newest first.",
+            summary: "Lists the audit records, newest first.",
             parameters: audit_parameters(),
             answer: (200, "A page of records.", Some("AuditPage")),
             errors: &[503],
@@ -305,7 +305,7 @@ fn recorded() -> Vec<OpenApiOperation> {
             path: "/v1/audit/export",
             id: "exportAudit",
             tag: "Audit",
-            summary: "Gives the records as a file, the oldest first.",
+            summary: "Exports the records as a file, oldest first.",
             parameters: export_parameters(),
             answer: (200, "The file.", None),
             texts: &["application/x-ndjson", "text/csv"],
@@ -316,8 +316,8 @@ fn recorded() -> Vec<OpenApiOperation> {
             path: "/v1/audit/verify",
             id: "verifyAudit",
             tag: "Audit",
-            summary: "Says whether the records are as they were written.",
-            answer: (200, "How far they are.", Some("AuditVerdict")),
+            summary: "Verifies the hash chain of the records.",
+            answer: (200, "The result of the verification.", Some("AuditVerdict")),
             errors: &[503],
             ..OpenApiOperation::NEW
         },
@@ -326,8 +326,8 @@ fn recorded() -> Vec<OpenApiOperation> {
             method: "post",
             id: "resumeAuditTrim",
             tag: "Audit",
-            summary: "Confirms the machine's clock after a jump, so that records that are too old are removed again.",
-            answer: (204, "It is confirmed.", None),
+            summary: "Confirms the machine's clock after a jump, so that old records are deleted again.",
+            answer: (204, "Confirmed.", None),
             errors: &[503],
             ..OpenApiOperation::NEW
         },
@@ -342,7 +342,7 @@ fn query(name: &str, description: &str, schema: &Value) -> Value {
 fn audit_filters() -> Vec<Value> {
     let about = |word: &str| match word {
         "actor" => "Only records of this user, by name, id or subject.".to_owned(),
-        "text" => "Only records that hold this text, whether its letters are capital or not.".to_owned(),
+        "text" => "Only records that contain this text, ignoring case.".to_owned(),
         _ => format!("Only records with this `{word}`."),
     };
     let words = audit::FILTERS.into_iter().map(|word| {
@@ -354,12 +354,12 @@ fn audit_filters() -> Vec<Value> {
     });
     let moment = |name: &str, description: &str| {
         let forms = json!([{ "type": "string", "format": "date-time" }, { "type": "integer", "minimum": 0 }]);
-        let description = format!("{description}: as of RFC 3339, or milliseconds since 1970.");
+        let description = format!("{description}: RFC 3339, or milliseconds since 1970.");
         query(name, &description, &json!({ "anyOf": forms }))
     };
     let times = [
-        moment("since", "Only what began at this moment or later"),
-        moment("until", "Only what began before this moment"),
+        moment("since", "Only records that start at this time or later"),
+        moment("until", "Only records that start before this time"),
     ];
     words.chain(times).collect()
 }
@@ -369,16 +369,16 @@ fn audit_parameters() -> Vec<Value> {
     let mut limit = whole(audit::LIMIT_MAX.into());
     (limit["minimum"], limit["default"]) = (1.into(), audit::LIMIT.into());
     let others = [
-        query("before", "Only records with a smaller number: `next` of the page before.", &whole(u64::MAX)),
-        query("after", "Only records with a larger number, the oldest first; not with `before`.", &whole(u64::MAX)),
-        query("limit", "Records on a page.", &limit),
+        query("before", "Only records with a smaller number: `next` of the previous page.", &whole(u64::MAX)),
+        query("after", "Only records with a larger number, oldest first; not with `before`.", &whole(u64::MAX)),
+        query("limit", "Records per page.", &limit),
     ];
     audit_filters().into_iter().chain(others).collect()
 }
 
 fn export_parameters() -> Vec<Value> {
     let format = json!({ "enum": ["jsonl", "csv"], "default": "jsonl" });
-    audit_filters().into_iter().chain([query("format", "Lines of JSON, or a table.", &format)]).collect()
+    audit_filters().into_iter().chain([query("format", "JSON Lines or CSV.", &format)]).collect()
 }
 
 fn health() -> Vec<OpenApiOperation> {
@@ -386,8 +386,8 @@ fn health() -> Vec<OpenApiOperation> {
         path,
         id,
         tag: "Health",
-        summary: "Says that the gateway is up.",
-        answer: (200, "It is up.", Some("Health")),
+        summary: "Returns the health of the gateway.",
+        answer: (200, "It is running.", Some("Health")),
         needs_token: false,
         ..OpenApiOperation::NEW
     };
@@ -407,12 +407,12 @@ fn list_parameters() -> Vec<Value> {
         query("category", "Only tools of this category.", text()),
         query(
             "tag",
-            "Only tools with this tag; several: with all of them.",
+            "Only tools with this tag; if repeated, with all of them.",
             json!({ "type": "array", "items": text() }),
         ),
         query("module", "Only tools of this module.", text()),
-        query("enabled", "Only tools that are on, or off.", json!({ "type": "boolean" })),
-        query("page", "Which page, from 1.", whole(PAGE_MAX, 1)),
-        query("limit", "Tools on a page.", whole(LIMIT_MAX, LIMIT)),
+        query("enabled", "Only enabled or disabled tools.", json!({ "type": "boolean" })),
+        query("page", "Page number, from 1.", whole(PAGE_MAX, 1)),
+        query("limit", "Tools per page.", whole(LIMIT_MAX, LIMIT)),
     ]
 }

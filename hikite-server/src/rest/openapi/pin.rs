@@ -15,24 +15,24 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
         tag: "Pins",
         summary,
         parameters: vec![json!({ "$ref": "#/components/parameters/Pin" })],
-        answer: (200, "The pin as it is now.", Some("PinDetail")),
+        answer: (200, "The changed pin.", Some("PinDetail")),
         ..OpenApiOperation::NEW
     };
     let filter = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "query", "description": description, "schema": schema });
     vec![
         OpenApiOperation {
             parameters: vec![
-                filter("state", "Those in this state alone.", states()),
-                filter("module", "Those of this module alone.", json!({ "type": "string" })),
+                filter("state", "Only pins in this state.", states()),
+                filter("module", "Only pins of this module.", json!({ "type": "string" })),
             ],
-            answer: (200, "Every tool that is pinned or waits for it.", Some("Pins")),
-            ..of("get", "/v1/pins", "listPins", "Lists which tools are approved, and which wait for it.")
+            answer: (200, "All tools that are pinned or waiting for approval.", Some("Pins")),
+            ..of("get", "/v1/pins", "listPins", "Lists approved tools and tools waiting for approval.")
         },
-        of("get", "/v1/pins/{key}", "getPin", "Shows what was approved, what is offered now, and what differs."),
+        of("get", "/v1/pins/{key}", "getPin", "Shows the approved and the current definition and their differences."),
         OpenApiOperation {
             body: Some("PinApproval"),
             errors: &[404, 409],
-            ..of("post", "/v1/pins/{key}/approve", "approvePin", "Approves the definition that was looked at.")
+            ..of("post", "/v1/pins/{key}/approve", "approvePin", "Approves the reviewed definition.")
         },
         OpenApiOperation {
             errors: &[404, 409],
@@ -44,7 +44,7 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
 pub(super) fn parameter() -> Value {
     json!({
         "name": "key", "in": "path", "required": true,
-        "description": "`module:tool`, or the tool's own name where only one has it; percent-encoded.",
+        "description": "`module:tool`, or the tool's own name if only one tool has it; percent-encoded.",
         "schema": { "type": "string", "minLength": 1 }, "example": "files:write_file",
     })
 }
@@ -53,7 +53,7 @@ pub(super) fn schemas() -> [(&'static str, Value); 4] {
     let listed = json!({ "type": "array", "items": { "$ref": "#/components/schemas/Pin" } });
     let approval = json!({
         "type": "object", "required": ["hash"], "additionalProperties": false,
-        "properties": { "hash": hash("Of the definition that was looked at; if it changed since, the answer is 409.") },
+        "properties": { "hash": hash("Hash of the reviewed definition; 409 if the definition has changed since.") },
     });
     [
         ("Pins", json!({ "type": "object", "required": ["pins"], "properties": { "pins": listed } })),
@@ -71,13 +71,13 @@ fn pin() -> Value {
         "properties": {
             "key": { "type": "string", "description": "`module:tool`." },
             "module": { "type": "string" },
-            "name": { "type": "string", "description": "What its server calls it." },
+            "name": { "type": "string", "description": "Name on its server." },
             "state": states(),
-            "policy": { "enum": policies, "description": "What holds for its module; `off` if that is not there." },
-            "offered": { "type": "boolean", "description": "Whether its server has it now." },
-            "hash": hash("Of the definition that is offered now."),
-            "approvedHash": hash("Of the definition that was approved last."),
-            "decidedAt": { "type": "string", "format": "date-time", "description": "When it was approved, blocked or first seen." },
+            "policy": { "enum": policies, "description": "Pin policy of its module; `off` if the module does not exist." },
+            "offered": { "type": "boolean", "description": "True if its server currently offers it." },
+            "hash": hash("Hash of the current definition."),
+            "approvedHash": hash("Hash of the last approved definition."),
+            "decidedAt": { "type": "string", "format": "date-time", "description": "Time when it was approved, blocked or first seen." },
         },
     })
 }
@@ -89,16 +89,16 @@ fn detail() -> Value {
         "required": ["path"],
         "properties": {
             "path": { "type": "string", "description": "A JSON Pointer (RFC 6901)." },
-            "before": { "description": "Left out if it was not there." },
-            "after": { "description": "Left out if it is not there any more." },
+            "before": { "description": "Left out if it did not exist before." },
+            "after": { "description": "Left out if it no longer exists." },
         },
     });
     let more = json!({
         "type": "object",
         "required": ["before", "after", "diff"],
         "properties": {
-            "before": definition("What was approved."),
-            "after": definition("What is offered now."),
+            "before": definition("The approved definition."),
+            "after": definition("The current definition."),
             "diff": { "type": "array", "items": change },
         },
     });
@@ -108,8 +108,7 @@ fn detail() -> Value {
 fn states() -> Value {
     json!({
         "enum": PinState::ALL.map(PinState::word),
-        "description": "`changed` and `new` wait for approval, `blocked` was blocked by somebody; none of these can be \
-            called.",
+        "description": "`changed` and `new` wait for approval, `blocked` was blocked by an admin; none of these can be called.",
     })
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn schemas() -> Value {
                     "type": "object",
                     "required": ["relevance"],
                     "properties": {
-                        "relevance": { "type": "number", "minimum": 0, "maximum": 1, "description": "How well it fits." },
+                        "relevance": { "type": "number", "minimum": 0, "maximum": 1, "description": "Relevance." },
                         "explanation": { "type": "string", "description": "What matched." },
                     },
                 },
@@ -76,24 +76,24 @@ fn tool() -> Value {
         "type": "object",
         "required": ["key", "name", "module", "description", "inputSchema", "version", "tags", "enabled", "registeredAt"],
         "properties": {
-            "key": { "type": "string", "description": "`module:tool`; names the tool everywhere." },
+            "key": { "type": "string", "description": "`module:tool`; identifies the tool everywhere." },
             "name": { "type": "string" },
             "module": { "type": "string" },
             "title": { "type": "string" },
             "description": { "type": "string" },
-            "overrides": { "type": "object", "description": "For admins, of a single tool: texts that were written in place of its own." },
-            "original": { "type": "object", "description": "For admins, of a single tool: its own texts." },
+            "overrides": { "type": "object", "description": "For admins, only for a single tool: texts that override the tool's own." },
+            "original": { "type": "object", "description": "For admins, only for a single tool: the tool's own texts." },
             "inputSchema": { "type": "object", "description": "The JSON Schema of its parameters." },
             "outputSchema": { "type": "object", "description": "The JSON Schema of its result." },
-            "annotations": { "type": "object", "description": "What its maker promises: `readOnlyHint` and the like." },
-            "version": { "type": "string", "description": "Its own, else that of its server." },
+            "annotations": { "type": "object", "description": "Annotations of the tool, for example `readOnlyHint`." },
+            "version": { "type": "string", "description": "Its own version, or that of its server." },
             "category": { "type": "string" },
             "tags": words(),
             "author": { "type": "string" },
             "examples": list_of("Example"),
             "dependencies": words(),
             "enabled": { "type": "boolean" },
-            "disabledReason": { "type": "string", "description": "Why it cannot be called, where it cannot." },
+            "disabledReason": { "type": "string", "description": "Reason why it cannot be called." },
             "registeredAt": moment(),
         },
     })
@@ -138,30 +138,32 @@ fn call_request() -> Value {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": NAME_CHARS,
-                "description": "The tool's key, or its bare name where only one tool has it; or the address of an answer that was kept.",
+                "description": "The tool's key, or its bare name if only one tool has it; or the address of a stored result.",
             },
             "parameters": {
                 "type": "object",
-                "description": "What the tool's `inputSchema` asks for. Text that holds such an object is understood too.",
+                "description": "Arguments that match the tool's `inputSchema`, as an object or as a string with the object.",
             },
             "options": {
                 "type": "object",
                 "additionalProperties": false,
                 "properties": {
-                    "timeout": whole(1, TIMEOUT_MS_MAX, "Milliseconds the call may take."),
-                    "retry": whole(0, RETRY_MAX, "Further attempts after a failure that allows them; only tools that are read-only or idempotent are run again."),
-                    "retryDelay": whole(0, DELAY_MS_MAX, "Milliseconds before the first further attempt; later ones wait longer."),
+                    "timeout": whole(1, TIMEOUT_MS_MAX, "Timeout of the call in milliseconds."),
+                    "retry": whole(0, RETRY_MAX, "Number of retries; only tools that are read-only or idempotent are retried."),
+                    "retryDelay": whole(0, DELAY_MS_MAX, "Milliseconds before the first retry; later ones wait longer."),
                     "format": {
                         "enum": ["compact", "raw", BOTH],
-                        "description": "`compact`: `result` is a short text for a model, and `answer` tells of it; `raw`, which is the default: the value; `both`: the value, and the text in `compact`.",
+                        "description": "`compact`: `result` is a short text for a model, described by `answer`; `raw` (default): \
+                         the value; `both`: the value, and the text in `compact`.",
                     },
                     "account": {
                         "type": "string", "maxLength": 512,
-                        "description": "Which account to use, where a service has several.",
+                        "description": "Account to use if a service has several.",
                     },
                     "select": {
                         "type": "string", "minLength": 1, "maxLength": SELECT_CHARS, "pattern": "\\S",
-                        "description": "The part of the result that is wanted: fields (`number,title,user.login`), a path (`.items[0]`) or a program in jq.",
+                        "description": "Part of the result: fields (`number,title,user.login`), a path (`.items[0]`) or a jq \
+                         program.",
                         "examples": ["number,title,user.login", ".items | length"],
                     },
                 },
@@ -179,21 +181,22 @@ fn call_answer() -> Value {
         "required": ["success", "result", "executionTime", "timestamp"],
         "properties": {
             "success": { "const": true },
-            "result": { "description": "The structured result of the tool, else its text, read as JSON where it is." },
+            "result": { "description": "The structured result of the tool, or its text, parsed if it is JSON." },
             "content": {
                 "type": "array",
                 "items": { "type": "object" },
-                "description": "Pictures, sounds and resources that came beside it, as the protocol has them.",
+                "description": "Images, audio and resources in the result, as MCP content blocks.",
             },
             "nextCursor": {
                 "type": "string",
-                "description": "Where the next part of a list begins: the parameter `cursor` of the same tool.",
+                "description": "Start of the next part of a list: the parameter `cursor` of the same tool.",
             },
-            "compact": { "type": "string", "description": "With the format `both`: what a model would get." },
+            "compact": { "type": "string", "description": "With the format `both`: the text for a model." },
             "answer": {
                 "type": "object",
                 "required": ["form"],
-                "description": "Of a compact result: how it is written, its bytes before and after, and where the whole is kept if something was left out.",
+                "description": "For a compact result: its format, its bytes before and after, and the address of the full result \
+                 if something was left out.",
                 "properties": {
                     "form": { "enum": ["toon", "json", "text"] },
                     "bytes": { "type": "array", "minItems": 2, "maxItems": 2, "items": { "type": "integer", "minimum": 0 } },
@@ -202,7 +205,7 @@ fn call_answer() -> Value {
                     "pages": { "type": "integer", "minimum": 1 },
                 },
             },
-            "executionTime": milliseconds("Milliseconds it took."),
+            "executionTime": milliseconds("Duration in milliseconds."),
             "timestamp": moment(),
         },
     })
@@ -237,7 +240,7 @@ fn search_answer() -> Value {
         "properties": {
             "query": { "type": "string" },
             "results": list_of("FoundTool"),
-            "total": { "type": "integer", "minimum": 0, "description": "How many fit, shown or not." },
+            "total": { "type": "integer", "minimum": 0, "description": "Number of matches, shown or not." },
         },
     })
 }
@@ -268,7 +271,7 @@ fn health() -> Value {
             "message": { "type": "string" },
             "name": { "const": "hikite" },
             "version": { "type": "string" },
-            "uptime": { "type": "number", "minimum": 0, "description": "Seconds since the start." },
+            "uptime": { "type": "number", "minimum": 0, "description": "Uptime in seconds." },
             "timestamp": moment(),
         },
     })
@@ -281,20 +284,20 @@ fn error() -> Value {
         "required": ["success", "error", "code", "requestId", "timestamp"],
         "properties": {
             "success": { "const": false },
-            "error": { "type": "string", "description": "What went wrong, in words." },
+            "error": { "type": "string", "description": "Error message." },
             "code": { "enum": codes },
-            "hint": { "type": "string", "description": "What to do about it." },
+            "hint": { "type": "string", "description": "What to do next." },
             "details": list_of("Fault"),
-            "schema": { "description": "What the parameters should have followed." },
+            "schema": { "description": "The schema that the parameters must match." },
             "requestId": { "type": "string" },
-            "executionTime": milliseconds("Milliseconds it took, where a tool was to be run."),
+            "executionTime": milliseconds("Duration in milliseconds, if a tool was called."),
             "timestamp": moment(),
         },
         "examples": [{
             "success": false,
             "error": "Tool not found: files:raed_file",
             "code": "TOOL_NOT_FOUND",
-            "hint": "did you mean `files:read_file`?",
+            "hint": "Did you mean `files:read_file`?",
             "requestId": "0af7651916cd43dd8448eb211c80319c",
             "executionTime": 0.041,
             "timestamp": "2026-11-15T08:30:00.000Z",
@@ -307,7 +310,7 @@ fn fault() -> Value {
         "type": "object",
         "required": ["pointer", "message"],
         "properties": {
-            "pointer": { "type": "string", "description": "A JSON Pointer into what was sent; empty for the whole." },
+            "pointer": { "type": "string", "description": "A JSON Pointer into the request; empty for the whole." },
             "message": { "type": "string" },
         },
     })

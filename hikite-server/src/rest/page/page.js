@@ -1,4 +1,4 @@
-// Shows the description of the API and sends requests to it. The token stays in its field: it is stored nowhere.
+// Shows the OpenAPI document and sends requests to the API. The token stays in its field and is not stored.
 
 import { chooseLanguage, currentLanguage, word } from "/docs/words.js";
 
@@ -6,7 +6,7 @@ const METHODS = ["get", "post", "put", "patch", "delete"];
 const $ = (id) => document.getElementById(id);
 let description = null;
 
-// An element with attributes, text and children; nothing is ever parsed as HTML.
+// Creates an element with attributes, text and children. Nothing is parsed as HTML.
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -35,6 +35,7 @@ function draw() {
   for (const element of document.querySelectorAll("[data-word]")) element.textContent = word(element.dataset.word);
   $("version").textContent = description.info.version;
   $("summary").textContent = word("summary");
+  $("contents").setAttribute("aria-label", word("operations"));
   const open = new Set([...document.querySelectorAll("details[open]")].map((element) => element.id));
   const contents = [];
   const sections = [];
@@ -67,7 +68,7 @@ function drawOperation(operation) {
     make("summary", {},
       make("span", { class: `method ${operation.method}` }, operation.method),
       make("span", { class: "path" }, operation.path),
-      make("span", { class: "soft" }, word(operation.operationId))),
+      make("span", { class: "soft" }, word(operation.operationId, operation.summary))),
     inside);
 }
 
@@ -162,7 +163,7 @@ function readable(text) {
   }
 }
 
-// The token is not written into it: people paste such lines elsewhere.
+// Returns the curl command, without the token, because people paste such lines elsewhere.
 function command(operation, address, body) {
   const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const parts = ["curl"];
@@ -173,7 +174,7 @@ function command(operation, address, body) {
   return parts.join(" \\\n  ");
 }
 
-// A link to an operation opens it.
+// Opens the operation that the link names.
 function showTarget() {
   const target = location.hash && $(decodeURIComponent(location.hash.slice(1)));
   if (target instanceof HTMLDetailsElement) {

@@ -26,7 +26,7 @@ const ANSWER_BYTES: usize = 1 << 20;
 pub(crate) struct AccountConnectArgs {
     /// With whom: `notion`, `github`, … or a server of `mcpServers`
     provider: String,
-    /// What the account is called in calls; one of this name is connected again
+    /// Name of the account in calls; an account of this name is connected again
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Print the address instead of opening it
@@ -55,18 +55,18 @@ impl AccountConnectArgs {
         let link = server.ask("POST", "/v1/accounts/connect", Some(&form)).await?;
         let (id, url) = (link.text("id").unwrap_or_default(), link.text("url").unwrap_or_default());
         if self.no_browser || !open(&url) {
-            note("open this address in a browser:");
+            note("Open this address in a browser:");
             note(&url);
         } else {
-            note("the browser asks you to go on; if it did not open, use this address:");
+            note("Continue in the browser. If it did not open, use this address:");
             note(&url);
         }
         if let Some(code) = link.text("code") {
-            note(&format!("the page asks for this code, unless you are logged in there: {code}"));
+            note(&format!("Enter this code on the page, unless you are logged in there: {code}"));
         }
         let done = progress::with_spinner("waiting for the browser", server.wait(&id)).await?;
         if done.text("state").as_deref() != Some("connected") {
-            bail!("not connected: {}", done.text("error").unwrap_or_else(|| "the time is over".into()));
+            bail!("Not connected: {}", done.text("error").unwrap_or_else(|| "the link has expired".into()));
         }
         if self.json {
             print(&done.raw().as_str());
@@ -75,9 +75,9 @@ impl AccountConnectArgs {
             let is_proven = done.text("accountState").as_deref() != Some("unverified");
             let problem = done.text("problem").map(|problem| format!(": {problem}")).unwrap_or_default();
             note(&if is_proven {
-                format!("the account `{name}` with `{}` is connected", self.provider)
+                format!("The account `{name}` with `{}` is connected.", self.provider)
             } else {
-                format!("the account `{name}` with `{}` is kept, but not verified yet{problem}", self.provider)
+                format!("The account `{name}` with `{}` is saved, but not verified yet{problem}.", self.provider)
             });
         }
         Ok(ExitCode::SUCCESS)
@@ -123,9 +123,10 @@ impl RunningServer {
         let body = form.map(|form| form.raw().bytes().clone()).unwrap_or_default();
         let request = request.header(CONTENT_TYPE, "application/json").body(RequestBody::new(body))?;
         let answer = tokio::time::timeout(TIMEOUT, self.client.send(request)).await;
-        let answer = answer.context("no answer in time")?.with_context(|| {
+        let answer = answer.context("there was no response in time")?.with_context(|| {
             format!(
-                "no hikite answers at {}\nhint: start one with `hikite serve`, or name its address with `--listen`",
+                "No hikite responds at {}.\nhint: Start one with `hikite serve`, or set its address with \
+                 `--listen`.",
                 self.address
             )
         })?;
@@ -136,7 +137,7 @@ impl RunningServer {
             return Ok(body);
         }
         let hint = body.text("hint").map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-        Err(anyhow!("{}{hint}", body.text("error").unwrap_or_else(|| "hikite refuses".into())))
+        Err(anyhow!("{}{hint}", body.text("error").unwrap_or_else(|| "hikite rejected the request".into())))
     }
 }
 

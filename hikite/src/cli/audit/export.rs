@@ -55,7 +55,7 @@ impl AuditExportArgs {
 /// Creates a file that only its owner can read: it shows what people do.
 fn create(path: &Path) -> Result<std::fs::File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.with_context(|| format!("cannot make `{}`\nhint: name a file that does not exist yet", path.display()))
+    file.with_context(|| format!("cannot create `{}`\nhint: Choose a file that does not exist yet.", path.display()))
 }
 
 /// Treats a closed stdout as success.

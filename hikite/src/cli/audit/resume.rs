@@ -35,9 +35,9 @@ impl ResumeTrim {
         if self.json {
             print(&json!({ "resumed": jump.is_some(), "clock": now }).to_string());
         } else if jump.is_some() {
-            print(&format!("the clock is confirmed: it is {now}; records that are too old are removed again"));
+            print(&format!("The clock is confirmed: it is {now}. Old records are deleted again."));
         } else {
-            print("nothing is paused");
+            print("Nothing is paused.");
         }
         Ok(ExitCode::SUCCESS)
     }

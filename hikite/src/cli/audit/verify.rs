@@ -38,7 +38,7 @@ impl FromStr for AuditAnchor {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
-        let (seq, hash) = parts.filter(|(_, hash)| hash.len() == 64).ok_or("write it like `120:9f86…`")?;
+        let (seq, hash) = parts.filter(|(_, hash)| hash.len() == 64).ok_or("write it as `120:9f86…`")?;
         Ok(Self(AuditChain::new(seq, hash.to_ascii_lowercase())))
     }
 }
@@ -56,7 +56,7 @@ impl AuditVerifyArgs {
         };
         let work = store.verify_audit(self.anchor.as_ref().map(|anchor| &anchor.0), print_result);
         let how_far = || (done.load(Ordering::Relaxed), total.load(Ordering::Relaxed));
-        let verified = progress::with_progress("verifying the audit", how_far, work).await?;
+        let verified = progress::with_progress("verifying the audit log", how_far, work).await?;
         let damage = Store::known_damage(store.url());
         let exit_code = self.print_result(&verified, &damage);
         if damage.is_empty() {
@@ -64,7 +64,7 @@ impl AuditVerifyArgs {
         }
         if !self.json {
             let hint = Store::damage_hint(store.url());
-            print(&format!("known to be gone from the store:\n  {}\nhint: {hint}", damage.join("\n  ")));
+            print(&format!("known losses of the store:\n  {}\nhint: {hint}", damage.join("\n  ")));
         }
         Ok(ExitCode::FAILURE)
     }
@@ -100,7 +100,7 @@ impl AuditVerifyArgs {
             print(&trimmed_text(verified));
         } else {
             let (from, to) = (first.seq + 1, last.seq);
-            print(&format!("{} records, {from} to {to}, are as they were written", verified.records()));
+            print(&format!("{} records, {from} to {to}, are intact", verified.records()));
             if first.seq > 0 && trim.is_some() {
                 print(&trimmed_text(verified));
             }
@@ -115,10 +115,10 @@ fn trimmed_text(verified: &AuditVerification) -> String {
     let to = verified.first.seq;
     match &verified.trim {
         Some(TrimEvidence::Record { seq, .. }) => {
-            format!("the records up to {to} were trimmed: record {seq} says so")
+            format!("the records up to {to} were trimmed, as record {seq} says")
         }
         Some(TrimEvidence::Before) => {
-            format!("the records up to {to} were trimmed by a version that left no record of it")
+            format!("the records up to {to} were trimmed by a version that wrote no record of it")
         }
         None => format!("the records up to {to} are not here"),
     }
@@ -143,7 +143,7 @@ fn follow(lines: impl BufRead) -> Result<AuditVerification> {
                 first,
                 last,
                 trim: None,
-                broken: Some(ChainBreak::new(next, "its line cannot be read")),
+                broken: Some(ChainBreak::new(next, "the line cannot be read")),
             });
         };
         let Some((_, last)) = &mut ends else {

@@ -13,7 +13,7 @@ pub(super) fn report(document: &Value) -> String {
         let (id, status) = (text(&task["id"]), text(&task["status"]));
         let _ = write!(out, "{id:wide$}  {status}");
         match task["cause"].as_str() {
-            Some("if") => out.push_str("  its `if` does not hold"),
+            Some("if") => out.push_str("  its `if` is false"),
             Some(cause) => {
                 let _ = write!(out, "  because of `{cause}`");
             }
@@ -63,7 +63,7 @@ pub(super) fn preview(document: &Value) -> String {
             out.push('\n');
         }
     }
-    let _ = write!(out, "{} tasks, none of which ran", tasks.len());
+    let _ = write!(out, "{} tasks; nothing was run", tasks.len());
     out
 }
 

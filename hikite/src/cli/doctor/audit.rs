@@ -18,8 +18,15 @@ pub(super) fn findings(config: &Config) -> Vec<DoctorFinding> {
         findings.push(DoctorFinding {
             what: "audit".into(),
             level: FindingLevel::Warning,
-            text: format!("records that the store did not take when hikite stopped: {}", unwritten.join(", ")),
-            hint: Some("`hikite audit verify --file` reads such a file; keep it with your exports, elsewhere".into()),
+            text: format!(
+                "records that could not be written to the store when hikite stopped: {}",
+                unwritten.join(", ")
+            ),
+            hint: Some(
+                "Read such a file with `hikite audit verify --file`, and keep it with your exports in another \
+             location."
+                    .into(),
+            ),
         });
     }
     findings
@@ -35,9 +42,10 @@ fn durability(config: &Config) -> DoctorFinding {
         };
     };
     let text = match rules.durability {
-        Durability::Strict => "durability `strict`: an answer goes out after its record is committed".to_owned(),
+        Durability::Strict => "durability `strict`: a response is sent after its record is committed".to_owned(),
         Durability::Group => format!(
-            "durability `group`: a crash may take the records of the last {UNWRITTEN} answers; `strict` takes none"
+            "durability `group`: a crash may lose the records of the last {UNWRITTEN} responses; `strict` loses \
+             none"
         ),
     };
     DoctorFinding::good("audit", text)

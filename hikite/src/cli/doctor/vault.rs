@@ -22,7 +22,7 @@ pub(super) async fn findings(common: &GlobalArgs) -> Vec<DoctorFinding> {
 
 async fn vault(session: &AccountSession) -> DoctorFinding {
     let secret_store = session.accounts.secret_store();
-    let wrong = match progress::with_spinner("opening the vault", secret_store.check()).await {
+    let wrong = match progress::with_spinner("checking the vault", secret_store.check()).await {
         Ok(wrong) => wrong,
         Err(error) => return DoctorFinding::bad("vault", error.message, None),
     };
@@ -30,12 +30,12 @@ async fn vault(session: &AccountSession) -> DoctorFinding {
     if wrong.is_empty() {
         return DoctorFinding::good(
             "vault",
-            format!("the key is in {}, and all {secrets} secrets open", session.place()),
+            format!("the key is in {}, and all {secrets} secrets can be decrypted", session.place()),
         );
     }
     let messages: Vec<String> = wrong.iter().map(|found| format!("{}: {}", found.record, found.reason)).collect();
-    let hint = "give hikite the key that it had before (`vault` in the config), put back a copy with `hikite vault \
-                import`, or connect these accounts again";
+    let hint = "Give hikite its previous key (`vault` in the config), restore a backup with `hikite vault import`, or connect \
+     these accounts again.";
     DoctorFinding::bad("vault", messages.join("\n  "), Some(hint.into()))
 }
 
@@ -48,7 +48,7 @@ fn lost(account: &Object) -> Option<DoctorFinding> {
             what: format!("account {name} with {provider}"),
             level: FindingLevel::Warning,
             text: format!("is not verified: {}", text("problem")),
-            hint: Some("`hikite account verify`".into()),
+            hint: Some("Run `hikite account verify`.".into()),
         });
     }
     if text("state") != "reconnect" {
@@ -57,7 +57,7 @@ fn lost(account: &Object) -> Option<DoctorFinding> {
     Some(DoctorFinding {
         what: format!("account {name} with {provider}"),
         level: FindingLevel::Warning,
-        text: "must be connected again: its provider takes its token no more".into(),
-        hint: Some(format!("`hikite account connect {provider} --name {name}`")),
+        text: "must be connected again because its provider no longer accepts its token".into(),
+        hint: Some(format!("Run `hikite account connect {provider} --name {name}`.")),
     })
 }

@@ -19,7 +19,7 @@ const MOST: usize = 40;
 pub(crate) struct ImportOpenapi {
     /// The description: OpenAPI 3.0 or 3.1, JSON or YAML
     file: PathBuf,
-    /// What the module is called [default: made of the title]
+    /// Name of the module [default: made of the title]
     #[arg(long, value_parser = super::name)]
     name: Option<String>,
     /// The operations by their ids, with commas between them
@@ -59,11 +59,14 @@ impl ImportOpenapi {
             return Ok(());
         }
         if chosen.is_empty() {
-            bail!("no operation is all of that\nhint: `hikite module import-openapi {shown}` lists them");
+            bail!(
+                "No operation matches all filters.\nhint: `hikite module import-openapi {shown}` lists the operations."
+            );
         }
         if chosen.len() > self.max {
             bail!(
-                "{} are chosen, and {} at most\nhint: choose fewer with `--operations`, `--tag` and `--path`, or say `--max {}`",
+                "{} operations are selected; the limit is {}.\nhint: Select fewer with `--operations`, `--tag` and \
+                 `--path`, or raise the limit with `--max {}`.",
                 many(chosen.len(), "operation"),
                 self.max,
                 chosen.len()
@@ -79,8 +82,8 @@ impl ImportOpenapi {
         let out = out.display();
         print(&format!("{out}: {}", many(chosen.len(), "tool")));
         note(&format!(
-            "look through what is marked `guessed`, then: hikite module check {out}\n\
-             the token goes into the config: \"providers\": {{ \"{name}\": {{ \"token\": \"${{{}_TOKEN}}\" }} }}",
+            "Review everything marked `guessed`, then run: hikite module check {out}\nPut the token in the config: \
+             \"providers\": {{ \"{name}\": {{ \"token\": \"${{{}_TOKEN}}\" }} }}",
             name.to_uppercase()
         ));
         Ok(())
@@ -104,7 +107,8 @@ fn list(all: &[ApiOperation<'_>], file: &str) {
         note(&format!("tags: {tags}"));
     }
     note(&format!(
-        "hint: choose some, {MOST} at most: `hikite module import-openapi {file} --tag TAG`, `--operations ID,ID` or `--path /PREFIX`"
+        "hint: Select at most {MOST}: `hikite module import-openapi {file} --tag TAG`, `--operations ID,ID` or \
+         `--path /PREFIX`."
     ));
 }
 

@@ -38,8 +38,8 @@ impl ModuleListArgs {
         let Some((service, _)) = found.first() else {
             let names = all.iter().filter_map(|configured| Some(&*configured.read.as_ref().ok()?.name));
             let hint = did_you_mean(name, names);
-            let hint = hint.unwrap_or_else(|| "`hikite module list` shows those there are".into());
-            bail!("there is no module `{name}`\nhint: {hint}");
+            let hint = hint.unwrap_or_else(|| "Run `hikite module list` to see all modules.".into());
+            bail!("There is no module `{name}`.\nhint: {hint}");
         };
         self.tools(&service.about(config.modules.language).collect::<Vec<_>>());
         Ok(())

@@ -13,7 +13,7 @@ const START: &str = include_str!("new.yaml");
 
 #[derive(Debug, Args)]
 pub(crate) struct ModuleNewArgs {
-    /// What the module is called
+    /// Name of the module
     #[arg(value_parser = super::name)]
     name: String,
     /// The folder to write it to
@@ -30,10 +30,9 @@ impl ModuleNewArgs {
         let shown = file.display().to_string();
         print(&shown);
         note(&format!(
-            "1. change {shown} to what your service needs; it is described in docs/module-files.md\n\
-             2. hikite module check {shown}\n\
-             3. put the token into the config: \"providers\": {{ \"{name}\": {{ \"token\": \"${{{}_TOKEN}}\" }} }}\n\
-             4. name the folder there: \"modules\": {{ \"dir\": \"{}\" }}",
+            "1. Adapt {shown} to your service; docs/module-files.md describes the format.\n2. Run: hikite module \
+             check {shown}\n3. Put the token in the config: \"providers\": {{ \"{name}\": {{ \"token\": \
+             \"${{{}_TOKEN}}\" }} }}\n4. Add the folder to the config: \"modules\": {{ \"dir\": \"{}\" }}",
             name.to_uppercase(),
             dir.display(),
         ));

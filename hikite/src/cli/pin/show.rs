@@ -33,7 +33,7 @@ pub(super) fn text(pin: &Object) -> String {
         }
     }
     if changes.is_empty() {
-        text.push_str("\nnothing differs\n");
+        text.push_str("\nno differences\n");
     }
     text.truncate(text.trim_end().len());
     text
@@ -42,9 +42,9 @@ pub(super) fn text(pin: &Object) -> String {
 fn meaning(state: &str) -> &str {
     match state {
         "ok" => "approved",
-        "changed" => "changed since it was approved; nobody can call it",
-        "new" => "new; nobody can call it before it is approved",
-        "blocked" => "blocked; nobody can call it",
+        "changed" => "changed since it was approved; it cannot be called",
+        "new" => "new; it cannot be called before it is approved",
+        "blocked" => "blocked; it cannot be called",
         other => other,
     }
 }
@@ -86,8 +86,7 @@ mod tests {
             ],
         });
         let shown = text(&Raw::of(&pin).object().expect("an object"));
-        let expected = "\
-m:t: changed since it was approved; nobody can call it
+        let expected = "m:t: changed since it was approved; it cannot be called
 approved aa
 offered  bb
 

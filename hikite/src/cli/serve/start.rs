@@ -24,7 +24,7 @@ pub(super) async fn start(
     overrides: &ConfigOverrides,
     listener: &TcpListener,
 ) -> Result<Option<Instance>> {
-    let listen = |kind| signal(kind).context("signals cannot be heard");
+    let listen = |kind| signal(kind).context("cannot listen for signals");
     let (mut term, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     loop {
         let start = Instance::start(config.clone(), settings(config)?, overrides.clone(), program()?);
@@ -46,7 +46,7 @@ pub(super) async fn start(
         if !hikite_server::serve_until(listener, tls, wait_for_store(config, &mut term, &mut interrupt)).await? {
             return Ok(None);
         }
-        tracing::info!("the store can be reached; starting");
+        tracing::info!("the store is reachable; starting");
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn needed(store: &Store) -> Result<NeededKeys> {
 pub(super) fn describe(needed: &NeededKeys) -> String {
     let ids: Vec<&str> = needed.keys().map(String::as_str).collect();
     match ids.as_slice() {
-        [] => "it holds no secrets".to_owned(),
+        [] => "it contains no secrets".to_owned(),
         [one] => format!("its secrets need the master key {one}"),
         several => format!("its secrets need the master keys {}", several.join(", ")),
     }

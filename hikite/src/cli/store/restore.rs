@@ -41,7 +41,9 @@ impl StoreRestoreArgs {
     pub(crate) async fn run(self, config: &Config) -> Result<ExitCode> {
         let url = config.store_url();
         if url.is_memory() {
-            return Err(InvalidSetup("a store in memory cannot be restored: it ends with its process".into()).into());
+            return Err(
+                InvalidSetup("A store in memory cannot be restored because it ends with its process.".into()).into()
+            );
         }
         if config.store.is_none() {
             crate::token::make_folder(&config.data)?;
@@ -51,12 +53,12 @@ impl StoreRestoreArgs {
         check_unused(&url).await?;
         let keys = self.keys(config, &url, &place).await?;
         let key = keys.ring.current().id().to_owned();
-        let needed = progress::with_spinner("looking through the backup", self.prepare(&copy, keys)).await?;
+        let needed = progress::with_spinner("checking the backup", self.prepare(&copy, keys)).await?;
         // Checked again: a hikite may have been started meanwhile.
         check_unused(&url).await?;
         let previous = previous_path(&place);
         let install = Store::install(copy.path(), &url, &previous);
-        let had = progress::with_spinner("putting the backup in place", install).await?;
+        let had = progress::with_spinner("restoring the backup", install).await?;
         self.record(config, &url).await?;
         self.tell(&url, (&needed, &key), had.then_some(previous.as_path()));
         Ok(ExitCode::SUCCESS)
@@ -71,11 +73,11 @@ impl StoreRestoreArgs {
                     let added = keys.add_retired_from(&store).await;
                     store.close().await;
                     if let Err(error) = added {
-                        note(&format!("the keys that the present store keeps do not open: {error:#}"));
+                        note(&format!("The keys in the current store cannot be decrypted: {error:#}"));
                     }
                 }
                 Err(error) if url.path().is_some() => {
-                    note(&format!("the present store cannot be read, and is put aside as it is: {error}"));
+                    note(&format!("The current store cannot be read and is moved away unchanged: {error}"));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -83,7 +85,7 @@ impl StoreRestoreArgs {
         if let Some(file) = &self.key_file {
             let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?;
             let named_key = Secret::hidden(text);
-            keys.add(&named_key).with_context(|| format!("`{}` holds no key", file.display()))?;
+            keys.add(&named_key).with_context(|| format!("`{}` contains no key", file.display()))?;
         }
         if let Some(file) = &self.keys_from {
             let newer = WorkingCopy::beside(file, &with_suffix(place, ".keys"))?;
@@ -128,14 +130,15 @@ impl StoreRestoreArgs {
         } else {
             print(&format!("{url}: restored from {}", self.file.display()));
             if !needed.is_empty() {
-                print(&format!("{}; now they are under {key}", keys::describe(needed)));
+                print(&format!("{}; they are now encrypted with {key}", keys::describe(needed)));
             }
             if let Some(previous) = previous {
-                print(&format!("what was there before is in {}", previous.display()));
+                print(&format!("The previous store is in {}.", previous.display()));
             }
         }
         note(
-            "people, tokens and permissions are as they were when the backup was made: revoke again what was revoked since",
+            "Users, tokens and permissions are as they were when the backup was made. Revoke again everything that \
+             was revoked since then.",
         );
     }
 }
@@ -151,16 +154,16 @@ pub(super) async fn check_backup(config: &Config, file: &Path, is_json: bool) ->
         let findings = store.check().await?;
         Ok::<_, anyhow::Error>((findings, keys::needed(&store).await?))
     };
-    let outcome = progress::with_spinner("looking through the backup", work).await;
+    let outcome = progress::with_spinner("checking the backup", work).await;
     store.close().await;
     let (mut findings, needed) = outcome?;
-    findings.extend(here.missing(&needed).map(|id| format!("the master key {id}, which it needs, is not here")));
+    findings.extend(here.missing(&needed).map(|id| format!("the master key {id} that it needs is not available")));
     let is_well = findings.is_empty();
     if is_json {
         let report = json!({ "file": file, "version": NEWEST, "findings": findings, "keys": needed });
         print(&report.to_string());
     } else if is_well {
-        print(&format!("{} is well; {}, which can be had here", file.display(), keys::describe(&needed)));
+        print(&format!("{} is fine; {}, which is available", file.display(), keys::describe(&needed)));
     } else {
         print(&format!("{}\n{}", findings.join("\n"), keys::describe(&needed)));
     }
@@ -178,18 +181,18 @@ async fn check_unused(url: &StoreUrl) -> Result<()> {
 async fn prepare(store: &Store, keys: AvailableKeys, file: &Path) -> Result<NeededKeys> {
     let shown = file.display();
     if store.found_version() == 0 {
-        bail!("`{shown}` is no backup of a store\nhint: name a file that `hikite store backup` made");
+        bail!("`{shown}` is not a backup of a store.\nhint: Give a file made with `hikite store backup`.");
     }
     let findings = store.check().await?;
     if !findings.is_empty() {
-        bail!("`{shown}` is damaged: {}\nhint: take another backup", findings.join("; "));
+        bail!("`{shown}` is damaged: {}\nhint: Use another backup.", findings.join("; "));
     }
     let needed = keys::needed(store).await?;
     let missing: Vec<&str> = keys.missing(&needed).collect();
     if !missing.is_empty() {
         bail!(
-            "the secrets of `{shown}` need the master key {}, which is not here\n\
-             hint: give that key with `--key-file`, or a newer backup that keeps it with `--keys-from`",
+            "The secrets of `{shown}` need the master key {}, which is not available.\nhint: Give that key with \
+             `--key-file`, or a newer backup that contains it with `--keys-from`.",
             missing.join(", ")
         );
     }
@@ -198,7 +201,12 @@ async fn prepare(store: &Store, keys: AvailableKeys, file: &Path) -> Result<Need
     secret_store.retire_older_keys_at(&keys.since).await?;
     let wrong = [rotated.left, secret_store.check().await?].concat();
     if let Some(first) = wrong.first() {
-        bail!("{} secrets of `{shown}` do not open, first {}: {}", wrong.len(), first.record, first.reason);
+        bail!(
+            "{} secrets of `{shown}` cannot be decrypted, the first is {}: {}",
+            wrong.len(),
+            first.record,
+            first.reason
+        );
     }
     Ok(needed)
 }

@@ -26,12 +26,12 @@ impl WorkingCopy {
         let mut head = Vec::new();
         from.by_ref().take(16).read_to_end(&mut head).with_context(|| format!("cannot read `{shown}`"))?;
         if head != HEAD {
-            bail!("`{shown}` is no backup of a store\nhint: name a file that `hikite store backup` made");
+            bail!("`{shown}` is not a backup of a store.\nhint: Give a file made with `hikite store backup`.");
         }
         if fs::metadata(with(file, "-wal")).is_ok_and(|journal| journal.len() > 0) {
             bail!(
-                "`{shown}` is a store with a journal beside it, not a backup\n\
-                 hint: make a backup of it first, with `hikite store backup`"
+                "`{shown}` is a store with a journal, not a backup.\nhint: Make a backup of it first with `hikite \
+                 store backup`."
             );
         }
         let copy = Self { path: with(place, &format!(".work-{}", std::process::id())) };

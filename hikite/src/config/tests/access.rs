@@ -54,9 +54,9 @@ fn who_is_logged_in_as_makes_another_server_of_it() {
 #[test]
 fn what_cannot_be_meant_is_refused() {
     fails(r#"{ "client_secret": "x" }"#, "has no `client_id`");
-    fails(r#"{ "grant": "client_credentials", "client_id": "c" }"#, "nothing that proves who it is");
+    fails(r#"{ "grant": "client_credentials", "client_id": "c" }"#, "no credential for the client");
     fails(r#"{ "client_id": "c", "client_secret": "x", "client_secret_file": "key.txt" }"#, "more than one way");
-    fails(r#"{ "scopes": ["a b"] }"#, "`a b` is no scope");
+    fails(r#"{ "scopes": ["a b"] }"#, "`a b` is not a valid scope");
     fails(r#"{ "issuer": "x" }"#, "issuer");
     fails(r#"{ "grant": "password" }"#, "grant");
     fails(r#"{ "clientid": "c" }"#, "client_id");

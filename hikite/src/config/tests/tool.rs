@@ -64,11 +64,11 @@ fn mistakes_in_a_tool_have_their_line() {
     let check = |http: &str, expected: &str| refused(&with_http(http), expected);
     check(
         r#"{ "url": "https://x/{idd}" }"#,
-        &format!("{at}:20: tools.get-user.http.url: there is no parameter `idd`; did you mean `id`?"),
+        &format!("{at}:20: tools.get-user.http.url: there is no parameter `idd`. Did you mean `id`?"),
     );
     check(
         r#"{ "url": "https://x/", "headers": { "Host": "y" } }"#,
-        &format!("{at}:55: tools.get-user.http.headers.Host: `host` is set by hikite alone"),
+        &format!("{at}:55: tools.get-user.http.headers.Host: `host` is set by hikite"),
     );
     check(
         r#"{ "url": "https://x/", "method": "PUT", "body": [{ "a": "{no}" }] }"#,
@@ -77,12 +77,12 @@ fn mistakes_in_a_tool_have_their_line() {
     check(
         r#"{ "url": "https://x/${NOPE}" }"#,
         &format!(
-            "{at}:20: tools.get-user.http.url: the environment variable `NOPE` is not set\nhint: set it, or give it a default: `${{NOPE:-…}}`"
+            "{at}:20: tools.get-user.http.url: the environment variable `NOPE` is not set\nhint: Set it, or give it a default: `${{NOPE:-…}}`."
         ),
     );
     check(
         r#"{ "uri": "https://x/" }"#,
-        &format!("{at}:13: tools.get-user.http.uri: unknown key\nhint: did you mean `url`?"),
+        &format!("{at}:13: tools.get-user.http.uri: unknown key\nhint: Did you mean `url`?"),
     );
 }
 
@@ -91,7 +91,7 @@ fn mistakes_around_the_request_are_seen_too() {
     let wrong = r#"{ "tools": { "GetUser": { "description": " ", "parameters": [], "inputSchema": {}, "http": { "url": "https://x/" } } } }"#;
     refused(
         wrong,
-        "error: hikite.json:1:14: tools.GetUser: a tool's name starts with a lowercase letter and has only lowercase letters, numbers and hyphens
+        "error: hikite.json:1:14: tools.GetUser: A tool name starts with a lowercase letter and has only lowercase letters, numbers and hyphens.
 error: hikite.json:1:42: tools.GetUser.description: Tool description is required
 error: hikite.json:1:61: tools.GetUser.parameters: Give either `parameters` or `inputSchema`, not both",
     );
@@ -104,9 +104,9 @@ fn the_egress_section_is_checked() {
     assert_eq!(config.egress.allow, ["127.0.0.1", "10.0.0.0/8", "internal.example"]);
     refused(
         r#"{ "egress": { "allow": ["10.0.0.0/33", "https://x"] } }"#,
-        "error: hikite.json:1:25: egress.allow[0]: `10.0.0.0/33` is no address, no block of addresses and no name
-hint: write `127.0.0.1`, `10.0.0.0/8` or `internal.example`
-error: hikite.json:1:40: egress.allow[1]: `https://x` is no address, no block of addresses and no name
-hint: write `127.0.0.1`, `10.0.0.0/8` or `internal.example`",
+        "error: hikite.json:1:25: egress.allow[0]: `10.0.0.0/33` is not an address, an address block or a host name
+hint: Write `127.0.0.1`, `10.0.0.0/8` or `internal.example`.
+error: hikite.json:1:40: egress.allow[1]: `https://x` is not an address, an address block or a host name
+hint: Write `127.0.0.1`, `10.0.0.0/8` or `internal.example`.",
     );
 }

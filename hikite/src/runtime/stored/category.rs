@@ -27,8 +27,8 @@ impl Runtime {
         let faults: Vec<Violation> = unknown
             .map(|server| {
                 let near = suggestion::did_you_mean(server, known.iter().map(|name| &**name));
-                let hint = near.map(|near| format!("; {near}")).unwrap_or_default();
-                Violation::new("/server", format!("there is no module `{server}`{hint}"))
+                let hint = near.map(|near| format!(" {near}")).unwrap_or_default();
+                Violation::new("/server", format!("There is no module `{server}`.{hint}"))
             })
             .collect();
         if !faults.is_empty() {
@@ -43,7 +43,7 @@ impl Runtime {
         let _turn = self.change_lock.lock().await;
         if self.store.take_document(CATEGORY, name, now_ms()).await?.is_none() {
             self.is_free_for_category(name)?;
-            return Err(Error::new(ErrorKind::NotFound, format!("there is no category `{name}` in the store")));
+            return Err(Error::new(ErrorKind::NotFound, format!("There is no category `{name}` in the store.")));
         }
         self.reload_stored().await
     }
@@ -57,7 +57,7 @@ impl Runtime {
 
 pub(super) fn open(entry: DocumentRow) -> StoredCategory {
     let rule = read(&entry.id, &entry.form.value()).inspect_err(|error| {
-        tracing::error!(category = entry.id, %error, "a category that is kept in the store cannot be used");
+        tracing::error!(category = entry.id, %error, "a category in the store cannot be used");
     });
     StoredCategory { rule: rule.ok().map(Arc::new), entry }
 }
@@ -73,7 +73,7 @@ fn read(name: &str, form: &Value) -> Result<CategoryRule, Error> {
     let text = json!({ "mcpServers": servers, "categories": { name: form } }).to_string();
     let config = parse(&text, &format!("categories.{name}"))?;
     let rule = config.categories.into_iter().next();
-    let rule = rule.ok_or_else(|| Error::new(ErrorKind::Validation, "this is no category"))?;
+    let rule = rule.ok_or_else(|| Error::new(ErrorKind::Validation, "This is not a valid category."))?;
     Ok(CategoryRule { origin: ConfigOrigin::Store, ..CategoryRule::clone(&rule) })
 }
 

@@ -59,7 +59,7 @@ impl Runtime {
             (line.action, line.message) = ("file", Some(message_of(&error)));
         } else if is_stdio {
             line.command = Some(command(name, entry));
-            line.message = Some("a program is set up on its machine alone".into());
+            line.message = Some("A program can only be set up on its own machine.".into());
         } else if let Err(error) = check_name(name).and_then(|()| read(name, entry)) {
             line.message = Some(message_of(&error));
         } else {

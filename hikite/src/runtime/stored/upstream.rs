@@ -69,8 +69,8 @@ impl Runtime {
         match self.gateway.catalogs().origin_of_module(name) {
             Some((ConfigOrigin::Store, false)) | None => Ok(()),
             Some((_, true)) => {
-                Err(Error::new(ErrorKind::Conflict, format!("`{name}` is a module of registered tools"))
-                    .hint("choose another name"))
+                Err(Error::new(ErrorKind::Conflict, format!("`{name}` is a module of registered tools."))
+                    .hint("Choose another name."))
             }
             Some(_) => Err(managed_by_file("module", name)),
         }
@@ -86,11 +86,11 @@ impl Runtime {
         let name = entry.id.clone();
         let opened = match self.secret_entry(&name).await {
             Ok(Some(secret)) => read(&name, &secret),
-            Ok(None) => Err(Error::new(ErrorKind::Internal, "its entry is not in the vault")),
+            Ok(None) => Err(Error::new(ErrorKind::Internal, "The entry of the server is missing in the vault.")),
             Err(error) => Err(error),
         };
         let server = opened.inspect_err(|error| {
-            tracing::error!(module = name, %error, "a server that is kept in the store cannot be used");
+            tracing::error!(module = name, %error, "a server in the store cannot be used");
         });
         StoredUpstream { entry, server: server.ok() }
     }
@@ -111,8 +111,8 @@ fn object(name: &str, origin: ConfigOrigin, kind: &str, entry: Raw) -> Raw {
 pub(super) fn read(name: &str, entry: &Value) -> Result<ServerConfig, Error> {
     refuse_program(name, entry)?;
     if let Some(switch) = SWITCH_MEMBERS.into_iter().find(|switch| entry.get(switch).is_some()) {
-        return Err(Error::new(ErrorKind::Validation, format!("`{switch}` is not a part of what is kept"))
-            .hint(format!("use `POST /v1/modules/{name}/disable` and `/enable`")));
+        return Err(Error::new(ErrorKind::Validation, format!("`{switch}` is not part of a stored server."))
+            .hint(format!("Use `POST /v1/modules/{name}/disable` and `/enable`.")));
     }
     let text = json!({ "mcpServers": { name: entry } }).to_string();
     let config = parse(&text, &format!("mcpServers.{name}"))?;
@@ -124,8 +124,8 @@ fn refuse_program(name: &str, entry: &Value) -> Result<(), Error> {
     if !is_stdio && !STDIO_MEMBERS.iter().any(|member| entry.get(member).is_some()) {
         return Ok(());
     }
-    let message = "a server that is a program is never set up over the network";
-    let hint = format!("on its machine, run: {}", command(name, entry));
+    let message = "A server that is a program cannot be set up over the network.";
+    let hint = format!("Run on its machine: {}", command(name, entry));
     Err(Error::new(ErrorKind::Authorization, message).hint(hint))
 }
 
@@ -171,7 +171,7 @@ fn unmasked(form: &Object, before: Option<&Value>) -> Result<Value, Error> {
         fill(secret, before.pointer("/auth/client_secret"), "client_secret");
     }
     if let Some(name) = missing {
-        let message = format!("`{name}` has no value yet that `{MASK}` could stand for");
+        let message = format!("`{name}` has no stored value that `{MASK}` could stand for.");
         return Err(Error::new(ErrorKind::Validation, message));
     }
     let shown = masked(&before);
@@ -182,7 +182,7 @@ fn unmasked(form: &Object, before: Option<&Value>) -> Result<Value, Error> {
 }
 
 fn not_found(name: &str) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no upstream `{name}` in the store"))
+    Error::new(ErrorKind::NotFound, format!("There is no upstream `{name}` in the store."))
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ async fn a_token_endpoint_that_fails_for_one_account_stops_that_account() {
     }
     let asked = provider.requests();
     let paused = over_rest(&gateway, "work").await;
-    assert!(paused["error"].to_string().contains("is left alone for a while with this account"), "{paused}");
+    assert!(paused["error"].to_string().contains("because of repeated failures with this account"), "{paused}");
     assert_eq!(provider.requests(), asked, "nobody is asked meanwhile");
     let client = gateway.client("").await;
     assert_eq!(family(&client.call("call", search(Some("home"))).await), 1);

@@ -161,7 +161,7 @@ async fn an_account_of_the_file_has_a_mask_like_any_other() {
     assert_eq!(wide["code"], "VALIDATION_ERROR", "it is there, and its arguments are looked at");
     gateway.write_config(&json!({ "modules": { "builtin": ["notion"] }, "providers": filed(json!({})),
         "server": { "surface": "modules" } }));
-    gateway.wait_for_stderr("the changed config is in force").await;
+    gateway.wait_for_stderr("the changed config is active").await;
     let there = error_of(&client.call("call", create(Some("default"))).await);
     assert_eq!(there["code"], "VALIDATION_ERROR", "the mask is gone with the config");
 }

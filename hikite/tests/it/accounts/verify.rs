@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{ConnectLink, body, cookie_of, go_on, link, post, to, visit, with};
 use crate::configured;
-use crate::oauth::house_with;
+use crate::oauth::owned_gateway_with;
 use crate::vault::run;
 
 const PROBE: &str = "/v1/users/me";
@@ -154,7 +154,7 @@ async fn the_pages_show_the_state_and_the_vendors_words_in_both_languages() {
     let api = MockApi::start().await;
     let mut config = config(&api);
     config["providers"]["notion"]["oauth"] = json!({ "client_id": "app", "client_secret": "shh" });
-    let (gateway, mut browser) = house_with(config).await;
+    let (gateway, mut browser) = owned_gateway_with(config).await;
     api.answer(PROBE, wrong_key());
     let page = browser.get(&gateway, "/ui/accounts").await;
     assert_eq!(page.status, 200, "{}", page.text);
@@ -175,7 +175,7 @@ async fn the_pages_show_the_state_and_the_vendors_words_in_both_languages() {
     api.answer(PROBE, down);
     let kept = browser.post(&gateway, "/ui/accounts", &empty, &with_token).await;
     assert_eq!(kept.status, 303, "{}", kept.text);
-    for (language, word, button) in [("en", "not verified", "Check again"), ("ja", "未確認", "再確認")] {
+    for (language, word, button) in [("en", "Not verified", "Check again"), ("ja", "未確認", "再確認")] {
         let page = browser.get_in(&gateway, "/ui/accounts", language).await;
         assert!(page.text.contains(word) && page.text.contains(button), "{}", page.text);
         assert!(page.text.contains("maintenance"), "{}", page.text);

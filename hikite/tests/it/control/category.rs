@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{deeds, delete, outsider, refuses_outsiders, send, shared, until};
+use super::{actions, delete, outsider, refuses_outsiders, send, shared, until};
 use crate::rest::{get, post, refused};
 use crate::{configured, gateway, stdio, with};
 
@@ -35,7 +35,7 @@ async fn a_category_is_made_changed_and_taken_away() {
         changed.text()
     );
     let taken = send(&gateway, "PUT", "/v1/categories/own", &form).await;
-    refused(&taken, 409, "CONFLICT", "the category `own` is managed by the file");
+    refused(&taken, 409, "CONFLICT", "the category `own` is managed by the config file.");
     for wrong in [json!({ "description": "d" }), json!({ "server": "nobody" }), json!({ "server": "a", "x": 1 })] {
         let reply = send(&gateway, "PUT", "/v1/categories/wrong", &wrong).await;
         assert_eq!(
@@ -49,8 +49,8 @@ async fn a_category_is_made_changed_and_taken_away() {
     assert_eq!(get(&gateway, "/v1/categories/small").await.status, 404);
     assert_eq!(delete(&gateway, "/v1/categories/small").await.status, 404);
     refuses_outsiders(&gateway, &[("PUT", "/v1/categories/x"), ("DELETE", "/v1/categories/own")]).await;
-    let deeds = deeds(&gateway, 8).await;
-    assert_eq!(deeds.iter().filter(|deed| *deed == "category.put small ok").count(), 2, "{deeds:?}");
+    let actions = actions(&gateway, 8).await;
+    assert_eq!(actions.iter().filter(|action| *action == "category.put small ok").count(), 2, "{actions:?}");
 }
 
 #[tokio::test]

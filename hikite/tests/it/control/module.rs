@@ -3,7 +3,7 @@
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
-use super::{deeds, outsider, refuses_outsiders, shared, until};
+use super::{actions, outsider, refuses_outsiders, shared, until};
 use crate::rest::{get, post, refused};
 use crate::{configured, gateway, http_fixture, stdio, with};
 
@@ -44,7 +44,7 @@ async fn a_module_tells_an_admin_how_it_is_doing_and_how_it_is_reached() {
     let c = &all["modules"][2];
     assert_eq!((&c["state"], &c["enabled"], &c["managedBy"]), (&json!("disabled"), &json!(false), &json!("file")));
     let refusal = post(&gateway, "/v1/modules/c/enable", &json!({})).await;
-    refused(&refusal, 409, "CONFLICT", "the module `c` is switched off in the config file");
+    refused(&refusal, 409, "CONFLICT", "The module `c` is disabled in the config file.");
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn others_are_told_less_and_may_switch_nothing() {
         assert!(a[member].is_null() && all["modules"][0][member].is_null(), "{member}: {a}");
     }
     assert_eq!(a["kind"], "stdio");
-    refused(&look("/v1/modules/b").await, 404, "NOT_FOUND", "there is no module `b`");
+    refused(&look("/v1/modules/b").await, 404, "NOT_FOUND", "There is no module `b`.");
     refuses_outsiders(
         &gateway,
         &[("POST", "/v1/modules/a/restart"), ("POST", "/v1/modules/a/disable"), ("POST", "/v1/modules/a/enable")],
@@ -93,8 +93,8 @@ async fn a_module_that_is_off_is_in_nobodys_view_here_in_other_processes_and_aft
     let on = post(&gateway, "/v1/modules/b/enable", &json!({})).await;
     assert_eq!(on.value()["enabled"], true, "{}", on.text());
     assert_eq!(status(&gateway).await, 200);
-    let deeds = deeds(&gateway, 3).await;
-    assert_eq!(deeds, ["module.enable b ok", "module.restart b CONFLICT", "module.disable b ok"]);
+    let actions = actions(&gateway, 3).await;
+    assert_eq!(actions, ["module.enable b ok", "module.restart b CONFLICT", "module.disable b ok"]);
 }
 
 #[tokio::test]

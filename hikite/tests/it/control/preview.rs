@@ -3,12 +3,12 @@
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
-use super::{deeds, delete, refuses_outsiders, until};
+use super::{actions, delete, refuses_outsiders, until};
 use crate::identity::project;
 use crate::rest::{get, post, refused};
 use crate::{configured, stdio};
 
-async fn house() -> TestGateway {
+async fn gateway_with_project() -> TestGateway {
     let config = json!({ "mcpServers": { "a": stdio(&[]) }, "server": { "surface": ["modules", "search"] } });
     let gateway = configured(config).await;
     project(&gateway, "work", json!({ "permissions": { "allow": ["a:echo"] }, "surface": "direct" })).await;
@@ -17,7 +17,7 @@ async fn house() -> TestGateway {
 
 #[tokio::test]
 async fn the_menu_is_exactly_what_a_model_is_given() {
-    let gateway = house().await;
+    let gateway = gateway_with_project().await;
     let client = gateway.client("").await;
     let given = client.request("tools/list", json!({})).await.expect("a list");
     let menu = get(&gateway, "/v1/menu").await.value();
@@ -33,12 +33,12 @@ async fn the_menu_is_exactly_what_a_model_is_given() {
     assert_eq!(direct["tokens"], direct["flatTokens"]);
     assert_eq!(get(&gateway, "/v1/menu?surface=nope").await.status, 400);
     assert_eq!(get(&gateway, "/v1/menu?project=work&surface=modules").await.status, 403);
-    refused(&get(&gateway, "/v1/menu?project=nope").await, 404, "NOT_FOUND", "there is no project `nope`");
+    refused(&get(&gateway, "/v1/menu?project=nope").await, 404, "NOT_FOUND", "There is no project `nope`.");
 }
 
 #[tokio::test]
 async fn permissions_are_tried_out_before_they_hold() {
-    let gateway = house().await;
+    let gateway = gateway_with_project().await;
     let preview = async |permissions: Value| {
         post(&gateway, "/v1/permissions/preview", &json!({ "permissions": permissions })).await
     };
@@ -64,7 +64,7 @@ async fn permissions_are_tried_out_before_they_hold() {
 
 #[tokio::test]
 async fn open_sessions_are_listed_and_can_be_ended() {
-    let gateway = house().await;
+    let gateway = gateway_with_project().await;
     let client = gateway.client("direct").await;
     let sessions = get(&gateway, "/v1/sessions").await.value();
     let [session] = &sessions["sessions"].as_array().expect("sessions")[..] else { panic!("{sessions}") };
@@ -81,5 +81,7 @@ async fn open_sessions_are_listed_and_can_be_ended() {
     until("it is gone", async || get(&gateway, "/v1/sessions").await.value()["sessions"] == json!([])).await;
     assert_eq!(get(&gateway, "/v1/status").await.value()["sessions"], 0);
     assert_eq!(delete(&gateway, &path).await.status, 404);
-    assert!(deeds(&gateway, 3).await.iter().any(|deed| deed.starts_with("session.end ") && deed.ends_with(" ok")));
+    assert!(
+        actions(&gateway, 3).await.iter().any(|action| action.starts_with("session.end ") && action.ends_with(" ok"))
+    );
 }

@@ -3,7 +3,7 @@
 use hikite_testkit::gateway::TestGateway;
 use serde_json::{Value, json};
 
-use super::{deeds, delete, refuses_outsiders, send, shared, until};
+use super::{actions, delete, refuses_outsiders, send, shared, until};
 use crate::rest::{get, post, refused};
 use crate::{configured, http_fixture, stdio};
 
@@ -57,10 +57,10 @@ async fn a_remote_server_is_there_at_once_everywhere_and_after_a_restart() {
     assert_eq!(calls(&gateway, "docs").await, 404);
     until("the other process lets it go", async || calls(&other, "docs").await == 404).await;
     let gone = delete(&gateway, "/v1/upstreams/docs").await;
-    refused(&gone, 404, "NOT_FOUND", "there is no upstream `docs` in the store");
-    let deeds = deeds(&gateway, 4).await;
+    refused(&gone, 404, "NOT_FOUND", "There is no upstream `docs` in the store.");
+    let actions = actions(&gateway, 4).await;
     assert_eq!(
-        deeds,
+        actions,
         ["upstream.delete docs NOT_FOUND", "upstream.delete docs ok", "upstream.put docs ok", "upstream.put docs ok"]
     );
 }
@@ -71,13 +71,13 @@ async fn programs_names_of_the_file_and_wrong_entries_are_refused() {
     let put = async |name: &str, entry: Value| send(&gateway, "PUT", &format!("/v1/upstreams/{name}"), &entry).await;
     let program = put("sh", json!({ "command": "sh", "args": ["-c", "it's"] })).await;
     let refusal =
-        refused(&program, 403, "AUTHORIZATION_ERROR", "a server that is a program is never set up over the network");
+        refused(&program, 403, "AUTHORIZATION_ERROR", "A server that is a program cannot be set up over the network.");
     let hint = refusal["hint"].as_str().expect("a hint");
     assert!(hint.contains("hikite config import /dev/stdin --write") && hint.contains(r"it'\''s"), "{hint}");
     let taken = put("a", json!({ "url": "https://x.example/mcp" })).await;
-    refused(&taken, 409, "CONFLICT", "the module `a` is managed by the file");
+    refused(&taken, 409, "CONFLICT", "The module `a` is managed by the config file.");
     let taken = delete(&gateway, "/v1/upstreams/a").await;
-    refused(&taken, 409, "CONFLICT", "the module `a` is managed by the file");
+    refused(&taken, 409, "CONFLICT", "The module `a` is managed by the config file.");
     for (name, entry) in [
         ("x", json!({ "url": "ftp://x.example" })),
         ("x", json!({ "url": "https://x.example", "headers": { "A": "${HOME}" } })),

@@ -100,7 +100,7 @@ async fn cut_off(fault: ProxyFault, is_sudden: bool) {
     becomes(&cluster, 1, &tools(&good), 200).await;
     assert_eq!(tools(&revoked).send(cluster.address(1)).await.status, 401, "revoked while it was away");
     assert_eq!(metric(&cluster, 1, "hikite_store_up").await, "1");
-    cluster.nodes[1].wait_for_stderr("the store answers again").await;
+    cluster.nodes[1].wait_for_stderr("the store responds again").await;
 }
 
 /// Asserts that the cut-off node refuses a token and its session, with a reason and `Retry-After`. The owner is known
@@ -110,7 +110,7 @@ async fn refuses(cluster: &Cluster, secret: &str, session: &str) {
     assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
     let said = refused.value();
     let has = |member: &str, text: &str| said[member].as_str().is_some_and(|said| said.contains(text));
-    assert!(has("error", "the store has not answered for") && has("hint", "another node"), "{said}");
+    assert!(has("error", "The store has not responded for") && has("hint", "another node"), "{said}");
     let call = in_session(session, "echo", &json!({ "text": "x" }));
     let call = call.header("authorization", &format!("Bearer {secret}"));
     assert_eq!(call.send(cluster.address(1)).await.status, 503);
@@ -201,7 +201,7 @@ async fn clocks_of_nodes_that_differ_too_much_are_named() {
     let said = reply.value();
     assert!(said["error"].as_str().is_some_and(|said| said.contains("the clocks of two nodes differ by 1")), "{said}");
     assert!(said["hint"].as_str().is_some_and(|hint| hint.contains("NTP")), "{said}");
-    cluster.nodes[0].wait_for_stderr("that of the other node, and 10 s are allowed").await;
+    cluster.nodes[0].wait_for_stderr("that of the other node; the limit is 10 s").await;
     proxy.set(ProxyFault::default()).await;
     assert!(cluster.server_of(1, &session).await > 0, "and goes on");
 }

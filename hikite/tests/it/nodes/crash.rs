@@ -113,7 +113,7 @@ async fn an_owner_that_was_asleep_does_not_serve_what_another_has_taken_over() {
     for node in [0, 1, 0] {
         assert_eq!(Some(cluster.server_of(node, &session).await), after, "at {node}");
     }
-    cluster.nodes[0].wait_for_stderr("the other nodes took this one for gone").await;
+    cluster.nodes[0].wait_for_stderr("the other nodes considered this node gone").await;
     let fresh = cluster.client(0).await.session();
     let server = cluster.server_of(0, &fresh).await;
     assert_eq!(cluster.server_of(1, &fresh).await, server, "it goes on under another name");

@@ -42,7 +42,7 @@ async fn a_call_that_waits_is_answered_through_any_node() {
     cluster.nodes[0].kill9();
     let lost = at(&cluster, 1).request("tools/call", with_answer(&asked)).await;
     assert!(
-        lost.text.contains("`requestState` is not valid") || lost.text.contains("is not reached"),
+        lost.text.contains("`requestState` is not valid") || lost.text.contains("cannot be reached"),
         "it went with its node, and that is said: {}",
         lost.text
     );

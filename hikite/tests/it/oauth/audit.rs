@@ -36,7 +36,7 @@ fn is(record: &Value, subject: &str, outcome: &str, what: &str) {
 
 #[tokio::test]
 async fn logins_and_log_outs_are_recorded_and_nothing_that_was_typed() {
-    let (gateway, mut owner) = house().await;
+    let (gateway, mut owner) = owned_gateway().await;
     is(&records(&gateway, "owner.create", 1).await[0], "owner", "ok", "kana");
     let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, "/oauth/login").await;
@@ -61,7 +61,7 @@ async fn logins_and_log_outs_are_recorded_and_nothing_that_was_typed() {
 
 #[tokio::test]
 async fn a_passkey_that_is_made_used_or_wrong_is_recorded() {
-    let (gateway, mut owner) = house().await;
+    let (gateway, mut owner) = owned_gateway().await;
     let mut authenticator = passkey::registered(&gateway, &mut owner).await;
     let made = records(&gateway, "passkey.register", 2).await;
     is(&made[0], "owner", "ok", "");
@@ -87,7 +87,7 @@ async fn a_passkey_that_is_made_used_or_wrong_is_recorded() {
 #[tokio::test]
 async fn a_login_with_another_issuer_is_recorded_with_its_name() {
     let issuer = ExternalIssuer::start().await;
-    let (gateway, _) = house_with(issuer.login(&json!({}))).await;
+    let (gateway, _) = owned_gateway_with(issuer.login(&json!({}))).await;
     let mut browser = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut browser, None), json!({ "nonce": "another" })).await;
     come_back(&gateway, &issuer, (&mut browser, None), json!({})).await.leads_to("/connect/x");
@@ -100,7 +100,7 @@ async fn a_login_with_another_issuer_is_recorded_with_its_name() {
 
 #[tokio::test]
 async fn what_a_client_is_given_and_loses_is_recorded() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     is(&records(&gateway, "client.register", 1).await[0], "", "ok", &client);
     let page = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
@@ -139,7 +139,7 @@ async fn what_a_client_is_given_and_loses_is_recorded() {
 
 #[tokio::test]
 async fn a_new_key_signs_and_a_lost_one_is_believed_no_more() {
-    let (gateway, mut browser) = house_with(json!({ "limits": { "failed_logins": 0 } })).await;
+    let (gateway, mut browser) = owned_gateway_with(json!({ "limits": { "failed_logins": 0 } })).await;
     let client = registered(&gateway).await;
     let old = tokens(&gateway, &mut browser, &client, "read").await;
     let rotated = gateway.run(&["vault", "rotate-signing-key", "--json"]).await;

@@ -11,7 +11,7 @@ use crate::identity::{as_bearer, client, project};
 async fn two_projects() -> (Fixture, TestGateway, TestBrowser) {
     let (fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } });
-    let (gateway, browser) = house_with(config).await;
+    let (gateway, browser) = owned_gateway_with(config).await;
     let members = json!(["alice"]);
     project(&gateway, "work", json!({ "members": members, "permissions": { "deny": ["web:mirror"] } })).await;
     project(&gateway, "home", json!({ "members": members })).await;
@@ -150,7 +150,7 @@ async fn a_project_is_asked_for_by_who_may_enter_it() {
         let page = alice.get(&gateway, &authorize(&gateway, &client, &[("resource", &resource)])).await;
         let told = page.leads_to(REDIRECT);
         assert_eq!(told["error"], "invalid_target", "{wrong}");
-        assert_eq!(told["error_description"], "there is no such project, or this user may not enter it");
+        assert_eq!(told["error_description"], "There is no such project, or this user is not a member of it.");
     }
     let both = format!("{}&resource={}", authorize(&gateway, &client, &[]), quoted(&at(&gateway, "/mcp/work")));
     assert_eq!(alice.get(&gateway, &both).await.leads_to(REDIRECT)["error"], "invalid_target", "two resources");

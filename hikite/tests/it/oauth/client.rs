@@ -8,7 +8,7 @@ async fn try_register(gateway: &TestGateway, metadata: &Value) -> HttpReply {
 
 #[tokio::test]
 async fn only_addresses_that_lead_somewhere_safe_can_be_registered() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     for uri in ["javascript:alert(1)", "data:text/html,x", "http://evil.example/cb", "https://a.example/#x", "/cb", ""]
     {
         refused(&try_register(&gateway, &json!({ "redirect_uris": [uri] })).await, 400, "invalid_redirect_uri");
@@ -26,7 +26,7 @@ async fn only_addresses_that_lead_somewhere_safe_can_be_registered() {
 
 #[tokio::test]
 async fn a_place_that_nobody_knows_waits_for_an_admin() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let uri = "https://app.example/cb";
     let metadata = json!({ "client_name": "<b>App</b>", "redirect_uris": [uri], "token_endpoint_auth_method": "none" });
     let id = register(&gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned();
@@ -51,7 +51,7 @@ async fn a_place_that_nobody_knows_waits_for_an_admin() {
 
 #[tokio::test]
 async fn a_well_known_client_needs_no_way_out_and_others_none_inside() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let known = "https://claude.ai/oauth/claude-code-client-metadata";
     let redirect = "http://localhost:3118/callback";
     let page = browser.get(&gateway, &authorize(&gateway, known, &[("redirect_uri", redirect)])).await;
@@ -81,7 +81,7 @@ async fn a_well_known_client_needs_no_way_out_and_others_none_inside() {
 #[tokio::test]
 async fn where_addresses_are_no_ids_and_nobody_registers_only_admins_make_clients() {
     let config = json!({ "auth": { "cimd": "off", "registration": "off" } });
-    let (gateway, mut browser) = house_with(config).await;
+    let (gateway, mut browser) = owned_gateway_with(config).await;
     let server = gateway.send(HttpRequest::new("GET", "/.well-known/oauth-authorization-server")).await.value();
     assert_eq!(server["client_id_metadata_document_supported"], false);
     assert!(server.get("registration_endpoint").is_none());
@@ -98,7 +98,7 @@ async fn where_addresses_are_no_ids_and_nobody_registers_only_admins_make_client
 #[tokio::test]
 async fn a_client_with_a_secret_shows_it_in_either_way() {
     use base64::Engine;
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let made = register(&gateway, &json!({ "redirect_uris": [REDIRECT] })).await;
     assert_eq!(made["token_endpoint_auth_method"], "client_secret_basic");
     let (id, secret) = (made["client_id"].as_str().expect("an id"), made["client_secret"].as_str().expect("a secret"));
@@ -124,7 +124,7 @@ async fn a_client_with_a_secret_shows_it_in_either_way() {
 
 #[tokio::test]
 async fn a_client_that_an_admin_made_may_come_for_itself() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     let form = json!({ "name": "build server", "clientCredentials": true, "scopes": ["read"] });
     let made = gateway.send(gateway.request("POST", "/v1/clients").json(form.to_string())).await;
     assert_eq!(made.status, 201, "{}", made.text());

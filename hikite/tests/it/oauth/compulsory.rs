@@ -9,7 +9,7 @@ async fn with_project(mut config: Value) -> (hikite_testkit::fixture::Fixture, T
     let (fixture, web) = crate::http_fixture().await;
     config["mcpServers"] = json!({ "web": web });
     config["server"] = json!({ "surface": "direct" });
-    let (gateway, browser) = house_with(config).await;
+    let (gateway, browser) = owned_gateway_with(config).await;
     project(&gateway, "work", json!({ "permissions": { "deny": ["web:mirror"] } })).await;
     project(&gateway, "home", json!({ "members": ["alice"] })).await;
     (fixture, gateway, browser)
@@ -93,9 +93,9 @@ async fn a_person_is_bound_at_a_terminal_at_once_and_the_owner_never() {
     assert!(!listed.text().contains("mirror"), "nor does a session from before: {}", listed.text());
     assert!(run(&["user", "list"]).await.stdout.contains("work"));
     for (words, why) in [
-        (&["user", "project", "alice", "nowhere"][..], "there is no project `nowhere`"),
-        (&["user", "project", "kana", "work"], "the owner is bound to no project"),
-        (&["user", "add", "bob", "--project", "nowhere"], "there is no project `nowhere`"),
+        (&["user", "project", "alice", "nowhere"][..], "There is no project `nowhere`."),
+        (&["user", "project", "kana", "work"], "The owner cannot be bound to a project"),
+        (&["user", "add", "bob", "--project", "nowhere"], "There is no project `nowhere`."),
     ] {
         let refused = run(words).await;
         assert!(refused.code == Some(1) && refused.stderr.contains(why), "{words:?}: {}", refused.stderr);

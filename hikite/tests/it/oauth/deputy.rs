@@ -17,7 +17,7 @@ async fn passes(gateway: &TestGateway, browser: &mut TestBrowser, path: &str) ->
 
 #[tokio::test]
 async fn a_consent_is_for_one_client_at_one_place_of_one_user() {
-    let (gateway, mut owner) = house().await;
+    let (gateway, mut owner) = owned_gateway().await;
     let client = with_secret(&gateway).await;
     code(&gateway, &mut owner, &client, &[("scope", "read")]).await;
     let read = [("scope", "read")];
@@ -42,7 +42,7 @@ async fn a_consent_is_for_one_client_at_one_place_of_one_user() {
 
 #[tokio::test]
 async fn a_code_of_one_user_gives_nothing_of_another_and_is_of_its_client_alone() {
-    let (gateway, mut owner) = house().await;
+    let (gateway, mut owner) = owned_gateway().await;
     let (client, other) = (registered(&gateway).await, registered(&gateway).await);
     gateway.run(&["user", "add", "alice"]).await;
     let password = gateway.run(&["user", "password", "alice"]).await.stdout.trim().to_owned();
@@ -61,11 +61,11 @@ async fn a_code_of_one_user_gives_nothing_of_another_and_is_of_its_client_alone(
 #[tokio::test]
 async fn a_token_of_ours_never_goes_to_whoever_is_called_with_it() {
     let api = MockApi::start().await;
-    let tool = json!({ "description": "Says who asks.", "http": { "url": api.url("/who") } });
+    let tool = json!({ "description": "Shows the caller.", "http": { "url": api.url("/who") } });
     let server = json!({ "type": "http", "url": api.url("/mcp"), "description": "never answers as it should" });
     let config =
         json!({ "tools": { "who": tool }, "mcpServers": { "web": server }, "server": { "surface": "direct" } });
-    let (gateway, mut browser) = house_with(config).await;
+    let (gateway, mut browser) = owned_gateway_with(config).await;
     let client = registered(&gateway).await;
     let given = tokens(&gateway, &mut browser, &client, "read call").await;
     for name in ["who", "web:any"] {

@@ -86,7 +86,7 @@ impl PythonSite {
 }
 
 /// Starts a gateway that trusts the test CA and may reach the addresses in `allow`.
-async fn house_that(allow: &[&str]) -> (TestGateway, TestBrowser) {
+async fn owned_gateway_allowing(allow: &[&str]) -> (TestGateway, TestBrowser) {
     let config = json!({ "egress": { "allow": allow }, "limits": { "failed_logins": 0 } });
     let gateway = TestGateway::start_with(&PROGRAMS, config, &[("SSL_CERT_FILE", &file("ca.pem"))]).await;
     let mut browser = TestBrowser::default();
@@ -99,7 +99,7 @@ async fn house_that(allow: &[&str]) -> (TestGateway, TestBrowser) {
 #[tokio::test]
 async fn a_client_is_what_its_description_says() {
     let site = PythonSite::start();
-    let (gateway, mut browser) = house_that(&["localhost"]).await;
+    let (gateway, mut browser) = owned_gateway_allowing(&["localhost"]).await;
     let id = site.id("/client.json");
     let page = browser.get(&gateway, &authorize(&gateway, &id, &[])).await;
     assert!(page.status == 200 && page.text.contains("a described client"), "{}", page.text);

@@ -46,7 +46,7 @@ async fn from_the_set_up_link_to_a_call() {
 
 #[tokio::test]
 async fn whoever_is_not_logged_in_is_sent_to_log_in_and_comes_back() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     let client = registered(&gateway).await;
     let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
@@ -70,7 +70,7 @@ async fn whoever_is_not_logged_in_is_sent_to_log_in_and_comes_back() {
 
 #[tokio::test]
 async fn what_was_allowed_is_not_asked_again_and_more_is() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = with_secret(&gateway).await;
     code(&gateway, &mut browser, &client, &[("scope", "read")]).await;
     let again = browser.get(&gateway, &authorize(&gateway, &client, &[("scope", "read")])).await;
@@ -90,7 +90,7 @@ async fn what_was_allowed_is_not_asked_again_and_more_is() {
 
 #[tokio::test]
 async fn what_clients_read_first_says_what_there_is() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     let get = async |path: &str, host: &str| {
         let reply = gateway.send(HttpRequest::new("GET", path).header("host", host)).await;
         assert_eq!(reply.status, 200, "{path}");
@@ -125,7 +125,7 @@ async fn what_clients_read_first_says_what_there_is() {
 
 #[tokio::test]
 async fn a_restart_changes_nothing_for_who_was_let_in() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     let given = tokens(&gateway, &mut browser, &client, "read call").await;
     let gateway = gateway.restart(json!({})).await;

@@ -5,7 +5,7 @@ use hikite_testkit::gateway::{HttpRequest, TestGateway};
 use hikite_vault::SigningKey;
 use serde_json::{Value, json};
 
-use super::{TestBrowser, house_with};
+use super::{TestBrowser, owned_gateway_with};
 use crate::configured;
 
 pub(super) const US: &str = "https://hikite.example/mcp";
@@ -136,7 +136,7 @@ pub(crate) async fn come_back(
 #[tokio::test]
 async fn somebody_logs_in_with_another_issuer_and_is_somebody_of_their_own() {
     let issuer = ExternalIssuer::start().await;
-    let (gateway, _) = house_with(issuer.login(&json!({}))).await;
+    let (gateway, _) = owned_gateway_with(issuer.login(&json!({}))).await;
     let page = TestBrowser::default().get(&gateway, "/oauth/login").await;
     assert!(page.text.contains("/oauth/federated/other?next="), "{}", page.text);
     let mut browser = TestBrowser::default();
@@ -161,7 +161,7 @@ async fn an_identity_that_is_not_for_this_login_is_refused() {
     let issuer = ExternalIssuer::start().await;
     let mut config = issuer.login(&json!({ "allow": ["*@example.com"] }));
     config["limits"] = json!({ "failed_logins": 0 });
-    let (gateway, _) = house_with(config).await;
+    let (gateway, _) = owned_gateway_with(config).await;
     let good = json!({ "email": "a@example.com", "email_verified": true });
     let with = |name: &str, value: Value| {
         let mut claims = good.clone();

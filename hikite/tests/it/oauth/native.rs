@@ -22,7 +22,7 @@ async fn allow(gateway: &TestGateway, browser: &mut TestBrowser, path: &str) -> 
 
 #[tokio::test]
 async fn a_public_client_on_this_machine_is_asked_about_each_time() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     for (registered, places) in [
         (REDIRECT, &[REDIRECT, "http://127.0.0.1:4000/callback"][..]),
         ("http://localhost/callback", &["http://localhost:4001/callback"]),
@@ -48,7 +48,7 @@ async fn a_public_client_on_this_machine_is_asked_about_each_time() {
 
 #[tokio::test]
 async fn a_client_with_a_secret_and_one_on_the_web_are_remembered() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     for (place, method) in [(REDIRECT, "client_secret_basic"), (WEB, "none")] {
         let client = client_at(&gateway, place, method).await;
         let with = |scope: &'static str| authorize(&gateway, &client, &[("scope", scope), ("redirect_uri", place)]);
@@ -67,13 +67,13 @@ async fn a_client_with_a_secret_and_one_on_the_web_are_remembered() {
 
 #[tokio::test]
 async fn only_what_the_page_showed_is_allowed() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     gateway.run(&["user", "add", "alice"]).await;
     let password = gateway.run(&["user", "password", "alice"]).await.stdout.trim().to_owned();
     let mut alice = logged_in(&gateway, "alice", &password).await;
     let client = registered(&gateway).await;
     let asked = alice.get(&gateway, &authorize(&gateway, &client, &[("scope", "read call admin")])).await;
-    assert!(!asked.text.contains("for everybody"), "{}", asked.text);
+    assert!(asked.text.contains("run tools") && !asked.text.contains("manage tools"), "{}", asked.text);
     let admin = gateway.request("PATCH", "/v1/users/alice").json(json!({ "role": "admin" }).to_string());
     assert_eq!(gateway.send(admin).await.status, 200);
     let done = alice.post(&gateway, "/oauth/consent", &asked, &[("decision", "allow")]).await;

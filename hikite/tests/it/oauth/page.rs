@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_hostile_name_is_shown_and_does_nothing() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let hostile = "<script>alert(1)</script>\"'><img src=x onerror=y>\u{202e}\u{200b}";
     let metadata = json!({ "client_name": hostile, "redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none" });
     let id = register(&gateway, &metadata).await["client_id"].as_str().expect("an id").to_owned();
@@ -20,7 +20,7 @@ async fn a_hostile_name_is_shown_and_does_nothing() {
 
 #[tokio::test]
 async fn a_browser_is_told_to_run_nothing_of_others_and_to_keep_nothing() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     let consent = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
     let own = "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
@@ -56,7 +56,7 @@ async fn a_browser_is_told_to_run_nothing_of_others_and_to_keep_nothing() {
 
 #[tokio::test]
 async fn pages_speak_the_language_of_the_browser() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     for (wanted, text) in [("ja,en;q=0.5", "<h1>ログイン</h1>"), ("en", "<h1>Log in</h1>")] {
         let request = HttpRequest::new("GET", "/oauth/login").header("accept-language", wanted);
         let page = gateway.send(request).await;

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use hikite_testkit::gateway::{HttpReply, HttpRequest, TestGateway};
 use serde_json::{Value, json};
 
-use super::{PASSWORD, TestBrowser, TestPage, house, logged_in};
+use super::{PASSWORD, TestBrowser, TestPage, logged_in, owned_gateway};
 
 pub(super) struct PasskeyAuthenticator {
     pair: EcdsaKeyPair,
@@ -103,7 +103,7 @@ pub(super) async fn registered(gateway: &TestGateway, browser: &mut TestBrowser)
 
 #[tokio::test]
 async fn a_key_that_was_registered_logs_its_user_in() {
-    let (gateway, mut owner) = house().await;
+    let (gateway, mut owner) = owned_gateway().await;
     let mut authenticator = registered(&gateway, &mut owner).await;
     let listed = owner.get(&gateway, "/oauth/passkey").await;
     assert!(listed.text.contains("my &lt;laptop&gt;"), "{}", listed.text);
@@ -141,7 +141,7 @@ async fn a_key_that_was_registered_logs_its_user_in() {
 
 #[tokio::test]
 async fn nothing_of_it_works_from_elsewhere_or_for_somebody_else() {
-    let (gateway, mut owner) = house().await;
+    let (gateway, mut owner) = owned_gateway().await;
     let mut authenticator = registered(&gateway, &mut owner).await;
     let mut stranger = TestBrowser::default();
     let page = stranger.get(&gateway, "/oauth/login").await;
@@ -177,7 +177,7 @@ async fn nothing_of_it_works_from_elsewhere_or_for_somebody_else() {
 
 #[tokio::test]
 async fn a_user_who_is_gone_is_not_let_in_by_a_key() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     let alice = json!({ "name": "alice", "password": PASSWORD });
     let made = gateway.send(gateway.request("POST", "/v1/users").json(alice.to_string())).await;
     assert_eq!(made.status, 201, "{}", made.text());
@@ -206,7 +206,7 @@ async fn logs_in(gateway: &TestGateway, authenticator: &mut PasskeyAuthenticator
 
 #[tokio::test]
 async fn a_key_outlives_a_new_password_unless_its_removal_is_asked_for() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     let alice = json!({ "name": "alice", "password": PASSWORD });
     let made = gateway.send(gateway.request("POST", "/v1/users").json(alice.to_string())).await;
     assert_eq!(made.status, 201, "{}", made.text());

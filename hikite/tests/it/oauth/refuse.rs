@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn who_asks_and_where_it_is_answered_is_never_told_elsewhere() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     for other in [
         [("client_id", "hkc_none")],
@@ -29,7 +29,7 @@ async fn who_asks_and_where_it_is_answered_is_never_told_elsewhere() {
 
 #[tokio::test]
 async fn everything_else_is_told_the_client_with_our_name() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     for (other, word) in [
         ([("response_type", "")], "invalid_request"),
@@ -56,7 +56,7 @@ async fn everything_else_is_told_the_client_with_our_name() {
 
 #[tokio::test]
 async fn who_says_no_is_sent_to_the_client_and_to_nobody_else() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     let page = browser.get(&gateway, &authorize(&gateway, &client, &[])).await;
     let denied = browser.post(&gateway, "/oauth/consent", &page, &[("decision", "deny")]).await;
@@ -76,7 +76,7 @@ async fn who_says_no_is_sent_to_the_client_and_to_nobody_else() {
 
 #[tokio::test]
 async fn a_login_leads_only_to_places_of_ours() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     for next in ["https://evil.example/", "//evil.example", "/\\evil.example", "/oauth/logout", "javascript:x"] {
         let path = format!("/oauth/login?next={}", quoted(next));
         assert_eq!(browser.get(&gateway, &path).await.header("location"), "", "{next}");
@@ -90,7 +90,7 @@ async fn a_login_leads_only_to_places_of_ours() {
 
 #[tokio::test]
 async fn a_form_counts_only_from_our_page_in_the_browser_it_was_made_for() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     gateway.run(&["user", "add", "alice"]).await;
     let password = gateway.run(&["user", "password", "alice"]).await.stdout.trim().to_owned();
     let mut alice = logged_in(&gateway, "alice", &password).await;
@@ -102,7 +102,7 @@ async fn a_form_counts_only_from_our_page_in_the_browser_it_was_made_for() {
     let replayed = alice.post(&gateway, "/oauth/consent", &page, &decision).await;
     assert_eq!(replayed.status, 403, "made for another user");
     let bare = TestBrowser::default().post(&gateway, "/oauth/consent", &page, &decision).await;
-    assert_eq!(bare.status, 403, "nobody is logged in");
+    assert_eq!(bare.status, 403, "No user is logged in.");
     for token in ["", "x", "Zm9ybQ.AAAAAAAAAAAAAAAAAAAAAA"] {
         let forged = TestPage { fields: forge(&page, "token", token), ..TestPage::of_nothing() };
         assert_eq!(browser.post(&gateway, "/oauth/consent", &forged, &decision).await.status, 403, "{token}");
@@ -121,8 +121,8 @@ async fn a_form_counts_only_from_our_page_in_the_browser_it_was_made_for() {
 }
 
 #[tokio::test]
-async fn wrong_passwords_are_braked_by_name_and_by_place() {
-    let (gateway, _) = house_with(json!({ "limits": { "failed_logins": 3 } })).await;
+async fn wrong_passwords_are_throttled_by_name_and_by_place() {
+    let (gateway, _) = owned_gateway_with(json!({ "limits": { "failed_logins": 3 } })).await;
     let mut browser = TestBrowser::default();
     let page = browser.get(&gateway, "/oauth/login").await;
     let mut statuses = Vec::new();

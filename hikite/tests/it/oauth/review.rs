@@ -8,7 +8,7 @@ async fn ask(gateway: &TestGateway, method: &str, path: &str) -> HttpReply {
 
 #[tokio::test]
 async fn a_consent_that_is_taken_back_ends_the_tokens_that_came_of_it() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     let tokens = tokens(&gateway, &mut browser, &client, "read").await;
     assert_eq!(me(&gateway, access(&tokens)).await.status, 200);
@@ -26,7 +26,7 @@ async fn a_consent_that_is_taken_back_ends_the_tokens_that_came_of_it() {
 
 #[tokio::test]
 async fn a_browser_that_an_admin_logs_out_has_to_log_in_again() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let list = ask(&gateway, "GET", "/v1/logins").await;
     assert!(browser.cookies.values().all(|secret| !list.text().contains(secret)), "{}", list.text());
     let list = list.value();

@@ -15,7 +15,7 @@ fn refresh_of(tokens: &Value) -> String {
 
 #[tokio::test]
 async fn a_code_is_exchanged_by_its_client_with_its_verifier_once() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let (client, other) = (registered(&gateway).await, registered(&gateway).await);
     let text = code(&gateway, &mut browser, &client, &[]).await;
     let right = exchange(&client, &text);
@@ -46,7 +46,7 @@ async fn a_code_is_exchanged_by_its_client_with_its_verifier_once() {
 
 #[tokio::test]
 async fn two_hundred_refreshes_at_once_are_one() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     let first = refresh_of(&tokens(&gateway, &mut browser, &client, "read call").await);
     let all = (0..200).map(|_| refresh(&gateway, &client, &first));
@@ -71,7 +71,7 @@ async fn two_hundred_refreshes_at_once_are_one() {
 
 #[tokio::test]
 async fn a_token_that_is_given_back_opens_nothing_in_any_process() {
-    let (gateway, mut browser) = house().await;
+    let (gateway, mut browser) = owned_gateway().await;
     let client = registered(&gateway).await;
     let given = tokens(&gateway, &mut browser, &client, "read call").await;
     let revoke = async |token: &str| {
@@ -97,8 +97,8 @@ async fn a_token_that_is_given_back_opens_nothing_in_any_process() {
 
 #[tokio::test]
 async fn tokens_of_others_and_tokens_that_were_changed_open_nothing() {
-    let (gateway, mut browser) = house_with(json!({ "limits": { "failed_logins": 0 } })).await;
-    let (other, mut stranger) = house().await;
+    let (gateway, mut browser) = owned_gateway_with(json!({ "limits": { "failed_logins": 0 } })).await;
+    let (other, mut stranger) = owned_gateway().await;
     let client = registered(&gateway).await;
     let good = access(&tokens(&gateway, &mut browser, &client, "read").await).to_owned();
     let parts: Vec<&str> = good.split('.').collect();
@@ -140,7 +140,7 @@ async fn tokens_of_others_and_tokens_that_were_changed_open_nothing() {
 async fn a_token_that_allows_too_little_is_told_what_to_ask_for() {
     let (fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" } });
-    let (gateway, mut browser) = house_with(config).await;
+    let (gateway, mut browser) = owned_gateway_with(config).await;
     let client = registered(&gateway).await;
     let reader = tokens(&gateway, &mut browser, &client, "read").await;
     let ask = |path: &str, method: &str| crate::identity::as_bearer(access(&reader), method, path);

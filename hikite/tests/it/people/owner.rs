@@ -12,7 +12,7 @@ async fn admins(gateway: &TestGateway) -> (Vec<String>, TestBrowser) {
 
 #[tokio::test]
 async fn an_admin_changes_nothing_of_the_owner() {
-    let (_fixture, gateway, mut owner) = house().await;
+    let (_fixture, gateway, mut owner) = gateway_with_alice().await;
     let (secrets, mut browser) = admins(&gateway).await;
     let account = add_account(&gateway, gateway.token(), "mine").await;
     let id = get(&gateway, "/v1/users/kana").await.value()["id"].as_str().expect("an id").to_owned();
@@ -54,7 +54,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
     // Nor does a token that acts for the owner: its holder need not be the owner.
     let acting = token(&gateway, json!({ "name": "t", "user": "owner", "scopes": ["read", "call", "admin"] })).await;
     let reply = patch(&gateway, &acting.secret, "/v1/users/kana", json!({ "password": "a program's own" })).await;
-    refused(&reply, 403, "AUTHORIZATION_ERROR", "only the owner changes the owner");
+    refused(&reply, 403, "AUTHORIZATION_ERROR", "Only the owner can change the owner.");
     let more = json!({ "name": "t", "user": "kana" });
     let more = gateway.send(as_bearer(&acting.secret, "POST", "/v1/tokens").json(more.to_string())).await;
     assert_eq!(more.status, 403, "{}", more.text());
@@ -76,7 +76,7 @@ async fn an_admin_changes_nothing_of_the_owner() {
 
 #[tokio::test]
 async fn the_ownership_is_handed_over_after_a_fresh_proof() {
-    let (_fixture, gateway, mut browser) = house().await;
+    let (_fixture, gateway, mut browser) = gateway_with_alice().await;
     add_account(&gateway, gateway.token(), "of-kana").await;
     let mine = token_of(&gateway, "kana").await;
     let hand_over = async |form: Value| {
@@ -84,7 +84,7 @@ async fn the_ownership_is_handed_over_after_a_fresh_proof() {
         gateway.send(request.json(form.to_string())).await
     };
     let bare = hand_over(json!({})).await;
-    refused(&bare, 403, "AUTHORIZATION_ERROR", "this needs a fresh login");
+    refused(&bare, 403, "AUTHORIZATION_ERROR", "This needs a fresh login.");
     assert_eq!(hand_over(json!({ "password": "wrong password" })).await.status, 403);
     let page = browser.get(&gateway, "/ui/access").await;
     let done = browser.post(&gateway, "/ui/access/users/alice/handover", &page, &[]).await;
@@ -103,7 +103,7 @@ async fn the_ownership_is_handed_over_after_a_fresh_proof() {
     assert_eq!(back.code, Some(0), "{}", back.stderr);
     until("the machine's own word counts", async || get(&gateway, "/v1/me").await.value()["user"] == "kana").await;
     let told = gateway.run(&["user", "remove", "kana"]).await;
-    assert!(told.code != Some(0) && told.stderr.contains("hand over first"), "{}", told.stderr);
+    assert!(told.code != Some(0) && told.stderr.contains("Hand over ownership first"), "{}", told.stderr);
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn the_default_mask_follows_who_is_the_owner() {
     let (_fixture, web) = crate::http_fixture().await;
     let config = json!({ "mcpServers": { "web": web }, "server": { "surface": "direct" },
         "auth": { "default_permissions": { "deny": ["web:mirror"] } } });
-    let (gateway, _browser) = house_with(config).await;
+    let (gateway, _browser) = owned_gateway_with(config).await;
     user(&gateway, json!({ "name": "alice", "role": "admin", "password": ALICE })).await;
     let (kana, alice) = (token_of(&gateway, "kana").await, token_of(&gateway, "alice").await);
     let sees = async |secret: &str| {

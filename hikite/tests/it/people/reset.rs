@@ -11,7 +11,7 @@ async fn refreshes(gateway: &TestGateway, client: &str, given: &Value) -> u16 {
 
 #[tokio::test]
 async fn a_password_reset_ends_logins_and_grants() {
-    let (_fixture, gateway, mut owner) = house().await;
+    let (_fixture, gateway, mut owner) = gateway_with_alice().await;
     let own = registered(&gateway).await;
     let page = owner.get(&gateway, "/ui/access").await;
     for number in 0..3 {
@@ -46,7 +46,7 @@ async fn a_password_reset_ends_logins_and_grants() {
 
 #[tokio::test]
 async fn whoever_changes_their_own_password_stays_where_they_sit() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let (mut here, mut there) = (logged_in(&gateway, "alice", ALICE).await, logged_in(&gateway, "alice", ALICE).await);
     let page = here.get(&gateway, "/ui/password").await;
     let wrong = [("current", "not the password"), ("password", "another long one")];
@@ -59,7 +59,7 @@ async fn whoever_changes_their_own_password_stays_where_they_sit() {
     let secret = token_of(&gateway, "alice").await;
     let form = json!({ "password": "yet another one" });
     let reply = gateway.send(as_bearer(&secret, "POST", "/v1/me/password").json(form.to_string())).await;
-    refused(&reply, 403, "AUTHORIZATION_ERROR", "this needs a fresh login");
+    refused(&reply, 403, "AUTHORIZATION_ERROR", "This needs a fresh login.");
     let form = json!({ "current": "another long one", "password": "yet another one" });
     let reply = gateway.send(as_bearer(&secret, "POST", "/v1/me/password").json(form.to_string())).await;
     assert_eq!(reply.status, 204, "{}", reply.text());
@@ -78,7 +78,7 @@ async fn tried(gateway: &TestGateway, password: &str) -> TestBrowser {
 
 #[tokio::test]
 async fn no_login_by_the_old_password_outlives_a_reset_or_a_lock() {
-    let (_fixture, gateway, _) = house().await;
+    let (_fixture, gateway, _) = gateway_with_alice().await;
     let change = async |form: Value| {
         let reply = patch(&gateway, gateway.token(), "/v1/users/alice", form).await;
         assert_eq!(reply.status, 200, "{}", reply.text());

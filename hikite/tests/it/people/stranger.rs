@@ -10,7 +10,7 @@ async fn whoever_was_removed_comes_again_only_when_that_is_lifted() {
     config["limits"] = json!({ "failed_logins": 0 });
     config["auth"]["issuers"] =
         json!([{ "issuer": issuer.name(), "audience": "https://hikite.example/mcp", "scopes": ["read"] }]);
-    let (gateway, mut owner) = house_with(config).await;
+    let (gateway, mut owner) = owned_gateway_with(config).await;
     let claims = json!({ "preferred_username": "ren" });
     let mut browser = TestBrowser::default();
     come_back(&gateway, &issuer, (&mut browser, None), claims.clone()).await.leads_to("/connect/x");
@@ -50,7 +50,7 @@ async fn a_token_of_another_issuer_does_no_more_than_its_user_and_is_never_the_o
     let mut config = issuer.login(&json!({}));
     config["auth"]["issuers"] = json!([{ "issuer": issuer.name(), "audience": "https://hikite.example/mcp",
         "scopes": ["read", "call", "admin"] }]);
-    let (gateway, _owner) = house_with(config).await;
+    let (gateway, _owner) = owned_gateway_with(config).await;
     let claims = json!({ "preferred_username": "ren" });
     come_back(&gateway, &issuer, (&mut TestBrowser::default(), None), claims).await.leads_to("/connect/x");
     let theirs = issuer.token(&json!({ "sub": "7" }));

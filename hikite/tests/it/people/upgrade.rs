@@ -23,7 +23,7 @@ async fn a_store_of_the_first_version_goes_on_with_ids() {
     let variables = [("HIKITE_VAULT_KEY", "42".repeat(32))];
     let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let gateway = TestGateway::start_by_file_with(&PROGRAMS, config, &variables).await;
-    gateway.wait_for_stderr("the store was copied to").await;
+    gateway.wait_for_stderr("the store was backed up to").await;
     let copy = std::fs::read(folder.path().join("hikite.db.v5")).expect("a copy beside it");
     assert!(copy.starts_with(b"SQLite format 3"));
 

@@ -7,7 +7,7 @@ use crate::configured;
 use crate::oauth::{REDIRECT, setup_path};
 use crate::rest::get;
 
-async fn house(limits: Value) -> TestGateway {
+async fn limited_gateway(limits: Value) -> TestGateway {
     let gateway = configured(json!({ "limits": limits })).await;
     setup_path(&gateway).await;
     gateway
@@ -21,7 +21,7 @@ async fn register(gateway: &TestGateway, redirect: &str) -> HttpReply {
 
 #[tokio::test]
 async fn registrations_that_nobody_uses_give_way_and_have_a_rate() {
-    let gateway = house(json!({ "unused_clients": 8 })).await;
+    let gateway = limited_gateway(json!({ "unused_clients": 8 })).await;
     let mut ids = Vec::new();
     for number in 0..30 {
         let reply = register(&gateway, REDIRECT).await;
@@ -47,7 +47,7 @@ async fn registrations_that_nobody_uses_give_way_and_have_a_rate() {
 
 #[tokio::test]
 async fn a_registration_is_small() {
-    let gateway = house(json!({})).await;
+    let gateway = limited_gateway(json!({})).await;
     let long = format!("http://127.0.0.1:1/{}", "x".repeat(1900));
     let metadata = |uris: Vec<String>| json!({ "redirect_uris": uris, "token_endpoint_auth_method": "none" });
     for uris in [vec![long.clone(); 5], vec![long.clone(); 20]] {

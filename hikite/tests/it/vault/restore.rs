@@ -86,7 +86,7 @@ async fn a_backup_whose_key_is_gone_says_which_and_takes_it_from_a_file_or_a_new
     value(&running, &["vault", "rotate", "--json"]).await;
     value(&running, &["store", "backup", &newer, "--json"]).await;
     let asked = running.run(&["vault", "forget-key", &first]).await;
-    assert!(asked.code != Some(0) && asked.stderr.contains("lost for good"), "{asked:?}");
+    assert!(asked.code != Some(0) && asked.stderr.contains("lost forever"), "{asked:?}");
     value(&running, &["vault", "forget-key", &first, "--yes", "--json"]).await;
     assert!(running.stop().await.success());
     let refused = running.run(&["store", "restore", &old]).await;

@@ -6,14 +6,14 @@ use super::super::operation::OpenApiOperation;
 use super::{listed, parameter, reference, text, whole};
 
 pub(super) fn operations() -> Vec<OpenApiOperation> {
-    let deed = |path, id, summary| OpenApiOperation {
+    let action = |path, id, summary| OpenApiOperation {
         method: "post",
         path,
         id,
         tag: "Overview",
         summary,
         parameters: vec![parameter("Module")],
-        answer: (200, "The module as it is now.", Some("Module")),
+        answer: (200, "The changed module.", Some("Module")),
         errors: &[404, 409, 503],
         ..OpenApiOperation::NEW
     };
@@ -22,7 +22,7 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
             path: "/v1/modules",
             id: "listModules",
             tag: "Overview",
-            summary: "Lists the modules, each the tools of one source. Admins are told how they are doing.",
+            summary: "Lists the modules, each with the tools of one source. Admins also see their state.",
             answer: (200, "The modules.", Some("Modules")),
             ..OpenApiOperation::NEW
         },
@@ -30,22 +30,22 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
             path: "/v1/modules/{name}",
             id: "getModule",
             tag: "Overview",
-            summary: "Shows one module. Admins are told how it is reached and what it wrote to stderr.",
+            summary: "Shows one module. Admins also see its connection settings and its stderr.",
             parameters: vec![parameter("Module")],
             answer: (200, "The module.", Some("Module")),
             errors: &[404],
             ..OpenApiOperation::NEW
         },
-        deed(
+        action(
             "/v1/modules/{name}/restart",
             "restartModule",
-            "Ends a module's connections and processes and begins anew; for admins.",
+            "Restarts a module's connections and processes; for admins.",
         ),
-        deed("/v1/modules/{name}/enable", "enableModule", "Switches a whole module on; for admins."),
-        deed(
+        action("/v1/modules/{name}/enable", "enableModule", "Enables a module; for admins."),
+        action(
             "/v1/modules/{name}/disable",
             "disableModule",
-            "Switches a whole module off: from now on it is in nobody's view; for admins.",
+            "Disables a module and hides it from all callers; for admins.",
         ),
     ]
 }
@@ -64,38 +64,40 @@ fn module() -> Value {
             "description": { "type": "string" },
             "kind": {
                 "enum": ["stdio", "http", "sse", "service", "registered", "program"],
-                "description": "What its tools come from; not known of one that the file switches off.",
+                "description": "Source of its tools; unknown for a module that is disabled in the config file.",
             },
             "managedBy": managed_by(),
-            "enabled": { "type": "boolean", "description": "One that is off is listed for admins alone." },
+            "enabled": { "type": "boolean", "description": "Disabled modules are only listed for admins." },
             "state": { "enum": ["idle", "starting", "running", "failing", "needs_login", "disabled"] },
-            "error": text("Why it is failing, or what to do about a login."),
+            "error": text("Reason of the failure, or how to log in."),
             "breaker": {
                 "enum": ["closed", "open", "half-open"],
-                "description": "Whether calls are sent: `open` leaves the server, or an account, alone for a while. The worst of all.",
+                "description": "State of the circuit breaker; `open` means that calls to the server or with an account are \
+                 paused. The worst of all.",
             },
             "accounts": {
                 "type": "array",
-                "description": "The accounts whose calls are not sent as usual, of those that the caller may use; for admins of all.",
+                "description": "Accounts whose circuit breaker is not closed, among those that the caller may use; all for \
+                 admins.",
                 "items": {
                     "type": "object", "required": ["account", "breaker"],
                     "properties": {
-                        "account": text("`provider/name`, and whose it is where it is another's."),
+                        "account": text("`provider/name`, and the owner if it belongs to somebody else."),
                         "breaker": { "enum": ["open", "half-open"] },
                     },
                 },
             },
             "version": { "type": "string" },
-            "tools": whole("How many there are; so with the next two."),
+            "tools": whole("Number of tools; the next two are counts as well."),
             "resources": whole("Resources."),
             "prompts": whole("Prompts."),
             "calls": reference("Calls"),
-            "url": text("Where a remote server is, secrets masked; for admins, of a single module."),
-            "command": text("The program that is started; the same."),
-            "args": { "type": "array", "items": { "type": "string" }, "description": "Its arguments, secrets masked; the same." },
+            "url": text("Address of a remote server with secrets masked; for admins, only for a single module."),
+            "command": text("Program that is started; same restriction."),
+            "args": { "type": "array", "items": { "type": "string" }, "description": "Its arguments with secrets masked; same restriction." },
             "stderr": {
                 "type": "array", "items": { "type": "string" },
-                "description": "The last lines that it wrote to stderr; the same.",
+                "description": "The last lines of its stderr; same restriction.",
             },
         },
     })
@@ -104,7 +106,7 @@ fn module() -> Value {
 pub(super) fn managed_by() -> Value {
     json!({
         "enum": ["file", "store", "program"],
-        "description": "Who may change it: the config file, this API, or the program that hikite is part of.",
+        "description": "Where it can be changed: in the config file, with this API, or in the program that embeds hikite.",
     })
 }
 
@@ -114,15 +116,15 @@ fn calls() -> Value {
     json!({
         "type": "object",
         "required": ["perMinute", "errorRate", "p50Ms", "p99Ms", "total"],
-        "description": "How calls have been going in this process; for admins.",
+        "description": "Call statistics of this process; for admins.",
         "properties": {
-            "perMinute": whole("Calls of the last minute."),
+            "perMinute": whole("Calls in the last minute."),
             "errorRate": {
                 "type": "number", "minimum": 0, "maximum": 1,
-                "description": "The share of the calls of the last 15 minutes that failed.",
+                "description": "Share of failed calls in the last 15 minutes.",
             },
-            "p50Ms": milliseconds("Half of the calls of the last 15 minutes took no longer; null without any."),
-            "p99Ms": milliseconds("99 of a hundred took no longer."),
+            "p50Ms": milliseconds("Median duration of the calls in the last 15 minutes; null without calls."),
+            "p99Ms": milliseconds("99th percentile of the duration."),
             "total": whole("Calls since the start."),
         },
     })

@@ -16,9 +16,9 @@ fn preview() -> Vec<OpenApiOperation> {
             path: "/v1/menu",
             id: "getMenu",
             tag: "Projects",
-            summary: "Shows exactly the `tools/list` that a model is given, and what it costs; for admins.",
-            parameters: vec![query("project", "In which project; by default in none."), surface()],
-            answer: (200, "The menu.", Some("Menu")),
+            summary: "Shows the exact `tools/list` that a model gets, and its token cost; for admins.",
+            parameters: vec![query("project", "The project; none by default."), surface()],
+            answer: (200, "The tool list.", Some("Menu")),
             errors: &[404],
             ..OpenApiOperation::NEW
         },
@@ -27,7 +27,7 @@ fn preview() -> Vec<OpenApiOperation> {
             path: "/v1/permissions/preview",
             id: "previewPermissions",
             tag: "Projects",
-            summary: "Says which tools permissions would show, and which they would hide; for admins.",
+            summary: "Shows which tools given permissions would show and hide; for admins.",
             body: Some("PermissionsRequest"),
             answer: (200, "The keys of the tools.", Some("PermissionsAnswer")),
             ..OpenApiOperation::NEW
@@ -39,7 +39,7 @@ fn surface() -> Value {
     let one = "(categories|direct|modules|search)";
     json!({
         "name": "surface", "in": "query",
-        "description": "The surfaces that the client asks for, with commas; by default those that are set.",
+        "description": "The surfaces the client asks for, separated by commas; by default the configured ones.",
         "schema": { "type": "string", "pattern": format!("^{one}(,{one})*$"), "example": "modules,search" },
     })
 }
@@ -50,7 +50,7 @@ fn present() -> Vec<OpenApiOperation> {
         id,
         tag: "Presence",
         summary,
-        answer: (200, "All of them.", Some(schema)),
+        answer: (200, "The list.", Some(schema)),
         errors: &[404, 503],
         ..OpenApiOperation::NEW
     };
@@ -61,7 +61,7 @@ fn present() -> Vec<OpenApiOperation> {
         tag: "Presence",
         summary,
         parameters: vec![parameter("Id")],
-        answer: (204, "It is over.", None),
+        answer: (204, "Ended.", None),
         errors: &[404, 503],
         ..OpenApiOperation::NEW
     };
@@ -69,13 +69,13 @@ fn present() -> Vec<OpenApiOperation> {
         list(
             "/v1/sessions",
             "listSessions",
-            "Lists the open sessions of MCP clients over HTTP, in this process.",
+            "Lists the open HTTP sessions of MCP clients in this process.",
             "Sessions",
         ),
-        end("/v1/sessions/{id}", "endSession", "Ends a session and what runs in it."),
-        list("/v1/consents", "listConsents", "Lists what users let clients do.", "Consents"),
-        end("/v1/consents/{id}", "endConsent", "Takes a consent back; the client's tokens for this user end with it."),
-        list("/v1/logins", "listLogins", "Lists the browsers that users are logged in with.", "Logins"),
+        end("/v1/sessions/{id}", "endSession", "Ends a session and its running calls."),
+        list("/v1/consents", "listConsents", "Lists the consents that users gave to clients.", "Consents"),
+        end("/v1/consents/{id}", "endConsent", "Revokes a consent and the client's tokens for this user."),
+        list("/v1/logins", "listLogins", "Lists the browsers in which users are logged in.", "Logins"),
         end("/v1/logins/{id}", "endLogin", "Logs a browser out."),
     ]
 }
@@ -116,10 +116,10 @@ fn menu() -> Value {
         "properties": {
             "project": { "type": "string" },
             "surfaces": words(),
-            "tools": { "type": "array", "items": { "type": "object" }, "description": "As `tools/list` gives them." },
-            "tokens": whole("What they cost a model."),
-            "flatTokens": whole("What a list of every tool would cost."),
-            "counter": text("The vocabulary that counted, or `estimate`."),
+            "tools": { "type": "array", "items": { "type": "object" }, "description": "As in `tools/list`." },
+            "tokens": whole("Token cost for a model."),
+            "flatTokens": whole("Token cost of a list of all tools."),
+            "counter": text("The tokenizer that was used, or `estimate`."),
         },
     })
 }
@@ -146,13 +146,13 @@ fn session() -> Value {
         "type": "object",
         "required": ["id", "subject", "client", "revision", "project", "since", "lastSeen", "surfaces"],
         "properties": {
-            "id": text("A number for it; not what its client sends."),
+            "id": text("A number for the session; not the session id of the client."),
             "subject": { "type": "string" },
-            "client": { "type": "object", "description": "What the client calls itself." },
-            "revision": text("The revision of MCP that was agreed."),
+            "client": { "type": "object", "description": "Name and version that the client sent." },
+            "revision": text("Negotiated MCP revision."),
             "project": { "type": ["string", "null"] },
-            "since": moment("When it began."),
-            "lastSeen": moment("When something last came from it."),
+            "since": moment("Start of the session."),
+            "lastSeen": moment("Time of the last message from the client."),
             "surfaces": words(),
         },
     })
@@ -165,12 +165,12 @@ fn consent() -> Value {
         "properties": {
             "id": { "type": "string" },
             "subject": { "type": "string" },
-            "user": { "type": ["string", "null"], "description": "The name of the user, while there is one." },
+            "user": { "type": ["string", "null"], "description": "Name of the user, if the user still exists." },
             "client": text("The id of the client."),
             "clientName": { "type": ["string", "null"] },
             "scopes": words(),
-            "project": { "type": ["string", "null"], "description": "The only project that it is for." },
-            "createdAt": moment("When it was first given."),
+            "project": { "type": ["string", "null"], "description": "The only project it is valid for." },
+            "createdAt": moment("Time of the first consent."),
         },
     })
 }
@@ -183,8 +183,8 @@ fn login() -> Value {
             "id": { "type": "string" },
             "subject": { "type": "string" },
             "user": { "type": ["string", "null"] },
-            "createdAt": moment("When somebody logged in."),
-            "expiresAt": moment("When it ends if nobody comes."),
+            "createdAt": moment("Time of the login."),
+            "expiresAt": moment("Time when it expires if it is not used."),
         },
     })
 }

@@ -10,8 +10,8 @@ pub(super) fn operations() -> Vec<OpenApiOperation> {
         path: "/v1/status",
         id: "getStatus",
         tag: "Overview",
-        summary: "Tells how the gateway is doing, what it saved, and what needs somebody; for admins.",
-        answer: (200, "The whole at a glance.", Some("Status")),
+        summary: "Shows the state of the gateway, the tokens it saved, and what needs attention; for admins.",
+        answer: (200, "The overview.", Some("Status")),
         errors: &[503],
         ..OpenApiOperation::NEW
     }]
@@ -27,13 +27,13 @@ fn status() -> Value {
         "required": ["version", "uptimeSeconds", "sessions", "calls", "saved", "audit", "attention"],
         "properties": {
             "version": { "type": "string" },
-            "uptimeSeconds": whole("Seconds since the start of this process."),
-            "sessions": whole("Open sessions of MCP clients, in this process."),
+            "uptimeSeconds": whole("Uptime of this process in seconds."),
+            "sessions": whole("Open MCP sessions in this process."),
             "calls": reference("Calls"),
             "saved": {
                 "type": "object",
                 "required": ["today", "days"],
-                "description": "What models were spared, of all processes on the store; tokens are a guess.",
+                "description": "Tokens saved for models, over all processes on the store; estimated.",
                 "properties": { "today": reference("SavedDay"), "days": { "type": "array", "items": day() } },
             },
             "audit": {
@@ -41,10 +41,10 @@ fn status() -> Value {
                 "required": ["enabled"],
                 "properties": {
                     "enabled": { "type": "boolean" },
-                    "durability": { "enum": ["group", "strict"], "description": "Whether an answer waits for the commit of its record." },
+                    "durability": { "enum": ["group", "strict"], "description": "Sets if a response waits until its audit record is committed." },
                     "whenFull": { "enum": ["block", "drop-and-count"] },
-                    "waiting": whole("Records that are not on the disk yet."),
-                    "accepts": { "type": "boolean", "description": "False while nothing can be recorded and calls are refused." },
+                    "waiting": whole("Records not yet on disk."),
+                    "accepts": { "type": "boolean", "description": "False while no records can be written and calls are rejected." },
                 },
             },
             "attention": { "type": "array", "items": reference("Concern") },
@@ -58,12 +58,12 @@ fn today() -> Value {
         "required": ["calls", "errors", "tokensRaw", "tokensSent", "tokensFlat", "tokensMenu", "tokensSaved"],
         "properties": {
             "calls": whole("Calls of tools, resources and prompts."),
-            "errors": whole("Those of them that failed."),
-            "tokensRaw": whole("Answers that went out compact, as their tools gave them."),
-            "tokensSent": whole("The same as they went out."),
-            "tokensFlat": whole("Menus that clients asked for, as they would have been with every tool in them."),
-            "tokensMenu": whole("The same as they went out."),
-            "tokensSaved": whole("What both spared together."),
+            "errors": whole("Failed calls among them."),
+            "tokensRaw": whole("Tokens of the results before compaction."),
+            "tokensSent": whole("Tokens of the same results as sent."),
+            "tokensFlat": whole("Tokens of the tool lists if they had contained every tool."),
+            "tokensMenu": whole("Tokens of the same tool lists as sent."),
+            "tokensSaved": whole("Sum of the tokens saved."),
         },
     })
 }
@@ -73,7 +73,7 @@ fn day() -> Value {
         "type": "object",
         "required": ["day", "calls", "errors", "tokensSaved"],
         "properties": {
-            "day": { "type": "string", "format": "date", "description": "In UTC; the last 30, the oldest first." },
+            "day": { "type": "string", "format": "date", "description": "In UTC; the last 30 days, oldest first." },
             "calls": whole("As above."),
             "errors": whole("As above."),
             "tokensSaved": whole("As above."),
@@ -85,7 +85,7 @@ fn concern() -> Value {
     json!({
         "type": "object",
         "required": ["kind", "name", "message", "hint"],
-        "description": "Something that somebody should look at.",
+        "description": "Something that needs attention.",
         "properties": {
             "kind": { "enum": ["config", "module", "login", "account", "client", "pin", "audit"] },
             "name": text("The module, the key of the tool, or the id of the account or the client."),

@@ -35,11 +35,12 @@ fn upstreams() -> Vec<OpenApiOperation> {
             method: "put",
             path: "/v1/upstreams/{name}",
             id: "putUpstream",
-            summary: "Sets up a remote server, or changes one. Programs are refused: they come from the config file alone.",
+            summary: "Adds or changes a remote server. Local programs are rejected; they can only be defined in the config \
+             file.",
             parameters: vec![parameter("Upstream")],
             body: Some("UpstreamEntry"),
-            answer: (200, "The upstream server as it is now.", Some("Upstream")),
-            also: Some((201, "It is new.", Some("Upstream"))),
+            answer: (200, "The changed upstream server.", Some("Upstream")),
+            also: Some((201, "Created.", Some("Upstream"))),
             errors: &[404, 409, 503],
             ..new()
         },
@@ -47,9 +48,9 @@ fn upstreams() -> Vec<OpenApiOperation> {
             method: "delete",
             path: "/v1/upstreams/{name}",
             id: "deleteUpstream",
-            summary: "Takes a server of the store away.",
+            summary: "Removes a server from the store.",
             parameters: vec![parameter("Upstream")],
-            answer: (204, "It is gone.", None),
+            answer: (204, "Removed.", None),
             errors: &[404, 409, 503],
             ..new()
         },
@@ -57,9 +58,9 @@ fn upstreams() -> Vec<OpenApiOperation> {
             method: "post",
             path: "/v1/upstreams/import",
             id: "importUpstreams",
-            summary: "Says what the config of another client would change here, or changes it.",
+            summary: "Previews or imports the config of another client.",
             body: Some("ImportRequest"),
-            answer: (200, "What comes of each entry.", Some("ImportAnswer")),
+            answer: (200, "The result for each entry.", Some("ImportAnswer")),
             errors: &[404, 503],
             ..new()
         },
@@ -74,7 +75,7 @@ fn categories() -> Vec<OpenApiOperation> {
         OpenApiOperation {
             path,
             id: "getCategory",
-            summary: "Shows one category; admins see the form of one that is kept in the store.",
+            summary: "Shows one category; admins also see the definition of a category in the store.",
             answer: (200, "The category.", Some("Category")),
             errors: &[404],
             ..new()
@@ -83,10 +84,10 @@ fn categories() -> Vec<OpenApiOperation> {
             method: "put",
             path,
             id: "putCategory",
-            summary: "Makes a category, or changes one; for admins.",
+            summary: "Creates or changes a category; for admins.",
             body: Some("CategoryForm"),
-            answer: (200, "The category as it is now.", Some("Category")),
-            also: Some((201, "It is new.", Some("Category"))),
+            answer: (200, "The changed category.", Some("Category")),
+            also: Some((201, "Created.", Some("Category"))),
             errors: &[404, 409, 503],
             ..new()
         },
@@ -94,8 +95,8 @@ fn categories() -> Vec<OpenApiOperation> {
             method: "delete",
             path,
             id: "deleteCategory",
-            summary: "Takes a category of the store away; for admins.",
-            answer: (204, "It is gone.", None),
+            summary: "Removes a category from the store; for admins.",
+            answer: (204, "Removed.", None),
             errors: &[404, 409, 503],
             ..new()
         },
@@ -131,15 +132,16 @@ fn entry() -> Value {
     json!({
         "type": "object",
         "required": ["url"],
-        "description": "The members of an entry of `mcpServers` with a `url`, without variables and files. `***` stands for the value that is kept.",
+        "description": "The members of an entry of `mcpServers` with a `url`, without variables and files. `***` keeps the stored \
+         value.",
         "properties": {
             "url": { "type": "string", "examples": ["https://mcp.example.com/mcp"] },
             "type": { "enum": ["http", "streamable-http", "streamableHttp", "sse"] },
             "description": { "type": "string" },
-            "headers": { "type": "object", "description": "Sent with every request; kept in the vault." },
-            "timeout": { "description": "For one call: seconds, or `30s`." },
-            "auth": { "type": "object", "description": "How hikite logs in, where that cannot be found out." },
-            "tools": { "type": "object", "description": "Which of its tools are used." },
+            "headers": { "type": "object", "description": "Sent with every request; stored in the vault." },
+            "timeout": { "description": "Timeout of one call: seconds, or `30s`." },
+            "auth": { "type": "object", "description": "Login settings that cannot be discovered." },
+            "tools": { "type": "object", "description": "Selection of its tools." },
         },
         "examples": [{ "url": "https://mcp.example.com/mcp", "description": "Documents", "headers": { "Authorization": "Bearer abc" } }],
     })
@@ -153,7 +155,8 @@ fn import_request() -> Value {
         "properties": {
             "config": {
                 "type": ["object", "string"],
-                "description": "The config of a client (`mcpServers`, `servers`, `context_servers`), or its text, with comments if it has any.",
+                "description": "The config of a client (`mcpServers`, `servers`, `context_servers`) as an object, or as text with \
+                 optional comments.",
             },
             "apply": { "type": "boolean", "default": false },
         },
@@ -170,11 +173,11 @@ fn import_answer() -> Value {
             "kind": { "enum": ["http", "stdio"] },
             "action": {
                 "enum": ["add", "change", "same", "file", "refused"],
-                "description": "`file`: a name that the config file or another module has.",
+                "description": "`file`: the name is used by the config file or another module.",
             },
             "before": { "type": "object" },
             "after": { "type": "object" },
-            "command": text("What a person runs on the machine for a program."),
+            "command": text("Command to run on the machine for a local program."),
             "message": { "type": "string" },
         },
     });
@@ -212,9 +215,9 @@ fn category_form() -> Value {
             "description": { "type": "string" },
             "server": {
                 "anyOf": [{ "type": "string" }, { "type": "array", "minItems": 1, "items": { "type": "string" } }],
-                "description": "The module, or modules, that the tools come from.",
+                "description": "The module or modules of the tools.",
             },
-            "tools": { "type": "object", "description": "Which tools; all of them by default." },
+            "tools": { "type": "object", "description": "Selection of tools; all by default." },
             "skill": { "type": "string" },
         },
         "examples": [{ "description": "Reading files", "server": "files" }],

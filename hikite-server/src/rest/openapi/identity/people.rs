@@ -15,45 +15,45 @@ fn of_users() -> Vec<OpenApiOperation> {
         id,
         tag: "Users",
         summary,
-        answer: (200, "The user as it is now.", Some("User")),
+        answer: (200, "The changed user.", Some("User")),
         errors: &[404],
         ..OpenApiOperation::NEW
     };
     let (one, user) = ("/v1/users/{name}", || vec![name("User")]);
     let successor = json!({
         "name": "successor", "in": "query", "schema": { "type": "string" },
-        "description": "The user who gets accounts and memberships; without one the accounts are purged.",
+        "description": "The user who gets accounts and memberships; if left out, the accounts are deleted.",
     });
     vec![
         OpenApiOperation {
             answer: (200, "All users.", Some("Users")),
             errors: &[],
-            ..of_users("get", "/v1/users", "listUsers", "Lists the people who can log in.")
+            ..of_users("get", "/v1/users", "listUsers", "Lists the users who can log in.")
         },
         OpenApiOperation {
             body: Some("NewUser"),
-            answer: (201, "The user, with a password that was made for it.", Some("CreatedUser")),
+            answer: (201, "The user, with the generated password.", Some("CreatedUser")),
             errors: &[409],
-            ..of_users("post", "/v1/users", "createUser", "Makes a user.")
+            ..of_users("post", "/v1/users", "createUser", "Creates a user.")
         },
         OpenApiOperation { parameters: user(), ..of_users("get", one, "getUser", "Shows one user.") },
         OpenApiOperation {
             parameters: user(),
             body: Some("UserForm"),
             errors: &[404, 409],
-            ..of_users("patch", one, "changeUser", "Replaces the members that are named.")
+            ..of_users("patch", one, "changeUser", "Replaces the given members.")
         },
         OpenApiOperation {
             parameters: vec![name("User"), successor],
-            answer: (204, "It is gone.", None),
+            answer: (204, "Removed.", None),
             errors: &[404, 409],
-            ..of_users("delete", one, "deleteUser", "Takes a user away, with tokens, logins, grants and accounts.")
+            ..of_users("delete", one, "deleteUser", "Removes a user with tokens, logins, grants and accounts.")
         },
         OpenApiOperation {
             parameters: user(),
             body: Some("Handover"),
             errors: &[404, 409],
-            ..of_users("post", "/v1/users/{name}/handover", "handOver", "Makes a user the owner; for the owner.")
+            ..of_users("post", "/v1/users/{name}/handover", "handOver", "Makes another user the owner; for the owner.")
         },
     ]
 }
@@ -72,12 +72,17 @@ fn of_removals() -> Vec<OpenApiOperation> {
         OpenApiOperation {
             answer: (200, "All removals.", Some("Removals")),
             errors: &[],
-            ..of_removals("get", "/v1/removals", "listRemovals", "Lists people of other issuers who were removed.")
+            ..of_removals("get", "/v1/removals", "listRemovals", "Lists removed users of other issuers.")
         },
         OpenApiOperation {
             parameters: vec![name("Removal")],
-            answer: (204, "They may come again.", None),
-            ..of_removals("delete", "/v1/removals/{id}", "liftRemoval", "Lets somebody come again who was removed.")
+            answer: (204, "Lifted.", None),
+            ..of_removals(
+                "delete",
+                "/v1/removals/{id}",
+                "liftRemoval",
+                "Lifts a removal, so that the user can log in again.",
+            )
         },
     ]
 }
@@ -89,7 +94,7 @@ fn of_clients() -> Vec<OpenApiOperation> {
         id,
         tag: "Clients",
         summary,
-        answer: (200, "The client as it is now.", Some("Client")),
+        answer: (200, "The changed client.", Some("Client")),
         errors: &[404],
         ..OpenApiOperation::NEW
     };
@@ -98,25 +103,25 @@ fn of_clients() -> Vec<OpenApiOperation> {
         OpenApiOperation {
             answer: (200, "All clients.", Some("Clients")),
             errors: &[],
-            ..of_clients("get", "/v1/clients", "listClients", "Lists the clients that log in for people.")
+            ..of_clients("get", "/v1/clients", "listClients", "Lists the OAuth clients.")
         },
         OpenApiOperation {
             body: Some("NewClient"),
-            answer: (201, "The client, with its secret where it keeps one.", Some("CreatedClient")),
+            answer: (201, "The client, with its secret if it has one.", Some("CreatedClient")),
             errors: &[],
-            ..of_clients("post", "/v1/clients", "createClient", "Makes a client.")
+            ..of_clients("post", "/v1/clients", "createClient", "Creates a client.")
         },
         OpenApiOperation { parameters: client(), ..of_clients("get", one, "getClient", "Shows one client.") },
         OpenApiOperation {
             parameters: client(),
-            answer: (204, "It is gone.", None),
-            ..of_clients("delete", one, "deleteClient", "Takes a client away, with what it was allowed.")
+            answer: (204, "Removed.", None),
+            ..of_clients("delete", one, "deleteClient", "Removes a client with its consents and grants.")
         },
         OpenApiOperation {
             method: "post",
             path: "/v1/clients/{id}/approve",
             id: "approveClient",
-            summary: "Lets a client lead back to where it says.",
+            summary: "Approves the redirect addresses of a client.",
             parameters: client(),
             ..of_clients("post", "", "", "")
         },
@@ -125,13 +130,13 @@ fn of_clients() -> Vec<OpenApiOperation> {
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let made = |of: &str, member: &str| {
-        let secret = json!({ "type": "string", "description": "Shown this once." });
+        let secret = json!({ "type": "string", "description": "Shown only once." });
         let of = json!({ "$ref": format!("#/components/schemas/{of}") });
         json!({ "allOf": [of, { "type": "object", "properties": { member: secret } }] })
     };
     let name = json!({
         "type": "string", "minLength": 1, "maxLength": 64, "examples": ["alice"],
-        "description": "Small letters, digits, `-`, `_`, `.` and `@`.",
+        "description": "Lowercase letters, digits, `-`, `_`, `.` and `@`.",
     });
     let mut form = user_form();
     form["properties"]["name"] = name.clone();
@@ -159,9 +164,9 @@ fn user_form() -> Value {
             "role": { "enum": ["admin", "member", null] },
             "password": { "type": ["string", "null"], "minLength": 10, "maxLength": 1000 },
             "permissions": permissions(),
-            "disabled": { "type": ["boolean", "null"], "description": "Locked out: logins, grants and tokens open nothing." },
+            "disabled": { "type": ["boolean", "null"], "description": "Locks the user: logins, grants and tokens are rejected." },
             "project": bound_project(),
-            "removePasskeys": { "type": ["boolean", "null"], "description": "Takes the passkeys away." },
+            "removePasskeys": { "type": ["boolean", "null"], "description": "Removes the passkeys." },
         },
     })
 }
@@ -171,7 +176,7 @@ fn handover() -> Value {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "password": { "type": "string", "description": "The owner's password; not needed after a fresh login at a browser." },
+            "password": { "type": "string", "description": "The owner's password; not needed after a fresh login in a browser." },
         },
     })
 }
@@ -182,7 +187,7 @@ fn own_password() -> Value {
         "required": ["password"],
         "additionalProperties": false,
         "properties": {
-            "current": { "type": "string", "description": "The password of now; not needed after a fresh login at a browser." },
+            "current": { "type": "string", "description": "The current password; not needed after a fresh login in a browser." },
             "password": { "type": "string", "minLength": 10, "maxLength": 1000 },
             "removePasskeys": { "type": "boolean" },
         },
@@ -195,10 +200,10 @@ fn removal() -> Value {
         "required": ["id", "name", "issuer", "subject", "user", "removedAt"],
         "properties": {
             "id": { "type": "string" },
-            "name": { "type": "string", "description": "What the user was called." },
+            "name": { "type": "string", "description": "The former user name." },
             "issuer": { "type": "string" },
-            "subject": { "type": "string", "description": "What the issuer calls them." },
-            "user": { "type": "string", "description": "The id that the user had." },
+            "subject": { "type": "string", "description": "The subject at the issuer." },
+            "user": { "type": "string", "description": "The former id of the user." },
             "removedAt": moment(),
         },
     })
@@ -210,14 +215,14 @@ fn bound_project() -> Value {
         "minLength": 1,
         "maxLength": 128,
         "examples": [null],
-        "description": "The only project that this user works in, whatever they come with; null binds them to none.",
+        "description": "The only project this user works in, with any token or client; null for no restriction.",
     })
 }
 
 fn permissions() -> Value {
     json!({
         "type": ["object", "null"],
-        "description": "Which tools there are for this user: `allow` and `deny`, lists of modules, tools, patterns and risks.",
+        "description": "Visible tools of this user: `allow` and `deny`, lists of modules, tools, patterns and risks.",
     })
 }
 
@@ -226,9 +231,9 @@ fn user(name: &Value) -> Value {
         "type": "object",
         "required": ["id", "name", "subject", "role", "permissions", "disabled", "project", "createdAt"],
         "properties": {
-            "id": { "type": "string", "examples": ["usr_0123456789abcdef01234567"], "description": "Never given to anybody else." },
+            "id": { "type": "string", "examples": ["usr_0123456789abcdef01234567"], "description": "Never reused." },
             "name": name,
-            "subject": { "type": "string", "description": "The key that what is theirs carries." },
+            "subject": { "type": "string", "description": "Key of everything that belongs to the user." },
             "role": { "enum": ["owner", "admin", "member"] },
             "permissions": permissions(),
             "disabled": { "type": "boolean" },
@@ -241,7 +246,7 @@ fn user(name: &Value) -> Value {
 fn new_client() -> Value {
     let mut scopes = scopes();
     scopes["type"] = json!(["array", "null"]);
-    scopes["description"] = "What it may do when it comes for itself.".into();
+    scopes["description"] = "Scopes for the client credentials grant.".into();
     json!({
         "type": "object",
         "required": ["name"],
@@ -249,8 +254,8 @@ fn new_client() -> Value {
         "properties": {
             "name": { "type": "string", "minLength": 1, "maxLength": 128, "examples": ["build server"] },
             "redirectUris": { "type": ["array", "null"], "items": { "type": "string" }, "examples": [["https://app.example/callback"]] },
-            "confidential": { "type": ["boolean", "null"], "description": "Whether it keeps a secret." },
-            "clientCredentials": { "type": ["boolean", "null"], "description": "Whether it may come for itself." },
+            "confidential": { "type": ["boolean", "null"], "description": "True for a client with a secret." },
+            "clientCredentials": { "type": ["boolean", "null"], "description": "True if it may use the client credentials grant." },
             "scopes": scopes,
         },
     })
@@ -267,7 +272,7 @@ fn client() -> Value {
             "origin": { "enum": ["registered", "document", "admin"] },
             "confidential": { "type": "boolean" },
             "clientCredentials": { "type": "boolean" },
-            "status": { "enum": ["active", "pending"], "description": "Pending: where it leads back to waits for an admin." },
+            "status": { "enum": ["active", "pending"], "description": "Pending: its redirect addresses wait for approval by an admin." },
             "createdAt": moment(),
         },
     })

@@ -14,18 +14,18 @@ pub(super) fn request() -> Value {
         "additionalProperties": false,
         "properties": {
             "commands": {
-                "description": "The tasks; or text with one task per line.",
+                "description": "The tasks, or a string with one task per line.",
                 "anyOf": [
                     { "type": "array", "items": { "$ref": "#/components/schemas/BatchTask" }, "minItems": 1 },
                     { "type": "string", "pattern": "\\{" },
                 ],
             },
-            "dry_run": { "type": "boolean", "default": false, "description": "Check everything and run nothing." },
+            "dry_run": { "type": "boolean", "default": false, "description": "Check the batch without running it." },
             "concurrency": {
                 "type": "integer", "minimum": 1, "maximum": CONCURRENCY_MAX,
-                "description": "Calls that run at once; never more than `limits.batch_concurrency`.",
+                "description": "Concurrent calls; never more than `limits.batch_concurrency`.",
             },
-            "on_error": on_error("What a failure means for the rest."),
+            "on_error": on_error("Effect of a failure on the other tasks."),
         },
         "examples": [{
             "commands": [
@@ -62,10 +62,10 @@ pub(super) fn task() -> Value {
                 "maxLength": 100,
                 "pattern": ID,
                 "not": { "enum": ["item", "index"] },
-                "description": "How others refer to it; no two tasks have the same.",
+                "description": "Id for references; unique in the batch.",
             },
             "module": text("The module of the tool."),
-            "tool": text("The tool's own name there."),
+            "tool": text("Name of the tool in the module."),
             "toolKey": {
                 "type": or_null("string"),
                 "pattern": r"^[^:]+:[\s\S]",
@@ -73,32 +73,32 @@ pub(super) fn task() -> Value {
             },
             "params": {
                 "type": or_null("object"),
-                "description": "What the tool's `inputSchema` asks for. `${id.path}` in a text stands for a part of another \
-                    task's result. Text that holds such an object, or is one reference to one, is understood too.",
+                "description": "Arguments that match the tool's `inputSchema`. `${id.path}` in a string inserts a part of another \
+                 task's result. A string with such an object, or a reference to one, is accepted too.",
             },
             "after": {
-                "description": "Ids of tasks that must have ended before.",
+                "description": "Ids of tasks that must finish first.",
                 "anyOf": [{ "type": or_null("string") }, words()],
             },
-            "output": flag("Give the result in the answer, in its compact form."),
-            "raw_output": flag("Give the result in the answer, as it is."),
+            "output": flag("Return the result in compact form."),
+            "raw_output": flag("Return the result unchanged."),
             "for_each": {
-                "description": "A list, or a reference to one: the tool is run for each element, which is `${item}`.",
+                "description": "A list, or a reference to one: the tool runs for each element, which is `${item}`.",
                 "anyOf": [{ "type": or_null("string"), "pattern": r"^\$\{" }, { "type": "array" }],
             },
             "if": {
                 "type": ["string", "boolean", "null"],
-                "description": "A reference or a comparison; if it does not hold the task is skipped.",
+                "description": "A reference or a comparison; if it is false, the task is skipped.",
             },
-            "select": text("The part of the result that is wanted: fields like `id,title`, or a jq program."),
-            "on_error": { "anyOf": [on_error("What a failure of this task means for the rest."), { "type": "null" }] },
+            "select": text("Part of the result: fields such as `id,title`, or a jq program."),
+            "on_error": { "anyOf": [on_error("Effect of a failure of this task on the other tasks."), { "type": "null" }] },
             "timeout_ms": {
                 "type": or_null("integer"),
                 "minimum": 1,
                 "maximum": u32::MAX,
-                "description": "Milliseconds each call of the task may take.",
+                "description": "Timeout of each call of the task in milliseconds.",
             },
-            "account": text("Whose credentials are used."),
+            "account": text("Account to use."),
         },
     })
 }
@@ -123,9 +123,9 @@ pub(super) fn answer() -> Value {
             "content": {
                 "type": "array",
                 "items": { "type": "object" },
-                "description": "Pictures, sounds and resources that came beside the results, as the protocol has them.",
+                "description": "Images, audio and resources in the results, as MCP content blocks.",
             },
-            "executionTime": milliseconds("Milliseconds it took."),
+            "executionTime": milliseconds("Duration in milliseconds."),
             "timestamp": moment(),
         },
     })
@@ -141,14 +141,14 @@ pub(super) fn report() -> Value {
         "properties": {
             "tasks": {
                 "type": "array",
-                "description": "In the order they were given.",
+                "description": "In the order of the request.",
                 "items": {
                     "type": "object",
                     "required": ["id", "status", "ms"],
                     "properties": {
                         "id": { "type": "string" },
                         "status": { "enum": statuses },
-                        "result": { "description": "Text for `output`, the value itself for `raw_output`." },
+                        "result": { "description": "Text for `output`, the value for `raw_output`." },
                         "error": {
                             "type": "object",
                             "required": ["code", "message"],
@@ -158,8 +158,8 @@ pub(super) fn report() -> Value {
                                 "hint": { "type": "string" },
                             },
                         },
-                        "cause": { "type": "string", "description": "The task because of which it did not run, or `if`." },
-                        "ms": milliseconds("Milliseconds it took."),
+                        "cause": { "type": "string", "description": "The task that prevented it from running, or `if`." },
+                        "ms": milliseconds("Duration in milliseconds."),
                     },
                 },
             },
@@ -177,7 +177,7 @@ pub(super) fn preview() -> Value {
             "waves": {
                 "type": "array",
                 "items": words(),
-                "description": "The ids of tasks that run side by side; each waits for earlier ones alone.",
+                "description": "Ids of tasks that run in parallel; each depends only on earlier waves.",
             },
             "tasks": {
                 "type": "array",
@@ -187,7 +187,7 @@ pub(super) fn preview() -> Value {
                     "properties": {
                         "id": { "type": "string" },
                         "tool": { "type": "string", "description": "`module:tool`." },
-                        "wave": { "type": "integer", "minimum": 0, "description": "Its place in `waves`." },
+                        "wave": { "type": "integer", "minimum": 0, "description": "Index in `waves`." },
                         "risk": { "enum": risks },
                         "params": { "type": ["object", "string"] },
                         "after": words(),

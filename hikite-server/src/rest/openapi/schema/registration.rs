@@ -25,17 +25,17 @@ pub(crate) fn form() -> Value {
         "properties": {
             "name": { "type": "string", "pattern": "^[a-z][a-z0-9-]*$", "maxLength": 128 },
             "description": { "type": "string", "pattern": "\\S" },
-            "title": word("A name for people."),
+            "title": word("Display name."),
             "module": {
                 "type": ["string", "null"],
                 "pattern": "^[A-Za-z0-9_-]+$",
                 "maxLength": 128,
-                "description": "The module it belongs to; `registered` unless named.",
+                "description": "Module of the tool; `registered` by default.",
             },
             "parameters": {
                 "type": ["array", "null"],
                 "items": { "$ref": "#/components/schemas/Parameter" },
-                "description": "What it takes, in the simple form. Not together with `inputSchema`.",
+                "description": "Parameters in the simple form. Not together with `inputSchema`.",
             },
             "inputSchema": {
                 "type": ["object", "null"],
@@ -44,24 +44,24 @@ pub(crate) fn form() -> Value {
                     "type": { "const": "object" },
                     "properties": { "type": "object", "additionalProperties": { "type": ["object", "boolean"] } },
                 },
-                "description": "What it takes, as a JSON Schema of type `object`.",
+                "description": "Parameters as a JSON Schema of type `object`.",
             },
-            "outputSchema": optional("object", "What it gives, as a JSON Schema."),
-            "annotations": optional("object", "What its maker promises: `readOnlyHint`, `idempotentHint` and the like."),
-            "version": word("`1.0.0` unless named."),
-            "tags": list("Words to find it by."),
-            "category": word("The category it is listed under."),
-            "author": word("Who made it."),
+            "outputSchema": optional("object", "Result as a JSON Schema."),
+            "annotations": optional("object", "Annotations of the tool, for example `readOnlyHint` or `idempotentHint`."),
+            "version": word("`1.0.0` by default."),
+            "tags": list("Keywords for search."),
+            "category": word("Category under which it is listed."),
+            "author": word("Author."),
             "examples": {
                 "type": ["array", "null"],
                 "maxItems": 64,
                 "items": { "$ref": "#/components/schemas/Example" },
             },
-            "dependencies": list("Tools that it needs; while one is missing or off it cannot be called."),
-            "timeout": whole(1, "Milliseconds a call may take."),
-            "retry": whole(0, "Further attempts after a failure that allows them."),
-            "retryDelay": whole(0, "Milliseconds before the first further attempt."),
-            "cacheTtl": whole(0, "Milliseconds a result may be given again; only for tools that are read-only."),
+            "dependencies": list("Tools that it needs; if one is missing or disabled, it cannot be called."),
+            "timeout": whole(1, "Timeout of a call in milliseconds."),
+            "retry": whole(0, "Number of retries after a failure that allows them."),
+            "retryDelay": whole(0, "Milliseconds before the first retry."),
+            "cacheTtl": whole(0, "Milliseconds for which a result may be cached; only for read-only tools."),
             "http": { "$ref": "#/components/schemas/HttpRequest" },
             "overwrite": optional("boolean", "Replaces a registered tool of the same name."),
         },
@@ -81,8 +81,8 @@ pub(crate) fn parameter() -> Value {
         "type": "object",
         "required": ["name", "type"],
         "additionalProperties": false,
-        "description": "A parameter in the simple form. No two have one name; `default` and `enum` hold values of the \
-            type, `pattern` is for strings, `minimum` and `maximum` are for numbers.",
+        "description": "A parameter in the simple form. Names are unique; `default` and `enum` hold values of the type, `pattern` \
+         is for strings, `minimum` and `maximum` are for numbers.",
         "properties": {
             "name": { "type": "string", "minLength": 1 },
             "type": { "enum": ["string", "number", "integer", "boolean", "object", "array"] },
@@ -104,18 +104,18 @@ pub(crate) fn http_request() -> Value {
         "additionalProperties": false,
         "if": { "required": ["method"], "properties": { "method": { "enum": ["POST", "PUT", "PATCH", "DELETE"] } } },
         "else": { "not": { "required": ["body"] } },
-        "description": "The request that a call makes. `{name}` stands for a parameter: in the path of the address, in \
-            values of the query and of headers, and in strings of the body. Parameters that stand nowhere go into the \
-            query, or into the body of a request that has one.",
+        "description": "The HTTP request of the tool. `{name}` inserts a parameter: in the path of the address, in values of the \
+         query and of headers, and in strings of the body. Parameters that are not inserted go into the query, or \
+         into the body if the request has one.",
         "properties": {
             "method": { "enum": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"], "default": "GET" },
             "url": { "type": "string", "pattern": "^https?://", "description": "The address, with `{name}` in its path." },
             "headers": { "type": "object", "additionalProperties": { "type": "string" } },
             "query": { "type": "object" },
-            "body": { "description": "JSON; a string that is one reference keeps the type of its value." },
+            "body": { "description": "JSON; a string that is a single reference keeps the type of its value." },
             "result": {
                 "type": "string",
-                "description": "The part of the answer that is the result, like `data.items[0]` or `/data/items/0`.",
+                "description": "Path of the result in the response, for example `data.items[0]` or `/data/items/0`.",
             },
         },
     })

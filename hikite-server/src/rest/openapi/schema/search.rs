@@ -13,10 +13,10 @@ pub(super) fn request() -> Value {
         "additionalProperties": false,
         "properties": {
             "query": {
-                "description": "What the tool shall do, in one or several ways.",
+                "description": "What the tool should do, in one or more phrasings.",
                 "anyOf": [query, { "type": "array", "items": query, "minItems": 1, "maxItems": QUERIES_MAX }],
             },
-            "context": { "type": "string", "maxLength": CONTEXT_CHARS, "description": "The task around it." },
+            "context": { "type": "string", "maxLength": CONTEXT_CHARS, "description": "The surrounding task." },
             "tools": {
                 "type": "array",
                 "maxItems": TOOLS_MAX,
@@ -66,7 +66,7 @@ pub(super) fn answer() -> Value {
                     ],
                 },
             },
-            "_meta": { "type": "object", "description": "How it was found, in `hikite/search`." },
+            "_meta": { "type": "object", "description": "Details of the match, in `hikite/search`." },
         },
     })
 }

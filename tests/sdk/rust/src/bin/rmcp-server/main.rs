@@ -45,7 +45,7 @@ pub(crate) fn result<T: DeserializeOwned>(mut value: Value) -> T {
     typed(value)
 }
 
-/// What was written as JSON, as the SDK's type for it.
+/// Converts JSON to the SDK's type.
 pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).expect("what is written here has the SDK's form")
 }

@@ -47,7 +47,7 @@ pub(crate) fn answer(
         request.input_responses.as_ref().and_then(|given| given.get(key)).is_some_and(Value::is_object)
     };
     let asked = state.as_deref();
-    let abilities = abilities(context);
+    let capabilities = capabilities(context);
     Some(match name {
         "test_input_required_result_elicitation" | "test_streaming_elicitation" if has("user_name") => {
             done("Hello!")
@@ -83,15 +83,15 @@ pub(crate) fn answer(
         "test_input_required_result_multi_round" => next_round(asked, &has),
         "test_input_required_result_capabilities" => {
             let mut questions = json!({});
-            if abilities.get("sampling").is_some() {
+            if capabilities.get("sampling").is_some() {
                 questions["sample"] = model("Say hello");
             }
-            if abilities.get("elicitation").is_some() {
+            if capabilities.get("elicitation").is_some() {
                 questions["ask"] = form("What is your name?", "name");
             }
             ask(questions, Some(seal("by capability")))
         }
-        _ if abilities.get("sampling").is_some() => done("the client can sample"),
+        _ if capabilities.get("sampling").is_some() => done("the client can sample"),
         _ => Err(missing_sampling()),
     })
 }
@@ -124,8 +124,8 @@ fn mark(state: &str) -> String {
     format!("{:016x}", hasher.finish())
 }
 
-/// What the client says it can do, in this request or when its session began.
-fn abilities(context: &RequestContext<RoleServer>) -> Value {
+/// Returns the capabilities that the client declares in this request, or declared when its session began.
+fn capabilities(context: &RequestContext<RoleServer>) -> Value {
     let meta = serde_json::to_value(&context.meta).unwrap_or_default();
     let claimed = meta["io.modelcontextprotocol/clientCapabilities"].clone();
     if !claimed.is_null() {

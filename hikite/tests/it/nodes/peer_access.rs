@@ -22,7 +22,7 @@ async fn a_token_does_not_open_what_is_for_nodes() {
             assert_eq!(reply.status, 403, "{path}: {}", reply.text());
         }
     }
-    cluster.nodes[0].wait_for_stderr("a request in the name of another node was refused").await;
+    cluster.nodes[0].wait_for_stderr("rejected a request that claims to come from another node").await;
 }
 
 #[tokio::test]

@@ -58,7 +58,7 @@ async fn every_route_needs_the_token_and_none_but_the_enumerated_is_public() {
             let reply = gateway.send(request).await;
             let challenge = reply.headers["www-authenticate"].to_str().expect("text");
             assert!(challenge.starts_with("Bearer realm=\"hikite\""), "{method} {path} {challenge}");
-            refused(&reply, 401, "AUTHENTICATION_ERROR", "a valid bearer token is required");
+            refused(&reply, 401, "AUTHENTICATION_ERROR", "A valid bearer token is required.");
         }
         for (header, value) in [("host", "evil.example"), ("origin", "https://evil.example")] {
             let reply = gateway.send(gateway.request(method, path).json("{}").header(header, value)).await;
@@ -70,7 +70,7 @@ async fn every_route_needs_the_token_and_none_but_the_enumerated_is_public() {
         let foreign = HttpRequest::new("GET", path).header("host", "evil.example");
         assert_eq!(gateway.send(foreign).await.status, 403, "{path}");
         let wrong = gateway.send(HttpRequest::new("POST", path)).await;
-        refused(&wrong, 405, "METHOD_NOT_ALLOWED", "this address does not take this method");
+        refused(&wrong, 405, "METHOD_NOT_ALLOWED", "This address does not support this method.");
         assert_eq!(wrong.headers["allow"], "GET,HEAD", "{path}");
     }
 }
@@ -88,7 +88,7 @@ async fn wrong_methods_and_addresses_have_the_one_shape() {
         ("POST", "/tools", &["GET", "HEAD"]),
     ] {
         let reply = gateway.send(gateway.request(method, path)).await;
-        refused(&reply, 405, "METHOD_NOT_ALLOWED", "this address does not take this method");
+        refused(&reply, 405, "METHOD_NOT_ALLOWED", "This address does not support this method.");
         let mut told: Vec<&str> = reply.headers["allow"].to_str().expect("text").split(',').collect();
         let mut expected = allow.to_vec();
         told.sort_unstable();
@@ -96,7 +96,7 @@ async fn wrong_methods_and_addresses_have_the_one_shape() {
         assert_eq!(told, expected, "{method} {path}");
     }
     for path in ["/v1", "/v1/nothing", "/v2/tools", "/v1/tools/a/b", "/v1/tools/"] {
-        refused(&get(&gateway, path).await, 404, "NOT_FOUND", "there is nothing at this address");
+        refused(&get(&gateway, path).await, 404, "NOT_FOUND", "There is nothing at this address.");
     }
     let head = gateway.send(gateway.request("HEAD", "/v1/tools")).await;
     assert_eq!((head.status, head.body.len()), (200, 0));
@@ -158,7 +158,7 @@ async fn how_often_one_caller_may_come_is_told_and_kept() {
         let wait: u64 = reply.headers["retry-after"].to_str().expect("text").parse().expect("seconds");
         assert!((1..=1200).contains(&wait), "{wait}");
         assert_eq!(reply.headers["ratelimit-remaining"], "0");
-        refused(&reply, 429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded: at most 3 requests in 3600s");
+        refused(&reply, 429, "RATE_LIMIT_EXCEEDED", "Rate limit exceeded: at most 3 requests in 3600s.");
     }
     for path in PUBLIC {
         assert_eq!(gateway.send(HttpRequest::new("GET", path)).await.status, 200, "{path} is not counted");
@@ -224,7 +224,7 @@ async fn web_pages_are_let_in_as_the_config_says() {
 }
 
 #[tokio::test]
-async fn every_page_and_no_token_is_an_open_door_and_refused() {
+async fn every_page_and_no_token_is_refused_as_exposed() {
     let gateway = gateway(json!({})).await;
     gateway.write_config(&json!({ "auth": { "mode": "none" }, "server": { "cors": { "enabled": true } } }));
     let run = gateway.run(&["serve", "--listen", "127.0.0.1:0"]).await;

@@ -40,7 +40,7 @@ async fn where_nobody_logs_in_there_is_nothing() {
 
 #[tokio::test]
 async fn a_foreign_host_or_page_is_refused_here_too() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     for (method, path) in PUBLIC {
         let own = gateway.send(HttpRequest::new(method, path)).await;
         assert!(own.status != 401 && own.status != 404, "{method} {path} is open: {}", own.status);
@@ -55,7 +55,7 @@ async fn a_foreign_host_or_page_is_refused_here_too() {
 
 #[tokio::test]
 async fn whoever_comes_without_a_token_is_told_where_to_get_one() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     let base = issuer(&gateway);
     for (path, description) in [("/mcp", "/mcp"), ("/mcp/work", "/mcp/work"), ("/v1/me", "/mcp"), ("/nowhere", "/mcp")]
     {
@@ -79,7 +79,7 @@ async fn whoever_comes_without_a_token_is_told_where_to_get_one() {
 
 #[tokio::test]
 async fn users_and_clients_are_kept_from_a_terminal_and_over_rest() {
-    let (gateway, _) = house().await;
+    let (gateway, _) = owned_gateway().await;
     let form = json!({ "name": "alice", "role": "admin", "password": "alice's password" });
     let made = gateway.send(gateway.request("POST", "/v1/users").json(form.to_string())).await;
     assert_eq!((made.status, made.value().get("password")), (201, None), "a password goes in and never out");

@@ -1,0 +1,147 @@
+//! The retired words, what to write instead, and where one may stay for now.
+
+use super::RetiredException;
+
+/// Words without another sense in this workspace: not even a part of an identifier.
+pub(super) const WORDS: &[(&str, &str)] = &[
+    ("abilities", "capabilities"),
+    ("brake", "login throttle"),
+    ("deed", "event or action"),
+    ("desk", "the thing itself: a session, a request, an inbox"),
+    ("door", "guard, gateway or entry point"),
+    ("drawer", "table or document"),
+    ("entrance", "identity provider"),
+    ("exchanger", "credential provider"),
+    ("house", "runtime, gateway or hikite"),
+    ("keeper", "origin or worker"),
+    ("outgrow", "capabilities_exceeded"),
+    ("parked", "suspended"),
+    ("parking", "suspended calls"),
+    ("roster", "tool registry"),
+    ("seat", "request context"),
+    ("shelf", "result store or source"),
+    ("sieve", "jq runner"),
+    ("workshop", "config admin"),
+];
+
+/// Phrases, in lower case.
+pub(super) const PHRASES: &[(&str, &str)] = &[
+    ("failures and repetition", "\"timeouts and retries\""),
+    ("in a circle", "\"dependency cycle\""),
+    ("kept results", "\"result cache\""),
+];
+
+/// Names of types.
+pub(super) const TYPES: &[(&str, &str)] = &[
+    ("Arrival", "`RequestContext`"),
+    ("Asked", "a noun that says what was asked"),
+    ("Behind", "`GuardService`"),
+    ("Book", "`PinStore`, `GrantTable` or `BreakerState`"),
+    ("Found", "a noun that says what was found"),
+    ("Gift", "a noun that says what it is"),
+    ("Given", "a noun that says what is given, like `CatalogInput`"),
+    ("Hello", "`InitializeRequest`"),
+    ("Inside", "`RequestContext`"),
+    ("Kept", "a noun that says what is stored, like `UserRecord`"),
+    ("Lane", "`StatelessSession`"),
+    ("Leaving", "`RequestContext`"),
+    ("Lent", "`PooledConnection`"),
+    ("Meant", "a noun that says what is meant"),
+    ("Memory", "`RevisionCache` or `SearchMemory`"),
+    ("Pass", "`PeerToken`"),
+    ("Registry", "`ToolRegistry` or `RegistryService`"),
+    ("Safe", "`SecretStore`"),
+    ("Seen", "a noun that says what was seen"),
+    ("Ticket", "`PendingRequest` or `ContinuationToken`"),
+    ("Told", "a noun that says what was told"),
+    ("Wanted", "a noun that says what is wanted, like `OutputOptions`"),
+    ("Welcome", "`InitializeResult`"),
+];
+
+/// Names of functions.
+pub(super) const FUNCTIONS: &[(&str, &str)] = &[
+    ("aside", "`off_worker`, `unmetered` or `detached`"),
+    ("doubt", "`invalidate`"),
+    ("gains", "`impact`"),
+    ("greet", "`handshake`"),
+    ("often", "`tf`"),
+    ("patience", "`retry_after`"),
+    ("rarity", "`idf`"),
+    ("see_off", "`drain`"),
+    ("sift_with", "`JqRunner`"),
+    ("tries", "`attempts`"),
+    ("work_with", "`ConfigAdmin`"),
+];
+
+/// Names of modules.
+pub(super) const MODULES: &[(&str, &str)] = &[
+    ("about", "`call_policy` or `summary`"),
+    ("aside", "`off_worker`"),
+    ("clean", "`sanitize`"),
+    ("exchange", "`accounts`"),
+    ("greeting", "`handshake`"),
+    ("lane", "`session`"),
+    ("narrow", "`restrict`"),
+    ("neighbours", "`peers`"),
+    ("open", "`describe`"),
+    ("patience", "`retry_after`"),
+    ("present", "`render`"),
+    ("saving", "`token_savings`"),
+    ("ticket", "`continuation`"),
+    ("tries", "`attempts`"),
+];
+
+/// Names that hold a retired word and stay, because others rely on them.
+pub(super) const KEPT_NAMES: &[(&str, &str)] = &[
+    ("parked_calls", "the config key `limits.parked_calls`, and the metric label of that name"),
+    ("parking_lot", "a crate of others"),
+];
+
+/// Places where a word may stay for now. The list may only get shorter.
+pub(super) const EXCEPTIONS: &[RetiredException] = &[
+    exception("ARCHITECTURE.md", "Book", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "Memory", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "brake", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "deed", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "desk", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "door", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "greet", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "house", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "keeper", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "outgrow", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "parked", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "parking", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "patience", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "roster", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "seat", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "sieve", "the page names files and types as they were"),
+    exception("ARCHITECTURE.md", "workshop", "the page names files and types as they were"),
+    exception("CONTRIBUTING.md", "house", "not rewritten yet"),
+    exception("README.md", "drawer", "the meaning of the Japanese word"),
+    exception("README.md", "kept results", "not rewritten yet"),
+    exception("SECURITY.md", "brake", "not rewritten yet"),
+    exception("SECURITY.md", "door", "not rewritten yet"),
+    exception("SECURITY.md", "parking", "not rewritten yet"),
+    exception("docs/", "brake", "not rewritten yet"),
+    exception("docs/", "door", "not rewritten yet"),
+    exception("docs/", "failures and repetition", "not rewritten yet"),
+    exception("docs/", "kept results", "not rewritten yet"),
+    exception("hikite-core/src/caller.rs", "deed", "a variable"),
+    exception("hikite-core/src/plan/", "in a circle", "an error text or a help text"),
+    exception("hikite-gateway/src/identity/key.rs", "house", "an error text or a help text"),
+    exception("hikite-gateway/src/identity/secret.rs", "house", "an error text or a help text"),
+    exception("hikite-gateway/src/overview.rs", "keeper", "a variable"),
+    exception("hikite-modules/src/module/tool.rs", "in a circle", "an error text or a help text"),
+    exception("hikite-server/src/request_context.rs", "door", "an error text or a help text"),
+    exception("hikite-store/src/", "drawer", "a SQL table that the previous version reads"),
+    exception("hikite-ui/", "deed", "a part of URLs and a form field of the pages"),
+    exception("hikite-ui/", "door", "a text or a class of the pages"),
+    exception("hikite-ui/", "house", "a text or a class of the pages"),
+    exception("hikite/src/cli.rs", "door", "an error text or a help text"),
+    exception("tests/README.md", "house", "not rewritten yet"),
+    exception("tests/ui/", "house", "the class of the browser tests"),
+];
+
+const fn exception(path: &'static str, word: &'static str, reason: &'static str) -> RetiredException {
+    RetiredException { path, word, reason }
+}
