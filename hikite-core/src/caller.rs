@@ -44,12 +44,12 @@ impl Caller {
         if self.scopes.contains(scope) {
             return Ok(());
         }
-        let (deed, name) = match scope {
+        let (action, name) = match scope {
             Scopes::READ => ("list tools", "read"),
             Scopes::CALL => ("use tools, resources and prompts", "call"),
             _ => ("do this", "admin"),
         };
-        let error = Error::new(ErrorKind::Authorization, format!("You are not allowed to {deed}."))
+        let error = Error::new(ErrorKind::Authorization, format!("You are not allowed to {action}."))
             .hint(format!("Use a token with the scope `{name}`."));
         Err(Error { insufficient_scope: true, ..error })
     }

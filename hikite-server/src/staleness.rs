@@ -24,8 +24,8 @@ pub(crate) async fn follow(app: Arc<App>) {
         }
         match &fault {
             Some(reason) if !was_stale => tracing::error!(
-                "{}; callers known through it are rejected until it responds\nhint: check that the database is \
-                 running and that this machine can reach it",
+                "{}; callers known through it are rejected until it responds\nhint: Check that the database is \
+                 running and that this machine can reach it.",
                 reason.trim_end_matches('.')
             ),
             None if was_stale => tracing::info!("the store responds again; callers are accepted as before"),

@@ -42,7 +42,7 @@ use crate::config::{Config, Problems};
 use crate::core_dump;
 use crate::log::{self, LogFormat};
 
-/// One door between an LLM client and every tool you own.
+/// A self-hosted MCP gateway: one endpoint for all your tools.
 #[derive(Debug, Parser)]
 #[command(name = "hikite", version, about, max_term_width = 100)]
 pub struct Cli {
@@ -59,13 +59,13 @@ pub(crate) struct GlobalArgs {
     /// The config file [default: ./hikite.json, else hikite/hikite.json in the user's config folder]
     #[arg(long, global = true, value_name = "FILE", env = "HIKITE_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// The folder for what is kept between runs
+    /// The data folder
     #[arg(long, global = true, value_name = "DIR", env = "HIKITE_DATA")]
     pub(crate) data: Option<PathBuf>,
-    /// Log level on stderr: error, warn, info, debug, trace, or directives [default: info for servers]
+    /// The log level for stderr: error, warn, info, debug, trace, or filter directives [default: info for servers]
     #[arg(long, global = true, value_name = "FILTER", env = "HIKITE_LOG")]
     log: Option<String>,
-    /// How logs are written [default: text]
+    /// The log format [default: text]
     #[arg(long, global = true, value_enum, env = "HIKITE_LOG_FORMAT")]
     log_format: Option<LogFormat>,
     /// `true` if the command serves clients: then the log settings of the config apply.
@@ -79,59 +79,59 @@ enum CliCommand {
     Serve(serve::Serve),
     /// Serve MCP on stdin and stdout, for clients that start hikite themselves
     Stdio(stdio::Stdio),
-    /// List, search, describe, call, register and switch tools from the terminal
+    /// List, search, describe, call, register, enable and disable tools
     #[command(subcommand)]
     Tools(tools::ToolsCommand),
     /// Call a tool and print its result
     Call(call::CallArgs),
-    /// Run many tools, some of which wait for others, and print what they gave
+    /// Run several tools with dependencies and print their results
     Batch(batch::BatchArgs),
     /// Check, show and import configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// List, check, begin and import modules: services whose tools are described in files
+    /// List, check, create and import modules, which describe services in files
     #[command(subcommand)]
     Module(module::ModuleCommand),
-    /// List, make and change projects: which tools there are for whom
+    /// List, create and change projects, which control who sees which tools
     #[command(subcommand)]
     Project(project::ProjectCommand),
-    /// Make, list and take back personal tokens
+    /// Create, list and revoke personal tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// Make, list, mask and take away the people who log in
+    /// Create, list, restrict and remove users
     #[command(subcommand)]
     User(user::UserCommand),
-    /// List, make, approve and take away the programs that log in for them
+    /// List, create, approve and remove OAuth clients
     #[command(subcommand)]
     Client(client::ClientCommand),
-    /// List, show, approve and block the definitions of servers' tools
+    /// List, show, approve and block tool definitions
     #[command(subcommand)]
     Pin(pin::PinCommand),
-    /// Look at what search remembers, and make it forget
+    /// Show and clear the usage history of search
     #[command(subcommand)]
     Search(search::SearchCommand),
-    /// Check, copy and move what is kept between runs
+    /// Check, back up, restore and migrate the store
     #[command(subcommand)]
     Store(store::StoreCommand),
     /// List, connect, add and change accounts with services
     #[command(subcommand)]
     Account(account::AccountCommand),
-    /// Say which app of a provider this hikite is, so that accounts can be connected
+    /// Set the OAuth app of a provider, so that accounts can be connected
     #[command(subcommand)]
     Provider(provider::ProviderCommand),
-    /// Look after the secrets in the store and the key that opens them
+    /// Manage the secrets in the store and their master key
     #[command(subcommand)]
     Vault(vault::VaultCommand),
-    /// Look at what was done, verify and export it
+    /// List, verify and export the audit log
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// Look at the set-up and say what to do about what is wrong
+    /// Check the setup and explain how to fix problems
     Doctor(doctor::Doctor),
     /// Measure how well search finds the right tools
     Eval(eval::Eval),
-    /// Count what the tools and their answers cost a model, in tokens
+    /// Count the tokens that tools and their results cost a model
     Measure(measure::Measure),
-    /// Ask a running hikite whether it is up
+    /// Check that a running hikite is healthy
     Health(health::HealthArgs),
     /// Print a completion script for a shell
     Completions(completions::Completions),

@@ -52,7 +52,7 @@ fn row(timer: Timer, count: usize) -> Value {
     assert_eq!(index.search(&words, &mask, &[], 10).len(), 10);
     let by_words = timer.nanoseconds(|| index.search(&SearchQuery::lexical(&queries, None), &mask, &[], 10).len());
     let meaning = SearchQuery::lexical(&queries, None).with_vectors(vec![vector(7)]);
-    assert!(index.search(&meaning, &mask, &[], 10)[0].explanation.contains("meaning"));
+    assert!(index.search(&meaning, &mask, &[], 10)[0].explanation.contains("semantic similarity"));
     let by_meaning = timer.nanoseconds(|| index.search(&meaning, &mask, &[], 10).len());
     json!([count, (build - copy) / 1e6, by_words / 1e3, by_meaning / 1e3])
 }

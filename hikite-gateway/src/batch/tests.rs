@@ -134,7 +134,7 @@ async fn a_failed_element_fails_its_task_unless_it_may_go_on() {
     let failed = scene.run(&tasks("skip")).await;
     assert_eq!(statuses(&failed), ["list ok", "each error", "after skipped"]);
     let message = failed["tasks"][1]["error"]["message"].as_str().expect("a message");
-    assert!(message.starts_with("element 1: "), "{message}");
+    assert!(message.starts_with("Element 1: "), "{message}");
     let went_on = scene.run(&tasks("continue")).await;
     assert_eq!(statuses(&went_on), ["list ok", "each ok", "after ok"]);
     assert_eq!(went_on["tasks"][1]["result"], json!(["# p1\n\n本文", null, "# p3\n\n本文"]));

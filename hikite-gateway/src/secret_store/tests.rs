@@ -38,7 +38,7 @@ async fn row(store: &Store, at: (&str, &str, &str)) -> VaultSecretRow {
 fn is_refused(outcome: Result<Option<String>, Error>, why: &str) {
     let error = outcome.expect_err(why);
     let shown = format!("{error} {error:?} {}", error.rpc().as_str());
-    assert!(shown.contains("cannot be used") && error.hint.is_some(), "{why}: {shown}");
+    assert!(shown.contains("cannot be decrypted") && error.hint.is_some(), "{why}: {shown}");
     assert!(!shown.contains("canary"), "{why}: {shown}");
 }
 

@@ -33,19 +33,19 @@ use crate::verify::CredentialProber;
 pub(crate) enum AccountCommand {
     /// List all accounts, without their secrets
     List(AccountOutputArgs),
-    /// Connect an account in the browser, through the hikite that runs
+    /// Connect an account in the browser with the running hikite
     Connect(connect::AccountConnectArgs),
-    /// Add an account with a token that you made at the service
+    /// Add an account with a token from the service
     Add(AccountAddArgs),
-    /// Ask the service whether it takes an account's key
+    /// Verify an account's credential with the service
     Verify(AccountVerifyArgs),
-    /// Take an account and its secrets away
+    /// Remove an account and its secrets
     Remove(AccountNameArgs),
-    /// Make an account the one that is meant where several could be
+    /// Make an account the default for its provider
     Default(AccountNameArgs),
-    /// Say which tools may be called with an account
+    /// Set which tools may be called with an account
     Mask(AccountMaskArgs),
-    /// Let everybody use an account, or nobody else any more
+    /// Share an account with all users, or stop sharing it
     Share(AccountShareArgs),
 }
 
@@ -58,21 +58,21 @@ pub(crate) struct AccountOutputArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AccountAddArgs {
-    /// With whom: `notion`, `github`, …
+    /// The provider: `notion`, `github`, …
     provider: String,
-    /// Name of the account in calls
+    /// The name of the account in calls
     #[arg(long, value_name = "NAME", default_value = DEFAULT_ACCOUNT)]
     name: String,
-    /// The token is on the first line of stdin
+    /// Read the token from the first line of stdin
     #[arg(long, required = true)]
     token_stdin: bool,
-    /// Whose token it is, where the service wants both
+    /// The e-mail address of the token's owner, if the service needs both
     #[arg(long)]
     email: Option<String>,
     /// The host of the account's site, such as `example.atlassian.net`
     #[arg(long)]
     site: Option<String>,
-    /// An address in place of the service's own
+    /// Another address for the service
     #[arg(long, value_name = "URL")]
     api: Option<String>,
     #[command(flatten)]
@@ -81,9 +81,9 @@ pub(crate) struct AccountAddArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AccountNameArgs {
-    /// Its id, or what it is called
+    /// The id or name of the account
     account: String,
-    /// With whom, where several are called the same
+    /// The provider, if several accounts have this name
     #[arg(long)]
     provider: Option<String>,
     #[command(flatten)]
@@ -92,9 +92,9 @@ pub(crate) struct AccountNameArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AccountVerifyArgs {
-    /// Its id, or what it is called [default: all accounts]
+    /// The id or name of the account [default: all accounts]
     account: Option<String>,
-    /// With whom, where several are called the same
+    /// The provider, if several accounts have this name
     #[arg(long)]
     provider: Option<String>,
     #[command(flatten)]
@@ -105,10 +105,10 @@ pub(crate) struct AccountVerifyArgs {
 pub(crate) struct AccountMaskArgs {
     #[command(flatten)]
     named: AccountNameArgs,
-    /// A tool that may be called: `module`, `module:tool`, a glob of either, `risk:read` [default: all]
+    /// An allowed tool: `module`, `module:tool`, a glob of either, `risk:read` [default: all]
     #[arg(long, value_name = "WHAT")]
     allow: Vec<String>,
-    /// A tool that may not, whatever is allowed
+    /// A denied tool; overrides `--allow`
     #[arg(long, value_name = "WHAT")]
     deny: Vec<String>,
 }
@@ -117,7 +117,7 @@ pub(crate) struct AccountMaskArgs {
 pub(crate) struct AccountShareArgs {
     #[command(flatten)]
     named: AccountNameArgs,
-    /// Nobody else any more
+    /// Stop sharing it
     #[arg(long)]
     off: bool,
 }

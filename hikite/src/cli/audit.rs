@@ -18,13 +18,13 @@ use crate::progress;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// Show what was done, the newest first
+    /// List the records, newest first
     List(AuditListArgs),
-    /// See whether every record is as it was written; ends with code 1 and names the first that is not
+    /// Verify the hash chain; exits with code 1 and names the first broken record
     Verify(verify::AuditVerifyArgs),
-    /// Write records to a file or to stdout, the oldest first
+    /// Write records to a file or to stdout, oldest first
     Export(export::AuditExportArgs),
-    /// Confirm that this machine's clock is right after it jumped: records that are too old are removed again
+    /// Confirm this machine's clock after a jump, so that old records are deleted again
     ResumeTrim(resume::ResumeTrim),
 }
 
@@ -32,13 +32,13 @@ pub(crate) enum AuditCommand {
 pub(crate) struct AuditListArgs {
     #[command(flatten)]
     filters: AuditFilterArgs,
-    /// How many at most
+    /// The maximum number of records
     #[arg(long, default_value_t = 50)]
     limit: usize,
     /// Only records with a smaller number
     #[arg(long, value_name = "SEQ")]
     before: Option<u64>,
-    /// Print JSON, one record on a line
+    /// Print JSON, one record per line
     #[arg(long)]
     json: bool,
 }
@@ -69,13 +69,13 @@ pub(crate) struct AuditFilterArgs {
     module: Option<String>,
     #[arg(long)]
     tool: Option<String>,
-    /// From this moment on, like `2026-11-15T08:30:00Z`, or milliseconds since 1970
+    /// From this time on, such as `2026-11-15T08:30:00Z`, or milliseconds since 1970
     #[arg(long, value_name = "MOMENT", value_parser = moment)]
     since: Option<u64>,
-    /// Before this moment
+    /// Before this time
     #[arg(long, value_name = "MOMENT", value_parser = moment)]
     until: Option<u64>,
-    /// A part of any text in the record, whether its letters are capital or not
+    /// Text in the record, ignoring case
     #[arg(long)]
     text: Option<String>,
 }

@@ -25,27 +25,27 @@ use live::LiveBatchProgress;
 pub(crate) struct BatchArgs {
     /// One task per line, or a JSON array of tasks; `-` reads stdin
     file: String,
-    /// Check everything, say what would run, and run nothing
+    /// Check the batch and show the plan without running it
     #[arg(long)]
     dry_run: bool,
-    /// Calls that run at once, at most `limits.batch_concurrency`
+    /// Concurrent calls, at most `limits.batch_concurrency`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     concurrency: Option<u16>,
-    /// Effect of a failed task on the others
+    /// The effect of a failure on the other tasks
     #[arg(long, value_enum, default_value = "skip")]
     on_error: OnFailure,
-    /// Print the whole answer as JSON
+    /// Print the whole result as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OnFailure {
-    /// Skip the tasks that depend on it
+    /// Dependent tasks are skipped
     Skip,
-    /// Run the tasks that depend on it all the same
+    /// Dependent tasks still run
     Continue,
-    /// Everything else is cancelled
+    /// All other tasks are cancelled
     FailFast,
 }
 

@@ -17,21 +17,21 @@ use crate::runtime::Runtime;
 
 #[derive(Debug, Args)]
 pub(crate) struct CallArgs {
-    /// `module:tool`, or the name alone where it is the only one
+    /// `module:tool`, or only the name if it is unique
     tool: String,
-    /// One argument; the value is JSON where it reads as such, else text
+    /// One argument; the value is JSON if it parses, otherwise text
     #[arg(long = "param", short, value_name = "NAME=VALUE")]
     params: Vec<String>,
     /// The arguments as a JSON object; `-` reads it from stdin
     #[arg(long, value_name = "OBJECT")]
     json: Option<String>,
-    /// Only this part: fields (`number,title,user.login`), a path (`.items[0]`) or a program in jq
+    /// A part of the result: fields (`number,title,user.login`), a path (`.items[0]`) or a jq program
     #[arg(long, value_name = "WHAT")]
     select: Option<String>,
-    /// In which form [default: compact with --select, else as the tool gives it]
+    /// The result format [default: compact with --select, otherwise unchanged]
     #[arg(long, value_enum)]
     format: Option<ResultFormat>,
-    /// With which account, where there are several
+    /// The account, if there are several
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     /// Print the whole result as JSON
@@ -39,12 +39,12 @@ pub(crate) struct CallArgs {
     raw: bool,
 }
 
-/// In which form a result is given
+/// Format of a result
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ResultFormat {
-    /// In as few tokens as it can be told in
+    /// In as few tokens as possible
     Compact,
-    /// As the tool gives it
+    /// Unchanged
     Raw,
 }
 

@@ -15,11 +15,11 @@ use super::{GlobalArgs, note, print};
 pub(crate) enum ClientCommand {
     /// List all clients
     List(ClientListArgs),
-    /// Make a client, for programs that do not register themselves
+    /// Create a client for a program that does not register itself
     Add(ClientAddArgs),
-    /// Let a client lead back to where it says
+    /// Approve the redirect addresses of a client
     Approve(ClientIdArgs),
-    /// Take a client away, with everything users allowed it
+    /// Remove a client with its consents and grants
     Remove(ClientIdArgs),
 }
 
@@ -32,18 +32,18 @@ pub(crate) struct ClientListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientAddArgs {
-    /// Name of the client, for people
+    /// A name to recognize it by
     name: String,
-    /// Where it is answered; may be given several times
+    /// A redirect address; can be repeated
     #[arg(long = "redirect", value_name = "URI")]
     redirects: Vec<String>,
-    /// It keeps a secret, which is printed this once
+    /// Give it a secret, which is printed only once
     #[arg(long)]
     confidential: bool,
-    /// It may come for itself, with its secret alone
+    /// Allow the client credentials grant
     #[arg(long)]
     client_credentials: bool,
-    /// Scopes with `--client-credentials`: `read`, `call`, `admin`; several with commas [default: read,call]
+    /// The scopes for this grant: `read`, `call`, `admin`, separated by commas [default: read,call]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<String>,
     /// Print the client with its secret as JSON
@@ -53,7 +53,7 @@ pub(crate) struct ClientAddArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientIdArgs {
-    /// Its id, as `hikite client list` shows it
+    /// The id from `hikite client list`
     id: String,
 }
 

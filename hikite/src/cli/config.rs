@@ -15,21 +15,21 @@ use crate::exposure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Check the config file and say what is wrong
+    /// Check the config file and report problems
     Check,
-    /// Print the config as it takes effect, secrets hidden
+    /// Print the effective config with secrets hidden
     Show,
     /// Print the JSON Schema of the config file
     Schema,
-    /// Take over the servers of another client's config
+    /// Import the servers from another client's config
     Import(ConfigImportArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigImportArgs {
-    /// The file to read [default: those of the clients found on this machine]
+    /// The file to read [default: the config files of the clients on this machine]
     file: Option<PathBuf>,
-    /// Whose file it is; told from its content if left out
+    /// The client of the file; detected from its content by default
     #[arg(long, value_name = "CLIENT", value_parser = kind)]
     from: Option<import::ClientKind>,
     /// Write the servers into the config file instead of printing it

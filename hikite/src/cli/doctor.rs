@@ -228,7 +228,7 @@ async fn upstream_findings(config: &Config) -> Result<Vec<DoctorFinding>> {
                 let reason = state.trouble().unwrap_or_else(|| state.word().to_owned());
                 let stderr = runtime.stderr_of(&module.name);
                 let tail = stderr.iter().rev().take(5).rev().cloned().collect::<Vec<_>>().join("\n    ");
-                let hint = (!tail.is_empty()).then(|| format!("its stderr ends with:\n    {tail}"));
+                let hint = (!tail.is_empty()).then(|| format!("Its stderr ends with:\n    {tail}"));
                 findings.push(DoctorFinding::bad(&what, reason, hint));
             }
         }

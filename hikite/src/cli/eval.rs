@@ -19,18 +19,18 @@ use crate::runtime::Runtime;
 
 #[derive(Debug, Args)]
 pub(crate) struct Eval {
-    /// Questions, one JSON object per line with `query`, `relevant` (the keys of the right tools) and, if some are better
+    /// Queries, one JSON object per line with `query`, `relevant` (the keys of the right tools) and, if some are better
     /// than others, `grades`; or a folder with `queries.jsonl` and `tools.jsonl`, or of such folders
     #[arg(value_name = "FILE|FOLDER")]
     questions: PathBuf,
-    /// The tools that the questions are about, one JSON object per line with `id`, `server`, `name`, `description` and
+    /// The tools to search, one JSON object per line with `id`, `server`, `name`, `description` and
     /// `schema` [default: the tools of the config]
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
-    /// How to search [default: each in turn]
+    /// The search provider [default: each in turn]
     #[arg(long, value_enum)]
     provider: Option<EvaluationProvider>,
-    /// Remember up to so many questions per tool, and ask the others
+    /// Remember up to this many queries per tool, and test with the others
     #[arg(long, value_name = "N")]
     memory: Option<usize>,
     /// Print JSON

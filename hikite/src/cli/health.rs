@@ -16,7 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(crate) struct HealthArgs {
-    /// The address it listens on [default: as the config says]
+    /// The address it listens on [default: from the config]
     #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
     listen: Option<SocketAddr>,
 }

@@ -19,23 +19,23 @@ pub(crate) struct Measure {
     /// `tools` and, if known, `server`, `description`, `instructions`
     #[arg(long, value_name = "FOLDER")]
     lists: Option<PathBuf>,
-    /// Also measure recorded answers: `MODULE/TOOL*.json` or `MODULE.TOOL*.json`, each what a tool answered, and
-    /// `shapes.json` with the fields worth reading, like `{"github:list_issues": "number,title,user.login"}`
+    /// Also measure recorded results: `MODULE/TOOL*.json` or `MODULE.TOOL*.json`, each the result of a tool, and
+    /// `shapes.json` with the fields worth reading, such as `{"github:list_issues": "number,title,user.login"}`
     #[arg(long, value_name = "FOLDER")]
     answers: Option<PathBuf>,
-    /// Also call every tool that promises to be read-only and needs no arguments, and measure what it answers
+    /// Also call every read-only tool that needs no arguments, and measure its result
     #[arg(long = "try", conflicts_with = "lists")]
     attempt: bool,
-    /// How many of the largest definitions are named
+    /// The number of the largest definitions to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Also draw the figures, as SVG
+    /// Also write the figures as an SVG chart
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
-    /// Also write the figures as Markdown; a page that has been written before keeps what stands around them
+    /// Also write the figures as Markdown; the rest of an existing page is kept
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 }

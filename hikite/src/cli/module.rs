@@ -19,13 +19,13 @@ use super::{GlobalArgs, print};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModuleCommand {
-    /// List the modules that the config gives, or the tools of one
+    /// List the modules of the config, or the tools of one
     List(list::ModuleListArgs),
-    /// Check module files and say all that is wrong with them
+    /// Check module files and report all problems
     Check(check::CheckFiles),
-    /// Write a small module file to begin with
+    /// Create a small module file to start from
     New(new::ModuleNewArgs),
-    /// Make a module file of chosen operations of an OpenAPI description
+    /// Create a module file from operations of an OpenAPI description
     ImportOpenapi(import::ImportOpenapi),
     /// Print the JSON Schema of module files
     Schema,

@@ -19,9 +19,9 @@ use crate::runtime::Runtime;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PinCommand {
-    /// List the tools that are approved, and those that wait for it
+    /// List approved tools and tools waiting for approval
     List(PinListArgs),
-    /// Show what was approved of a tool, what is offered now, and what differs
+    /// Show the approved and the current definition of a tool and their differences
     Show(PinShowArgs),
     /// Approve tools as they are now
     Approve(PinApproveArgs),
@@ -31,7 +31,7 @@ pub(crate) enum PinCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct PinListArgs {
-    /// Only those in this state: ok, changed, new, blocked
+    /// Only pins in this state: ok, changed, new, blocked
     #[arg(long, value_parser = state)]
     state: Option<PinState>,
     /// Only the tools of this module
@@ -44,7 +44,7 @@ pub(crate) struct PinListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PinShowArgs {
-    /// `module:tool`, or the name alone where it is the only one
+    /// `module:tool`, or only the name if it is unique
     tool: String,
     /// Print JSON
     #[arg(long)]
@@ -55,7 +55,7 @@ pub(crate) struct PinShowArgs {
 pub(crate) struct PinApproveArgs {
     #[command(flatten)]
     which: PinSelectionArgs,
-    /// Only if this is what the one tool is now, as `hikite pin show` told it
+    /// Only if the tool's current definition has this hash, as shown by `hikite pin show`
     #[arg(long)]
     hash: Option<String>,
 }
@@ -68,12 +68,12 @@ pub(crate) struct PinBlockArgs {
 
 #[derive(Debug, Args)]
 struct PinSelectionArgs {
-    /// `module:tool`, or the name alone where it is the only one; several are fine
+    /// `module:tool`, or only the name if it is unique; can be repeated
     tools: Vec<String>,
-    /// All of this module: those that wait where they are approved, every one where they are blocked
+    /// All tools of this module: those waiting when approving, every tool when blocking
     #[arg(long, conflicts_with = "tools")]
     module: Option<String>,
-    /// All tools of all modules, as with `--module`
+    /// All tools of all modules
     #[arg(long, conflicts_with_all = ["tools", "module"])]
     all: bool,
     /// Print JSON

@@ -18,11 +18,11 @@ pub(crate) enum ProjectCommand {
     List(ProjectListArgs),
     /// Show one project
     Show(ProjectShowArgs),
-    /// Make a project
+    /// Create a project
     Create(ProjectCreateArgs),
-    /// Change what is named; the rest stays
+    /// Change the given settings of a project
     Set(ProjectSetArgs),
-    /// Take a project away, and its tokens
+    /// Remove a project and its tokens
     Delete(ProjectDeleteArgs),
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct ProjectShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ProjectCreateArgs {
-    /// Name of the project, also in URLs
+    /// The name of the project, also used in addresses
     name: String,
     #[command(flatten)]
     form: ProjectSettingsArgs,
@@ -57,7 +57,7 @@ pub(crate) struct ProjectSetArgs {
     name: String,
     #[command(flatten)]
     form: ProjectSettingsArgs,
-    /// Say nothing of it any more
+    /// Reset a setting to its default
     #[arg(long, value_name = "WHAT", value_enum)]
     clear: Vec<ProjectSetting>,
     /// Print the project as JSON
@@ -72,25 +72,25 @@ pub(crate) struct ProjectDeleteArgs {
 
 #[derive(Debug, Args)]
 struct ProjectSettingsArgs {
-    /// Purpose of the project
+    /// The description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// A tool that there is: `module`, `module:tool`, a glob of either, `/regex/`, `risk:read` [default: all]
+    /// An allowed tool: `module`, `module:tool`, a glob of either, `/regex/`, `risk:read` [default: all]
     #[arg(long, value_name = "WHAT")]
     allow: Vec<String>,
-    /// A tool that there is not, whatever is allowed
+    /// A denied tool; overrides `--allow`
     #[arg(long, value_name = "WHAT")]
     deny: Vec<String>,
-    /// A subject that belongs to it [default: whoever has a token for it]
+    /// A member of the project [default: everybody with a token for it]
     #[arg(long, value_name = "SUBJECT")]
     member: Vec<String>,
-    /// Surface of its clients [default: that of the config]
+    /// The surfaces of its clients [default: from the config]
     #[arg(long, value_name = "SURFACE")]
     surface: Vec<String>,
-    /// How tools are searched for [default: that of the config]
+    /// The search mode [default: from the config]
     #[arg(long, value_enum)]
     optimization: Option<OptimizationArg>,
-    /// In which form `call` and `tool_execute` give results [default: as the tools give them]
+    /// The result format of `call` and `tool_execute` [default: unchanged]
     #[arg(long, value_enum)]
     format: Option<ResultFormat>,
 }

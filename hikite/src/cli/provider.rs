@@ -18,11 +18,11 @@ const SECRET_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProviderCommand {
-    /// List the providers, and with which of them accounts can be connected
+    /// List the providers and show which of them have an app
     List(ProviderOutputArgs),
-    /// Say which app of a provider this hikite is
+    /// Set the OAuth app of a provider
     Set(ProviderSetArgs),
-    /// Be no app of a provider any more
+    /// Remove the OAuth app of a provider
     Remove(ProviderNameArgs),
 }
 
@@ -37,17 +37,17 @@ pub(crate) struct ProviderOutputArgs {
 pub(crate) struct ProviderSetArgs {
     #[command(flatten)]
     named: ProviderNameArgs,
-    /// The id of the app that you registered there
+    /// The client id of your app at the provider
     #[arg(long, value_name = "ID")]
     client_id: String,
-    /// Its secret is on the first line of stdin
+    /// Read the client secret from the first line of stdin
     #[arg(long)]
     client_secret_stdin: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ProviderNameArgs {
-    /// `notion`, `github`, … as `hikite provider list` names it
+    /// `notion`, `github`, … as shown by `hikite provider list`
     provider: String,
 }
 

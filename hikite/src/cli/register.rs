@@ -16,7 +16,7 @@ use crate::runtime::Runtime;
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolRegisterArgs {
-    /// The file with the tool's form, JSON with or without comments; `-` reads stdin
+    /// The file with the tool definition, JSON with or without comments; `-` reads stdin
     file: PathBuf,
     /// Replace a registered tool of the same name
     #[arg(long)]
@@ -30,13 +30,13 @@ pub(crate) struct ToolRegisterArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolUnregisterArgs {
-    /// `module:tool`, or the name alone where it is the only one
+    /// `module:tool`, or only the name if it is unique
     tool: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolSwitchArgs {
-    /// `module:tool`, or the name alone where it is the only one
+    /// `module:tool`, or only the name if it is unique
     tool: String,
     /// Print the tool as JSON
     #[arg(long)]

@@ -15,22 +15,22 @@ use crate::config::Config;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SearchCommand {
-    /// Questions that led to a call that went well
+    /// Queries that led to a successful call
     #[command(subcommand)]
     Memory(MemoryCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
-    /// List the pairs of question and tool, the strongest first
+    /// List the pairs of query and tool, strongest first
     List(MemoryListArgs),
-    /// Forget them; a running hikite forgets them, too
+    /// Delete them, also in a running hikite
     Clear(MemoryClearArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryListArgs {
-    /// Only of this project; an empty name means those in no project
+    /// Only this project; an empty name selects pairs without a project
     #[arg(long)]
     project: Option<String>,
     /// Print JSON
@@ -40,7 +40,7 @@ pub(crate) struct MemoryListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryClearArgs {
-    /// Only of this project; an empty name means those in no project
+    /// Only this project; an empty name selects pairs without a project
     #[arg(long)]
     project: Option<String>,
     /// Print JSON

@@ -25,13 +25,13 @@ pub(crate) struct Serve {
     /// The address to listen on [default: 127.0.0.1:7300]
     #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
     listen: Option<SocketAddr>,
-    /// The https address of the proxy in front; without TLS of our own needed to listen beyond a loopback address
+    /// The https address of the proxy in front; required to listen beyond loopback without TLS
     #[arg(long, value_name = "URL", env = "HIKITE_PUBLIC_URL", value_parser = public_url_flag)]
     public_url: Option<String>,
-    /// Where the other nodes reach this one, where several share a store
+    /// The address of this node for the other nodes on the same store
     #[arg(long, value_name = "URL", env = "HIKITE_NODE_URL", value_parser = node_url_flag)]
     node_url: Option<String>,
-    /// Threads that serve requests [default: half as many as there are processors]
+    /// The number of worker threads [default: half the number of processors]
     #[arg(long, value_name = "N", env = "HIKITE_THREADS", value_parser = threads_flag)]
     threads: Option<usize>,
 }
@@ -63,7 +63,7 @@ impl Serve {
         let listener = TcpListener::bind(listen).await.map_err(|error| {
             anyhow!(
                 "cannot listen on {listen}: {error}
-hint: another program may hold the port; name one with `--listen`"
+hint: Another program may use the port. Choose another address with `--listen`."
             )
         })?;
         let address = listener.local_addr()?;

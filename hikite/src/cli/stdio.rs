@@ -12,7 +12,7 @@ use crate::instance::{ConfigOverrides, Instance, settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct Stdio {
-    /// Surface of the client; may be repeated [default: that of the config]
+    /// The surface; can be repeated [default: from the config]
     #[arg(long, value_name = "SURFACE", value_parser = surface)]
     surface: Vec<Surface>,
 }

@@ -17,19 +17,19 @@ use crate::progress;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Look through the store for what is wrong
+    /// Check the store for problems
     Check(StoreCheckArgs),
-    /// Write everything into one SQLite file, also while hikite runs
+    /// Back up the store to one SQLite file, also while hikite runs
     Backup(StoreBackupArgs),
-    /// Put the store back as it was when a backup was made; what is there now is kept beside it
+    /// Restore the store from a backup; the current store is kept next to it
     Restore(restore::StoreRestoreArgs),
-    /// Bring the store to the newest version, or copy it into another
+    /// Migrate the store to the newest version, or copy it to another store
     Migrate(StoreMigrateArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreCheckArgs {
-    /// Look through this backup, and whether its secrets open here, in place of the store
+    /// Check this backup instead of the store, and that its secrets can be decrypted
     file: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
@@ -38,7 +38,7 @@ pub(crate) struct StoreCheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreBackupArgs {
-    /// The file to make; it must not exist yet
+    /// The file to create; it must not exist yet
     file: PathBuf,
     /// Print JSON
     #[arg(long)]
@@ -47,7 +47,7 @@ pub(crate) struct StoreBackupArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreMigrateArgs {
-    /// Copy everything into this empty store: `sqlite:PATH` or `postgres://…`
+    /// Copy everything to this empty store: `sqlite:PATH` or `postgres://…`
     #[arg(long, value_name = "URL", env = "HIKITE_STORE_TO", hide_env_values = true)]
     to: Option<String>,
     /// Print JSON

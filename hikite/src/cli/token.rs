@@ -18,35 +18,35 @@ use crate::token;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
-    /// Make a token and print its secret, which is shown this once
+    /// Create a token and print its secret, which is shown only once
     Create(TokenCreateArgs),
     /// List all tokens, without their secrets
     List(TokenListArgs),
-    /// Take a token back: from now on it opens nothing
+    /// Revoke a token
     Revoke(TokenRevokeArgs),
-    /// Print the local token, which makes its holder the owner
+    /// Print the local token, which acts as the owner
     Show(TokenShowArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenCreateArgs {
-    /// Name of the token, for people
+    /// A name to recognize it by
     #[arg(long, value_name = "NAME", default_value = "unnamed")]
     name: String,
-    /// The only project it opens [default: everything that there is]
+    /// The only project it gives access to [default: no restriction]
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
-    /// Scopes of the token: `read`, `call`, `admin`; several with commas [default: read,call]
+    /// The scopes: `read`, `call`, `admin`, separated by commas [default: read,call]
     #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<String>,
-    /// The user whom it acts for, with their accounts and their mask [default: the owner on a terminal, else nobody: it
-    /// stands for itself]
+    /// The user it acts for, with the user's accounts and permissions [default: the owner on a terminal, otherwise
+    /// none: the token has its own identity]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
-    /// Deprecated: `--user` names whom it acts for
+    /// Deprecated: use `--user`
     #[arg(long, value_name = "NAME", conflicts_with = "user", hide = true)]
     subject: Option<String>,
-    /// For how long it is good, like `30d`, `12h` or `90m` [default: for ever]
+    /// The lifetime, such as `30d`, `12h` or `90m` [default: unlimited]
     #[arg(long, value_name = "SPAN", value_parser = seconds)]
     expires: Option<u32>,
     /// Print the token with its secret as JSON
@@ -70,7 +70,7 @@ pub(crate) struct TokenShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenRevokeArgs {
-    /// Its id, as `hikite token list` shows it
+    /// The id from `hikite token list`
     id: String,
 }
 

@@ -23,19 +23,19 @@ use crate::runtime::Runtime;
 pub(crate) enum ToolsCommand {
     /// List all tools
     List(ToolListArgs),
-    /// Find tools by words
+    /// Search for tools
     Search(ToolSearchArgs),
     /// Show one tool with its input schema
     Describe(ToolDescribeArgs),
     /// Call a tool and print its result
     Call(ToolCallArgs),
-    /// Register a tool that is an HTTP request; a running hikite sees it by itself
+    /// Register a tool that makes an HTTP request; a running hikite picks it up
     Register(ToolRegisterArgs),
     /// Remove a registered tool
     Unregister(ToolUnregisterArgs),
-    /// Switch a tool on
+    /// Enable a tool
     Enable(ToolSwitchArgs),
-    /// Switch a tool off, for every client
+    /// Disable a tool for all clients
     Disable(ToolSwitchArgs),
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct ToolListArgs {
     /// Only the tools of this module
     #[arg(long)]
     module: Option<String>,
-    /// Also tools that are switched off
+    /// Also list disabled tools
     #[arg(long)]
     all: bool,
     /// Print JSON
@@ -54,10 +54,10 @@ pub(crate) struct ToolListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolSearchArgs {
-    /// The words to look for
+    /// The search query
     #[arg(required = true)]
     query: Vec<String>,
-    /// How many tools at most
+    /// The maximum number of tools
     #[arg(long, default_value_t = 10)]
     limit: usize,
     /// Print JSON
@@ -70,7 +70,7 @@ const ENCODE_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolDescribeArgs {
-    /// `module:tool`, or the name alone where it is the only one
+    /// `module:tool`, or only the name if it is unique
     tool: String,
     /// Print the definition as one line of JSON
     #[arg(long)]
@@ -79,11 +79,11 @@ pub(crate) struct ToolDescribeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ToolCallArgs {
-    /// `module:tool`, or the name alone where it is the only one
+    /// `module:tool`, or only the name if it is unique
     tool: String,
     /// The arguments as a JSON object
     arguments: Option<String>,
-    /// One argument; the value is JSON where it reads as such, else text
+    /// One argument; the value is JSON if it parses, otherwise text
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
     /// Print the whole result as JSON

@@ -14,31 +14,31 @@ use super::{GlobalArgs, note, print};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
-    /// Make a user; without `--stdin` a password is made and printed this once
+    /// Create a user; without `--stdin` a password is generated and printed once
     Add(UserAddArgs),
     /// List all users
     List(UserListArgs),
-    /// Take a user away, with tokens, logins, accounts and everything their clients were allowed
+    /// Remove a user with tokens, logins, accounts and grants
     Remove(UserRemoveArgs),
-    /// Call a user otherwise; what is theirs stays theirs
+    /// Rename a user
     Rename(UserRenameArgs),
-    /// Lock a user out: their tokens, logins and clients open nothing until `enable`
+    /// Lock a user: tokens, logins and clients are rejected until `enable`
     Disable(UserNameArgs),
-    /// Let a user in again who was locked out
+    /// Unlock a user
     Enable(UserNameArgs),
-    /// Give a user another password, which ends their logins and what their clients were given
+    /// Set a new password, which ends the user's logins and grants
     Password(UserPasswordArgs),
-    /// Make another user the owner; whoever is it now becomes an admin
+    /// Make another user the owner; the current owner becomes an admin
     Handover(UserHandoverArgs),
-    /// List people from other issuers who were removed and may not come again
+    /// List removed users of other issuers, who cannot log in again
     Removed(UserListArgs),
-    /// Let somebody come again who was removed
+    /// Allow a removed user to log in again
     Lift(UserLiftArgs),
-    /// Make the one-time link that makes the owner
+    /// Create the one-time link for setting up the owner
     SetupLink,
-    /// Say which tools there are for a user
+    /// Set which tools a user can see
     Mask(UserMaskArgs),
-    /// Bind a user to one project: whatever they come with opens that project and nothing else
+    /// Restrict a user to one project
     Project(UserProjectArgs),
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct UserAddArgs {
     /// Read the password from the first line of stdin
     #[arg(long)]
     stdin: bool,
-    /// The only project that they work in [default: all that they belong to]
+    /// The only project of the user [default: all projects they are a member of]
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
 }
@@ -62,7 +62,7 @@ pub(crate) struct UserProjectArgs {
     /// The project
     #[arg(required_unless_present = "none")]
     project: Option<String>,
-    /// Bind them to none
+    /// Remove the restriction
     #[arg(long, conflicts_with = "project")]
     none: bool,
 }
@@ -84,7 +84,7 @@ pub(crate) struct UserNameArgs {
 pub(crate) struct UserRemoveArgs {
     /// Name or id
     name: String,
-    /// The user who gets their accounts and their place in projects [default: nobody, and the accounts are purged]
+    /// The user who gets their accounts and memberships [default: none; the accounts are deleted]
     #[arg(long, value_name = "NAME")]
     successor: Option<String>,
 }
@@ -93,22 +93,22 @@ pub(crate) struct UserRemoveArgs {
 pub(crate) struct UserRenameArgs {
     /// Name or id
     name: String,
-    /// New name of the user
+    /// The new name
     new: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct UserHandoverArgs {
-    /// Name or id of whoever is to be the owner
+    /// Name or id of the new owner
     name: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct UserLiftArgs {
-    /// The id that `hikite user removed` shows, or the name they had
+    /// The id from `hikite user removed`, or the former name
     name: String,
 }
 
@@ -127,13 +127,13 @@ pub(crate) struct UserPasswordArgs {
 #[derive(Debug, Args)]
 pub(crate) struct UserMaskArgs {
     name: String,
-    /// Allowed modules, tools, patterns, risks; several with commas [default: everything]
+    /// Allowed modules, tools, patterns or risks, separated by commas [default: everything]
     #[arg(long, value_name = "ENTRY", value_delimiter = ',')]
     allow: Vec<String>,
-    /// Denied modules, tools, patterns, risks; overrides `--allow`
+    /// Denied modules, tools, patterns or risks; overrides `--allow`
     #[arg(long, value_name = "ENTRY", value_delimiter = ',')]
     deny: Vec<String>,
-    /// Take the mask away
+    /// Remove the restriction
     #[arg(long, conflicts_with_all = ["allow", "deny"])]
     none: bool,
 }

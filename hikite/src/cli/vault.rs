@@ -29,19 +29,19 @@ const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum VaultCommand {
-    /// Say where the key is, and how much is under it
+    /// Show the location of the key and the number of secrets
     Status(VaultOutputArgs),
-    /// Put everything under a new key, also while hikite runs; the old one is kept, sealed, for backups
+    /// Re-encrypt everything with a new key, also while hikite runs; the old key is kept for backups
     Rotate(VaultOutputArgs),
-    /// Give up an earlier key for good: backups that need it cannot be restored any more
+    /// Delete a retired key forever; backups that need it can no longer be restored
     ForgetKey(ForgetKey),
-    /// Sign access tokens with a new key from now on; what the old one signed is good until it ends
+    /// Sign access tokens with a new key; existing tokens stay valid until they expire
     RotateSigningKey(RotateSigningKeyArgs),
-    /// Write all secrets into a file that a passphrase opens
+    /// Export all secrets to a file protected by a passphrase
     Export(VaultExportArgs),
-    /// Put back what such a file holds
+    /// Import secrets from such a file
     Import(VaultImportArgs),
-    /// Open everything, and name what does not open
+    /// Decrypt all secrets and report failures
     Check(VaultOutputArgs),
 }
 
@@ -54,13 +54,13 @@ pub(crate) struct VaultOutputArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForgetKey {
-    /// The id of the key, as `hikite vault status` tells it
+    /// The id of the key from `hikite vault status`
     #[arg(required_unless_present = "all")]
     key: Option<String>,
-    /// All earlier keys
+    /// All retired keys
     #[arg(long, conflicts_with = "key")]
     all: bool,
-    /// No backup needs them any more, or those that do may be lost
+    /// Confirm that no needed backup depends on them
     #[arg(long)]
     yes: bool,
     /// Print JSON
@@ -70,7 +70,7 @@ pub(crate) struct ForgetKey {
 
 #[derive(Debug, Args)]
 pub(crate) struct RotateSigningKeyArgs {
-    /// Somebody else may have the old keys: what they signed counts no more, and clients refresh their tokens
+    /// Reject tokens signed with the old keys, for example after a leak; clients refresh their tokens
     #[arg(long)]
     lost: bool,
     /// Print JSON
@@ -80,7 +80,7 @@ pub(crate) struct RotateSigningKeyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VaultExportArgs {
-    /// The file to make; it must not exist yet
+    /// The file to create; it must not exist yet
     file: PathBuf,
     #[command(flatten)]
     passphrase: PassphraseArgs,
@@ -91,9 +91,9 @@ pub(crate) struct VaultExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct VaultImportArgs {
-    /// The file that `hikite vault export` made
+    /// A file made with `hikite vault export`
     file: PathBuf,
-    /// Replace what is there already
+    /// Replace existing secrets
     #[arg(long)]
     replace: bool,
     #[command(flatten)]

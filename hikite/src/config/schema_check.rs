@@ -178,5 +178,5 @@ fn described(type_name: &str) -> &str {
 
 fn one_of(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    format!("one of {}", words.join(", "))
+    format!("Use one of {}.", words.join(", "))
 }

@@ -279,7 +279,7 @@ error: hikite.json:1:110: limits.drain: expected a string or a number, found an 
 error: hikite.json:2:56: mcpServers.s.args[1]: expected a string, found a number
 error: hikite.json:2:74: mcpServers.s.env.A: expected a string or a number or a boolean or an object, found null
 error: hikite.json:2:91: mcpServers.s.share: expected a string, found a boolean
-hint: One of `auto`, `always`, `never`.
+hint: Use one of `auto`, `always`, `never`.
 error: hikite.json:2:108: mcpServers.s.enabled: expected a boolean, found a string",
     );
 }

@@ -59,8 +59,8 @@ impl BreakEven {
                 let of = share(self.all, self.flat);
                 let modules = counted(self.modules, "module");
                 return format!(
-                    "{begin} A conversation that opens all of the {modules} has read {all} tokens, {of} of the \
-                     flat list: it never costs as much."
+                    "{begin} One that opens all of the {modules} has read {all} tokens, {of} of the flat list: it \
+                     never costs as much."
                 );
             }
             Some(count) => counted(count, "module"),

@@ -251,7 +251,7 @@ async fn an_export_can_be_verified_elsewhere() {
     let verify = gateway.run(&["audit", "verify", "--file", name]).await;
     assert_eq!((verify.code, verify.stdout.starts_with("record 1: ")), (Some(1), true), "{}", verify.stdout);
     let again = gateway.run(&["audit", "export", "--out", name]).await;
-    assert!(again.code == Some(1) && again.stderr.contains("hint: name a file"), "{}", again.stderr);
+    assert!(again.code == Some(1) && again.stderr.contains("hint: Choose a file"), "{}", again.stderr);
     let table = gateway.run(&["audit", "export", "--format", "csv"]).await.stdout;
     assert!(table.starts_with("seq,at,kind,decision,outcome,") && table.lines().count() == 6, "{table}");
     assert!(table.contains("\"'=1+1,\"\"x\"\"\"") && !table.contains(CANARY), "{table}");

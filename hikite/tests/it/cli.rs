@@ -198,7 +198,7 @@ async fn a_taken_port_is_explained() {
     let run = PROGRAMS.run(folder.path(), &["serve", "--listen", &address]).await;
     assert_eq!(run.code, Some(1));
     let said = format!(
-        "error: cannot listen on {address}: Address already in use (os error 98)\nhint: another program may hold the port; name one with `--listen`\n"
+        "error: cannot listen on {address}: Address already in use (os error 98)\nhint: Another program may use the port. Choose another address with `--listen`.\n"
     );
     assert_eq!(run.stderr, said);
 }

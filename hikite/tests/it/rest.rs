@@ -141,14 +141,14 @@ async fn a_list_is_narrowed_by_module_category_and_switch() {
 async fn a_query_that_is_not_right_is_refused_with_every_fault() {
     let gateway = gateway(json!({})).await;
     for (query, pointer, message) in [
-        ("page=0", "/page", "`page` must be an integer from 1 to 1000000"),
-        ("page=-1", "/page", "`page` must be an integer from 1 to 1000000"),
-        ("page=1.5", "/page", "`page` must be an integer from 1 to 1000000"),
-        ("page=x", "/page", "`page` must be an integer from 1 to 1000000"),
-        ("page=", "/page", "`page` must be an integer from 1 to 1000000"),
-        ("page=99999999999999999999", "/page", "`page` must be an integer from 1 to 1000000"),
-        ("limit=0", "/limit", "`limit` must be an integer from 1 to 100"),
-        ("limit=101", "/limit", "`limit` must be an integer from 1 to 100"),
+        ("page=0", "/page", "`page` must be an integer from 1 to 1000000."),
+        ("page=-1", "/page", "`page` must be an integer from 1 to 1000000."),
+        ("page=1.5", "/page", "`page` must be an integer from 1 to 1000000."),
+        ("page=x", "/page", "`page` must be an integer from 1 to 1000000."),
+        ("page=", "/page", "`page` must be an integer from 1 to 1000000."),
+        ("page=99999999999999999999", "/page", "`page` must be an integer from 1 to 1000000."),
+        ("limit=0", "/limit", "`limit` must be an integer from 1 to 100."),
+        ("limit=101", "/limit", "`limit` must be an integer from 1 to 100."),
         ("enabled=yes", "/enabled", "`enabled` must be `true` or `false`."),
         ("limit=1&limit=2", "/limit", "`limit` must not be given more than once."),
         ("limits=1", "/limits", "Unknown parameter `limits`. Did you mean `limit`?"),

@@ -119,17 +119,17 @@ async fn what_a_call_asks_for_is_checked() {
         (
             json!({ "name": "x", "options": { "timeout": 0 } }),
             "/options/timeout",
-            "`timeout` must be an integer from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000.",
         ),
         (
             json!({ "name": "x", "options": { "timeout": 0.5 } }),
             "/options/timeout",
-            "`timeout` must be an integer from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000.",
         ),
         (
             json!({ "name": "x", "options": { "timeout": "5s" } }),
             "/options/timeout",
-            "`timeout` must be an integer from 1 to 3600000",
+            "`timeout` must be an integer from 1 to 3600000.",
         ),
         (
             json!({ "name": "x", "options": { "retry": -1 } }),

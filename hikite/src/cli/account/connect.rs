@@ -24,15 +24,15 @@ const ANSWER_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Args)]
 pub(crate) struct AccountConnectArgs {
-    /// With whom: `notion`, `github`, … or a server of `mcpServers`
+    /// The provider: `notion`, `github`, … or a server of `mcpServers`
     provider: String,
-    /// Name of the account in calls; an account of this name is connected again
+    /// The name of the account in calls; an existing account is connected again
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Print the address instead of opening it
     #[arg(long)]
     no_browser: bool,
-    /// Where hikite runs [default: as the config says]
+    /// The address of hikite [default: from the config]
     #[arg(long, value_name = "ADDR", env = "HIKITE_LISTEN", value_parser = listen_flag)]
     listen: Option<SocketAddr>,
     /// Print JSON

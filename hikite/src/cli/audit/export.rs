@@ -22,10 +22,10 @@ const PAGE_SIZE: usize = 1000;
 pub(crate) struct AuditExportArgs {
     #[command(flatten)]
     filters: AuditFilterArgs,
-    /// Lines of JSON, which can be verified, or a table
+    /// JSON Lines, which can be verified, or CSV
     #[arg(long, value_enum, default_value_t = AuditExportFormat::Jsonl)]
     format: AuditExportFormat,
-    /// The file to make; it must not exist yet [default: stdout]
+    /// The file to create; it must not exist yet [default: stdout]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -19,10 +19,10 @@ use crate::progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditVerifyArgs {
-    /// A record and its hash as they were written down before: it must still be there, or have been taken away in order
+    /// A record and its hash noted earlier: it must still exist, or have been trimmed in order
     #[arg(long, value_name = "SEQ:HASH")]
     anchor: Option<AuditAnchor>,
-    /// Verify this export (lines of JSON, all records) instead of the store
+    /// Verify this export (JSON Lines, all records) instead of the store
     #[arg(long, value_name = "FILE", conflicts_with = "anchor")]
     file: Option<PathBuf>,
     /// Print JSON

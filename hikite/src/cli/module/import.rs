@@ -19,19 +19,19 @@ const MOST: usize = 40;
 pub(crate) struct ImportOpenapi {
     /// The description: OpenAPI 3.0 or 3.1, JSON or YAML
     file: PathBuf,
-    /// Name of the module [default: made of the title]
+    /// The name of the module [default: from the title]
     #[arg(long, value_parser = super::name)]
     name: Option<String>,
-    /// The operations by their ids, with commas between them
+    /// The ids of the operations, separated by commas
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     operations: Vec<String>,
     /// The operations with this tag
     #[arg(long)]
     tag: Option<String>,
-    /// The operations whose path begins like this
+    /// The operations whose path starts with this
     #[arg(long, value_name = "PREFIX")]
     path: Option<String>,
-    /// How many tools at most
+    /// The maximum number of tools
     #[arg(long, value_name = "N", default_value_t = MOST)]
     max: usize,
     /// The file to write [default: print it]

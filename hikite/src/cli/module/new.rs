@@ -13,7 +13,7 @@ const START: &str = include_str!("new.yaml");
 
 #[derive(Debug, Args)]
 pub(crate) struct ModuleNewArgs {
-    /// Name of the module
+    /// The name of the module
     #[arg(value_parser = super::name)]
     name: String,
     /// The folder to write it to

@@ -24,12 +24,12 @@ use crate::progress;
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreRestoreArgs {
-    /// A file that `hikite store backup` made
+    /// A file made with `hikite store backup`
     file: PathBuf,
-    /// A file with an earlier master key, if nothing else holds the one that the backup needs
+    /// A file with an earlier master key, if the key for the backup is not available elsewhere
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// A newer backup that keeps the earlier keys, if the store itself is lost
+    /// A newer backup that contains the earlier keys, if the store itself is lost
     #[arg(long, value_name = "FILE")]
     keys_from: Option<PathBuf>,
     /// Print JSON
