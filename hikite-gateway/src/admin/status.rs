@@ -269,7 +269,7 @@ fn of_clock(jump: ClockJump) -> AttentionItem {
     let (found, expected) = (rfc3339(jump.found), rfc3339(jump.expected));
     AttentionItem {
         kind: "audit",
-        name: "audit".into(),
+        name: "clock".into(),
         message: format!(
             "The clock of the machine jumped: it shows {found}, and {expected} was expected. No records are \
              deleted by age."

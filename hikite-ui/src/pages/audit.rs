@@ -155,7 +155,7 @@ async fn audit_page(context: PageContext, verdict: Option<AuditVerdict>) -> Page
     let AuditRecordPage { records, next } = found;
     let older = next.map(|next| format!("/ui/audit?{query}&before={next}"));
     let status: AuditStatus = context.get("/v1/status").await.unwrap_or_default();
-    let is_paused = status.attention.iter().any(|one| one.kind == "audit");
+    let is_paused = status.attention.iter().any(|one| one.kind == "audit" && one.name == "clock");
     page(&AuditListPage { context: &context, records, older, query, verdict, audit: status.audit, is_paused })
 }
 
@@ -169,6 +169,7 @@ pub(crate) async fn resume(SubmittedForm { context, .. }: SubmittedForm) -> Page
 #[serde(default)]
 struct AttentionKind {
     kind: String,
+    name: String,
 }
 
 fn filters(context: &PageContext) -> String {
