@@ -21,7 +21,6 @@ use hikite_store::DocumentRow;
 
 use super::Runtime;
 use crate::config::{Config, ConfigEnvironment, Problems, ServerConfig};
-use crate::measure;
 
 /// Entry kinds in the store.
 const UPSTREAM: &str = "upstream";
@@ -187,7 +186,7 @@ impl ConfigAdmin for RuntimeConfigAdmin {
     }
 
     fn count(&self, text: &str) -> (usize, &'static str) {
-        (measure::tokens(text), measure::VOCABULARY)
+        (hikite_measure::tokens(text), hikite_measure::VOCABULARY)
     }
 }
 

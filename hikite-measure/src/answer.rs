@@ -20,25 +20,25 @@ const HINT: &str = "hint: files like github/list_issues.json or github.list_issu
 
 /// A recorded result of a tool.
 #[derive(Clone, Debug)]
-pub(crate) struct RecordedResult {
-    pub(crate) module: String,
-    pub(crate) tool: String,
-    pub(crate) value: Value,
-    pub(crate) shape: Option<Shape>,
+pub struct RecordedResult {
+    pub module: String,
+    pub tool: String,
+    pub value: Value,
+    pub shape: Option<Shape>,
 }
 
 /// Token counts of one result.
 #[derive(Clone, Debug)]
-pub(crate) struct ResultSize {
-    pub(crate) module: String,
-    pub(crate) tool: String,
+pub struct ResultSize {
+    pub module: String,
+    pub tool: String,
     /// Number of rows, if the result is or contains a list of objects.
-    pub(crate) rows: Option<usize>,
+    pub rows: Option<usize>,
     /// Tokens as minified JSON; plain text is counted unchanged.
-    pub(crate) plain: usize,
-    pub(crate) compact: usize,
+    pub plain: usize,
+    pub compact: usize,
     /// Tokens with its shape, if one is known.
-    pub(crate) shaped: Option<usize>,
+    pub shaped: Option<usize>,
 }
 
 impl RecordedResult {
@@ -61,7 +61,7 @@ impl RecordedResult {
 
 /// Reads the recorded results of a folder: `MODULE/TOOL*.json` or `MODULE.TOOL*.json`, each a `tools/call` result or
 /// the value itself. `known` are tool keys, used to find where a tool name ends.
-pub(crate) fn read(folder: &Path, known: &[String]) -> Result<Vec<RecordedResult>> {
+pub fn read(folder: &Path, known: &[String]) -> Result<Vec<RecordedResult>> {
     let mut samples = Vec::new();
     for (module, file) in files(folder)? {
         let (module, rest) = match module {

@@ -8,7 +8,7 @@ use super::count::VOCABULARY;
 use super::menu::{MenuSize, ModuleSize};
 use super::number::percent;
 
-pub(crate) fn object(report: &MeasureReport) -> Value {
+pub fn object(report: &MeasureReport) -> Value {
     let even = &report.even;
     let flat = report.flat();
     json!({

@@ -13,14 +13,13 @@ use hikite_core::tool_output::ToolOutput;
 use hikite_gateway::{CallOptions, Command, Gateway, ToolTarget};
 
 use super::answer::{RecordedResult, value};
-use crate::cli::note;
-use crate::progress::StepProgress;
+use super::progress::{StepProgress, note};
 
 /// Time limit for one call; slower tools are skipped.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Calls the tools one after the other, and reports each failure.
-pub(crate) async fn attempt(gateway: &Gateway) -> Vec<RecordedResult> {
+pub async fn attempt(gateway: &Gateway) -> Vec<RecordedResult> {
     let view = gateway.owner_view();
     let tools: Vec<&Tool> = view.enabled_tools().filter(|tool| needs_no_arguments(tool)).collect();
     let mut steps = StepProgress::new("calling", tools.len());

@@ -15,7 +15,7 @@ const BEGIN: &str = "<!-- measured: what stands up to the end is made by `hikite
 const END: &str = "<!-- measured: end -->";
 
 /// Writes the measurements into the file.
-pub(crate) fn write(file: &Path, report: &MeasureReport) -> Result<()> {
+pub fn write(file: &Path, report: &MeasureReport) -> Result<()> {
     let page = page(fs::read_to_string(file).ok().as_deref(), report);
     fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))
 }

@@ -13,11 +13,11 @@ use hikite_core::view::View;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) const QUESTIONS: &str = "queries.jsonl";
+pub const QUESTIONS: &str = "queries.jsonl";
 pub(crate) const TOOLS: &str = "tools.jsonl";
 
 #[derive(Debug)]
-pub(crate) struct LabelledSet {
+pub struct LabelledSet {
     pub(crate) name: String,
     pub(crate) documents: Vec<ToolDocument>,
     pub(crate) questions: Vec<LabelledQuery>,
@@ -32,7 +32,7 @@ pub(crate) struct LabelledQuery {
 
 /// The tools of a set, by id.
 #[derive(Debug)]
-pub(crate) struct LabelledTools {
+pub struct LabelledTools {
     documents: Vec<ToolDocument>,
     places: HashMap<String, usize>,
 }
@@ -59,13 +59,13 @@ struct QuestionLine {
 
 impl LabelledSet {
     /// Reads a folder with tools and queries.
-    pub(crate) fn read(folder: &Path) -> Result<Self> {
+    pub fn read(folder: &Path) -> Result<Self> {
         let name = folder.file_name().map_or_else(|| "set".into(), |name| name.to_string_lossy().into_owned());
         Self::of(name, &folder.join(QUESTIONS), LabelledTools::read(&folder.join(TOOLS))?)
     }
 
     /// Reads the queries of a file for known tools.
-    pub(crate) fn of(name: String, questions: &Path, tools: LabelledTools) -> Result<Self> {
+    pub fn of(name: String, questions: &Path, tools: LabelledTools) -> Result<Self> {
         let lines: Vec<(String, QuestionLine)> = lines(questions)?;
         let questions = lines.into_iter().map(|(place, line)| {
             let right = line.relevant.iter().map(|id| {
@@ -101,7 +101,7 @@ impl LabelledSet {
 
 impl LabelledTools {
     /// Reads the tools of a file.
-    pub(crate) fn read(file: &Path) -> Result<Self> {
+    pub fn read(file: &Path) -> Result<Self> {
         let mut tools = Self { documents: Vec::new(), places: HashMap::new() };
         for (place, line) in lines::<ToolLine>(file)? {
             let about: Vec<&str> = [&line.server_title, &line.server_description]
@@ -120,7 +120,7 @@ impl LabelledTools {
     }
 
     /// Returns the enabled tools of a catalog, by key, and by name where the name is unique.
-    pub(crate) fn of(view: &View) -> Self {
+    pub fn of(view: &View) -> Self {
         let modules = view.modules().iter();
         let tools = modules.flat_map(|module| module.tools.iter().map(move |tool| (module, tool)));
         let documents: Vec<ToolDocument> =
@@ -145,7 +145,7 @@ impl LabelledTools {
 }
 
 /// Returns the folders with queries: the folder itself, or else its subfolders.
-pub(crate) fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
+pub fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     if folder.join(QUESTIONS).is_file() {
         return Ok(vec![folder.to_owned()]);
     }

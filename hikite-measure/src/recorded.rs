@@ -20,7 +20,7 @@ const HINT: &str = "hint: one JSON file per server, like {\"server\": \"git\", \
 struct RecordedSource(Arc<Listing>);
 
 /// Returns a module for every list in a folder, sorted by file name.
-pub(crate) fn modules(folder: &Path) -> Result<Vec<ModuleRule>> {
+pub fn modules(folder: &Path) -> Result<Vec<ModuleRule>> {
     let files = json_files(folder)?;
     let modules: Vec<ModuleRule> = files.iter().map(|file| module(file)).collect::<Result<_>>()?;
     if modules.is_empty() {

@@ -1,7 +1,7 @@
 //! Formats numbers: thousands with commas, and shares of a whole.
 
 /// Formats `1234567` as `1,234,567`.
-pub(crate) fn thousands(number: usize) -> String {
+pub fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {

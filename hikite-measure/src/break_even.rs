@@ -4,19 +4,19 @@
 use super::number::{counted, share, thousands};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BreakEven {
+pub struct BreakEven {
     /// Tokens of the flat list.
-    pub(crate) flat: usize,
+    pub flat: usize,
     /// Tokens of the default menu.
-    pub(crate) menu: usize,
+    pub menu: usize,
     /// Tokens of opening a module of median size.
-    pub(crate) median: usize,
+    pub median: usize,
     /// Tokens of the menu and all modules.
-    pub(crate) all: usize,
+    pub all: usize,
     /// Opened modules of median size until break-even; `None` if there are fewer modules.
-    pub(crate) after_median: Option<usize>,
+    pub after_median: Option<usize>,
     /// Opened modules until break-even if the largest are opened first.
-    pub(crate) after_largest: Option<usize>,
+    pub after_largest: Option<usize>,
     modules: usize,
 }
 
@@ -38,7 +38,7 @@ impl BreakEven {
     }
 
     /// Formats the result as a paragraph.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let (flat, menu, all) = (thousands(self.flat), thousands(self.menu), thousands(self.all));
         if self.modules == 0 {
             return "No module told its tools: there is nothing to compare.".into();

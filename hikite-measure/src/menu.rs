@@ -21,52 +21,52 @@ const SHORT: &str = "note";
 
 /// Measurements of one module.
 #[derive(Clone, Debug)]
-pub(crate) struct ModuleSize {
-    pub(crate) name: String,
-    pub(crate) tools: usize,
+pub struct ModuleSize {
+    pub name: String,
+    pub tools: usize,
     /// Tokens of its tools on the `direct` surface.
-    pub(crate) flat: usize,
+    pub flat: usize,
     /// Results of `get_module_schema`, by `detail`.
-    pub(crate) names: OpenedModuleSize,
-    pub(crate) signatures: OpenedModuleSize,
-    pub(crate) schemas: OpenedModuleSize,
+    pub names: OpenedModuleSize,
+    pub signatures: OpenedModuleSize,
+    pub schemas: OpenedModuleSize,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OpenedModuleSize {
-    pub(crate) tokens: usize,
+pub struct OpenedModuleSize {
+    pub tokens: usize,
     /// `false` if the result was too long and a shorter detail was returned.
-    pub(crate) is_whole: bool,
+    pub is_whole: bool,
 }
 
 /// Measurements of the `tools/list` of one client.
 #[derive(Clone, Debug)]
-pub(crate) struct MenuSize {
-    pub(crate) surfaces: Surfaces,
-    pub(crate) name: String,
-    pub(crate) tools: usize,
+pub struct MenuSize {
+    pub surfaces: Surfaces,
+    pub name: String,
+    pub tools: usize,
     /// Tokens of the whole list as sent.
-    pub(crate) tokens: usize,
+    pub tokens: usize,
     /// Tokens of names, descriptions and input schemas, which is all that most clients pass to the model.
-    pub(crate) passed_on: usize,
+    pub passed_on: usize,
     /// Tokens of the server instructions, which most clients pass on too.
-    pub(crate) instructions: usize,
+    pub instructions: usize,
     /// `true` if the config shows this menu.
-    pub(crate) is_shown: bool,
+    pub is_shown: bool,
 }
 
 impl MenuSize {
     /// Returns `true` if this is the default menu.
-    pub(crate) fn is_default(&self) -> bool {
+    pub fn is_default(&self) -> bool {
         self.surfaces == Surfaces::of(DEFAULT_SURFACES)
     }
 }
 
 /// Size of one tool definition.
 #[derive(Clone, Debug)]
-pub(crate) struct ToolSize {
-    pub(crate) key: String,
-    pub(crate) tokens: usize,
+pub struct ToolSize {
+    pub key: String,
+    pub tokens: usize,
 }
 
 /// Measures every module whose list is known.

@@ -7,15 +7,15 @@ use anyhow::Result;
 use hikite_core::catalog::ModuleRule;
 use hikite_core::category::CategoryRule;
 use hikite_core::tool_selection::Selection;
+use hikite_measure::recorded_modules;
 use hikite_store::StoreUrl;
 
-use super::recorded;
 use crate::config::{Config, ConfigEnvironment};
 use crate::runtime::Runtime;
 
 /// Starts a runtime of the lists in a folder, each a module and a category, with the default config.
 pub(crate) async fn start_recorded(folder: &Path, program: PathBuf) -> Result<Arc<Runtime>> {
-    let modules = recorded::modules(folder)?;
+    let modules = recorded_modules(folder)?;
     let outside = ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };
     let mut config = Config::parse("{}", Path::new("defaults"), outside)?;
     config.store = Some(StoreUrl::memory());

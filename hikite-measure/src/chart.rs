@@ -47,7 +47,7 @@ struct BarGroup {
 }
 
 /// Returns an SVG chart of the report.
-pub(crate) fn chart(report: &MeasureReport) -> String {
+pub fn chart(report: &MeasureReport) -> String {
     let groups = groups(report);
     let bars: usize = groups.iter().map(|group| group.bars.len()).sum();
     let height = HEAD + groups.len() * GROUP + bars * STEP + FOOT;

@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use hikite_gateway::Surfaces;
+use hikite_measure::{
+    DEFAULT_SURFACES, MeasureReport, ModuleSize, ResultSize, chart, read_answers, thousands, write_page,
+};
 
-use super::answer::{self, ResultSize};
-use super::number::thousands;
-use super::{DEFAULT_SURFACES, MeasureReport, chart, page, start_recorded};
+use super::start_recorded;
 
 /// Upper bound of the default menu, in percent of the flat list.
 const MENU_PERCENT: usize = 1;
@@ -31,7 +32,7 @@ async fn measured() -> MeasureReport {
     let runtime = start_recorded(&lists, "no program".into()).await.expect("a house of lists");
     let view = runtime.gateway.owner_view();
     let known: Vec<String> = view.enabled_tools().map(|tool| tool.key.to_string()).collect();
-    let samples = answer::read(&at("hikite-testkit/fixtures/answers"), &known).expect("recorded answers");
+    let samples = read_answers(&at("hikite-testkit/fixtures/answers"), &known).expect("recorded answers");
     let report =
         MeasureReport::new(&runtime.gateway, Surfaces::of(DEFAULT_SURFACES), &samples, 10).await.expect("figures");
     runtime.stop().await;
@@ -43,13 +44,17 @@ async fn the_page_and_its_picture_are_what_is_measured() {
     let report = measured().await;
     let (file, picture) = (at("docs/measure.md"), at("docs/measure.svg"));
     let old = std::fs::read_to_string(&file).expect("docs/measure.md");
-    let (new, drawn) = (page::page(Some(&old), &report), chart(&report));
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("measure.md");
+    std::fs::write(&copy, &old).expect("a copy");
+    write_page(&copy, &report).expect("a page");
+    let (new, drawn) = (std::fs::read_to_string(&copy).expect("a page"), chart(&report));
     if std::env::var_os("HIKITE_UPDATE").is_some() {
         std::fs::write(&file, &new).expect("a page");
         std::fs::write(&picture, &drawn).expect("a picture");
         return;
     }
-    let stale = "see the first lines of hikite/src/measure/document.rs";
+    let stale = "see the first lines of hikite/src/cli/measure/document.rs";
     assert!(new.starts_with("# What tools cost a model\n\nA model"), "the page has no place for the figures");
     for (committed, is) in old.lines().zip(new.lines()) {
         assert_eq!(committed, is, "docs/measure.md is stale: {stale}");
@@ -65,7 +70,7 @@ async fn the_figures_are_as_good_as_they_must_be() {
     assert_eq!((report.modules.len(), report.tools()), (29, 590));
     let flat = report.flat();
     at_most("the default menu", report.even.menu, flat, MENU_PERCENT);
-    let sum = |figure: fn(&super::ModuleSize) -> usize| report.modules.iter().map(figure).sum::<usize>();
+    let sum = |figure: fn(&ModuleSize) -> usize| report.modules.iter().map(figure).sum::<usize>();
     let definitions = sum(|module| module.flat);
     at_most("signatures", sum(|module| module.signatures.tokens), definitions, SIGNATURES_PERCENT);
     assert!(report.modules.iter().all(|module| module.signatures.is_whole), "nothing may be left out");

@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tiktoken::CoreBpe;
 
-pub(crate) const VOCABULARY: &str = "o200k_base";
+pub const VOCABULARY: &str = "o200k_base";
 
 static O200K: LazyLock<CoreBpe> = LazyLock::new(tiktoken::encoding::o200k_base);
 
 /// Counts the tokens of a text. Special tokens (`<|endoftext|>`) are counted as plain text.
-pub(crate) fn tokens(text: &str) -> usize {
+pub fn tokens(text: &str) -> usize {
     O200K.count(text)
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct ReportSection {
 }
 
 /// Formats the report for a terminal.
-pub(crate) fn text(report: &MeasureReport) -> String {
+pub fn text(report: &MeasureReport) -> String {
     let sections = sections(report).into_iter().map(|section| {
         let parts =
             [section.title.to_owned(), wrapped(&section.words), section.table.map_or(String::new(), |t| t.plain())];

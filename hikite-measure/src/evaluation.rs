@@ -1,8 +1,9 @@
 //! Measures the quality and speed of search on labelled queries.
 
+mod output;
 #[cfg(test)]
 mod page;
-pub(crate) mod set;
+mod set;
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +12,21 @@ use hikite_core::search::quality::{DEPTHS, RankingQuality};
 use hikite_core::search::{SearchIndex, SearchQuery, UsageTrace};
 use hikite_core::tool_set::ToolSet;
 
-use crate::progress::StepProgress;
-use set::{LabelledQuery, LabelledSet};
+pub use output::{object, table};
+pub use set::{LabelledSet, LabelledTools, QUESTIONS, folders};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum EvaluationProvider {
+use crate::progress::StepProgress;
+use set::LabelledQuery;
+
+/// The search to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvaluationProvider {
     Bm25,
     Hybrid,
 }
 
 impl EvaluationProvider {
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Bm25 => "bm25",
             Self::Hybrid => "hybrid",
@@ -31,22 +36,22 @@ impl EvaluationProvider {
 
 /// Results of one set with one provider.
 #[derive(Clone, Debug)]
-pub(crate) struct EvaluationRow {
-    pub(crate) set: String,
-    pub(crate) tools: usize,
-    pub(crate) questions: usize,
-    pub(crate) provider: EvaluationProvider,
+pub struct EvaluationRow {
+    pub set: String,
+    pub tools: usize,
+    pub questions: usize,
+    pub provider: EvaluationProvider,
     /// Number of remembered queries per tool.
-    pub(crate) memory: Option<usize>,
-    pub(crate) quality: RankingQuality,
-    pub(crate) median: Duration,
+    pub memory: Option<usize>,
+    pub quality: RankingQuality,
+    pub median: Duration,
     /// 99th percentile of the latency.
-    pub(crate) p99: Duration,
+    pub p99: Duration,
 }
 
 /// A labelled set, its index, and vectors if the provider is hybrid.
 #[derive(Debug)]
-pub(crate) struct SearchEvaluation<'a> {
+pub struct SearchEvaluation<'a> {
     set: &'a LabelledSet,
     index: SearchIndex,
     encoder: Option<&'a dyn Encoder>,
@@ -54,7 +59,7 @@ pub(crate) struct SearchEvaluation<'a> {
 }
 
 impl<'a> SearchEvaluation<'a> {
-    pub(crate) fn new(set: &'a LabelledSet, provider: EvaluationProvider, encoder: &'a dyn Encoder) -> Self {
+    pub fn new(set: &'a LabelledSet, provider: EvaluationProvider, encoder: &'a dyn Encoder) -> Self {
         let mut index = SearchIndex::build(set.documents.clone(), None);
         let encoder = (provider == EvaluationProvider::Hybrid).then_some(encoder);
         if let Some(encoder) = encoder {
@@ -64,14 +69,14 @@ impl<'a> SearchEvaluation<'a> {
     }
 
     /// Runs every query of the set.
-    pub(crate) fn all(&self) -> EvaluationRow {
+    pub fn all(&self) -> EvaluationRow {
         let evaluated: Vec<&LabelledQuery> = self.set.questions.iter().collect();
         self.row(&evaluated, &[], None)
     }
 
     /// Runs one half of the queries, without memory and with up to `count` remembered queries of the other half per
     /// tool.
-    pub(crate) fn halves(&self, count: usize) -> [EvaluationRow; 2] {
+    pub fn halves(&self, count: usize) -> [EvaluationRow; 2] {
         let (remembered, evaluated) = self.set.halves(count);
         let memory: Vec<UsageTrace> = remembered
             .iter()
