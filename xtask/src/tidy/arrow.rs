@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "hikite",
         &[
+            "hikite-config",
             "hikite-core",
             "hikite-egress",
             "hikite-encoder",
@@ -24,6 +25,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-vault",
             "hikite-wire",
         ],
+    ),
+    (
+        "hikite-config",
+        &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-modules", "hikite-server", "hikite-store"],
     ),
     ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-ui", "hikite-vault", "hikite-wire"]),
     ("hikite-gateway", &["hikite-core", "hikite-store", "hikite-vault"]),
@@ -52,7 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hikite-wire",
         ],
     ),
-    ("hikite-fuzz", &["hikite", "hikite-core", "hikite-wire"]),
+    ("hikite-fuzz", &["hikite-config", "hikite-core", "hikite-wire"]),
     ("xtask", &[]),
 ];
 

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
+use hikite_config::{Config, ConfigEnvironment};
 use hikite_core::catalog::ModuleRule;
 use hikite_core::category::CategoryRule;
 use hikite_core::tool_selection::Selection;
 use hikite_measure::recorded_modules;
 use hikite_store::StoreUrl;
 
-use crate::config::{Config, ConfigEnvironment};
 use crate::runtime::Runtime;
 
 /// Starts a runtime of the lists in a folder, each a module and a category, with the default config.

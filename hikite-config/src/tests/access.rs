@@ -1,7 +1,7 @@
 //! Tests of the `auth` section of servers.
 
 use super::{load, loaded, show, warned, with_server};
-use crate::config::GrantWord;
+use crate::GrantWord;
 
 fn with_auth(auth: &str) -> String {
     with_server(&format!(r#"{{ "description": "d", "url": "https://x.example/mcp", "auth": {auth} }}"#))

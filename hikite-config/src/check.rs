@@ -6,14 +6,17 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use hikite_core::limits::Limits;
+use hikite_core::permission::Permissions;
+use hikite_gateway::{IssuerRule, LoginRule};
 
+use super::auth::AuthFile;
 use super::file::ConfigFile;
 use super::position::ConfigPath;
 use super::problem::ProblemCollector;
 use super::tool_request::literal;
 use super::{
-    Config, audit, auth, category, egress, expand, issuer, limits, modules, project, provider, search, server, store,
-    telemetry, tool, upstream, vault,
+    AuthSection, Config, OauthSection, audit, auth, category, egress, expand, issuer, limits, modules, project,
+    provider, search, server, store, telemetry, tool, upstream, vault,
 };
 
 /// The environment and file system as the config sees them, so that loading depends only on its arguments.
@@ -25,7 +28,7 @@ pub struct ConfigEnvironment<'a> {
 
 impl std::fmt::Debug for ConfigEnvironment<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Outside")
+        f.write_str("ConfigEnvironment")
     }
 }
 
@@ -34,6 +37,15 @@ pub(crate) struct ConfigChecker<'a, 'r> {
     pub(crate) environment: ConfigEnvironment<'a>,
     /// Base folder of relative paths in the file.
     pub(crate) folder: &'a FilePath,
+}
+
+/// The settings that the `auth` section yields.
+struct CheckedAuth {
+    auth: AuthSection,
+    oauth: Option<OauthSection>,
+    issuers: Vec<IssuerRule>,
+    logins: Vec<LoginRule>,
+    default_permissions: Option<Arc<Permissions>>,
 }
 
 impl ConfigChecker<'_, '_> {
@@ -47,10 +59,8 @@ impl ConfigChecker<'_, '_> {
         let names = category::ServerNames { all: self.server_names(), disabled: &disabled };
         let categories = category::check(self, &ConfigPath::ROOT.key("categories"), &raw_categories, &names);
         let server = file.server.clone().unwrap_or_default();
-        let raw_auth = file.auth.clone().unwrap_or_default();
-        let auth_path = ConfigPath::ROOT.key("auth");
         let (raw_store, store_path) = (file.store.clone().unwrap_or_default(), ConfigPath::ROOT.key("store"));
-        let (auth, oauth) = auth::check(self, &auth_path, &raw_auth);
+        let CheckedAuth { auth, oauth, issuers, logins, default_permissions } = self.auth(file.auth.as_ref());
         Config {
             file: None,
             server: server::check(self, &ConfigPath::ROOT.key("server"), &server, !categories.is_empty()),
@@ -74,13 +84,9 @@ impl ConfigChecker<'_, '_> {
             audit: audit::check(self, &ConfigPath::ROOT.key("audit"), &file.audit.clone().unwrap_or_default()),
             auth,
             oauth,
-            issuers: issuer::issuers(self, &auth_path.key("issuers"), raw_auth.issuers.as_deref()),
-            logins: issuer::logins(self, &auth_path.key("login"), raw_auth.login.as_ref()),
-            default_permissions: auth::default_permissions(
-                self,
-                &auth_path.key("default_permissions"),
-                raw_auth.default_permissions.as_ref(),
-            ),
+            issuers,
+            logins,
+            default_permissions,
             search: search::check(self, &ConfigPath::ROOT.key("search"), &file.search.clone().unwrap_or_default()),
             limits: Limits {
                 max_staleness: store::max_staleness(self, &store_path, &raw_store),
@@ -95,6 +101,23 @@ impl ConfigChecker<'_, '_> {
             ),
             data: self.data(file.data.as_deref()),
             warnings: Vec::new(),
+        }
+    }
+
+    fn auth(&mut self, raw: Option<&AuthFile>) -> CheckedAuth {
+        let raw = raw.cloned().unwrap_or_default();
+        let path = ConfigPath::ROOT.key("auth");
+        let (auth, oauth) = auth::check(self, &path, &raw);
+        CheckedAuth {
+            auth,
+            oauth,
+            issuers: issuer::issuers(self, &path.key("issuers"), raw.issuers.as_deref()),
+            logins: issuer::logins(self, &path.key("login"), raw.login.as_ref()),
+            default_permissions: auth::default_permissions(
+                self,
+                &path.key("default_permissions"),
+                raw.default_permissions.as_ref(),
+            ),
         }
     }
 

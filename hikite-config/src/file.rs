@@ -93,7 +93,7 @@ pub fn schema() -> serde_json::Value {
     serde_json::from_str(SCHEMA).unwrap_or_default()
 }
 
-const SCHEMA: &str = include_str!("../../../config.schema.json");
+const SCHEMA: &str = include_str!("../../config.schema.json");
 
 #[cfg(test)]
 mod tests {

@@ -112,7 +112,7 @@ pub(crate) fn show(audit: &AuditSection) -> Value {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, ConfigEnvironment, Problems, show};
+    use crate::{Config, ConfigEnvironment, Problems, show};
 
     fn parse(text: &str) -> Result<Config, Problems> {
         let environment = ConfigEnvironment { env: &|_| None, read: &|_| Err(std::io::ErrorKind::NotFound.into()) };

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hikite_core::uri::encode;
 use hikite_gateway::{AccountProvider, OAuthApp, TokenAuth};
 use serde::Deserialize;
 
-use crate::config::{OauthConfig, ProviderConfig};
+use crate::{OauthConfig, ProviderConfig};
 
 const BUILTIN: &str = include_str!("../providers.json");
 
@@ -47,7 +46,7 @@ enum BodyWord {
 }
 
 /// Returns all providers by name; the config overrides the built-in ones.
-pub(crate) fn providers(config: &[ProviderConfig]) -> Vec<AccountProvider> {
+pub fn providers(config: &[ProviderConfig]) -> Vec<AccountProvider> {
     let mut all: BTreeMap<String, AccountProvider> = builtin();
     for configured in config {
         let known = all.remove(&configured.name);
@@ -130,13 +129,6 @@ fn with_overrides(known: Option<AccountProvider>, name: &str, oauth: &OauthConfi
             .map(|client_id| OAuthApp { client_id, client_secret: oauth.client_secret.clone() }),
         ..base
     })
-}
-
-/// Encodes the pairs as `application/x-www-form-urlencoded`.
-pub(crate) fn form(pairs: &[(String, hikite_core::secret::Secret)]) -> String {
-    let pair =
-        |(name, value): &(String, hikite_core::secret::Secret)| format!("{}={}", encode(name), encode(value.expose()));
-    pairs.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
 #[cfg(test)]

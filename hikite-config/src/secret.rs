@@ -31,7 +31,7 @@ pub(crate) fn url(written: &str, expanded: String) -> Secret {
 }
 
 /// Returns the masked form of a URL without variables.
-pub(crate) fn masked_url(written: &str) -> String {
+pub fn masked_url(written: &str) -> String {
     url(written, String::new()).to_string()
 }
 

@@ -131,13 +131,13 @@ pub enum TokenLocation {
 
 impl ProviderConfig {
     /// Returns the permissions of the account.
-    pub(crate) fn allowed(&self) -> Arc<Permissions> {
+    pub fn allowed(&self) -> Arc<Permissions> {
         let Some(form) = &self.permissions else { return Arc::default() };
         Permissions::read(&Raw::of(form)).map_or_else(|_| permission::nothing(), Arc::new)
     }
 
     /// Returns the authorization scheme and secret: Basic with an email, Bearer without.
-    pub(crate) fn secret(&self, token: &str) -> (AuthScheme, Secret) {
+    pub fn secret(&self, token: &str) -> (AuthScheme, Secret) {
         match &self.email {
             Some(email) => (AuthScheme::Basic, Secret::hidden(BASE64_STANDARD.encode(format!("{email}:{token}")))),
             None => (AuthScheme::Bearer, Secret::hidden(token)),

@@ -324,7 +324,7 @@ impl LimitsReader<'_, '_, '_> {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, ConfigEnvironment, schema, show};
+    use crate::{Config, ConfigEnvironment, schema, show};
 
     #[test]
     fn the_defaults_of_the_schema_are_those_of_the_program() {

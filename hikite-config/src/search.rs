@@ -148,7 +148,7 @@ pub struct SearchModel {
 }
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-pub(crate) const TOP: usize = 30;
+pub const TOP: usize = 30;
 const TOP_MAX: u32 = 200;
 const PAIRS_MAX: u32 = 20_000;
 

@@ -90,7 +90,7 @@ fn show_retry(retry: RetryPolicy) -> Value {
 mod tests {
     use std::path::Path;
 
-    use crate::config::{Config, ConfigEnvironment, show};
+    use crate::{Config, ConfigEnvironment, show};
 
     fn load(server: &str) -> Result<serde_json::Value, String> {
         let text = format!(r#"{{ "mcpServers": {{ "s": {{ "command": "x", {server} }} }} }}"#);

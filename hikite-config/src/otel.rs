@@ -168,7 +168,7 @@ mod tests {
     use std::path::Path as FilePath;
 
     use super::*;
-    use crate::config::{Config, ConfigEnvironment, Problems, show};
+    use crate::{Config, ConfigEnvironment, Problems, show};
 
     fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, Problems> {
         let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());

@@ -163,7 +163,7 @@ fn is_plain(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::jsonc;
+    use crate::jsonc;
 
     #[test]
     fn names_and_values_are_found_and_absent_ones_fall_back() {

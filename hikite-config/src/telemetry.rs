@@ -100,7 +100,7 @@ pub struct TelemetrySection {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSection {
     pub level: Option<String>,
-    pub(crate) format: Option<LogFormat>,
+    pub format: Option<LogFormat>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -208,7 +208,7 @@ pub fn parse_listen(text: &str) -> Option<SocketAddr> {
     }
 }
 
-pub(crate) fn listen_hint() -> String {
+pub fn listen_hint() -> String {
     format!("write `127.0.0.1:{DEFAULT_PORT}` or `[::1]:{DEFAULT_PORT}`")
 }
 
@@ -229,7 +229,7 @@ fn node_url(check: &mut ConfigChecker<'_, '_>, path: &ConfigPath<'_>, text: &str
 }
 
 /// Returns the fault of a node URL, if any.
-pub(crate) fn node_fault(url: &str) -> Option<url::UrlFault> {
+pub fn node_fault(url: &str) -> Option<url::UrlFault> {
     let has_path = || {
         let rest = url.split_once("://").map_or("", |(_, rest)| rest).trim_end_matches('/');
         rest.contains(['/', '?', '#']).then_some(("has a path", "write `http://10.0.0.5:7300`"))
@@ -238,7 +238,7 @@ pub(crate) fn node_fault(url: &str) -> Option<url::UrlFault> {
 }
 
 /// Returns the fault of a public URL, if any.
-pub(crate) fn url_fault(url: &str) -> Option<url::UrlFault> {
+pub fn url_fault(url: &str) -> Option<url::UrlFault> {
     let insecure = || (!url.starts_with("https://")).then_some(("is not https", "write `https://hikite.example.com`"));
     url::fault(url).or_else(insecure)
 }
