@@ -32,7 +32,7 @@ use crate::handle::is_stored_result;
 use crate::off_worker::off_worker;
 use crate::request::without_query;
 use crate::snapshot::Snapshot;
-use crate::surface::{Surfaces, arguments, describe};
+use crate::surface::{self, Surfaces, arguments, describe};
 use crate::task;
 use crate::trace::TraceStep;
 use crate::viewer::Viewer;
@@ -59,7 +59,7 @@ impl Gateway {
         params: Object,
         context: CallContext,
     ) -> Result<CallResult, Error> {
-        let (outcome, failure) = match surfaces.translate(params) {
+        let (outcome, failure) = match surface::translate(surfaces, params) {
             Ok((command, failure)) => (self.dispatch_on(failure.surface(), command, context).await, failure),
             Err(misread) => {
                 self.audit_misread(&misread, &context).await?;

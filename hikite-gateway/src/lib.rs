@@ -1,6 +1,7 @@
 //! The gateway core: translates client requests into commands, decides whether they may run, and executes every call
 //! on one path. Knows no HTTP, no SQL and no upstream protocol; it reaches sources through `core::source`.
 
+mod access;
 mod accounts;
 mod admission;
 mod audit;
@@ -8,7 +9,6 @@ mod batch;
 mod cache;
 mod call_result;
 mod call_settings;
-mod clock;
 mod command;
 mod config_admin;
 mod continuation;
@@ -19,7 +19,6 @@ mod dispatch;
 mod execute;
 #[cfg(test)]
 mod fake;
-mod federation;
 mod freshness;
 mod gateway;
 mod generation;
@@ -27,9 +26,6 @@ mod handle;
 mod health;
 #[cfg(test)]
 mod hidden;
-pub mod identity;
-mod identity_provider;
-mod issuer;
 mod list;
 pub mod meter;
 mod node;
@@ -37,13 +33,10 @@ pub mod off_worker;
 mod overlay;
 mod overrides;
 mod overview;
-mod passkey;
-mod people;
 mod pin;
 mod preview;
 #[cfg(test)]
 mod probe;
-mod project;
 mod random;
 mod registered_source;
 mod registry;
@@ -53,7 +46,6 @@ mod request;
 mod resource_link;
 pub mod scope;
 mod search;
-mod secret_store;
 mod session;
 pub mod share;
 mod snapshot;
@@ -81,37 +73,35 @@ pub use audit::{
 };
 pub use batch::{Batch, BatchReport, Observer, SilentObserver, TaskCompletion};
 pub use call_result::CallResult;
-pub use clock::{machine_clock, now_ms};
 pub use command::{CallOptions, Command, Detail, Dialect, ModuleQuery, ToolTarget};
 pub use config_admin::{ConfigAdmin, PutResult};
 pub use continuation::{ContinuationToken, TokenBinding};
-pub use federation::{FederatedIdentity, Federation, FederationCallback, LoginRule};
 pub use freshness::Freshness;
 pub use gateway::{Gateway, GatewayRules};
 pub use handle::ResultPart;
+pub use hikite_identity::{
+    self as identity, FederatedIdentity, Federation, FederationCallback, GATEWAY_ACCOUNT, Identity, IdentityProviders,
+    IssuerRule, Issuers, LoginRule, MasterKeySource, Optimization, Passkeys, People, PersonalToken, Project,
+    RETIRED_KEYS, RestoreSummary, RetiredKey, RotationSummary, SecretStore, StoredSecret, VaultFinding, VaultStatus,
+};
+pub use hikite_store::clock::{machine_clock, now_ms};
 pub use hikite_store::{AuditCursor, AuditFilter, AuditPage, AuditRow, AuditVerification, TrimEvidence};
-pub use identity::Identity;
-pub use identity_provider::IdentityProviders;
-pub use issuer::{IssuerRule, Issuers};
 pub use list::ListPage;
 pub use node::{Nodes, Owner, Peer};
-pub use passkey::Passkeys;
-pub use people::{People, PersonalToken};
 pub use pin::{PinFilter, PinState, PinnedTool as WaitingPin};
-pub use project::{Optimization, Project};
 pub use registry::{RegistryStore, read as read_tool};
 pub use render::OutputOptions;
 pub use request::{named, without_query};
 pub use search::{MemorySettings, SearchSettings, Strategy, ToolQuery, decayed};
-pub use secret_store::{
-    GATEWAY_ACCOUNT, MasterKeySource, RETIRED_KEYS, RestoreSummary, RetiredKey, RotationSummary, SecretStore,
-    StoredSecret, VaultFinding, VaultStatus,
-};
 pub use session::{Delivery, Inbox, SessionRegistration};
 pub use snapshot::UserPermissions;
 pub use surface::{Surface, Surfaces, ToolFilter, ToolListPage};
 pub use suspended_call::{CallStep, PendingInput, RunningCall, SuspendedCalls};
 pub use viewer::Viewer;
+
+// Paths from before identity was a crate of its own.
+use hikite_identity::{self as people, self as project, self as secret_store};
+use hikite_store::clock;
 
 /// Store kinds of account documents.
 pub const ACCOUNT_KINDS: [&str; 2] = [accounts::ACCOUNT, accounts::PROVIDER];

@@ -12,7 +12,7 @@ use hikite_core::listing::ListKind;
 use hikite_core::view::View;
 
 use crate::gateway::Gateway;
-use crate::surface::{Surface, Surfaces};
+use crate::surface::{self, Surface, Surfaces};
 use crate::viewer::Viewer;
 
 /// The requested page of a list.
@@ -65,7 +65,7 @@ impl Gateway {
     /// Returns usage instructions for these surfaces, if the caller has the read scope.
     pub fn instructions(&self, caller: &Caller, surfaces: Surfaces) -> Option<String> {
         let may_look = caller.scopes.contains(Scopes::READ);
-        may_look.then(|| surfaces.instructions(&self.snapshot().view_of(caller))).flatten()
+        may_look.then(|| surface::instructions(surfaces, &self.snapshot().view_of(caller))).flatten()
     }
 }
 
@@ -79,7 +79,7 @@ fn read_cursor(page: ListPage, length: usize) -> Result<usize, Error> {
 
 pub(crate) fn items(view: &View, surfaces: Surfaces, kind: ListKind, limits: &Limits) -> Vec<Raw> {
     match kind {
-        ListKind::Tools => surfaces.tools(view, limits),
+        ListKind::Tools => surface::tools(surfaces, view, limits),
         ListKind::Prompts => {
             let ready = view.prompts().iter().filter(|prompt| !view.modules()[prompt.module].needs_login);
             ready.map(|prompt| prompt.direct_definition(surfaces.name_length())).collect()

@@ -1,7 +1,7 @@
 //! Immutable state of one moment: the catalog, the views of each project's callers, and the gates of its modules. A
 //! changed project, user or account creates a new snapshot that shares the rest.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use hikite_core::caller::{Caller, OWNER};
@@ -19,13 +19,11 @@ use crate::command::Detail;
 use crate::describe::ModuleDescription;
 use crate::identity::OF_CLIENT;
 use crate::people::OF_TOKEN;
-use crate::project::Project;
+use crate::project::{Project, ProjectMap};
 use crate::rendered_view::RenderedView;
 use crate::surface::Surfaces;
 use crate::view_cache::{BuiltCount, ViewCache, ViewKey};
 
-/// Projects by name.
-pub(crate) type ProjectMap = BTreeMap<Arc<str>, Arc<Project>>;
 /// Permissions of users, by subject.
 pub type UserPermissions = HashMap<Arc<str>, Arc<Permissions>>;
 

@@ -31,7 +31,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-modules", "hikite-server", "hikite-store"],
     ),
     ("hikite-server", &["hikite-core", "hikite-egress", "hikite-gateway", "hikite-ui", "hikite-vault", "hikite-wire"]),
-    ("hikite-gateway", &["hikite-core", "hikite-store", "hikite-vault"]),
+    ("hikite-gateway", &["hikite-core", "hikite-identity", "hikite-store", "hikite-vault"]),
+    ("hikite-identity", &["hikite-core", "hikite-store", "hikite-vault"]),
     ("hikite-measure", &["hikite-core", "hikite-gateway"]),
     ("hikite-store", &["hikite-core"]),
     ("hikite-ui", &["hikite-core"]),
@@ -77,6 +78,7 @@ const FORBIDDEN: &[(&str, &[&str], &str)] = &[
     ("hikite-vault", &["tokio", "tokio-util", "http", "hyper", "tracing"], "the vault does no I/O"),
     ("hikite-wire", &["tokio", "tokio-util", "http", "hyper"], "wire only turns bytes into messages"),
     ("hikite-gateway", &["http", "hyper", "hyper-util"], "the gateway knows no HTTP"),
+    ("hikite-identity", &["http", "hyper", "hyper-util"], "identity knows no HTTP"),
 ];
 
 pub(super) fn check(_: &SourceTree) -> Vec<TidyFinding> {
